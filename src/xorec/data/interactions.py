@@ -1,0 +1,204 @@
+"""Interactions: who did something with what. The one data type of the whole library."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.data.ids import Ids
+from xorec.data.text import Text
+from xorec.errors import DataError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+TRAIN, VALIDATION, TEST = 0, 1, 2
+"""Values of `Interactions.parts`, the split that a file brought along."""
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """Item categories, several an item: those of item `i` are `indices[indptr[i]:indptr[i+1]]`."""
+
+    labels: Text
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+
+    def of(self, item: int) -> list[str]:
+        """The category labels of item row `item`."""
+        return [self.labels[int(c)] for c in self.indices[self.indptr[item] : self.indptr[item + 1]]]
+
+    def select(self, items: npt.NDArray[np.integer]) -> Categories:
+        """The categories of the items at these rows, in that order; labels stay as they are."""
+        counts = np.diff(self.indptr)[items]
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        pieces = [self.indices[self.indptr[i] : self.indptr[i + 1]] for i in items]
+        indices = np.concatenate(pieces) if pieces else self.indices[:0]
+        return Categories(self.labels, indptr, indices.astype(np.int32, copy=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """A set of distinct (user, item) pairs, by rows, with the raw ids beside them.
+
+    The pairs of user row `u` are `indices[indptr[u]:indptr[u + 1]]`, ascending. `times`, `ratings`
+    and `parts` run parallel to `indices`. Immutable; `select` and `compact` make new ones.
+    `notes` says in words what reading and preparing guessed, merged or removed.
+    """
+
+    users: Ids
+    items: Ids
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    times: npt.NDArray[np.int64] | None = None
+    ratings: npt.NDArray[np.float32] | None = None
+    parts: npt.NDArray[np.int8] | None = None
+    names: Text | None = None
+    categories: Categories | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[Hashable, Hashable]]) -> Interactions:
+        """Interactions from Python (user, item) pairs; a pair given twice counts once."""
+        rows = list(pairs)
+        users = sorted({user for user, _ in rows})  # type: ignore[type-var]
+        items = sorted({item for _, item in rows})  # type: ignore[type-var]
+        row_of_user = {user: row for row, user in enumerate(users)}
+        row_of_item = {item: row for row, item in enumerate(items)}
+        coded = np.array([(row_of_user[u], row_of_item[i]) for u, i in rows], dtype=np.int64)
+        coded = coded.reshape(-1, 2)
+        return cls.from_rows(Ids.of(users), Ids.of(items), coded[:, 0], coded[:, 1])
+
+    @classmethod
+    def from_rows(
+        cls,
+        users: Ids,
+        items: Ids,
+        user_rows: npt.NDArray[np.integer],
+        item_rows: npt.NDArray[np.integer],
+        **extra: Any,
+    ) -> Interactions:
+        """Interactions from row numbers, in any order; the LAST of equal pairs is kept.
+
+        `extra` may hold `times`, `ratings`, `parts` (aligned with the rows given) and the other
+        fields of the class.
+        """
+        key = user_rows.astype(np.int64) * max(len(items), 1) + item_rows
+        order = np.argsort(key, kind="stable")
+        if len(order):
+            last = np.append(key[order][1:] != key[order][:-1], True)
+            order = order[last]
+        indptr = np.zeros(len(users) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(user_rows[order], minlength=len(users)), out=indptr[1:])
+        for name in ("times", "ratings", "parts"):
+            if extra.get(name) is not None:
+                extra[name] = extra[name][order]
+        return cls(users, items, indptr, item_rows[order].astype(np.int32), **extra)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.indices)
+
+    def __len__(self) -> int:
+        return self.n_pairs
+
+    def __repr__(self) -> str:
+        return f"Interactions({self.n_users:,} users x {self.n_items:,} items, {self.n_pairs:,} pairs)"
+
+    def of_user(self, user: int) -> npt.NDArray[np.int32]:
+        """The item rows of user row `user`, ascending."""
+        return self.indices[self.indptr[user] : self.indptr[user + 1]]
+
+    @cached_property
+    def user_rows(self) -> npt.NDArray[np.int32]:
+        """The user row of every pair."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def user_counts(self) -> npt.NDArray[np.int64]:
+        """Pairs of each user."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def item_counts(self) -> npt.NDArray[np.int64]:
+        """Pairs of each item: its popularity."""
+        return np.bincount(self.indices, minlength=self.n_items).astype(np.int64)
+
+    @cached_property
+    def by_item(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The same pairs by item: (indptr over items, user rows, ascending inside an item)."""
+        indptr = np.zeros(self.n_items + 1, dtype=np.int64)
+        np.cumsum(self.item_counts, out=indptr[1:])
+        order = np.argsort(self.indices, kind="stable")
+        return indptr, self.user_rows[order]
+
+    def matrix(self) -> csr_array[np.float32]:
+        """The pairs as a SciPy matrix of ones, users x items."""
+        from scipy.sparse import csr_array
+
+        ones = np.ones(self.n_pairs, dtype=np.float32)
+        return csr_array((ones, self.indices, self.indptr), shape=(self.n_users, self.n_items))
+
+    def select(self, keep: npt.NDArray[np.bool_]) -> Interactions:
+        """The pairs where `keep` holds; users, items and their rows stay as they are."""
+        indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr]
+        return replace(
+            self,
+            indptr=indptr.astype(np.int64),
+            indices=self.indices[keep],
+            times=None if self.times is None else self.times[keep],
+            ratings=None if self.ratings is None else self.ratings[keep],
+            parts=None if self.parts is None else self.parts[keep],
+        )
+
+    def compact(self) -> Interactions:
+        """The same pairs without the users and items that have none; rows are renumbered."""
+        users = np.flatnonzero(self.user_counts)
+        items = np.flatnonzero(self.item_counts)
+        if len(users) == self.n_users and len(items) == self.n_items:
+            return self
+        new_row = np.cumsum(self.item_counts > 0) - 1
+        return replace(
+            self,
+            users=self.users.select(users),
+            items=self.items.select(items),
+            indptr=np.concatenate([[0], np.cumsum(self.user_counts[users])]).astype(np.int64),
+            indices=new_row[self.indices].astype(np.int32),
+            names=None if self.names is None else self.names.take(items),
+            categories=None if self.categories is None else self.categories.select(items),
+        )
+
+    def noted(self, *notes: str) -> Interactions:
+        """The same with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def digest(self) -> str:
+        """A fingerprint of ids and pairs: equal data, equal digest, on every machine."""
+        digest = hashlib.blake2b(digest_size=16)
+        for ids in (self.users, self.items):
+            digest.update(ids.kind.encode())
+            values = ids.values
+            for array in (values.data, values.offsets) if isinstance(values, Text) else (values,):
+                digest.update(np.ascontiguousarray(array).data)
+        digest.update(np.ascontiguousarray(self.indptr).data)
+        digest.update(np.ascontiguousarray(self.indices).data)
+        return digest.hexdigest()
+
+    def require_pairs(self, what: str = "the data") -> None:
+        """Refuse an empty set of pairs, in words that say `what` is empty."""
+        if self.n_pairs == 0:
+            raise DataError(f"{what} has no interactions: check the file and the filters.")

@@ -1,0 +1,23 @@
+"""The models by name. A model's module is imported when the model is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from xorec.errors import OptionError
+
+MODELS = {
+    "popularity": ("xorec.models.popularity", "Popularity"),
+    "item-knn": ("xorec.models.item_knn", "ItemKNN"),
+    "bpr": ("xorec.models.bpr", "BPR"),
+}
+"""Name on the command line: (module, class)."""
+
+
+def model_class(name: str) -> Any:
+    """The class of the model called `name`."""
+    if name not in MODELS:
+        raise OptionError(f"there is no model {name!r}: the models are {', '.join(MODELS)}.")
+    module, attribute = MODELS[name]
+    return getattr(import_module(module), attribute)

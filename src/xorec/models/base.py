@@ -1,0 +1,103 @@
+"""Model: settings in, `fit`, a representation out. A model's own file holds its mathematics."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xorec.data.interactions import Interactions
+from xorec.errors import DataError, NotFittedError, OptionError
+from xorec.options import DEFAULTS, RunOptions
+from xorec.representations.base import Representation
+
+
+class ModelConfig(BaseModel):
+    """The settings of a model: frozen, with legal ranges as data, to and from JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+C = TypeVar("C", bound=ModelConfig)
+
+
+class Model(ABC, Generic[C]):
+    """A recommender's mathematics.
+
+    `Model(setting=value, ...)` only checks and stores the settings (`config`). `fit` learns and
+    returns self. What was learned is in `representation_`; `history_` holds one row per epoch
+    where a model learns by epochs.
+    """
+
+    name: ClassVar[str]
+    """The name on the command line and in model files."""
+    Config: ClassVar[type[ModelConfig]]
+
+    config: C
+    history_: list[dict[str, float]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "Config" in cls.__dict__:
+            cls.__signature__ = inspect.signature(cls.Config)  # type: ignore[attr-defined]
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            self.config = self.Config(**settings)  # type: ignore[assignment]
+        except ValidationError as error:
+            raise OptionError(_explain(self.name, self.Config, error)) from None
+        self._representation: Representation | None = None
+        self.history_ = []
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v!r}" for k, v in self.config.model_dump().items())
+        return f"{type(self).__name__}({settings})"
+
+    @property
+    def representation_(self) -> Representation:
+        """What `fit` has learned."""
+        if self._representation is None:
+            raise NotFittedError(f"{type(self).__name__} has learned nothing yet: call fit first.")
+        return self._representation
+
+    def fit(
+        self,
+        train: Interactions,
+        validation: Interactions | None = None,
+        options: RunOptions = DEFAULTS,
+    ) -> Self:
+        """Learn from `train`; use `validation`, if given, only to decide when to stop."""
+        train.require_pairs("the training part")
+        if validation is not None:
+            validation.require_pairs("the validation part")
+            if (validation.n_users, validation.n_items) != (train.n_users, train.n_items):
+                raise DataError(
+                    f"the validation part is {validation.n_users} x {validation.n_items} but the "
+                    f"training part is {train.n_users} x {train.n_items}: cut both from one set, "
+                    "for example with xorec.split."
+                )
+        self._representation = self._learn(train, validation, options)
+        return self
+
+    @abstractmethod
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation: ...
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """The query of a new user who has the item rows `history`, without a refit."""
+        raise OptionError(f"{self.name} cannot take in a new user without a refit.")
+
+
+def _explain(name: str, config: type[ModelConfig], error: ValidationError) -> str:
+    """One line for the first setting that pydantic refused."""
+    first = error.errors()[0]
+    setting = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(config.model_fields) or "none"
+        return f"{name} has no setting {setting!r}: its settings are {known}."
+    return f"{name}: {setting} is {first['input']!r}: {first['msg'].lower()}."

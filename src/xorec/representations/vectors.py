@@ -1,0 +1,62 @@
+"""Vectors: users and items as float rows, ranked by dot product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+
+Floats = npt.NDArray[np.float32]
+
+
+class Vectors(Representation):
+    """score(u, i) = user_vectors[u] . item_vectors[i] (+ item_bias[i] where there is one)."""
+
+    kind = "vectors"
+
+    def __init__(
+        self, user_vectors: Floats, item_vectors: Floats, item_bias: Floats | None = None
+    ) -> None:
+        self.user_vectors = user_vectors
+        self.item_vectors = item_vectors
+        self.item_bias = item_bias
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_vectors)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_vectors)
+
+    def queries(self, users: Rows) -> Floats:
+        return self.user_vectors[users]
+
+    def score(self, queries: Any) -> Scores:
+        scores: Scores = np.atleast_2d(queries) @ self.item_vectors.T
+        if self.item_bias is not None:
+            scores += self.item_bias
+        return scores
+
+    def similar(self, items: Rows) -> Scores:
+        """Cosine of the item vectors; an item with a zero vector is like nothing."""
+        norms = np.linalg.norm(self.item_vectors, axis=1)
+        unit = self.item_vectors / np.where(norms > 0, norms, 1)[:, None]
+        cosines: Scores = unit[items] @ unit.T
+        return cosines
+
+    def tensors(self) -> Tensors:
+        tensors: Tensors = {"user_vectors": self.user_vectors, "item_vectors": self.item_vectors}
+        if self.item_bias is not None:
+            tensors["item_bias"] = self.item_bias
+        return tensors
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        return cls(
+            tensors["user_vectors"], tensors["item_vectors"], tensors.get("item_bias")
+        )
