@@ -1,0 +1,179 @@
+"""Named data sets: `debian` comes with xorec, the others are fetched once into a cache.
+
+Wherever xorec takes data it takes a name from this catalogue or a path. A name of the catalogue
+always means the catalogue; write `./debian` for a file of that name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xorec.data.interactions import Categories, Interactions
+from xorec.errors import DataError, OptionError
+from xorec.progress import SILENT, Progress
+
+EMBEDDED = Path(__file__).parent / "embedded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """What is known of a named data set before it is read.
+
+    users, items, pairs: as published (before any filter).
+    url: where the file is; None for the data that comes with xorec.
+    checksum: "sha256:..." of that file; None where nobody published one, and then the first
+        download is trusted and its SHA-256 recorded.
+    size: bytes of that file, where known.
+    members: the files of the archive that are kept: the interactions and what is known of the
+        items; none means that the file itself holds the interactions.
+    """
+
+    name: str
+    title: str
+    users: int
+    items: int
+    pairs: int
+    terms: str
+    citation: str
+    url: str | None = None
+    checksum: str | None = None
+    size: int | None = None
+    members: Sequence[str] = ()
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it comes with xorec."""
+        return self.url is None
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return EMBEDDED if self.url is None else cache_folder() / self.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read; the first holds the interactions."""
+        if self.url is None:
+            return (EMBEDDED / "interactions.parquet", EMBEDDED / "items.parquet")
+        names = self.members or (self.url,)
+        return tuple(self.folder / name.rpartition("/")[2] for name in names)
+
+    @property
+    def present(self) -> bool:
+        """Whether it can be read without a network."""
+        return all(path.is_file() for path in self.files)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was noted when it was fetched: url, sha256, bytes; empty before."""
+        path = self.folder / "fetched.json"
+        try:
+            return dict(json.loads(path.read_text())) if not self.embedded else {}
+        except (OSError, ValueError):
+            return {}
+
+
+def _catalog() -> dict[str, DataSet]:
+    """The entries of embedded/catalog.toml."""
+    with (EMBEDDED / "catalog.toml").open("rb") as file:
+        return {name: DataSet(name=name, **entry) for name, entry in tomllib.load(file).items()}
+
+
+CATALOG = _catalog()
+
+
+def cache_folder() -> Path:
+    """Where fetched data sets live: $XOREC_DATA, or the cache folder that the platform has."""
+    if chosen := os.environ.get("XOREC_DATA"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "xorec" / "data"
+
+
+def find(name: str) -> DataSet:
+    """The data set of that name, or an error that names the nearest ones."""
+    if name in CATALOG:
+        return CATALOG[name]
+    raise DataError(f"there is no data set {name!r}{_nearest(name)}.")
+
+
+def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any) -> Interactions:
+    """The interactions of a named data set, or of a file.
+
+    source: a name of the catalogue, or a path. A `str` that is a name of the catalogue means the
+        catalogue, whatever files there are; `./debian` or `Path("debian")` means the file.
+    options: those of `xorec.read` for a file. A named data set knows its columns and takes none.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    entry = CATALOG.get(source) if isinstance(source, str) else None
+    if entry is None:
+        return _read_path(source, progress, options)
+    if options:
+        given = ", ".join(options)
+        raise OptionError(f"{entry.name} is a named data set and knows its columns: drop {given}.")
+    if entry.embedded:
+        return _read_embedded(entry)
+    if not entry.present:
+        raise DataError(
+            f"{entry.name} is not on this machine yet: run `xorec data fetch {entry.name}`."
+        )
+    from xorec.data.read import read
+
+    pairs, *info = entry.files
+    return read(pairs, item_info=info[0] if info else None, progress=progress)
+
+
+def _read_path(source: str | Path, progress: Progress, options: dict[str, Any]) -> Interactions:
+    path = Path(source).expanduser()
+    if not path.exists():
+        hint = _nearest(str(source)) if path.name == str(source) else ""
+        raise DataError(f"{source}: no such file, and no data set of that name{hint}.")
+    from xorec.data.read import read
+
+    return read(path, progress=progress, **options)
+
+
+def _nearest(name: str) -> str:
+    """The names of the catalogue that are like `name`, as the end of a sentence."""
+    near = difflib.get_close_matches(name.lower(), CATALOG, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(CATALOG)}"
+
+
+def _read_embedded(entry: DataSet) -> Interactions:
+    """The embedded tables are sorted, so rows follow from them without a look-up by hand."""
+    import polars as pl
+
+    from xorec.data.ids import Ids
+    from xorec.data.text import Text
+
+    pairs, table = (pl.read_parquet(path) for path in entry.files)
+    users = Ids.from_series(pairs["user"].unique(maintain_order=True))
+    items = Ids.from_series(table["item"])
+    labels = table["category"].unique().sort()
+    item_rows = pairs["item"].cast(pl.Enum(table["item"])).to_physical().to_numpy()
+    label_rows = table["category"].cast(pl.Enum(labels)).to_physical().to_numpy()
+    each_one = np.arange(len(items) + 1, dtype=np.int64)
+    names = items.values
+    return Interactions.from_rows(
+        users,
+        items,
+        pairs["user"].rle_id().to_numpy().astype(np.int64),
+        item_rows.astype(np.int64),
+        names=names if isinstance(names, Text) else None,
+        categories=Categories(Text.pack(labels), each_one, label_rows.astype(np.int32)),
+    )
