@@ -1,0 +1,85 @@
+"""Evaluation: what `evaluate` found out, for every user and in sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.evaluation.metrics import COLUMNS, coverage, gini
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The metrics of one representation on one test part.
+
+    users: rows of the users with test items, (n,). test_counts: how many each of them has.
+    per_user: "ndcg@10", "recall@10", "user_hr@10", "precision@10", "mrr@10", "map@10", "hits@10",
+    each with its "_expected" twin (over random tie orders): float64 (n,).
+    metrics: the means of these over users, and "hr@10" (all hits / all test items, "_expected"
+    too), "coverage@10", "gini@10".
+    categories: with `by_category`, a flat row for each category.
+    """
+
+    users: npt.NDArray[np.int64]
+    test_counts: npt.NDArray[np.int64]
+    per_user: dict[str, Floats]
+    metrics: dict[str, float]
+    categories: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def n_users(self) -> int:
+        """Users with at least one test item."""
+        return len(self.users)
+
+    def __getitem__(self, metric: str) -> float:
+        return self.metrics[metric]
+
+    def row(self) -> dict[str, float]:
+        """The metrics as one flat row for JSON, with the number of users and test items."""
+        return {
+            "users": self.n_users,
+            "test_items": int(self.test_counts.sum()),
+            **self.metrics,
+        }
+
+
+def per_user_values(
+    ks: tuple[int, ...], plain: Floats, expected: Floats, test_counts: npt.NDArray[np.int64]
+) -> dict[str, Floats]:
+    """Name the columns of the kernels (n, columns, len(ks)) and add recall and precision."""
+    values: dict[str, Floats] = {}
+    for slot, k in enumerate(ks):
+        for table, ending in ((plain, ""), (expected, "_expected")):
+            for column, name in enumerate(COLUMNS):
+                values[f"{name}@{k}{ending}"] = np.ascontiguousarray(table[:, column, slot])
+            hits = values[f"hits@{k}{ending}"]
+            values[f"recall@{k}{ending}"] = hits / test_counts
+            values[f"precision@{k}{ending}"] = hits / k
+    return values
+
+
+def totals(
+    ks: tuple[int, ...],
+    per_user: dict[str, Floats],
+    test_counts: npt.NDArray[np.int64],
+    exposure: npt.NDArray[np.int64],
+) -> dict[str, float]:
+    """The metrics over all users; exposure (len(ks), m): how often each item is shown."""
+    metrics: dict[str, float] = {}
+    names = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map")
+    for slot, k in enumerate(ks):
+        for ending in ("", "_expected"):
+            for name in names:
+                if name == "hr":
+                    value = per_user[f"hits@{k}{ending}"].sum() / test_counts.sum()
+                else:
+                    value = per_user[f"{name}@{k}{ending}"].mean()
+                metrics[f"{name}@{k}{ending}"] = float(value)
+        metrics[f"coverage@{k}"] = coverage(exposure[slot])
+        metrics[f"gini@{k}"] = gini(exposure[slot])
+    return metrics

@@ -1,0 +1,43 @@
+"""How a kernel is compiled: typed decorators, so numba's settings stand in one place.
+
+Kernels are kept on disk (beside the package, or in the user's cache where that is read-only) and
+compiled on their first call. Each keeps its Python self as `.py_func`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile a plain function of arrays that runs without Python's lock.
+
+    A kernel that releases the lock runs beside others in ordinary threads.
+    """
+    return _compile(function, nogil=True)
+
+
+def parallel_kernel(function: F) -> F:
+    """Compile a function whose `prange` loops run on numba's threads, with fast float sums.
+
+    Fast sums use whole vectors of the machine; their order is fixed when the kernel is compiled,
+    so it does not depend on the number of threads.
+    """
+    return _compile(function, nogil=True, parallel=True, fastmath=True)
+
+
+def inlined(function: F) -> F:
+    """Compile a small helper into each kernel that calls it."""
+    return cast(F, njit(inline="always", fastmath=True)(function))
+
+
+def _compile(function: F, **settings: bool) -> F:
+    try:
+        return cast(F, njit(cache=True, **settings)(function))
+    except RuntimeError:  # no place to keep it: compile anew in each process
+        return cast(F, njit(**settings)(function))

@@ -1,0 +1,118 @@
+"""Exact top-k of float scores under the tie rule, seen items out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.errors import DataError, OptionError
+from xorec.search.ties import TieRank
+
+Exclude = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+"""(indptr, indices): the items that row b may not show are `indices[indptr[b]:indptr[b + 1]]`,
+ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """The best items of each row, best first.
+
+    Row b has `counts[b]` hits: `items[b, :counts[b]]` with `scores[b, :counts[b]]`. There are
+    fewer than k only where fewer candidates exist; what stands behind them means nothing.
+    """
+
+    items: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def row(self, b: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Items and scores of row b, exactly as many as there are."""
+        count = self.counts[b]
+        return self.items[b, :count], self.scores[b, :count]
+
+    def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]]:
+        return (self.row(b) for b in range(len(self)))
+
+
+def check_k(k: object) -> int:
+    """`k` as an int of 1 or more, or an OptionError that says so."""
+    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise OptionError(f"k is {k!r}: give a whole number of 1 or more.")
+    return int(k)
+
+
+def top_k(
+    scores: npt.NDArray[np.float32], k: int, tie_rank: TieRank, exclude: Exclude | None = None
+) -> Hits:
+    """The `k` best items of each row of `scores` (B, m): score descending, then tie rank.
+
+    NaN ranks with -inf, after every number. `k` may exceed m. The scores are only read.
+    """
+    from xorec.search.top_k_kernels import top_k_rows
+
+    scores = np.ascontiguousarray(scores, dtype=np.float32)
+    rows, m = scores.shape
+    _check_tie_rank(tie_rank, m)
+    width = min(check_k(k), m)
+    indptr, indices = exclude or (np.zeros(rows + 1, np.int64), np.zeros(0, np.int32))
+    if len(indptr) != rows + 1:
+        raise DataError(f"exclude has {len(indptr) - 1} rows but the scores have {rows}.")
+    hits = Hits(
+        np.zeros((rows, width), np.int32),
+        np.zeros((rows, width), np.float32),
+        np.zeros(rows, np.int64),
+    )
+    top_k_rows(
+        scores,
+        width,
+        np.ascontiguousarray(tie_rank, dtype=np.int32),
+        inverse(tie_rank),
+        np.ascontiguousarray(indptr, dtype=np.int64),
+        np.ascontiguousarray(indices, dtype=np.int32),
+        hits.items,
+        hits.scores,
+        hits.counts,
+    )
+    return hits
+
+
+def top_k_row(
+    scores: npt.NDArray[np.float32],
+    k: int,
+    tie_rank: TieRank,
+    exclude: npt.NDArray[np.integer] | None = None,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """`top_k` of one row (m,) in plain NumPy: (items, scores), the same answer.
+
+    For a single request in a fresh process, where loading numba would take longer than ranking.
+    """
+    _check_tie_rank(tie_rank, len(scores))
+    k = check_k(k)
+    candidates = np.arange(len(scores), dtype=np.int32)
+    if exclude is not None and len(exclude):
+        candidates = np.delete(candidates, exclude)
+    values = scores[candidates]
+    values = np.where(np.isnan(values), np.float32(-np.inf), values)
+    if k < len(candidates):
+        reach = values >= np.partition(values, len(values) - k)[len(values) - k]
+        candidates, values = candidates[reach], values[reach]
+    items = candidates[np.lexsort((tie_rank[candidates], -values))[:k]]
+    return items, scores[items]
+
+
+def inverse(tie_rank: TieRank) -> npt.NDArray[np.int32]:
+    """The item at each tie rank, int32 (m,)."""
+    item_at = np.empty(len(tie_rank), dtype=np.int32)
+    item_at[tie_rank] = np.arange(len(tie_rank), dtype=np.int32)
+    return item_at
+
+
+def _check_tie_rank(tie_rank: TieRank, m: int) -> None:
+    if tie_rank.shape != (m,):
+        raise DataError(f"tie_rank has shape {tie_rank.shape} but the scores have {m} items.")

@@ -1,0 +1,182 @@
+"""The kernels of exact top-k over rows of float scores.
+
+A candidate is one 64-bit key: the score, turned into an integer that falls as the score rises,
+above the item's tie rank. Keys are distinct and their ascending order is the ranking, ties and
+all, so selecting and sorting need no comparison of their own.
+
+Nearly every item is thrown out unseen. One scan takes the maximum of every run of 64 items; the
+(k + excluded)-th largest of these is reached by at least k items that may be shown, so only runs
+that reach it are looked into, and only items that reach it become candidates. The answer does
+not hang on that bound: should it leave fewer than k candidates (NaN), every item becomes one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.kernels import kernel
+
+Keys = npt.NDArray[np.uint64]
+Row = npt.NDArray[np.float32]
+Items = npt.NDArray[np.int32]
+
+RUN = 64
+_LAST = np.uint64(0xFF800000) << np.uint64(32)  # of -inf and NaN: after every number
+
+
+@kernel
+def score_key(score: Any) -> Any:
+    """The score as the upper half of a key: smaller for larger scores; NaN is -inf, -0 is 0."""
+    value = np.float32(score + np.float32(0.0))
+    if not value > np.float32(-np.inf):
+        return _LAST
+    bits = np.int64(value.view(np.int32))
+    rising = bits if bits >= 0 else -0x80000000 - bits
+    return np.uint64(0x7FFFFFFF - rising) << np.uint64(32)
+
+
+@kernel
+def select(values: Any, n: int, k: int) -> None:
+    """Reorder `values[:n]` so that its `k` smallest stand first (Hoare's quickselect)."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while pivot < values[right]:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if k - 1 <= right:
+            high = right
+        elif k - 1 >= left:
+            low = left
+        else:
+            return
+
+
+@kernel
+def run_maxima(row: Row, maxima: Row) -> None:
+    """The largest score of every run of 64 items, (ceil(m / 64),); NaN may count as largest."""
+    bits = row.view(np.int32)
+    rising = maxima.view(np.int32)
+    for run in range(len(maxima)):
+        part = bits[run * RUN : run * RUN + RUN]
+        largest = np.int32(-0x80000000)
+        for place in range(len(part)):
+            value = part[place]
+            largest = max(largest, value ^ ((value >> np.int32(31)) & np.int32(0x7FFFFFFF)))
+        rising[run] = largest ^ ((largest >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+@kernel
+def reaching(row: Row, bound: Any, maxima: Row, items: Items) -> int:
+    """Write the items that reach `bound`, ascending; return how many. items: scratch, (m + 1,)."""
+    found = 0
+    for run in range(len(maxima)):
+        if not maxima[run] < bound:
+            for item in range(run * RUN, min(run * RUN + RUN, len(row))):
+                items[found] = item
+                found += row[item] >= bound
+    return found
+
+
+@kernel
+def without(items: Items, n: int, excluded: Items) -> int:
+    """Drop the excluded from `items[:n]` (both ascending), in place; return how many remain."""
+    kept, at = 0, 0
+    for place in range(n):
+        item = items[place]
+        while at < len(excluded) and excluded[at] < item:
+            at += 1
+        if at == len(excluded) or excluded[at] != item:
+            items[kept] = item
+            kept += 1
+    return kept
+
+
+@kernel
+def candidates(row: Row, k: int, excluded: Items, items: Items, maxima: Row, order: Row) -> int:
+    """Write items among which the `k` best are, and all that tie with the k-th; return how many.
+
+    items: scratch, (m + 1,). maxima, order: scratch, (ceil(m / 64),).
+    """
+    need = k + len(excluded)
+    if need < len(maxima):
+        run_maxima(row, maxima)
+        order[:] = maxima
+        select(order, len(order), len(order) - need + 1)
+        found = without(items, reaching(row, order[len(order) - need], maxima, items), excluded)
+        if found >= k:
+            return found
+    for item in range(len(row)):
+        items[item] = item
+    return without(items, len(row), excluded)
+
+
+@kernel
+def best_keys(
+    row: Row,
+    k: int,
+    excluded: Items,
+    tie_rank: Items,
+    keys: Keys,
+    items: Items,
+    maxima: Row,
+    order: Row,
+) -> int:
+    """Put the keys of the `k` best items first, sorted; return how many candidates there are.
+
+    All items that tie with the k-th are among the candidates `keys[:returned]`. excluded:
+    ascending. keys (m,), items (m + 1,), maxima and order (ceil(m / 64),): scratch.
+    """
+    found = candidates(row, k, excluded, items, maxima, order)
+    for place in range(found):
+        item = items[place]
+        keys[place] = score_key(row[item]) | np.uint64(tie_rank[item])
+    kept = min(k, found)
+    if kept < found:
+        select(keys, found, kept)
+    keys[:kept].sort()
+    return found
+
+
+@kernel
+def top_k_rows(
+    scores: Any,
+    k: int,
+    tie_rank: Items,
+    item_at: Items,
+    indptr: npt.NDArray[np.int64],
+    indices: Items,
+    items: Any,
+    best: Any,
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """The `k` best items of each row of `scores` (B, m) into `items`, `best` (B, k) and `counts`.
+
+    item_at: the inverse of tie_rank. The excluded items of row b are
+    `indices[indptr[b]:indptr[b + 1]]`, ascending.
+    """
+    m = scores.shape[1]
+    keys = np.empty(m, dtype=np.uint64)
+    candidates = np.empty(m + 1, dtype=np.int32)
+    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.float32)
+    order = np.empty_like(maxima)
+    for b in range(scores.shape[0]):
+        row = scores[b]
+        excluded = indices[indptr[b] : indptr[b + 1]]
+        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima, order)
+        kept = min(k, found)
+        for place in range(kept):
+            item = item_at[np.int64(keys[place] & np.uint64(0xFFFFFFFF))]
+            items[b, place] = item
+            best[b, place] = row[item]
+        counts[b] = kept
