@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uint64
+from numba import uint64
+
+from xorec.kernels import inlined, kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -20,7 +22,7 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 _FNV_START = np.uint64(0xCBF29CE484222325)
 
 
-@njit(inline="always")
+@inlined
 def mix(value: Any) -> Any:
     """Scramble 64 bits: a bijection whose output looks random for any input sequence."""
     z = uint64(value)
@@ -29,7 +31,7 @@ def mix(value: Any) -> Any:
     return z ^ (z >> uint64(31))
 
 
-@njit(inline="always")
+@inlined
 def stream(seed: Any, epoch: Any, user: Any) -> Any:
     """The key of one user's numbers in one epoch."""
     key = mix(uint64(seed) + _GOLDEN)
@@ -37,19 +39,19 @@ def stream(seed: Any, epoch: Any, user: Any) -> Any:
     return mix(key + uint64(user) * _GOLDEN)
 
 
-@njit(inline="always")
+@inlined
 def draw(key: Any, position: Any) -> Any:
     """The 64-bit number at `position` of a stream."""
     return mix(key + (uint64(position) + uint64(1)) * _GOLDEN)
 
 
-@njit(inline="always")
+@inlined
 def below(number: Any, bound: Any) -> Any:
     """Turn a 64-bit number into an integer 0 <= r < bound (bound up to 2**53)."""
     return np.int64(np.float64(number >> uint64(11)) * (1.0 / 9007199254740992.0) * bound)
 
 
-@njit(cache=True)
+@kernel
 def hash_text(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], seed: int
 ) -> npt.NDArray[np.uint64]:
@@ -64,7 +66,7 @@ def hash_text(
     return hashes
 
 
-@njit(cache=True)
+@kernel
 def hash_integers(values: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
     """A seeded 64-bit hash of each integer."""
     hashes = np.empty(len(values), dtype=np.uint64)

@@ -1,0 +1,23 @@
+"""The representations by their name in the model file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from xorec.errors import ModelFileError
+
+REPRESENTATIONS = {
+    "vectors": ("xorec.representations.vectors", "Vectors"),
+    "neighbours": ("xorec.representations.neighbours", "Neighbours"),
+    "shared-scores": ("xorec.representations.shared_scores", "SharedScores"),
+}
+"""Kind: (module, class)."""
+
+
+def representation_class(kind: str) -> Any:
+    """The class of representations of this kind."""
+    if kind not in REPRESENTATIONS:
+        raise ModelFileError(f"a representation of kind {kind!r} is not known to this xorec.")
+    module, attribute = REPRESENTATIONS[kind]
+    return getattr(import_module(module), attribute)

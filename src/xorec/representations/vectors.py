@@ -57,6 +57,4 @@ class Vectors(Representation):
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
-        return cls(
-            tensors["user_vectors"], tensors["item_vectors"], tensors.get("item_bias")
-        )
+        return cls(tensors["user_vectors"], tensors["item_vectors"], tensors.get("item_bias"))

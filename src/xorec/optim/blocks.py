@@ -1,0 +1,85 @@
+"""Blocks: an epoch's pairs in random order, cut so that threads can share the work.
+
+Each pair falls into a block drawn from its own counter (seed, epoch, user, place); inside a block
+the pairs stay in the order of the users. A trainer then works through a block in two steps, both
+parallel and both free of races:
+
+1. users: the pairs of one user are worked off one after another by one thread; items are read only;
+2. items: each item belongs to one thread, which goes through the block's pairs in order and takes
+   those of its own items; users are read only.
+
+So every number is computed in one fixed order: the result depends on the seed and on the number
+of blocks, never on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.data.interactions import Interactions
+from xorec.kernels import kernel
+from xorec.rng import below, draw, stream
+
+_BLOCK_STREAM = 0x626C6F636B73  # keeps these draws apart from those of the negatives
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Pairs of one block, grouped by user.
+
+    pairs: positions in `train.indices`; users: the user row of each pair;
+    starts: where each user's run of pairs begins, and the end of the last one.
+    """
+
+    pairs: npt.NDArray[np.int64]
+    users: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) -> Iterator[Block]:
+    """The pairs of `train`, each once, in random blocks of about `pairs_per_block`."""
+    count = max(1, round(train.n_pairs / pairs_per_block))
+    bounds, pairs, users = _deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch)
+    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+        if end > begin:
+            owners = users[begin:end]
+            runs = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+            starts = np.concatenate([[0], runs, [end - begin]])
+            yield Block(pairs[begin:end], owners, starts)
+
+
+@kernel
+def _deal(indptr: Any, count: Any, seed: Any, epoch: Any) -> Any:
+    """Deal the pairs to `count` blocks: a counting sort by block that keeps the users' order."""
+    n_users, n_pairs = len(indptr) - 1, indptr[-1]
+    block = np.empty(n_pairs, dtype=np.int32)
+    bounds = np.zeros(count + 1, dtype=np.int64)
+    for user in range(n_users):
+        key = stream(seed, epoch, user)
+        for pair in range(indptr[user], indptr[user + 1]):
+            block[pair] = below(draw(key, pair - indptr[user]), count)
+            bounds[block[pair] + 1] += 1
+    bounds = np.cumsum(bounds)
+    place = bounds[:-1].copy()
+    pairs = np.empty(n_pairs, dtype=np.int64)
+    users = np.empty(n_pairs, dtype=np.int32)
+    for user in range(n_users):
+        for pair in range(indptr[user], indptr[user + 1]):
+            at = place[block[pair]]
+            place[block[pair]] = at + 1
+            pairs[at] = pair
+            users[at] = user
+    return bounds, pairs, users
+
+
+def item_owners(threads: int) -> int:
+    """Into how many sets the items are cut (item & (owners - 1)): a power of two >= threads."""
+    return 1 << max(0, threads - 1).bit_length()

@@ -1,0 +1,256 @@
+"""Recommender: a representation with the ids, seen items and prior around it. Raw ids only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec import storage
+from xorec.data.ids import Ids
+from xorec.data.text import Text
+from xorec.errors import OptionError, UnknownIdError
+from xorec.representations import representation_class
+from xorec.representations.base import Representation
+from xorec.search.top_k import check_k, top_k_row
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from xorec.data.interactions import Interactions
+    from xorec.models.base import Model
+
+Items = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """One item of a list: its raw id, its name where there is one, and its score."""
+
+    id: Any
+    name: str | None
+    score: float
+
+
+@dataclass(frozen=True)
+class Recommendations:
+    """The best items for `query` (a user, an item, or the list of a new user's items)."""
+
+    query: Any
+    items: tuple[Recommended, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def ids(self) -> list[Any]:
+        """The raw ids, best first."""
+        return [item.id for item in self.items]
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars frame: rank, id, name, score."""
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                "rank": range(1, len(self.items) + 1),
+                "id": self.ids(),
+                "name": [item.name for item in self.items],
+                "score": [item.score for item in self.items],
+            }
+        )
+
+
+class Recommender:
+    """What people use: `recommend`, `similar`, `fold_in`, `save`, `load`."""
+
+    def __init__(
+        self,
+        representation: Representation,
+        *,
+        users: Ids,
+        items: Ids,
+        seen: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+        prior: npt.NDArray[np.int64],
+        tie_rank: npt.NDArray[np.int32],
+        names: Text | None = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        self.representation, self.users, self.items = representation, users, items
+        self.seen, self.prior, self.tie_rank, self.names = seen, prior, tie_rank, names
+        self.facts = facts or {}
+        """What the model file says of itself: model, config, seed, data digest, metrics."""
+
+    @classmethod
+    def from_model(
+        cls, model: Model[Any], train: Interactions, *, seed: int = 0, **facts: Any
+    ) -> Recommender:
+        """A recommender from a fitted model and the data it was fitted on."""
+        from xorec.search.ties import tie_rank
+
+        return cls(
+            model.representation_,
+            users=train.users,
+            items=train.items,
+            seen=(train.indptr, train.indices),
+            prior=train.item_counts,
+            tie_rank=tie_rank(train.items, train.item_counts),
+            names=train.names,
+            facts={
+                "model": model.name,
+                "config": model.config.model_dump(),
+                "seed": seed,
+                "data": {
+                    "users": train.n_users,
+                    "items": train.n_items,
+                    "pairs": train.n_pairs,
+                    "digest": train.digest(),
+                },
+                **facts,
+            },
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Recommender({self.facts.get('model', '?')}, {len(self.users):,} users x "
+            f"{len(self.items):,} items, {self.representation.nbytes:,} bytes)"
+        )
+
+    def recommend(
+        self,
+        user: Hashable,
+        k: int = 10,
+        *,
+        seen: bool = False,
+        allow: Iterable[Hashable] | None = None,
+        deny: Iterable[Hashable] = (),
+    ) -> Recommendations:
+        """The `k` best items for a known user, without the ones they have unless `seen`.
+
+        allow: only these items may come; deny: these may not.
+        """
+        row = self._user_row(user)
+        own = self._seen_by(row)
+        scores = self.representation.scores(np.array([row]))[0]
+        hidden = self._hidden(own[:0] if seen else own, allow, deny)
+        return self._list(user, scores, k, hidden)
+
+    def recommend_for(
+        self,
+        history: Sequence[Hashable],
+        k: int = 10,
+        *,
+        allow: Iterable[Hashable] | None = None,
+        deny: Iterable[Hashable] = (),
+    ) -> Recommendations:
+        """The `k` best items for somebody new who has the items `history`, without a refit."""
+        rows = self._item_rows(history)
+        scores = self.representation.score(self.fold_in(history))[0]
+        return self._list(list(history), scores, k, self._hidden(rows, allow, deny))
+
+    def fold_in(self, history: Sequence[Hashable]) -> Any:
+        """The query (vector, code, row) of a new user who has the items `history`."""
+        from xorec.models import model_class
+
+        rows = self._item_rows(history)
+        if not len(rows):
+            raise OptionError("a new user needs at least one item: the list is empty.")
+        model = model_class(self.facts["model"])(**self.facts["config"])
+        return model.fold_in(self.representation, rows)
+
+    def similar(self, item: Hashable, k: int = 10) -> Recommendations:
+        """The `k` items most like this one."""
+        rows = self._item_rows([item])
+        return self._list(item, self.representation.similar(rows)[0], k, rows)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file, whole or not at all."""
+        tensors = {
+            **storage.pack_ids("user_ids", self.users),
+            **storage.pack_ids("item_ids", self.items),
+            "seen.indptr": self.seen[0],
+            "seen.items": self.seen[1],
+            "prior": self.prior,
+            "tie_rank": self.tie_rank,
+        }
+        if self.names is not None:
+            tensors |= storage.pack_text("item_names", self.names)
+        for name, array in self.representation.tensors().items():
+            tensors[f"representation.{name}"] = array
+        kinds = {"user_ids": self.users.kind, "item_ids": self.items.kind}
+        facts = {**self.facts, "representation": self.representation.kind, "id_kinds": kinds}
+        storage.write(Path(path), tensors, facts)
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool | None = None) -> Recommender:
+        """Open a model file, memory-mapped. verify: see `storage.read`."""
+        path = Path(path)
+        tensors, facts = storage.read(path, verify=verify)
+        kinds = facts.pop("id_kinds")
+        storage.require(path, tensors, ("seen.indptr", "seen.items", "prior", "tie_rank"))
+        own = "representation."
+        parts = {name[len(own) :]: t for name, t in tensors.items() if name.startswith(own)}
+        names = "item_names.data" in tensors
+        return cls(
+            representation_class(facts.pop("representation")).from_tensors(parts),
+            users=storage.unpack_ids("user_ids", kinds["user_ids"], tensors),
+            items=storage.unpack_ids("item_ids", kinds["item_ids"], tensors),
+            seen=(tensors["seen.indptr"], tensors["seen.items"]),
+            prior=tensors["prior"],
+            tie_rank=tensors["tie_rank"],
+            names=storage.unpack_text("item_names", tensors) if names else None,
+            facts={name: facts[name] for name in facts if name not in ("format", "digest")},
+        )
+
+    def _list(self, query: Any, scores: Any, k: int, hidden: Items) -> Recommendations:
+        rows, values = top_k_row(scores, check_k(k), self.tie_rank, hidden)
+        return Recommendations(
+            query,
+            tuple(
+                Recommended(
+                    self.items[int(row)],
+                    None if self.names is None else self.names[int(row)],
+                    float(value),
+                )
+                for row, value in zip(rows, values, strict=True)
+            ),
+        )
+
+    def _hidden(
+        self, own: Items, allow: Iterable[Hashable] | None, deny: Iterable[Hashable]
+    ) -> Items:
+        """The item rows that may not be shown, ascending."""
+        hidden = np.zeros(len(self.items), dtype=np.bool_)
+        if allow is not None:
+            hidden[:] = True
+            hidden[self._item_rows(allow)] = False
+        hidden[self._item_rows(deny)] = True
+        hidden[own] = True
+        return np.flatnonzero(hidden)
+
+    def _seen_by(self, user: int) -> npt.NDArray[np.int32]:
+        indptr, items = self.seen
+        return items[indptr[user] : indptr[user + 1]]
+
+    def _user_row(self, user: Hashable) -> int:
+        row = self.users.find(user)
+        if row < 0:
+            raise UnknownIdError(
+                f"user {user!r} is not in the model: use recommend_for([item ids]) (on the command "
+                "line --items) to fold in somebody new."
+            )
+        return row
+
+    def _item_rows(self, items: Iterable[Hashable]) -> npt.NDArray[np.int64]:
+        wanted = list(items)
+        rows = self.items.find_many(wanted)
+        if len(rows) and rows.min() < 0:
+            missing = wanted[int(np.argmin(rows))]
+            raise UnknownIdError(
+                f"item {missing!r} is not in the model: it was not in the training data. "
+                f"Ids look like {self.items[0]!r}."
+            )
+        return rows

@@ -1,0 +1,48 @@
+"""SharedScores: one score for each item, the same for every user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.errors import OptionError
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+
+
+class SharedScores(Representation):
+    """score(u, i) = item_scores[i]. A query is nothing but its place in the batch."""
+
+    kind = "shared-scores"
+
+    def __init__(self, item_scores: npt.NDArray[np.float32], n_users: int) -> None:
+        self.item_scores, self._n_users = item_scores, n_users
+
+    @property
+    def n_users(self) -> int:
+        return self._n_users
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_scores)
+
+    def queries(self, users: Rows) -> Rows:
+        return users
+
+    def score(self, queries: Any) -> Scores:
+        return np.repeat(self.item_scores[None], len(queries), axis=0)
+
+    def similar(self, items: Rows) -> Scores:
+        raise OptionError(
+            "this model gives every user the same scores, so it knows no similar items: "
+            "take one that learns from pairs, for example item-knn."
+        )
+
+    def tensors(self) -> Tensors:
+        return {"item_scores": self.item_scores, "n_users": np.array([self._n_users])}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        return cls(tensors["item_scores"], int(tensors["n_users"][0]))

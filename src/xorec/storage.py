@@ -1,0 +1,160 @@
+"""The model file: one safetensors file, `*.xorec`, with everything that recommending needs.
+
+Tensors are plain arrays; all facts about them are one JSON object under the key "xorec" of the
+safetensors metadata (one key, so equal models have equal bytes). Any safetensors reader opens
+it; nothing in it is ever executed. `docs/file-format.md` lists the names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.data.ids import Ids
+from xorec.data.text import Text
+from xorec.errors import ModelFileError
+from xorec.files import replacing
+
+FORMAT = 1
+_KEY = "xorec"
+_VERIFY_UP_TO = 64 * 2**20
+_DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "U8": "|u1", "F16": "<f2"}
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def write(path: Path, tensors: Arrays, facts: Mapping[str, Any]) -> None:
+    """Write tensors and facts to `path`, whole or not at all. Equal input, equal bytes."""
+    from safetensors.numpy import save_file
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
+    complete = {"format": FORMAT, **facts, "digest": digest(arrays)}
+    text = json.dumps(complete, sort_keys=True, ensure_ascii=False)
+    with replacing(path) as temporary:
+        save_file(arrays, temporary, metadata={_KEY: text})
+
+
+def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tensors (read-only memory maps) and facts of a model file.
+
+    verify: compare the digest of all tensors, which reads the whole file; None does so up to 64 MB.
+    """
+    header, start = _header(path)
+    facts = _facts(path, header.pop("__metadata__", {}))
+    size = path.stat().st_size
+    end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    if start + end != size:
+        raise ModelFileError(
+            f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
+            "added to. Copy it again, or fit the model again."
+        )
+    data = np.memmap(path, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+    try:
+        tensors = {
+            name: data[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
+            .view(_DTYPES[entry["dtype"]])
+            .reshape(entry["shape"])
+            for name, entry in header.items()
+        }
+    except (KeyError, ValueError, TypeError) as error:
+        raise _corrupt(path, error) from None
+    if verify or (verify is None and size <= _VERIFY_UP_TO):
+        found = digest(tensors)
+        if found != facts["digest"]:
+            raise ModelFileError(
+                f"{path} is corrupt: its tensors have the digest {found} but the file says "
+                f"{facts['digest']}. Copy it again, or fit the model again."
+            )
+    return tensors, facts
+
+
+def digest(tensors: Arrays) -> str:
+    """A fingerprint of names, types, shapes and bytes."""
+    total = hashlib.blake2b(digest_size=16)
+    for name, array in sorted(tensors.items()):
+        total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        total.update(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+    return total.hexdigest()
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    """The safetensors header, and where the tensors begin."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= os.fstat(file.fileno()).st_size - 8:
+                raise ValueError("its first bytes are not those of a safetensors file")
+            header = json.loads(file.read(length))
+        if not isinstance(header, dict):
+            raise ValueError("its header is not a JSON object")
+    except FileNotFoundError:
+        raise ModelFileError(
+            f"there is no model file {path}: check the path, or make one with `xorec fit`."
+        ) from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
+    except ValueError as error:
+        raise _corrupt(path, error) from None
+    return header, 8 + length
+
+
+def _facts(path: Path, metadata: Any) -> dict[str, Any]:
+    if not isinstance(metadata, dict) or _KEY not in metadata:
+        raise ModelFileError(
+            f"{path} is a safetensors file but not a xorec model: give a file made by `xorec fit`."
+        )
+    try:
+        facts = json.loads(metadata[_KEY])
+        found = int(facts["format"])
+        facts["digest"], facts["model"], facts["representation"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _corrupt(path, error) from None
+    if found > FORMAT:
+        raise ModelFileError(
+            f"{path} has format {found}, but this xorec reads up to {FORMAT}: "
+            "upgrade with `pip install -U xorec`."
+        )
+    return dict(facts)
+
+
+def _corrupt(path: Path, reason: object) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is not a xorec model, or is corrupt ({reason}): "
+        "copy it again, or make one with `xorec fit`."
+    )
+
+
+def pack_ids(name: str, ids: Ids) -> dict[str, npt.NDArray[Any]]:
+    """The tensors of ids: one of integers, or the two of a `Text`."""
+    if isinstance(ids.values, Text):
+        return pack_text(name, ids.values)
+    return {name: ids.values}
+
+
+def unpack_ids(name: str, kind: str, tensors: Arrays) -> Ids:
+    """The inverse of `pack_ids`."""
+    return Ids(kind, tensors[name] if kind == "int64" else unpack_text(name, tensors))
+
+
+def pack_text(name: str, text: Text) -> dict[str, npt.NDArray[Any]]:
+    """The two tensors of a `Text`."""
+    return {f"{name}.data": text.data, f"{name}.offsets": text.offsets}
+
+
+def unpack_text(name: str, tensors: Arrays) -> Text:
+    """The inverse of `pack_text`."""
+    return Text(tensors[f"{name}.data"], tensors[f"{name}.offsets"])
+
+
+def require(path: Path, tensors: Arrays, names: Iterable[str]) -> None:
+    """Refuse a file that lacks a tensor, naming it."""
+    for name in names:
+        if name not in tensors:
+            raise _corrupt(path, f"the tensor {name!r} is missing")
