@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shutil
 import sys
 import tomllib
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,6 +112,43 @@ def find(name: str) -> DataSet:
     if name in CATALOG:
         return CATALOG[name]
     raise DataError(f"there is no data set {name!r}{_nearest(name)}.")
+
+
+def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -> DataSet:
+    """Bring a named data set to this machine, unless it is here (`again`: fetch it anyway).
+
+    A file without a published checksum must have the one that was recorded the first time.
+    """
+    entry = find(name)
+    if entry.url is None or (entry.present and not again):
+        return entry
+    from xorec.data.download import fetch
+
+    recorded = entry.record.get("sha256")
+    checksum = entry.checksum or (f"sha256:{recorded}" if recorded else None)
+    file = entry.folder / entry.url.rpartition("/")[2]
+    got = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
+    if entry.members:
+        _unpack(file, dict(zip(entry.members, entry.files, strict=True)))
+    record = {"url": entry.url, "sha256": got.sha256, "bytes": got.bytes}
+    (entry.folder / "fetched.json").write_text(json.dumps(record, indent=1) + "\n")
+    return entry
+
+
+def _unpack(archive: Path, wanted: dict[str, Path]) -> None:
+    """Take the wanted members out of a zip file, each in place only when whole; drop the rest."""
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for member, target in wanted.items():
+                part = target.with_name(target.name + ".part")
+                with file.open(member) as packed, part.open("wb") as plain:
+                    shutil.copyfileobj(packed, plain)
+                os.replace(part, target)
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise DataError(
+            f"{archive}: cannot be unpacked ({error}). Remove it and fetch it again."
+        ) from error
+    archive.unlink()
 
 
 def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any) -> Interactions:
