@@ -76,6 +76,13 @@ class DataSet:
         return all(path.is_file() for path in self.files)
 
     @property
+    def bytes(self) -> int | None:
+        """What is downloaded, or shipped, in bytes; None where it is not known yet."""
+        if self.url is None:
+            return sum(path.stat().st_size for path in self.files)
+        return self.size or self.record.get("bytes")
+
+    @property
     def record(self) -> dict[str, Any]:
         """What was noted when it was fetched: url, sha256, bytes; empty before."""
         path = self.folder / "fetched.json"
