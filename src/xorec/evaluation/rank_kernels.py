@@ -107,13 +107,12 @@ def evaluate_rows(
     m = scores.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
-    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.float32)
-    order = np.empty_like(maxima)
+    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.int32)
     k = shown.shape[1]
     for b in range(len(rows)):
         row = scores[b]
         excluded = seen_items[seen_indptr[rows[b]] : seen_indptr[rows[b] + 1]]
-        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima, order)
+        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima)
         kept = min(k, found)
         span = slice(test_indptr[b], test_indptr[b + 1])
         place_row(row, test_items[span], excluded, tie_rank, keys, found, kept, places[span])

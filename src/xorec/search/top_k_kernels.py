@@ -4,10 +4,10 @@ A candidate is one 64-bit key: the score, turned into an integer that falls as t
 above the item's tie rank. Keys are distinct and their ascending order is the ranking, ties and
 all, so selecting and sorting need no comparison of their own.
 
-Nearly every item is thrown out unseen. One scan takes the maximum of every run of 64 items; the
-(k + excluded)-th largest of these is reached by at least k items that may be shown, so only runs
-that reach it are looked into, and only items that reach it become candidates. The answer does
-not hang on that bound: should it leave fewer than k candidates (NaN), every item becomes one.
+Nearly every item is thrown out unseen. One scan takes the maximum of every run of items; what
+k + excluded of these reach is reached by at least k items that may be shown, so only runs that
+reach it are looked into, and only items that reach it become candidates. The answer does not
+hang on that bound: should it leave fewer than k candidates (NaN), every item becomes one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Keys = npt.NDArray[np.uint64]
 Row = npt.NDArray[np.float32]
 Items = npt.NDArray[np.int32]
 
-RUN = 64
+RUN = 32
 _LAST = np.uint64(0xFF800000) << np.uint64(32)  # of -inf and NaN: after every number
 
 
@@ -63,28 +63,55 @@ def select(values: Any, n: int, k: int) -> None:
 
 
 @kernel
-def run_maxima(row: Row, maxima: Row) -> None:
-    """The largest score of every run of 64 items, (ceil(m / 64),); NaN may count as largest."""
+def rising(bits: Any) -> Any:
+    """The bits of a float as an integer that rises with it, and back again (-0 below 0)."""
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+@kernel
+def run_maxima(row: Row, maxima: Items) -> None:
+    """The largest score of every run of items, as `rising`, (ceil(m / RUN),); NaN goes anywhere."""
     bits = row.view(np.int32)
-    rising = maxima.view(np.int32)
     for run in range(len(maxima)):
         part = bits[run * RUN : run * RUN + RUN]
         largest = np.int32(-0x80000000)
         for place in range(len(part)):
-            value = part[place]
-            largest = max(largest, value ^ ((value >> np.int32(31)) & np.int32(0x7FFFFFFF)))
-        rising[run] = largest ^ ((largest >> np.int32(31)) & np.int32(0x7FFFFFFF))
+            largest = max(largest, rising(part[place]))
+        maxima[run] = largest
 
 
 @kernel
-def reaching(row: Row, bound: Any, maxima: Row, items: Items) -> int:
+def bound_for(maxima: Items, need: int) -> Any:
+    """A bound that at least `need` of the maxima reach, and few more where they differ: bisection.
+
+    Counting is one pass over vectors without a branch, so this beats selecting.
+    """
+    low, high = np.int64(maxima.min()), np.int64(maxima.max()) + 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        bound = np.int32(middle)
+        count = np.int32(0)
+        for run in range(len(maxima)):
+            count += np.int32(maxima[run] >= bound)
+        if count < need:
+            high = middle
+        else:
+            low = middle
+            if count <= need + (need >> 3):
+                break
+    return np.int32(-1 if low == 0 else low)  # -1 is minus zero
+
+
+@kernel
+def reaching(row: Row, bound: Any, maxima: Items, items: Items) -> int:
     """Write the items that reach `bound`, ascending; return how many. items: scratch, (m + 1,)."""
     found = 0
+    score = np.int32(rising(bound)).view(np.float32)
     for run in range(len(maxima)):
-        if not maxima[run] < bound:
+        if maxima[run] >= bound:
             for item in range(run * RUN, min(run * RUN + RUN, len(row))):
                 items[found] = item
-                found += row[item] >= bound
+                found += row[item] >= score
     return found
 
 
@@ -103,17 +130,16 @@ def without(items: Items, n: int, excluded: Items) -> int:
 
 
 @kernel
-def candidates(row: Row, k: int, excluded: Items, items: Items, maxima: Row, order: Row) -> int:
+def candidates(row: Row, k: int, excluded: Items, items: Items, maxima: Items) -> int:
     """Write items among which the `k` best are, and all that tie with the k-th; return how many.
 
-    items: scratch, (m + 1,). maxima, order: scratch, (ceil(m / 64),).
+    items: scratch, (m + 1,). maxima: scratch, (ceil(m / RUN),).
     """
     need = k + len(excluded)
     if need < len(maxima):
         run_maxima(row, maxima)
-        order[:] = maxima
-        select(order, len(order), len(order) - need + 1)
-        found = without(items, reaching(row, order[len(order) - need], maxima, items), excluded)
+        found = reaching(row, bound_for(maxima, need), maxima, items)
+        found = without(items, found, excluded)
         if found >= k:
             return found
     for item in range(len(row)):
@@ -129,15 +155,14 @@ def best_keys(
     tie_rank: Items,
     keys: Keys,
     items: Items,
-    maxima: Row,
-    order: Row,
+    maxima: Items,
 ) -> int:
     """Put the keys of the `k` best items first, sorted; return how many candidates there are.
 
     All items that tie with the k-th are among the candidates `keys[:returned]`. excluded:
-    ascending. keys (m,), items (m + 1,), maxima and order (ceil(m / 64),): scratch.
+    ascending. keys (m,), items (m + 1,), maxima (ceil(m / RUN),): scratch.
     """
-    found = candidates(row, k, excluded, items, maxima, order)
+    found = candidates(row, k, excluded, items, maxima)
     for place in range(found):
         item = items[place]
         keys[place] = score_key(row[item]) | np.uint64(tie_rank[item])
@@ -168,12 +193,11 @@ def top_k_rows(
     m = scores.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
-    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.float32)
-    order = np.empty_like(maxima)
+    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.int32)
     for b in range(scores.shape[0]):
         row = scores[b]
         excluded = indices[indptr[b] : indptr[b + 1]]
-        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima, order)
+        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima)
         kept = min(k, found)
         for place in range(kept):
             item = item_at[np.int64(keys[place] & np.uint64(0xFFFFFFFF))]
