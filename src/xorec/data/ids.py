@@ -68,6 +68,13 @@ class Ids:
         return ids
 
     @classmethod
+    def sorted(cls, raw: Iterable[Hashable]) -> Ids:
+        """Ids from Python values in any order, some of them more than once: sorted, each once."""
+        distinct = list(set(raw))
+        _kind_of(distinct)
+        return cls.of(sorted(distinct))  # type: ignore[type-var]
+
+    @classmethod
     def from_series(cls, series: pl.Series) -> Ids:
         """Ids from a polars series of distinct values, kept in their order."""
         import polars as pl
@@ -119,8 +126,9 @@ class Ids:
         key = self._key(raw)
         if key is None:
             return -1
-        place = bisect_left(range(len(self)), key, key=lambda at: self._key_at(self._order[at]))
-        row = int(self._order[place]) if place < len(self) else -1
+        order = self._order
+        place = bisect_left(range(len(self)), key, key=lambda at: self._key_at(int(order[at])))
+        row = int(order[place]) if place < len(self) else -1
         return row if row >= 0 and self._key_at(row) == key else -1
 
     def find_many(self, raw: Iterable[Hashable]) -> Rows:
@@ -130,6 +138,16 @@ class Ids:
             return np.array([self.find(one) for one in wanted], dtype=np.int64)
         rows = self._rows_by_key
         return np.array([rows.get(self._key(one), -1) for one in wanted], dtype=np.int64)
+
+    def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
+        """A seeded 64-bit hash of every id: it hangs on the id alone, not on its row."""
+        from xorec.rng import hash_integers, hash_text
+
+        if isinstance(self.values, Text):
+            hashes = hash_text(self.values.data, self.values.offsets, seed)
+        else:
+            hashes = hash_integers(self.values, seed)
+        return np.asarray(hashes, dtype=np.uint64)
 
     def parse(self, text: str) -> Any:
         """The id that a person typed as `text`, in the type of these ids."""
@@ -141,9 +159,9 @@ class Ids:
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
         if isinstance(self.values, Text):
-            keys = [self.values.raw(row) for row in range(len(self))]
-            if all(a < b for a, b in zip(keys, keys[1:], strict=False)):
+            if self.values.is_ascending():
                 return np.arange(len(self))
+            keys = [self.values.raw(row) for row in range(len(self))]
             return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
         return np.argsort(self.values, kind="stable")
 

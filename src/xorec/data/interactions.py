@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.data.ids import Ids
-from xorec.data.text import Text
+from xorec.data.text import Text, gather_spans
 from xorec.errors import DataError
 
 if TYPE_CHECKING:
@@ -32,15 +32,13 @@ class Categories:
 
     def of(self, item: int) -> list[str]:
         """The category labels of item row `item`."""
-        return [self.labels[int(c)] for c in self.indices[self.indptr[item] : self.indptr[item + 1]]]
+        own = self.indices[self.indptr[item] : self.indptr[item + 1]]
+        return [self.labels[int(label)] for label in own]
 
     def select(self, items: npt.NDArray[np.integer]) -> Categories:
         """The categories of the items at these rows, in that order; labels stay as they are."""
-        counts = np.diff(self.indptr)[items]
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        pieces = [self.indices[self.indptr[i] : self.indptr[i + 1]] for i in items]
-        indices = np.concatenate(pieces) if pieces else self.indices[:0]
-        return Categories(self.labels, indptr, indices.astype(np.int32, copy=False))
+        places, indptr = gather_spans(self.indptr, items)
+        return Categories(self.labels, indptr, self.indices[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +65,12 @@ class Interactions:
     def from_pairs(cls, pairs: Iterable[tuple[Hashable, Hashable]]) -> Interactions:
         """Interactions from Python (user, item) pairs; a pair given twice counts once."""
         rows = list(pairs)
-        users = sorted({user for user, _ in rows})  # type: ignore[type-var]
-        items = sorted({item for _, item in rows})  # type: ignore[type-var]
+        users, items = Ids.sorted(u for u, _ in rows), Ids.sorted(i for _, i in rows)
         row_of_user = {user: row for row, user in enumerate(users)}
         row_of_item = {item: row for row, item in enumerate(items)}
-        coded = np.array([(row_of_user[u], row_of_item[i]) for u, i in rows], dtype=np.int64)
-        coded = coded.reshape(-1, 2)
-        return cls.from_rows(Ids.of(users), Ids.of(items), coded[:, 0], coded[:, 1])
+        user_rows = np.fromiter((row_of_user[u] for u, _ in rows), np.int32, len(rows))
+        item_rows = np.fromiter((row_of_item[i] for _, i in rows), np.int32, len(rows))
+        return cls.from_rows(users, items, user_rows, item_rows)
 
     @classmethod
     def from_rows(
@@ -89,17 +86,14 @@ class Interactions:
         `extra` may hold `times`, `ratings`, `parts` (aligned with the rows given) and the other
         fields of the class.
         """
-        key = user_rows.astype(np.int64) * max(len(items), 1) + item_rows
-        order = np.argsort(key, kind="stable")
-        if len(order):
-            last = np.append(key[order][1:] != key[order][:-1], True)
-            order = order[last]
-        indptr = np.zeros(len(users) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(user_rows[order], minlength=len(users)), out=indptr[1:])
+        from xorec.data.merge import merge_pairs
+
+        merged = merge_pairs(user_rows, item_rows, len(users), len(items))
         for name in ("times", "ratings", "parts"):
             if extra.get(name) is not None:
-                extra[name] = extra[name][order]
-        return cls(users, items, indptr, item_rows[order].astype(np.int32), **extra)
+                extra[name] = extra[name][merged.order]
+        indices = item_rows[merged.order].astype(np.int32, copy=False)
+        return cls(users, items, merged.indptr, indices, **extra)
 
     @property
     def n_users(self) -> int:
@@ -117,7 +111,8 @@ class Interactions:
         return self.n_pairs
 
     def __repr__(self) -> str:
-        return f"Interactions({self.n_users:,} users x {self.n_items:,} items, {self.n_pairs:,} pairs)"
+        sizes = f"{self.n_users:,} users x {self.n_items:,} items, {self.n_pairs:,} pairs"
+        return f"Interactions({sizes})"
 
     def of_user(self, user: int) -> npt.NDArray[np.int32]:
         """The item rows of user row `user`, ascending."""

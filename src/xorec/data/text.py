@@ -44,8 +44,53 @@ class Text:
 
     def take(self, rows: npt.NDArray[np.integer]) -> Text:
         """The strings at `rows`, in that order."""
-        return Text.pack(self[int(row)] for row in rows)
+        places, offsets = gather_spans(self.offsets, rows)
+        return Text(self.data[places], offsets)
+
+    def is_ascending(self) -> bool:
+        """Whether every string is smaller than the next one; eight bytes at a time, all at once."""
+        left, at = np.arange(max(len(self) - 1, 0)), 0
+        while len(left):
+            here, following = self._eight_bytes(left, at), self._eight_bytes(left + 1, at)
+            if (here > following).any():
+                return False
+            left = left[here == following]
+            at += 8
+            sizes, next_sizes = self._sizes(left), self._sizes(left + 1)
+            ended = np.maximum(sizes, next_sizes) <= at
+            if (sizes >= next_sizes)[ended].any():
+                return False
+            left = left[~ended]
+        return True
+
+    def _sizes(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def _eight_bytes(self, rows: npt.NDArray[np.int64], at: int) -> npt.NDArray[np.uint64]:
+        """Eight bytes of each string from place `at`, zeros after its end, as one number."""
+        value = np.zeros(len(rows), dtype=np.uint64)
+        sizes = self._sizes(rows)
+        for place in range(at, at + 8):
+            inside = place < sizes
+            value <<= np.uint64(8)
+            value[inside] |= self.data[self.offsets[rows[inside]] + place]
+        return value
 
     @property
     def nbytes(self) -> int:
         return self.data.nbytes + self.offsets.nbytes
+
+
+def gather_spans(
+    offsets: Offsets, rows: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.int64], Offsets]:
+    """Where the contents of `rows` lie, one after the other, and their new offsets.
+
+    The content of row `r` is at `offsets[r]` up to `offsets[r + 1]`.
+    """
+    rows = np.asarray(rows, dtype=np.int64)
+    sizes = offsets[rows + 1] - offsets[rows]
+    new_offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=new_offsets[1:])
+    shifts = np.repeat(offsets[rows] - new_offsets[:-1], sizes)
+    return shifts + np.arange(new_offsets[-1]), new_offsets

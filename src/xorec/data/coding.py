@@ -1,0 +1,146 @@
+"""Raw ids -> compact codes while a file streams by, exactly, in one pass.
+
+Polars hashes every id in its own threads; an open-addressing table gives each new hash the next
+code. The text behind a code is kept once, and every batch is compared with it, so that two ids
+with one hash are noticed (`HashCollision`: read again with another hash seed) and never mixed up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import uint64
+
+from xorec.data.ids import Ids
+from xorec.kernels import kernel
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Codes = npt.NDArray[np.int32]
+Hashes = npt.NDArray[np.uint64]
+
+WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
+"""Text that is an integer's own way of writing itself: not 007, not +7, not 7.0."""
+
+NEVER_AN_ID = ("nan", "NaN")
+NOT_AN_INTEGER = ("NA", "N/A", "na", "n/a", "null", "NULL", "None", "none", "#N/A", "-")
+"""Words for "missing": the second kind counts as missing where every other id is an integer."""
+
+
+class HashCollision(Exception):  # noqa: N818 - not an error: the reader tries again
+    """Two different ids have the same hash."""
+
+
+class Coder:
+    """Gives the ids of one column the codes 0, 1, 2, ... in the order of their first appearance."""
+
+    def __init__(self) -> None:
+        self._keys: Hashes = np.zeros(1 << 12, dtype=np.uint64)
+        self._codes: Codes = np.full(1 << 12, -1, dtype=np.int32)
+        self._count = 0
+        self._known: pl.Series | None = None
+
+    def add(self, ids: pl.Series, hashes: Hashes) -> Codes:
+        """The codes of a batch of ids (no nulls), new ones taken in."""
+        self._make_room(len(ids))
+        codes = np.empty(len(ids), dtype=np.int32)
+        first_rows = np.empty(len(ids), dtype=np.int32)
+        fresh = _look_up(hashes, self._keys, self._codes, self._count, codes, first_rows)
+        if fresh:
+            new = ids.gather(first_rows[:fresh])
+            self._known = new if self._known is None else self._known.append(new).rechunk()
+            self._count += fresh
+        if self._known is not None and not (self._known.gather(codes) == ids).all():
+            raise HashCollision
+        return codes
+
+    def finish(self, *, whole_numbers: bool) -> tuple[Ids, Codes]:
+        """The ids sorted, and the row of each code among them.
+
+        whole_numbers: text ids that all are whole numbers become integers.
+        """
+        import polars as pl
+
+        ids = pl.Series([], dtype=pl.String) if self._known is None else self._known
+        if whole_numbers and len(ids) and ids.str.contains(WHOLE_NUMBER).all():
+            numbers = ids.cast(pl.Int64, strict=False)
+            ids = ids if numbers.null_count() else numbers
+        order = ids.arg_sort().to_numpy()
+        rows = np.empty(len(ids), dtype=np.int32)
+        rows[order] = np.arange(len(ids), dtype=np.int32)
+        return Ids.from_series(ids.gather(order)), rows
+
+    def missing_word(self) -> tuple[int, str] | None:
+        """The code and text of an id that is a word for "missing", if there is one (text ids)."""
+        for code, word in self._words():
+            if word in NEVER_AN_ID or self._others_are_numbers():
+                return code, word
+        return None
+
+    def _words(self) -> list[tuple[int, str]]:
+        import polars as pl
+
+        if self._known is None or self._known.dtype != pl.String:
+            return []
+        suspects = self._known.is_in([*NEVER_AN_ID, *NOT_AN_INTEGER]).arg_true()
+        return [(int(code), self._known[int(code)]) for code in suspects]
+
+    def _others_are_numbers(self) -> bool:
+        assert self._known is not None
+        others = self._known.filter(~self._known.is_in([*NEVER_AN_ID, *NOT_AN_INTEGER]))
+        return len(others) > 0 and bool(others.str.contains(WHOLE_NUMBER).all())
+
+    def _make_room(self, more: int) -> None:
+        """Keep the table at most half full."""
+        needed = 2 * (self._count + more)
+        if needed > len(self._keys):
+            size = 1 << (needed - 1).bit_length()
+            keys, codes = np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+            _move(self._keys, self._codes, keys, codes)
+            self._keys, self._codes = keys, codes
+
+
+def is_whole_number(text: str) -> bool:
+    """Whether an id written as `text` may become an integer."""
+    return re.match(WHOLE_NUMBER, text) is not None
+
+
+@kernel
+def _look_up(
+    hashes: Hashes, keys: Hashes, codes: Codes, count: int, out: Codes, first_rows: Codes
+) -> int:
+    """Fill `out` with the code of each hash; new hashes get codes from `count` on.
+
+    Returns how many were new; their rows are in `first_rows`.
+    """
+    mask = uint64(len(keys) - 1)
+    fresh = 0
+    for row in range(len(hashes)):
+        key = hashes[row]
+        slot = key & mask
+        while codes[slot] >= 0 and keys[slot] != key:
+            slot = (slot + uint64(1)) & mask
+        if codes[slot] < 0:
+            keys[slot] = key
+            codes[slot] = count + fresh
+            first_rows[fresh] = row
+            fresh += 1
+        out[row] = codes[slot]
+    return fresh
+
+
+@kernel
+def _move(keys: Hashes, codes: Codes, new_keys: Hashes, new_codes: Codes) -> Any:
+    """Put every entry into the bigger table."""
+    mask = uint64(len(new_keys) - 1)
+    for old in range(len(keys)):
+        if codes[old] >= 0:
+            slot = keys[old] & mask
+            while new_codes[slot] >= 0:
+                slot = (slot + uint64(1)) & mask
+            new_keys[slot] = keys[old]
+            new_codes[slot] = codes[old]

@@ -1,0 +1,234 @@
+"""split: a training part, a test part, and a validation part cut from the training part.
+
+Who goes where hangs on (seed, raw user id, raw item id) and, where asked for, on times: never on
+the order of the rows. The test part does not change when a validation part is asked for, so one
+can tune on the validation part and then train on everything but the same test part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
+from xorec.errors import DataError, OptionError
+
+Method = Literal["random", "per-user", "leave-last", "time", "given"]
+METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Split:
+    """The parts of one data set: the same ids and rows in all, no pair in two of them.
+
+    settings: what they were made with. kept_back: how many pairs stayed in training because they
+    were the last ones there of their user or item.
+    """
+
+    train: Interactions
+    validation: Interactions | None
+    test: Interactions
+    settings: dict[str, Any] = field(default_factory=dict)
+    kept_back: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        """Settings and sizes, as flat JSON."""
+        return {
+            **self.settings,
+            "train_pairs": self.train.n_pairs,
+            "validation_pairs": self.validation.n_pairs if self.validation is not None else 0,
+            "test_pairs": self.test.n_pairs,
+            "kept_back": self.kept_back,
+        }
+
+
+def split(
+    data: Interactions,
+    *,
+    method: Method = "random",
+    test: float = 0.2,
+    validation: float = 0.0,
+    seed: int = 0,
+    keep_last: bool = True,
+) -> Split:
+    """Split `data` into training, validation and test parts.
+
+    method:
+      random      the share `test` of all pairs (the paper: 0.2);
+      per-user    the share `test` of every user's pairs, rounded to the nearest;
+      leave-last  the last pair of every user by time (`test` is not used);
+      time        the latest pairs of all, about the share `test`; equal times stay together;
+      given       what the file's split column says (`test` is not used).
+    validation: cut in the same way from what remains: a share of it; with leave-last, any number
+      above 0 takes the pair before the last; with given, the file's own validation part, or a
+      random share of the training part where the file has none. 0: no validation part.
+    keep_last: a user or item whose training pairs would all leave gets the first of them back
+      (by time where the method goes by time, else at random). A given split is never changed.
+    """
+    _check(data, method, test, validation, seed)
+    chances = _chances(data, seed)
+    if method == "given":
+        return _given(data, chances, validation, seed, keep_last)
+    leaves, kept_back = _cut(data, chances, method, test, keep_last)
+    if not leaves.any():
+        raise DataError(f"the {method} split leaves no test pair: {_why_empty(data, method)}")
+    train = data.select(~leaves)
+    held: Interactions | None = None
+    if validation > 0:
+        train, held, more = _hold_out(train, chances[~leaves], method, validation, keep_last)
+        kept_back += more
+    settings = _settings(method, test, validation, seed, keep_last)
+    return Split(
+        train=_plain(train),
+        validation=None if held is None else _plain(held),
+        test=_plain(data.select(leaves)),
+        settings=settings,
+        kept_back=kept_back,
+    )
+
+
+def _given(
+    data: Interactions, chances: npt.NDArray[np.uint64], validation: float, seed: int, keep: bool
+) -> Split:
+    assert data.parts is not None
+    inside = data.parts == TRAIN
+    train, test = data.select(inside), data.select(data.parts == TEST)
+    given = data.select(data.parts == VALIDATION)
+    train.require_pairs("the training part of the given split")
+    test.require_pairs("the test part of the given split")
+    held, kept_back = (given if given.n_pairs else None), 0
+    if held is None and validation > 0:
+        train, held, kept_back = _hold_out(train, chances[inside], "random", validation, keep)
+    return Split(
+        train=_plain(train),
+        validation=None if held is None else _plain(held),
+        test=_plain(test),
+        settings=_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
+        kept_back=kept_back,
+    )
+
+
+def _hold_out(
+    train: Interactions,
+    chances: npt.NDArray[np.uint64],
+    method: Method,
+    share: float,
+    keep_last: bool,
+) -> tuple[Interactions, Interactions, int]:
+    """Cut the validation part from the training part."""
+    from xorec.data.cut import again
+
+    leaves, kept_back = _cut(train, again(chances), method, share, keep_last)
+    if not leaves.any():
+        raise DataError(
+            f"the {method} split leaves no validation pair: {_why_empty(train, method)}"
+        )
+    return train.select(~leaves), train.select(leaves), kept_back
+
+
+def _cut(
+    data: Interactions,
+    chances: npt.NDArray[np.uint64],
+    method: Method,
+    share: float,
+    keep_last: bool,
+) -> tuple[Mask, int]:
+    """The pairs that leave, and how many were brought back."""
+    from xorec.data.cut import bring_back, first_in_order, last_of_each_user
+
+    timed = method in ("leave-last", "time")
+    when = data.times if timed and data.times is not None else chances.view(np.int64)
+    if method == "random":
+        leaves = _largest(chances, round(share * data.n_pairs))
+    elif method == "time":
+        leaves = _latest(when, share)
+    elif method == "leave-last":
+        leaves = last_of_each_user(data.indptr, when, chances)
+    else:
+        counts = np.floor(share * data.user_counts + 0.5).astype(np.int64)
+        leaves = first_in_order(np.argsort(chances), data.user_rows, counts)
+    if not keep_last:
+        return leaves, 0
+    back = bring_back(data.indptr, data.indices, when, chances, leaves, data.n_items)
+    return leaves, int(back)
+
+
+def _largest(chances: npt.NDArray[np.uint64], count: int) -> Mask:
+    """The `count` largest numbers."""
+    if count == 0:
+        return np.zeros(len(chances), dtype=np.bool_)
+    border = np.partition(chances, len(chances) - count)[len(chances) - count]
+    return np.asarray(chances >= border)
+
+
+def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
+    """The pairs after a point in time, as near to `share` of all as equal times allow."""
+    ordered = np.sort(times)
+    wanted = len(ordered) - round(share * len(ordered))
+    at = ordered[min(wanted, len(ordered) - 1)]
+    first = int(np.searchsorted(ordered, at, side="left"))
+    past = int(np.searchsorted(ordered, at, side="right"))
+    use_first = first > 0 and (wanted - first <= past - wanted or past == len(ordered))
+    return np.asarray(times >= at if use_first else times > at)
+
+
+def _chances(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
+    from xorec.data.cut import pair_chances
+
+    users, items = data.users.hashes(seed), data.items.hashes(seed)
+    chances: npt.NDArray[np.uint64] = pair_chances(data.indptr, data.indices, users, items)
+    return chances
+
+
+def _plain(part: Interactions) -> Interactions:
+    """A part of a split has no parts of its own."""
+    return replace(part, parts=None)
+
+
+def _settings(
+    method: str, test: float | None, validation: float, seed: int, keep_last: bool
+) -> dict[str, Any]:
+    shares = {} if test is None or method == "leave-last" else {"test": test}
+    return {
+        "method": method,
+        **shares,
+        "validation": validation,
+        "seed": seed,
+        "keep_last": keep_last,
+    }
+
+
+def _check(data: Interactions, method: str, test: float, validation: float, seed: int) -> None:
+    if method not in METHODS:
+        raise OptionError(f"split method {method!r} is not known: use {', '.join(METHODS)}.")
+    if not 0 < test < 1:
+        raise OptionError(f"test is {test}: give a share between 0 and 1, such as 0.2.")
+    if not 0 <= validation < 1:
+        raise OptionError(f"validation is {validation}: give a share from 0 up to 1, such as 0.1.")
+    if not 0 <= seed < 2**63:
+        raise OptionError(f"seed is {seed}: give a number from 0 to 2**63 - 1.")
+    data.require_pairs()
+    if method in ("leave-last", "time") and data.times is None:
+        raise DataError(
+            f"the {method} split needs times and the data has none: name their column with "
+            "time_column (--time-column), or split at random."
+        )
+    if method == "given" and data.parts is None:
+        raise DataError(
+            "the given split needs a column that says train or test and the data has none: "
+            "name it with split_column (--split-column), or split at random."
+        )
+
+
+def _why_empty(data: Interactions, method: str) -> str:
+    if method == "time" and data.times is not None and data.times.min() == data.times.max():
+        return f"all pairs have the same time ({int(data.times[0])}); split at random."
+    return (
+        f"{data.n_users:,} users, {data.n_items:,} items and {data.n_pairs:,} pairs are too few; "
+        "give a larger share, more data, or keep_last=False."
+    )
