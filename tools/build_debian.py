@@ -141,10 +141,10 @@ def find_glue(depends: Pairs, sections: dict[str, str]) -> dict[str, str]:
         listed = next((reason for p, reason in patterns if fnmatchcase(item, p)), None)
         if listed is not None:
             reasons[item] = listed
-        elif count > UBIQUITOUS * len(depends) and sections.get(item) != "libdevel":
-            reasons[item] = f"in over {UBIQUITOUS:.0%} of all packages"
         elif item not in sections:
             reasons[item] = "virtual: no section"
+        elif count > UBIQUITOUS * len(depends) and sections[item] != "libdevel":
+            reasons[item] = f"in over {UBIQUITOUS:.0%} of all packages"
     return reasons
 
 

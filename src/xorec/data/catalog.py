@@ -36,8 +36,8 @@ class DataSet:
     checksum: "sha256:..." of that file; None where nobody published one, and then the first
         download is trusted and its SHA-256 recorded.
     size: bytes of that file, where known.
-    members: the files of the archive that are kept: the interactions and what is known of the
-        items; none means that the file itself holds the interactions.
+    members: the files of a MovieLens archive that are kept: ratings and items; none means that
+        the file itself holds the interactions.
     """
 
     name: str
@@ -67,8 +67,8 @@ class DataSet:
         """The files that are read; the first holds the interactions."""
         if self.url is None:
             return (EMBEDDED / "interactions.parquet", EMBEDDED / "items.parquet")
-        names = self.members or (self.url,)
-        return tuple(self.folder / name.rpartition("/")[2] for name in names)
+        pairs = self.folder / _last(self.members[0] if self.members else self.url)
+        return (pairs, self.folder / "items.parquet") if self.members else (pairs,)
 
     @property
     def present(self) -> bool:
@@ -118,7 +118,7 @@ def find(name: str) -> DataSet:
     """The data set of that name, or an error that names the nearest ones."""
     if name in CATALOG:
         return CATALOG[name]
-    raise DataError(f"there is no data set {name!r}{_nearest(name)}.")
+    raise DataError(f"there is no data set {name!r}; {_nearest(name)}")
 
 
 def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -> DataSet:
@@ -133,29 +133,36 @@ def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -
 
     recorded = entry.record.get("sha256")
     checksum = entry.checksum or (f"sha256:{recorded}" if recorded else None)
-    file = entry.folder / entry.url.rpartition("/")[2]
+    file = entry.folder / _last(entry.url)
     got = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
-    if entry.members:
-        _unpack(file, dict(zip(entry.members, entry.files, strict=True)))
     record = {"url": entry.url, "sha256": got.sha256, "bytes": got.bytes}
-    (entry.folder / "fetched.json").write_text(json.dumps(record, indent=1) + "\n")
+    try:
+        if entry.members:
+            _unpack(file, entry)
+        (entry.folder / "fetched.json").write_text(json.dumps(record, indent=1) + "\n")
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise DataError(f"{file} cannot be unpacked ({error}): make room, fetch again.") from error
     return entry
 
 
-def _unpack(archive: Path, wanted: dict[str, Path]) -> None:
-    """Take the wanted members out of a zip file, each in place only when whole; drop the rest."""
-    try:
-        with zipfile.ZipFile(archive) as file:
-            for member, target in wanted.items():
-                part = target.with_name(target.name + ".part")
-                with file.open(member) as packed, part.open("wb") as plain:
-                    shutil.copyfileobj(packed, plain)
-                os.replace(part, target)
-    except (zipfile.BadZipFile, KeyError, OSError) as error:
-        raise DataError(
-            f"{archive}: cannot be unpacked ({error}). Remove it and fetch it again."
-        ) from error
+def _unpack(archive: Path, entry: DataSet) -> None:
+    """Keep ratings and items of a MovieLens archive, in place only when whole; drop the rest."""
+    from xorec.data.movielens import item_table
+
+    ratings, items = entry.members
+    parts = [path.with_name(path.name + ".part") for path in entry.files]
+    with zipfile.ZipFile(archive) as file:
+        with file.open(ratings) as packed, parts[0].open("wb") as plain:
+            shutil.copyfileobj(packed, plain)
+        item_table(_last(items), file.read(items)).write_parquet(parts[1])
+    for part, target in zip(parts, entry.files, strict=True):
+        os.replace(part, target)
     archive.unlink()
+
+
+def _last(path: str) -> str:
+    """The last part of a URL or of a path in an archive."""
+    return path.rpartition("/")[2]
 
 
 def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any) -> Interactions:
@@ -187,17 +194,18 @@ def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any
 def _read_path(source: str | Path, progress: Progress, options: dict[str, Any]) -> Interactions:
     path = Path(source).expanduser()
     if not path.exists():
-        hint = _nearest(str(source)) if path.name == str(source) else ""
-        raise DataError(f"{source}: no such file, and no data set of that name{hint}.")
+        raise DataError(
+            f"{source}: there is no such file and no data set of that name; {_nearest(path.name)}"
+        )
     from xorec.data.read import read
 
     return read(path, progress=progress, **options)
 
 
 def _nearest(name: str) -> str:
-    """The names of the catalogue that are like `name`, as the end of a sentence."""
+    """The end of the sentence: the names of the catalogue that are like `name`, or all."""
     near = difflib.get_close_matches(name.lower(), CATALOG, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(CATALOG)}"
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CATALOG)}."
 
 
 def _read_embedded(entry: DataSet) -> Interactions:
