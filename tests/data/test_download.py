@@ -245,12 +245,22 @@ def test_no_server_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(DataError, match="Check the network"):
         fetch(url, tmp_path / "set.bin", attempts=2, pause=0.01)
 
-    def unknown(*_: object, **__: object) -> None:
-        raise socket.gaierror(-2, "Name or service not known")
 
+@pytest.mark.parametrize(("code", "asked"), [(socket.EAI_NONAME, 1), (socket.EAI_AGAIN, 3)])
+def test_no_network_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, asked: int
+) -> None:
+    calls: list[object] = []
+
+    def unknown(*name: object, **_: object) -> None:
+        calls.append(name)
+        raise socket.gaierror(code, "Name or service not known")
+
+    monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(DataError, match=r"data\.invalid cannot be found: is there a network"):
-        fetch("http://data.invalid/set.bin", tmp_path / "set.bin", attempts=1)
+    with pytest.raises(DataError, match=r"data\.invalid cannot be found.*network"):
+        fetch("http://data.invalid/set.bin", tmp_path / "set.bin", attempts=3, pause=0.01)
+    assert len(calls) == asked
 
 
 def test_too_little_room_is_told_before_anything_arrives(

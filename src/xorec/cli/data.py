@@ -46,7 +46,10 @@ def fetch(
     from xorec.cli.output import print_json, print_line
     from xorec.data.catalog import fetch_data
 
-    entry = fetch_data(name, again=again, progress=args.progress_of(quiet))
+    try:
+        entry = fetch_data(name, again=again, progress=args.progress_of(quiet))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("The same command goes on where it stopped.") from None
     if json:
         print_json(_entry_row(entry) | {"files": [str(path) for path in entry.files]})
         return

@@ -205,13 +205,15 @@ def _chunks(response: http.client.HTTPResponse, url: str) -> Iterator[bytes]:
 
 
 def _network_error(error: Exception, url: str) -> Exception:
-    """A failure of the network in words: most may pass, a bad certificate will not."""
+    """A failure of the network in words: most may pass, an unknown name or a bad certificate no."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     host = urllib.request.Request(url).host
     if isinstance(reason, ssl.SSLCertVerificationError):
         return DataError(f"{url}: {host} has no valid certificate ({reason.verify_message}).")
+    if isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME:
+        return DataError(f"{url}: {host} cannot be found. Is there a network, or an http_proxy?")
     if isinstance(reason, socket.gaierror):
-        return TransientError(f"{host} cannot be found: is there a network?")
+        return TransientError(f"{host} cannot be found now")
     if isinstance(reason, TimeoutError):
         return TransientError(f"{host} did not answer in time")
     return TransientError(f"the connection to {host} failed ({reason})")
