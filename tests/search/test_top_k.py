@@ -89,7 +89,7 @@ def test_zero_and_minus_zero_tie() -> None:
 
 
 def test_scores_are_only_read() -> None:
-    scores = np.broadcast_to(np.float32([1, 3, 2]), (4, 3))
+    scores = np.broadcast_to(np.array([1, 3, 2], np.float32), (4, 3))
     hits = top_k(scores, 2, np.arange(3, dtype=np.int32))
     assert hits.items.tolist() == [[1, 2]] * 4
 
@@ -148,7 +148,9 @@ def test_run_maxima_agrees_with_numpy() -> None:
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=80), st.data())
 def test_enough_maxima_reach_the_bound_and_few_more(values: list[int], data: st.DataObject) -> None:
     need = data.draw(st.integers(1, len(values) - 1))
-    maxima = np.array([rising(bits) for bits in np.float32(values).view(np.int32)], np.int32)
+    maxima = np.array(
+        [rising(bits) for bits in np.array(values, np.float32).view(np.int32)], np.int32
+    )
     bound = as_floats(np.array([bound_for(maxima, need)]))[0]
     count = sum(value >= bound for value in values)
     exact = sorted(values, reverse=True)[need - 1]
@@ -159,7 +161,7 @@ def test_enough_maxima_reach_the_bound_and_few_more(values: list[int], data: st.
 def test_keys_fall_as_scores_rise() -> None:
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2**32, 2000, dtype=np.uint32).view(np.float32)
-    scores = np.sort(np.concatenate([bits[~np.isnan(bits)], np.float32(LEVELS[1:])]))
+    scores = np.sort(np.concatenate([bits[~np.isnan(bits)], np.array(LEVELS[1:], np.float32)]))
     keys = np.array([score_key(score) for score in scores])
     np.testing.assert_array_equal(np.diff(scores) > 0, keys[1:] < keys[:-1])
     np.testing.assert_array_equal(np.diff(scores) == 0, keys[1:] == keys[:-1])

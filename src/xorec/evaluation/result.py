@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.evaluation.metrics import COLUMNS, coverage, gini
-
-Floats = npt.NDArray[np.float64]
+from xorec.errors import OptionError
+from xorec.evaluation.metrics import COLUMNS, Floats, coverage, gini
+from xorec.evaluation.significance import Interval, bootstrap_interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,25 @@ class Evaluation:
 
     def __getitem__(self, metric: str) -> float:
         return self.metrics[metric]
+
+    def parts(self, metric: str) -> tuple[Floats, Floats]:
+        """(top, bottom), each (n,), such that the metric is sum(top) / sum(bottom) over users."""
+        if metric.startswith("hr@") and metric in self.metrics:
+            return self.per_user["hits" + metric[2:]], self.test_counts.astype(np.float64)
+        if metric not in self.per_user:
+            known = ", ".join(name for name in self.metrics if name.startswith("hr@"))
+            raise OptionError(
+                f"{metric!r} has no value for each user: take {known} or one of "
+                f"{', '.join(self.per_user)}."
+            )
+        return self.per_user[metric], np.ones(self.n_users)
+
+    def interval(
+        self, metric: str, *, level: float = 0.95, samples: int = 1000, seed: int = 0
+    ) -> Interval:
+        """A bootstrap confidence interval over users; `hr@k` is resampled as the ratio it is."""
+        top, bottom = self.parts(metric)
+        return bootstrap_interval(top, bottom, level=level, samples=samples, seed=seed)
 
     def row(self) -> dict[str, float]:
         """The metrics as one flat row for JSON, with the number of users and test items."""

@@ -40,10 +40,10 @@ class Hits:
         return (self.row(b) for b in range(len(self)))
 
 
-def check_k(k: object) -> int:
+def check_k(k: object, name: str = "k") -> int:
     """`k` as an int of 1 or more, or an OptionError that says so."""
     if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise OptionError(f"k is {k!r}: give a whole number of 1 or more.")
+        raise OptionError(f"{name} is {k!r}: give a whole number of 1 or more.")
     return int(k)
 
 

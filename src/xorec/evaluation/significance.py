@@ -1,0 +1,90 @@
+"""How sure is a figure, and is one model better than another? By resampling users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.errors import DataError, OptionError
+from xorec.search.top_k import check_k
+
+if TYPE_CHECKING:
+    from xorec.evaluation.result import Evaluation
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Between `low` and `high` with confidence `level`."""
+
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`difference` = a - b of one metric, its confidence interval, and a two-sided p-value."""
+
+    metric: str
+    difference: float
+    interval: Interval
+    p_value: float
+
+
+def bootstrap_interval(
+    top: Floats, bottom: Floats, *, level: float = 0.95, samples: int = 1000, seed: int = 0
+) -> Interval:
+    """Percentile bootstrap over users of sum(top) / sum(bottom); a mean has ones at the bottom."""
+    from xorec.evaluation.resampling_kernels import bootstrap_ratios
+
+    if not 0 < level < 1:
+        raise OptionError(f"level is {level}: give a number between 0 and 1, for example 0.95.")
+    check_k(samples, "samples")
+    ratios = bootstrap_ratios(top, bottom, samples, seed)
+    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level)
+
+
+def sign_flip_test(differences: Floats, *, samples: int = 10_000, seed: int = 0) -> float:
+    """Two-sided p-value of a paired randomisation test: were a and b alike, signs are coins.
+
+    The observed signs count as one of the draws, so p is never 0 and never too small.
+    """
+    from xorec.evaluation.resampling_kernels import flipped_sums
+
+    check_k(samples, "samples")
+    differences = differences[differences != 0]
+    observed = abs(differences.sum())
+    sums = np.abs(flipped_sums(differences, samples, seed))
+    as_large = np.count_nonzero(sums >= observed * (1 - 1e-12))
+    return float((as_large + 1) / (samples + 1))
+
+
+def compare(
+    a: Evaluation,
+    b: Evaluation,
+    metric: str,
+    *,
+    level: float = 0.95,
+    samples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Is `a` better than `b` in `metric`? Paired by user: both must be of the same test part."""
+    if not np.array_equal(a.users, b.users) or not np.array_equal(a.test_counts, b.test_counts):
+        raise DataError(
+            f"the two evaluations are of different users or test items ({a.n_users} and "
+            f"{b.n_users} users): evaluate both models on the same test part."
+        )
+    top, bottom = a.parts(metric)
+    differences = top - b.parts(metric)[0]
+    return Comparison(
+        metric,
+        float(differences.sum() / bottom.sum()),
+        bootstrap_interval(differences, bottom, level=level, samples=samples, seed=seed),
+        sign_flip_test(differences, samples=samples, seed=seed),
+    )

@@ -1,0 +1,63 @@
+from math import log2
+
+import numpy as np
+import pytest
+
+from xorec.evaluation.metrics import (
+    COLUMNS,
+    coverage,
+    discounts,
+    gini,
+    ideal_dcg,
+    ranked_metrics,
+)
+
+
+def metrics(ranks: list[int], n_test: int, ks: list[int]) -> dict[str, list[float]]:
+    out = np.full((len(COLUMNS), len(ks)), np.nan)
+    length = max(ks)
+    ranked_metrics(
+        np.array(ranks, np.int64),
+        n_test,
+        np.array(ks, np.int64),
+        discounts(length),
+        ideal_dcg(length),
+        out,
+    )
+    return {name: out[column].tolist() for column, name in enumerate(COLUMNS)}
+
+
+def test_three_test_items_of_which_two_are_found_by_hand() -> None:
+    found = metrics([2, 5], 3, [1, 2, 5])
+    assert found["hits"] == [0, 1, 2]
+    assert found["user_hr"] == [0, 1, 1]
+    assert found["mrr"] == [0, 1 / 2, 1 / 2]
+    ideal = [1, 1 + 1 / log2(3), 1 + 1 / log2(3) + 1 / 2]
+    dcg = [0, 1 / log2(3), 1 / log2(3) + 1 / log2(6)]
+    assert found["ndcg"] == pytest.approx([dcg[i] / ideal[i] for i in range(3)], abs=1e-15)
+    assert found["map"] == pytest.approx([0, (1 / 2) / 2, (1 / 2 + 2 / 5) / 3], abs=1e-15)
+
+
+def test_nothing_found_is_zero_and_a_perfect_ranking_is_one() -> None:
+    assert all(value == [0, 0] for value in metrics([], 4, [3, 10]).values())
+    perfect = metrics([1, 2, 3, 4], 4, [3, 10])
+    assert perfect["hits"] == [3, 4]
+    for name in ("ndcg", "user_hr", "mrr", "map"):
+        assert perfect[name] == pytest.approx([1, 1], abs=1e-15)
+
+
+def test_gini_by_hand() -> None:
+    assert gini(np.array([3, 3, 3])) == pytest.approx(0)
+    assert gini(np.array([0, 0, 0, 8])) == pytest.approx(3 / 4)
+    assert gini(np.array([1, 3])) == pytest.approx(1 / 4)
+    assert gini(np.array([0, 0])) == 0
+
+
+def test_gini_is_the_mean_absolute_difference() -> None:
+    shown = np.random.default_rng(0).integers(0, 9, 40)
+    twin = np.abs(shown[:, None] - shown).mean() / (2 * shown.mean())
+    assert gini(shown) == pytest.approx(twin, abs=1e-12)
+
+
+def test_coverage_counts_items_shown_to_anyone() -> None:
+    assert coverage(np.array([0, 5, 1, 0])) == 0.5
