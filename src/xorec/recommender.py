@@ -29,11 +29,15 @@ Items = npt.NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Recommended:
-    """One item of a list: its raw id, its name where there is one, and its score."""
+    """One item of a list: its raw id, its name where there is one, and its score.
+
+    distance: the Hamming distance, where the model ranks by codes.
+    """
 
     id: Any
     name: str | None
     score: float
+    distance: int | None = None
 
 
 @dataclass(frozen=True)

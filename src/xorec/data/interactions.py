@@ -92,8 +92,7 @@ class Interactions:
         for name in ("times", "ratings", "parts"):
             if extra.get(name) is not None:
                 extra[name] = extra[name][merged.order]
-        indices = item_rows[merged.order].astype(np.int32, copy=False)
-        return cls(users, items, merged.indptr, indices, **extra)
+        return cls(users, items, merged.indptr, merged.indices, **extra)
 
     @property
     def n_users(self) -> int:
@@ -159,6 +158,21 @@ class Interactions:
             ratings=None if self.ratings is None else self.ratings[keep],
             parts=None if self.parts is None else self.parts[keep],
         )
+
+    def union(self, other: Interactions) -> Interactions:
+        """The pairs of both; users, items and their rows must be the same in both."""
+        users = np.concatenate([self.user_rows, other.user_rows])
+        items = np.concatenate([self.indices, other.indices])
+        aligned = {
+            name: None if mine is None or theirs is None else np.concatenate([mine, theirs])
+            for name, mine, theirs in (
+                ("times", self.times, other.times),
+                ("ratings", self.ratings, other.ratings),
+                ("parts", self.parts, other.parts),
+            )
+        }
+        about = {"names": self.names, "categories": self.categories, "notes": self.notes}
+        return Interactions.from_rows(self.users, self.items, users, items, **aligned, **about)
 
     def compact(self) -> Interactions:
         """The same pairs without the users and items that have none; rows are renumbered."""

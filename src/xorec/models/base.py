@@ -29,8 +29,8 @@ class Model(ABC, Generic[C]):
     """A recommender's mathematics.
 
     `Model(setting=value, ...)` only checks and stores the settings (`config`). `fit` learns and
-    returns self. What was learned is in `representation_`; `history_` holds one row per epoch
-    where a model learns by epochs.
+    returns self. What was learned is in `representation_`. Where a model learns by epochs,
+    `history_` has a row for each and `epochs_` says how many the representation comes from.
     """
 
     name: ClassVar[str]
@@ -39,6 +39,7 @@ class Model(ABC, Generic[C]):
 
     config: C
     history_: list[dict[str, float]]
+    epochs_: int
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -52,6 +53,7 @@ class Model(ABC, Generic[C]):
             raise OptionError(_explain(self.name, self.Config, error)) from None
         self._representation: Representation | None = None
         self.history_ = []
+        self.epochs_ = 0
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v!r}" for k, v in self.config.model_dump().items())

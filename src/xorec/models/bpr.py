@@ -95,7 +95,7 @@ class BPR(Model[BPRConfig]):
         return {"loss": total / (train.n_pairs * config.negatives)}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user's vector: the users' step alone, items fixed, averaged over the last passes."""
+        """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
         from xorec.models.bpr_kernels import step_users
 

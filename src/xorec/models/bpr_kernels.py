@@ -14,6 +14,7 @@ from numba import prange
 from xorec.kernels import inlined, parallel_kernel
 
 _CHUNKS = 64
+_STEEP = np.float32(30)  # beyond, sigma is flat: keeps exp finite
 
 
 @parallel_kernel
@@ -28,9 +29,10 @@ def step_users(
     rate: Any,
     reg: Any,
 ) -> None:
-    """b_u += rate (sum_k pull_k (d_i - d_jk) - K reg b_u), pair after pair of the user.
+    """b_u += rate (pull (d_i - d_j) - reg b_u), triplet after triplet of the user.
 
-    pull = sigma(-x) is kept for the items' step.
+    pull = sigma(-x), with the user as it is by then, is kept for the items' step. (All negatives
+    of a pair at once would be faster, but overshoots and diverges at useful rates.)
     """
     size, count = users.shape[1], negatives.shape[1]
     runs = len(starts) - 1
@@ -38,7 +40,6 @@ def step_users(
     for chunk in prange(chunks):
         for pair in range(starts[runs * chunk // chunks], starts[runs * (chunk + 1) // chunks]):
             u, i = owner[pair], positives[pair]
-            together, drawn = np.float32(0), np.float32(0)
             for k in range(count):
                 j = negatives[pair, k]
                 pull[pair, k] = np.float32(0)
@@ -46,18 +47,12 @@ def step_users(
                     x = np.float32(0)
                     for f in range(size):
                         x += users[u, f] * (items[i, f] - items[j, f])
-                    pull[pair, k] = np.float32(1) / (np.float32(1) + np.exp(x))
-                    together += pull[pair, k]
-                    drawn += np.float32(1)
-            keep, gain = np.float32(1) - rate * reg * drawn, rate * together
-            for f in range(size):
-                users[u, f] = keep * users[u, f] + gain * items[i, f]
-            for k in range(count):
-                j = negatives[pair, k]
-                if j >= 0:
-                    gain = rate * pull[pair, k]
+                    x = min(max(x, -_STEEP), _STEEP)
+                    weight = np.float32(1) / (np.float32(1) + np.exp(x))
+                    pull[pair, k] = weight
+                    keep, gain = np.float32(1) - rate * reg, rate * weight
                     for f in range(size):
-                        users[u, f] -= gain * items[j, f]
+                        users[u, f] = keep * users[u, f] + gain * (items[i, f] - items[j, f])
 
 
 @parallel_kernel

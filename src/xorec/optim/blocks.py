@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) 
     """The pairs of `train`, each once, in random blocks of about `pairs_per_block`."""
     count = max(1, round(train.n_pairs / pairs_per_block))
     bounds, pairs, users = _deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch)
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in pairwise(bounds):
         if end > begin:
             owners = users[begin:end]
             runs = np.flatnonzero(owners[1:] != owners[:-1]) + 1

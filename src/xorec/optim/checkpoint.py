@@ -87,7 +87,8 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["checkpoint"])
-            return {name: file.get_tensor(name) for name in file.keys()}, facts
+            names = file.keys()
+            return {name: file.get_tensor(name) for name in names}, facts
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise XorecError(
             f"{path} is not a checkpoint that can be read ({error}): delete it and start anew."

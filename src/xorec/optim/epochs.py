@@ -1,18 +1,21 @@
-"""The loop over epochs: progress, validation, early stopping, checkpoint and resume, in one place."""
+"""The loop over epochs: progress, validation, early stopping, checkpoint and resume."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from xorec.data.interactions import Interactions
+from xorec.errors import XorecError
 from xorec.models.base import Model, ModelConfig
 from xorec.optim.checkpoint import Arrays, Checkpoint, TrainingState
 from xorec.options import RunOptions
+from xorec.progress import SILENT
 from xorec.representations.base import Representation
 from xorec.rng import hash_integers
 
@@ -75,6 +78,7 @@ class EpochTrainer:
             while state.epoch < self._config.epochs and not state.stopped:
                 facts = step(state.epoch, state.arrays)
                 state.epoch += 1
+                self._refuse_divergence(state.epoch, facts)
                 facts |= self._validate(state, represent)
                 state.history.append({"epoch": state.epoch, **facts})
                 task.advance(1, **facts)
@@ -86,6 +90,13 @@ class EpochTrainer:
             state.arrays = state.best
         return state
 
+    def _refuse_divergence(self, epoch: int, facts: dict[str, float]) -> None:
+        if not np.isfinite(list(facts.values())).all():
+            raise XorecError(
+                f"{self._name} diverged in epoch {epoch}: take a smaller learning_rate, fewer "
+                "negatives or a smaller block_size."
+            )
+
     def _validate(
         self, state: TrainingState, represent: Callable[[Arrays], Representation]
     ) -> dict[str, float]:
@@ -95,8 +106,9 @@ class EpochTrainer:
             return {}
         from xorec.evaluation.protocol import evaluate
 
+        quiet = replace(self._options, progress=SILENT)
         result = evaluate(
-            represent(state.arrays), self._train, self._validation, ks=(20,), options=self._options
+            represent(state.arrays), self._train, self._validation, ks=(20,), options=quiet
         )
         value = result.metrics[_METRIC]
         if value > state.best_value:

@@ -37,7 +37,7 @@ class Vectors(Representation):
         return self.user_vectors[users]
 
     def score(self, queries: Any) -> Scores:
-        scores: Scores = np.atleast_2d(queries) @ self.item_vectors.T
+        scores: Scores = np.matmul(np.atleast_2d(queries), self.item_vectors.T, dtype=np.float32)
         if self.item_bias is not None:
             scores += self.item_bias
         return scores
@@ -45,8 +45,8 @@ class Vectors(Representation):
     def similar(self, items: Rows) -> Scores:
         """Cosine of the item vectors; an item with a zero vector is like nothing."""
         norms = np.linalg.norm(self.item_vectors, axis=1)
-        unit = self.item_vectors / np.where(norms > 0, norms, 1)[:, None]
-        cosines: Scores = unit[items] @ unit.T
+        unit = self.item_vectors / np.where(norms > 0, norms, np.float32(1))[:, None]
+        cosines: Scores = np.matmul(unit[items], unit.T, dtype=np.float32)
         return cosines
 
     def tensors(self) -> Tensors:

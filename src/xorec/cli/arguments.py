@@ -1,0 +1,127 @@
+"""Options that several commands share: the same thing has the same name everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from xorec.errors import OptionError
+
+if TYPE_CHECKING:
+    from xorec.data.interactions import Interactions
+    from xorec.options import RunOptions
+    from xorec.progress import Progress
+
+Data = Annotated[str, typer.Argument(help="A file or folder, or a name from `xorec data list`.")]
+ModelFile = Annotated[Path, typer.Argument(help="A model file made by `xorec fit`.")]
+K = Annotated[int, typer.Option("-k", "--k", help="How many items to list.")]
+Seed = Annotated[int, typer.Option(help="The key of every random choice.")]
+Threads = Annotated[int | None, typer.Option(help="Threads to use; all cores by default.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Config = Annotated[
+    Path | None, typer.Option(help="Settings by model, TOML or JSON: a table for each model name.")
+]
+Cuts = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics, with commas.")]
+UserColumn = Annotated[str | None, typer.Option(help="The column of users.")]
+ItemColumn = Annotated[str | None, typer.Option(help="The column of items.")]
+RatingColumn = Annotated[str | None, typer.Option(help="The column of ratings.")]
+TimeColumn = Annotated[str | None, typer.Option(help="The column of times.")]
+SplitColumn = Annotated[str | None, typer.Option(help="The column that says train or test.")]
+ItemInfo = Annotated[Path | None, typer.Option(help="A second file: names, categories of items.")]
+MinRating = Annotated[float | None, typer.Option(help="Only ratings of at least this count.")]
+Core = Annotated[int, typer.Option(help="Keep users and items with this many pairs, iterated.")]
+SplitMethod = Annotated[
+    str, typer.Option("--split", help="random, per-user, leave-last, time or given.")
+]
+TestShare = Annotated[float, typer.Option("--test", help="Share of the pairs to test on.")]
+ValidationShare = Annotated[
+    float, typer.Option("--validation", help="Share of the training pairs to find epochs on.")
+]
+
+
+def progress_of(quiet: bool) -> Progress:
+    """Bars on standard error, or silence."""
+    from xorec.progress import SILENT, TerminalProgress
+
+    return SILENT if quiet else TerminalProgress()
+
+
+def run_options(seed: int, threads: int | None, quiet: bool) -> RunOptions:
+    """The run options of a command line."""
+    from xorec.options import RunOptions
+
+    return RunOptions(seed=seed, threads=threads, progress=progress_of(quiet))
+
+
+def load(
+    source: str, progress: Progress, *, min_rating: float | None, core: int, **columns: Any
+) -> Interactions:
+    """Read and prepare the data; the guesses and removals are shown as notes."""
+    from xorec.data.catalog import load_data
+    from xorec.data.prepare import prepare
+
+    data = load_data(source, **{name: v for name, v in columns.items() if v is not None})
+    data = prepare(data, min_rating=min_rating, core=core)
+    for note in data.notes:
+        progress.note(note)
+    return data
+
+
+def parse_ks(text: str) -> tuple[int, ...]:
+    """`10,20,50` as numbers."""
+    from xorec.search.top_k import check_k
+
+    try:
+        return tuple(check_k(int(part)) for part in text.split(","))
+    except ValueError:
+        raise OptionError(
+            f"--ks is {text!r}: give whole numbers of 1 or more with commas, for example 10,20."
+        ) from None
+
+
+def read_config(path: Path | None) -> dict[str, dict[str, Any]]:
+    """Settings by model name from a TOML or JSON file."""
+    if path is None:
+        return {}
+    import tomllib
+
+    try:
+        text = path.read_text()
+        tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise OptionError(f"cannot read the settings {path}: {error.strerror}.") from None
+    except ValueError as error:
+        raise OptionError(f"the settings {path} cannot be understood: {error}.") from None
+    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+        raise OptionError(f"the settings {path} need a table for each model, for example [bpr].")
+    return tables
+
+
+def parse_settings(extra: Sequence[str]) -> dict[str, Any]:
+    """A model's own settings from the command line: `--learning-rate 0.1 --epochs=20`."""
+    settings: dict[str, Any] = {}
+    words = list(extra)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if not name.startswith("--") or len(name) < 3:
+            raise OptionError(f"{word!r} is not expected here: settings look like --epochs 20.")
+        if not equals:
+            if not words:
+                raise OptionError(f"{name} needs a value: settings look like --epochs 20.")
+            value = words.pop(0)
+        settings[name[2:].replace("-", "_")] = _value(value)
+    return settings
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or null as JSON has them; anything else is text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,111 @@
+"""xorec compare: fit and evaluate several models on one split."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from xorec.cli import arguments as args
+
+if TYPE_CHECKING:
+    from xorec.data.split import Method
+    from xorec.experiments.comparison import Contender
+
+
+def compare(
+    data: args.Data,
+    models: Annotated[
+        str, typer.Option(help="Names from `xorec models`, with commas.")
+    ] = "popularity,item-knn,bpr",
+    split: args.SplitMethod = "random",
+    test: args.TestShare = 0.2,
+    validation: args.ValidationShare = 0.1,
+    ks: args.Cuts = "10,20,50,100",
+    config: args.Config = None,
+    user_column: args.UserColumn = None,
+    item_column: args.ItemColumn = None,
+    rating_column: args.RatingColumn = None,
+    time_column: args.TimeColumn = None,
+    split_column: args.SplitColumn = None,
+    item_info: args.ItemInfo = None,
+    min_rating: args.MinRating = None,
+    core: args.Core = 0,
+    seed: args.Seed = 0,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Fit several models on one split of DATA and evaluate them, all items ranked.
+
+    Pairs are split once; the validation part finds the number of epochs; each model then learns
+    from training and validation pairs together and is tested once. `interval` is a 95 % bootstrap
+    interval; `p` the paired test against the best model.
+    """
+    from xorec.cli.output import print_json
+    from xorec.data.split import split as split_data
+    from xorec.experiments.comparison import compare_models
+
+    cuts = args.parse_ks(ks)
+    settings = args.read_config(config)
+    options = args.run_options(seed, threads, quiet)
+    pairs = args.load(
+        data,
+        options.progress,
+        min_rating=min_rating,
+        core=core,
+        user_column=user_column,
+        item_column=item_column,
+        rating_column=rating_column,
+        time_column=time_column,
+        split_column=split_column,
+        item_info=item_info,
+    )
+    parts = split_data(pairs, method=cast("Method", split), test=test, validation=validation, seed=seed)
+    names = [name.strip() for name in models.split(",")]
+    contenders = compare_models(parts, names, settings=settings, ks=cuts, options=options)
+    if json:
+        rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
+        about = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
+        about["name"] = data  # type: ignore[assignment]
+        print_json({"data": about, "split": parts.describe(), "rows": rows})
+    else:
+        print_comparison(contenders, cuts[0])
+
+
+def _significance(one: Contender, all_of_them: list[Contender], k: int) -> dict[str, Any]:
+    """The bootstrap interval of NDCG, and the p-value against the best model."""
+    from xorec.evaluation.significance import compare as paired_test
+
+    metric = f"ndcg@{k}"
+    interval = one.evaluation.interval(metric)
+    facts: dict[str, Any] = {f"{metric}_low": interval.low, f"{metric}_high": interval.high}
+    best = max(all_of_them, key=lambda contender: contender.evaluation[metric])
+    if best is not one:
+        facts["p_against_best"] = paired_test(one.evaluation, best.evaluation, metric).p_value
+    return facts
+
+
+def print_comparison(contenders: list[Contender], k: int) -> None:
+    """The table of `compare` and `demo`, in 80 columns."""
+    from xorec.cli.output import print_table, show_bytes
+
+    rows = []
+    for one in contenders:
+        row, facts = one.row(), _significance(one, contenders, k)
+        p = facts.get("p_against_best")
+        rows.append(
+            (
+                row["model"],
+                f"{row[f'ndcg@{k}']:.4f}",
+                f"{facts[f'ndcg@{k}_low']:.3f}-{facts[f'ndcg@{k}_high']:.3f}",
+                "best" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001",
+                f"{row[f'hr@{k}']:.4f}",
+                f"{row[f'coverage@{k}']:.3f}",
+                f"{row['seconds_fit']:.1f}",
+                show_bytes(row["bytes"]),
+                f"{row['us_per_query']:.0f}",
+            )
+        )
+    heads = ("model", f"NDCG@{k}", "95 %", "p", f"HR@{k}", "cover", "fit s", "size", "us")
+    print_table(heads, rows)

@@ -1,0 +1,93 @@
+"""xorec demo: the main job on the embedded data set, from pairs to recommendations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from xorec.cli import arguments as args
+
+if TYPE_CHECKING:
+    from xorec.data.split import Split
+    from xorec.recommender import Recommender
+
+_MODELS = ("popularity", "item-knn", "bpr")
+_BEST = "bpr"
+_PACKAGE = "vlc"
+
+
+def demo(
+    output: Annotated[Path, typer.Option(help="Where the model file goes.")] = Path("demo"),
+    user: Annotated[str, typer.Option(help="Whose recommendations to show.")] = _PACKAGE,
+    seed: args.Seed = 0,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Compare models on Debian's build dependencies and recommend for one source package.
+
+    A fifth of the pairs is hidden; each model ranks all packages for each source package, and
+    is measured by how high the hidden ones come.
+    """
+    from xorec.cli.compare import print_comparison
+    from xorec.cli.output import print_json, print_line
+    from xorec.data.catalog import load_data
+    from xorec.data.split import split
+    from xorec.experiments.comparison import compare_models
+    from xorec.recommender import Recommender
+
+    options = args.run_options(seed, threads, quiet)
+    data = load_data("debian")
+    if not json:
+        size = f"{data.n_users:,} users x {data.n_items:,} items, {data.n_pairs:,} pairs"
+        print_line("Debian's source packages (users) and the packages they build on (items):")
+        print_line(f"{size}. A fifth of the pairs is hidden to test on.\n")
+    parts = split(data, method="random", test=0.2, validation=0.1, seed=seed)
+    contenders = compare_models(parts, _MODELS, ks=(10, 20), options=options)
+    chosen = next(one for one in contenders if one.model.name == _BEST)
+    known = parts.train if parts.validation is None else parts.train.union(parts.validation)
+    recommender = Recommender.from_model(chosen.model, known, seed=seed)
+    path = output / "debian.xorec"
+    recommender.save(path)
+    if json:
+        rows = [one.row() for one in contenders]
+        shown = _shown(recommender, parts, user)
+        print_json({"data": {"name": "debian"}, "split": parts.describe(), "rows": rows, **shown})
+        return
+    print_comparison(contenders, 10)
+    print_line()
+    _print_shown(_shown(recommender, parts, user))
+    print_line(f"\nThe model is in {path}. Try:")
+    print_line(f"  xorec recommend {path} --user gimp -k 10")
+    print_line(f"  xorec similar {path} --item libpng-dev")
+
+
+def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
+    """What the model knew of the package, what it recommends, and which of it was hidden."""
+    best = recommender.recommend(user, 10)
+    row = parts.test.users.find(user)
+    hidden = set(parts.test.items.take(parts.test.of_user(row)))
+    known = recommender.items.take(recommender.seen[1][slice(*recommender.seen[0][row : row + 2])])
+    return {
+        "user": user,
+        "known": known,
+        "items": [{"id": i.id, "score": i.score, "hidden": i.id in hidden} for i in best.items],
+    }
+
+
+def _print_shown(shown: dict[str, Any]) -> None:
+    import textwrap
+
+    from xorec.cli.output import print_line, print_table
+
+    known = ", ".join(map(str, shown["known"]))
+    print_line(f"{shown['user']} is known to build on:")
+    print_line(textwrap.fill(textwrap.shorten(known, 230, placeholder=" ..."), 79))
+    rows = [
+        (rank, item["id"], item["score"], "yes: it was hidden" if item["hidden"] else "")
+        for rank, item in enumerate(shown["items"], start=1)
+    ]
+    print_line(f"\nWhat else should {shown['user']} build on? {_BEST} says:")
+    print_table(("rank", "package", "score", "does it?"), rows)

@@ -1,0 +1,90 @@
+"""xorec doctor: what this machine has, and whether a model file is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xorec.cli import arguments as args
+
+_CORE = ("numpy", "scipy", "numba", "polars", "narwhals", "pydantic", "safetensors", "typer")
+_EXTRAS = {
+    "torch": "torch",
+    "fastapi": "serve",
+    "matplotlib": "plots",
+    "pyscipopt": "solvers",
+    "faiss-cpu": "faiss",
+}
+
+
+def doctor(
+    model: Annotated[Path | None, typer.Argument(help="A model file to verify.")] = None,
+    json: args.Json = False,
+) -> None:
+    """Tell versions, threads and CPU features; with MODEL, verify every byte of the file."""
+    from xorec.cli.output import print_json, print_table
+
+    report = _machine()
+    if model is not None:
+        report |= _model(model)
+    if json:
+        print_json(report)
+    else:
+        print_table(("what", "found"), [(name, str(value)) for name, value in report.items()])
+
+
+def _machine() -> dict[str, Any]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    import numba
+    import numpy as np
+    from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
+    from threadpoolctl import threadpool_info
+
+    from xorec import __version__
+    from xorec.options import available_threads
+
+    found: dict[str, Any] = {"xorec": __version__, "python": platform.python_version()}
+    found |= {name: version(name) for name in _CORE}
+    for package, extra in _EXTRAS.items():
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = f"not installed: pip install 'xorec[{extra}]'"
+    features = get_host_cpu_features()
+    wanted = ("popcnt", "avx2", "avx512f", "avx512vpopcntdq", "neon")
+    np.dot(np.ones(2), np.ones(2))  # so that BLAS is loaded and can be asked
+    blas = [f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info()]
+    return found | {
+        "threads": available_threads(),
+        "numba threads": numba.config.NUMBA_NUM_THREADS,
+        "cpu": get_host_cpu_name(),
+        "cpu features": ", ".join(name for name in wanted if features.get(name)) or "none of note",
+        "blas": ", ".join(sorted(set(blas))),
+        "kernel cache": _kernel_cache(),
+    }
+
+
+def _kernel_cache() -> str:
+    from xorec.rng import hash_integers
+
+    cache = getattr(hash_integers, "_cache", None)
+    path = getattr(cache, "cache_path", None)
+    return str(path) if path else "none writable: kernels compile anew in each process"
+
+
+def _model(path: Path) -> dict[str, Any]:
+    from xorec import storage
+
+    tensors, facts = storage.read(path, verify=True)
+    return {
+        "model file": str(path),
+        "format": facts["format"],
+        "model": facts["model"],
+        "tensors": len(tensors),
+        "bytes": path.stat().st_size,
+        "digest": f"{facts['digest']} (verified)",
+    }

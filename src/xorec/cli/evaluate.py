@@ -1,0 +1,78 @@
+"""xorec evaluate: how good a model file is on interactions that it has not seen."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from xorec.cli import arguments as args
+
+
+def evaluate(
+    model: args.ModelFile,
+    data: args.Data,
+    ks: args.Cuts = "10,20,50,100",
+    part: Annotated[
+        str | None, typer.Option(help="Only this part of the split column: test or validation.")
+    ] = None,
+    user_column: args.UserColumn = None,
+    item_column: args.ItemColumn = None,
+    rating_column: args.RatingColumn = None,
+    split_column: args.SplitColumn = None,
+    min_rating: args.MinRating = None,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Evaluate a model file on the pairs of DATA that it was not fitted on.
+
+    All items of the model are ranked, the user's training items are left out. Users and items
+    that the model does not know cannot be ranked; how many pairs that leaves out is reported.
+    """
+    from xorec.cli.output import print_json, print_line, print_table
+    from xorec.evaluation.protocol import evaluate as evaluate_parts
+    from xorec.evaluation.unseen import unseen_pairs
+    from xorec.experiments.comparison import query_time
+    from xorec.recommender import Recommender
+
+    cuts = args.parse_ks(ks)
+    options = args.run_options(0, threads, quiet)
+    recommender = Recommender.load(model)
+    pairs = args.load(
+        data,
+        options.progress,
+        min_rating=min_rating,
+        core=0,
+        user_column=user_column,
+        item_column=item_column,
+        rating_column=rating_column,
+        split_column=split_column,
+    )
+    train, test, left_out = unseen_pairs(recommender, pairs, part)
+    for note in left_out:
+        options.progress.note(note)
+    result = evaluate_parts(
+        recommender.representation,
+        train,
+        test,
+        ks=cuts,
+        tie_rank=recommender.tie_rank,
+        options=options,
+    )
+    row = {
+        "model": recommender.facts["model"],
+        **result.row(),
+        "bytes": recommender.representation.nbytes,
+        "us_per_query": query_time(recommender.representation, train),
+    }
+    if json:
+        about = {"name": data, "pairs": test.n_pairs, "notes": left_out}
+        print_json({"data": about, "split": {"method": "unseen", "part": part}, "rows": [row]})
+        return
+    print_line(f"{model}: {recommender.facts['model']}, {result.n_users:,} users tested")
+    names = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map", "coverage", "gini")
+    print_table(
+        ("metric", *(f"@{k}" for k in cuts)),
+        [(name, *(row[f"{name}@{k}"] for k in cuts)) for name in names],
+    )

@@ -1,0 +1,83 @@
+"""xorec fit: learn a model from data and write the model file."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xorec.cli import arguments as args
+
+
+def fit(
+    context: typer.Context,
+    data: args.Data,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    model: Annotated[str, typer.Option(help="A name from `xorec models`.")] = "bpr",
+    validation: args.ValidationShare = 0.0,
+    config: args.Config = None,
+    resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
+    user_column: args.UserColumn = None,
+    item_column: args.ItemColumn = None,
+    rating_column: args.RatingColumn = None,
+    time_column: args.TimeColumn = None,
+    item_info: args.ItemInfo = None,
+    min_rating: args.MinRating = None,
+    core: args.Core = 0,
+    seed: args.Seed = 0,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Learn a model from DATA and write it to a file.
+
+    Any setting of the model can be given as an option: --epochs 20 --learning-rate 0.1; `xorec
+    models NAME` lists them. With --validation 0.1, a tenth of the pairs finds the number of
+    epochs, and the model then learns from all pairs. A run that was stopped goes on with --resume.
+    """
+    from xorec.cli.output import print_json, print_line, show_bytes
+    from xorec.data.split import split
+    from xorec.models import model_class
+    from xorec.models.fitting import checkpoints, fit_with_validation
+    from xorec.recommender import Recommender
+
+    settings = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
+    learner = model_class(model)(**settings)
+    options = args.run_options(seed, threads, quiet)
+    options = replace(options, checkpoint=Path(f"{output}.checkpoint"), resume=resume)
+    pairs = args.load(
+        data,
+        options.progress,
+        min_rating=min_rating,
+        core=core,
+        user_column=user_column,
+        item_column=item_column,
+        rating_column=rating_column,
+        time_column=time_column,
+        item_info=item_info,
+    )
+    train, held_out = pairs, None
+    if validation:
+        parts = split(pairs, method="random", test=validation, seed=seed)
+        train, held_out = parts.train, parts.test
+    began = time.perf_counter()
+    try:
+        learner = fit_with_validation(learner, train, held_out, options)
+    except KeyboardInterrupt:
+        hint = "Run the same command with --resume to go on."
+        raise KeyboardInterrupt(hint if Path(f"{output}.checkpoint").exists() else "") from None
+    seconds = time.perf_counter() - began
+    recommender = Recommender.from_model(learner, pairs, seed=seed)
+    recommender.save(output)
+    for leftover in checkpoints(Path(f"{output}.checkpoint")):
+        leftover.unlink(missing_ok=True)
+    if json:
+        row = {"model": model, "config": learner.config.model_dump(), "output": str(output)}
+        size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
+        print_json({"data": recommender.facts["data"], "rows": [{**row, **size}]})
+    else:
+        size_text = show_bytes(recommender.representation.nbytes)
+        print_line(f"{output}: {model}, {pairs!r}, {size_text}, {seconds:.1f} s")

@@ -1,0 +1,80 @@
+"""The `xorec` command: puts the commands together, and turns errors into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from xorec import __version__
+from xorec.cli import compare, data, demo, doctor, evaluate, fit, models, recommend, similar
+from xorec.errors import XorecError
+
+
+class _OneLineErrors(TyperGroup):
+    """A mendable error is one line on standard error and exit code 2; Ctrl-C is 130."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except XorecError as error:
+            _stop(f"error: {error}", 2)
+        except KeyboardInterrupt as interrupt:
+            hint = f" {interrupt}" if str(interrupt) else ""
+            _stop(f"interrupted.{hint}", 130)
+        except BrokenPipeError:  # the reader of our output went away: no news
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except MemoryError:
+            _stop("error: out of memory: take fewer rows, dimensions or threads.", 2)
+
+
+def _stop(message: str, code: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(" ".join(message.splitlines()) + "\n")
+    sys.exit(code)
+
+
+app = typer.Typer(
+    cls=_OneLineErrors,
+    help="Recommendations at the speed of XOR.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_ANY_SETTING = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
+app.command("models")(models.models)
+app.command("fit", context_settings=_ANY_SETTING)(fit.fit)
+app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("recommend")(recommend.recommend)
+app.command("similar")(similar.similar)
+app.command("doctor")(doctor.doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"xorec {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Recommendations at the speed of XOR."""
+
+
+def main() -> None:
+    """The entry point of the `xorec` script."""
+    app()

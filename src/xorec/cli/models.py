@@ -1,0 +1,55 @@
+"""xorec models: which models there are, and what can be set."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from xorec.cli import arguments as args
+
+
+def models(
+    name: Annotated[str | None, typer.Argument(help="A model, for its settings.")] = None,
+    json: args.Json = False,
+) -> None:
+    """List the models, or the settings of one."""
+    from xorec.cli.output import print_json, print_table
+    from xorec.models import MODELS, model_class
+
+    if name is not None:
+        rows = _settings(model_class(name))
+        if json:
+            print_json({"model": name, "rows": rows})
+        else:
+            print_table(
+                ("setting", "default", "range", "what it is"), [[*r.values()] for r in rows]
+            )
+        return
+    listed = [{"model": one, "about": _first_line(model_class(one))} for one in MODELS]
+    if json:
+        print_json({"rows": listed})
+    else:
+        print_table(("model", "what it is"), [[*row.values()] for row in listed])
+
+
+def _first_line(model: Any) -> str:
+    import sys
+
+    return (sys.modules[model.__module__].__doc__ or "").strip().splitlines()[0]
+
+
+def _settings(model: Any) -> list[dict[str, Any]]:
+    """One row per setting, from the legal ranges that the config states as data."""
+    rows = []
+    for name, field in model.Config.model_fields.items():
+        limits = {type(limit).__name__: limit for limit in field.metadata}
+        words = [
+            f"{sign} {getattr(limits[kind], kind.lower())}"
+            for kind, sign in (("Ge", ">="), ("Gt", ">"), ("Le", "<="), ("Lt", "<"))
+            if kind in limits
+        ]
+        default = str(field.default)
+        about = field.description or ""
+        rows.append({"name": name, "default": default, "range": ", ".join(words), "about": about})
+    return rows

@@ -1,0 +1,1 @@
+"""Experiments: models fitted and evaluated side by side on one split."""

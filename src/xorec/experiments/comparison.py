@@ -1,0 +1,87 @@
+"""Comparison: several models, one split, the same rules for all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xorec.evaluation.protocol import evaluate
+from xorec.evaluation.result import Evaluation
+from xorec.models import model_class
+from xorec.models.base import Model
+from xorec.models.fitting import fit_with_validation
+from xorec.options import DEFAULTS, RunOptions
+from xorec.representations.base import Representation
+from xorec.search.ties import tie_rank
+from xorec.search.top_k import top_k_row
+
+if TYPE_CHECKING:
+    from xorec.data.interactions import Interactions
+    from xorec.data.split import Split
+
+_TIMED_QUERIES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A fitted model with what was measured of it."""
+
+    model: Model[Any]
+    evaluation: Evaluation
+    seconds_fit: float
+    us_per_query: float
+
+    def row(self) -> dict[str, Any]:
+        """One flat row for tables and JSON (names: ARCHITECTURE.md)."""
+        config = self.model.config.model_dump()
+        size = {name: config[name] for name in ("bits", "dimensions") if name in config}
+        return {
+            "model": self.model.name,
+            **size,
+            **self.evaluation.row(),
+            "seconds_fit": self.seconds_fit,
+            "bytes": self.model.representation_.nbytes,
+            "us_per_query": self.us_per_query,
+        }
+
+
+def compare_models(
+    parts: Split,
+    names: Sequence[str],
+    *,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    ks: Sequence[int] = (10, 20, 50, 100),
+    options: RunOptions = DEFAULTS,
+) -> list[Contender]:
+    """Fit each model on the training pairs and evaluate it once on the test pairs.
+
+    The validation part, where there is one, finds the number of epochs; then every model learns
+    from training and validation pairs together.
+    """
+    models = [model_class(name)(**(settings or {}).get(name, {})) for name in names]
+    seen = parts.train if parts.validation is None else parts.train.union(parts.validation)
+    contenders = []
+    for model in models:
+        began = time.perf_counter()
+        fitted = fit_with_validation(model, parts.train, parts.validation, options)
+        seconds = time.perf_counter() - began
+        result = evaluate(fitted.representation_, seen, parts.test, ks=ks, options=options)
+        micros = query_time(fitted.representation_, seen)
+        contenders.append(Contender(fitted, result, seconds, micros))
+    return contenders
+
+
+def query_time(representation: Representation, seen: Interactions, k: int = 10) -> float:
+    """Median microseconds to score and rank all items for one user, one user at a time."""
+    order = tie_rank(seen.items, seen.item_counts)
+    users = np.linspace(0, seen.n_users - 1, min(_TIMED_QUERIES, seen.n_users)).astype(np.int64)
+    times = []
+    for user in users:
+        began = time.perf_counter()
+        top_k_row(representation.scores(np.array([user]))[0], k, order, seen.of_user(int(user)))
+        times.append(time.perf_counter() - began)
+    return float(np.median(times) * 1e6)

@@ -1,0 +1,40 @@
+"""How a model is fitted when part of the training pairs may be used to find when to stop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from xorec.data.interactions import Interactions
+from xorec.models.base import Model
+from xorec.options import DEFAULTS, RunOptions
+
+
+def fit_with_validation(
+    model: Model[Any],
+    train: Interactions,
+    validation: Interactions | None,
+    options: RunOptions = DEFAULTS,
+) -> Model[Any]:
+    """Find the number of epochs on `validation`, then fit anew on both parts together.
+
+    So every model, with epochs or without, learns from the same pairs in the end. A model that
+    has no epochs, or no validation part, is fitted once. Returns the model of the last fit.
+    """
+    if validation is None or "epochs" not in type(model.config).model_fields:
+        return model.fit(train if validation is None else train.union(validation), None, options)
+    first = replace(options, checkpoint=_beside(options.checkpoint))
+    model.fit(train, validation, first)
+    options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
+    chosen = {**model.config.model_dump(), "epochs": model.epochs_}
+    return type(model)(**chosen).fit(train.union(validation), None, options)
+
+
+def checkpoints(path: Path) -> tuple[Path, Path]:
+    """The checkpoint files that `fit_with_validation` may leave at `path`."""
+    return path, Path(f"{path}.validation")
+
+
+def _beside(path: Path | None) -> Path | None:
+    return None if path is None else checkpoints(path)[1]
