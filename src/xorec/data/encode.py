@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from xorec.data.coding import Coder, HashCollision
 from xorec.data.columns import Columns
+from xorec.data.growing import GrowingArray, renumber, take
+from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.merge import merge_pairs
 from xorec.data.sources import Source, polars_errors
@@ -29,13 +31,16 @@ BATCH = 100_000
 class _Pass:
     """What one pass over the data gathers, batch by batch."""
 
-    users: Coder = field(default_factory=Coder)
-    items: Coder = field(default_factory=Coder)
-    user_codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    item_codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    values: dict[str, list[npt.NDArray[Any]]] = field(default_factory=dict)
+    coders: dict[str, Coder] = field(default_factory=lambda: {"user": Coder(), "item": Coder()})
+    arrays: dict[str, GrowingArray] = field(default_factory=dict)
     rows: int = 0
     blank: int = 0
+
+    def extend(self, role: str, values: npt.NDArray[Any]) -> None:
+        """Add a batch to the array of this role."""
+        if role not in self.arrays:
+            self.arrays[role] = GrowingArray(values.dtype)
+        self.arrays[role].extend(values)
 
 
 def encode(source: Source, columns: Columns, progress: Progress = SILENT) -> Interactions:
@@ -83,19 +88,14 @@ def _take(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass
     if source.text:
         batch = _without_blank_lines(batch)
         gathered.blank += size - len(batch)
-    for role, coder, codes in (
-        ("user", gathered.users, gathered.user_codes),
-        ("item", gathered.items, gathered.item_codes),
-    ):
+    for role, coder in gathered.coders.items():
         place = Place(source.name, getattr(columns, role), gathered.rows)
         _refuse_empty(batch[role], place, role)
-        codes.append(coder.add(batch[role], batch[f"{role} hash"].to_numpy()))
+        gathered.extend(role, coder.add(batch[role], batch[f"{role} hash"].to_numpy()))
     for role, convert in (("rating", ratings_of), ("time", times_of), ("split", parts_of)):
         name = getattr(columns, role)
         if name is not None:
-            place = Place(source.name, name, gathered.rows)
-            # a copy, so that the batch itself can go
-            gathered.values.setdefault(role, []).append(convert(batch[role], place).copy())
+            gathered.extend(role, convert(batch[role], Place(source.name, name, gathered.rows)))
     gathered.rows += size
 
 
@@ -122,57 +122,41 @@ def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
 
 
 def _interactions(source: Source, columns: Columns, gathered: _Pass) -> Interactions:
-    users, user_rows = _rows(source, columns.user, "user", gathered.users, gathered.user_codes)
-    items, item_rows = _rows(source, columns.item, "item", gathered.items, gathered.item_codes)
-    values = {role: _joined(pieces) for role, pieces in gathered.values.items()}
-    times, parts, ratings = values.get("time"), values.get("split"), values.get("rating")
-    merged = merge_pairs(user_rows, item_rows, len(users), len(items), times, parts)
-    notes = list(columns.notes)
+    arrays = {role: array.finish() for role, array in gathered.arrays.items()}
+    users = _ids(source, columns.user, "user", gathered.coders["user"], arrays["user"])
+    items = _ids(source, columns.item, "item", gathered.coders["item"], arrays["item"])
+    times, parts, ratings = arrays.get("time"), arrays.get("split"), arrays.get("rating")
+    merged = merge_pairs(arrays["user"], arrays["item"], len(users), len(items), times, parts)
+    notes = [*source.notes, *columns.notes]
     if gathered.blank:
         notes.append(f"{gathered.blank:,} blank lines skipped")
     if merged.repeats:
         which = "latest" if times is not None else "last"
         notes.append(f"{merged.repeats:,} repeated pairs merged, the {which} kept")
     if merged.moved:
-        notes.append(f"{merged.moved:,} pairs in several parts kept in the first (train)")
-    order = merged.order
+        notes.append(f"{merged.moved:,} pairs in several parts kept in the first of them")
     return Interactions(
         users,
         items,
         merged.indptr,
-        item_rows[order],
-        times=None if times is None else times[order],
-        ratings=None if ratings is None else ratings[order],
-        parts=None if parts is None else parts[order],
-        notes=(*source.notes, *notes),
+        merged.indices,
+        times=None if times is None else take(times, merged.order),
+        ratings=None if ratings is None else take(ratings, merged.order),
+        parts=None if parts is None else take(parts, merged.order),
+        notes=tuple(notes),
     )
 
 
-def _rows(
-    source: Source, column: str, role: str, coder: Coder, codes: list[npt.NDArray[np.int32]]
-) -> tuple[Any, npt.NDArray[np.int32]]:
-    """The sorted ids of a column and the row of every pair; `codes` is used up."""
+def _ids(source: Source, column: str, role: str, coder: Coder, codes: npt.NDArray[np.int32]) -> Ids:
+    """The sorted ids of a column; `codes` become the rows of these ids, in place."""
     missing = coder.missing_word() if source.text else None
     if missing is not None:
         code, word = missing
-        row = int(np.flatnonzero(_joined(list(codes)) == code)[0])
-        place = Place(source.name, column).row(row)
+        place = Place(source.name, column).row(int(np.argmax(codes == code)))
         raise DataError(
             f"{place}: the {role} is {word!r}, a missing value; fill it in or drop that row "
             "(an id that is really called so can come in a data frame)."
         )
     ids, row_of_code = coder.finish(whole_numbers=source.text and column not in source.quoted)
-    for at, piece in enumerate(codes):
-        codes[at] = row_of_code[piece]
-    return ids, _joined(codes)
-
-
-def _joined(pieces: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """All pieces as one array; the list is emptied as it goes, so memory is held once."""
-    whole = np.empty(sum(len(piece) for piece in pieces), dtype=pieces[0].dtype)
-    end = len(whole)
-    while pieces:
-        piece = pieces.pop()
-        whole[end - len(piece) : end] = piece
-        end -= len(piece)
-    return whole
+    renumber(codes, row_of_code)
+    return source.known_ids.get(column, ids)

@@ -17,14 +17,15 @@ Rows = npt.NDArray[np.int32]
 
 
 class Merged(NamedTuple):
-    """Which of the given pairs stay, in the order of (user, item).
+    """The pairs that stay, in the order of (user, item).
 
-    order: their places among the pairs given; indptr: where each user's begin;
+    indptr, indices: as in `Interactions`; order: the places of these pairs among those given;
     repeats: how many others were merged into them; moved: how many pairs were in several parts.
     """
 
-    order: npt.NDArray[np.int64]
     indptr: npt.NDArray[np.int64]
+    indices: Rows
+    order: Rows
     repeats: int
     moved: int
 
@@ -44,78 +45,88 @@ def merge_pairs(
     """
     users = np.ascontiguousarray(user_rows, dtype=np.int32)
     items = np.ascontiguousarray(item_rows, dtype=np.int32)
-    order = sort_pairs(users, items, n_users, n_items)
+    indptr, indices, order = _sort(users, items, n_users, n_items)
     no_times, no_parts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8)
-    kept, moved = _choose(
+    moved = _choose(
+        indptr,
+        indices,
         order,
-        users,
-        items,
         no_times if times is None else times,
         no_parts if parts is None else parts,
     )
-    repeats = len(order) - kept
-    order = order[:kept]
-    indptr = np.zeros(n_users + 1, dtype=np.int64)
-    np.cumsum(np.bincount(users[order], minlength=n_users), out=indptr[1:])
-    return Merged(order, indptr, repeats, int(moved))
+    kept = int(indptr[-1])
+    if kept < len(order):
+        return Merged(indptr, indices[:kept].copy(), order[:kept], len(order) - kept, int(moved))
+    return Merged(indptr, indices, order, 0, 0)
 
 
 @kernel
-def sort_pairs(users: Rows, items: Rows, n_users: int, n_items: int) -> Any:
-    """The stable order of the pairs by (user, item)."""
-    by_item = np.empty(len(items), dtype=np.int64)
-    next_place = np.zeros(n_items + 1, dtype=np.int64)
-    for item in items:
-        next_place[item + 1] += 1
-    for item in range(n_items):
-        next_place[item + 1] += next_place[item]
+def _sort(users: Rows, items: Rows, n_users: int, n_items: int) -> Any:
+    """The pairs by (user, item), equal ones as they came: indptr, indices, order."""
+    item_starts = _starts(items, n_items)
+    by_item = np.empty(len(items), dtype=np.int32)
     for pair in range(len(items)):
-        by_item[next_place[items[pair]]] = pair
-        next_place[items[pair]] += 1
-    order = np.empty(len(users), dtype=np.int64)
-    next_place = np.zeros(n_users + 1, dtype=np.int64)
-    for user in users:
-        next_place[user + 1] += 1
-    for user in range(n_users):
-        next_place[user + 1] += next_place[user]
-    for place in range(len(by_item)):
-        pair = by_item[place]
-        order[next_place[users[pair]]] = pair
-        next_place[users[pair]] += 1
-    return order
+        by_item[item_starts[items[pair]]] = pair
+        item_starts[items[pair]] += 1  # ends as the end of each item, the start of the next
+    indptr = _starts(users, n_users)
+    next_place = indptr.copy()
+    order = np.empty(len(users), dtype=np.int32)
+    indices = np.empty(len(users), dtype=np.int32)
+    at = 0
+    for item in range(n_items):
+        while at < item_starts[item]:
+            user = users[by_item[at]]
+            order[next_place[user]] = by_item[at]
+            indices[next_place[user]] = item
+            next_place[user] += 1
+            at += 1
+    return indptr, indices, order
+
+
+@kernel
+def _starts(rows: Rows, n_rows: int) -> Any:
+    """Where each row's pairs begin once they are sorted, and the end."""
+    starts = np.zeros(n_rows + 1, dtype=np.int64)
+    for at in range(len(rows)):
+        starts[rows[at] + 1] += 1
+    for row in range(n_rows):
+        starts[row + 1] += starts[row]
+    return starts
 
 
 @kernel
 def _choose(
-    order: npt.NDArray[np.int64],
-    users: Rows,
-    items: Rows,
+    indptr: npt.NDArray[np.int64],
+    indices: Rows,
+    order: Rows,
     times: npt.NDArray[np.int64],
     parts: npt.NDArray[np.int8],
-) -> tuple[int, int]:
-    """Move the chosen one of each run of equal pairs to the front of `order`, in place.
+) -> Any:
+    """Keep one of each run of equal pairs, in place: all three arrays close up.
 
-    Returns how many there are, and how many runs lie in several parts.
+    Returns how many runs lie in several parts.
     """
     kept, moved, start = 0, 0, 0
-    while start < len(order):
-        best = order[start]
-        user, item = users[best], items[best]
-        several_parts = False
-        at = start + 1
-        while at < len(order) and users[order[at]] == user and items[order[at]] == item:
-            pair = order[at]
-            better = True
-            if len(parts) and parts[pair] != parts[best]:
-                several_parts = True
-                better = parts[pair] < parts[best]
-            elif len(times):
-                better = times[pair] >= times[best]
-            if better:
-                best = pair
-            at += 1
-        order[kept] = best
-        kept += 1
-        moved += several_parts
-        start = at
-    return kept, moved
+    for user in range(len(indptr) - 1):
+        end = indptr[user + 1]
+        while start < end:
+            item, best = indices[start], order[start]
+            several_parts = False
+            start += 1
+            while start < end and indices[start] == item:
+                pair = order[start]
+                better = True
+                if len(parts) and parts[pair] != parts[best]:
+                    several_parts = True
+                    better = parts[pair] < parts[best]
+                elif len(times):
+                    better = times[pair] >= times[best]
+                if better:
+                    best = pair
+                start += 1
+            order[kept] = best
+            indices[kept] = item
+            kept += 1
+            moved += several_parts
+        indptr[user + 1] = kept
+    return moved

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xorec.data.ids import Ids
 from xorec.data.sniff import WHITESPACE, Shape, is_number, sniff, split_fields, unquote
 from xorec.errors import DataError
 
@@ -22,6 +24,8 @@ class Source:
 
     name: what messages call it. text: values come as text, so whole-number ids become integers,
     except in the columns `quoted`. positions: roles of the columns where there is no header.
+    sequences: columns of words divided by blanks. known_ids: the ids behind columns that hold
+    row numbers already.
     """
 
     name: str
@@ -31,6 +35,8 @@ class Source:
     quoted: frozenset[str] = frozenset()
     positions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    sequences: frozenset[str] = frozenset()
+    known_ids: Mapping[str, Ids] = field(default_factory=dict)
 
 
 def open_file(
@@ -40,9 +46,14 @@ def open_file(
     separator: str | None = None,
     has_header: bool | None = None,
     named: tuple[str, ...] = (),
+    content: bytes | None = None,
 ) -> Source:
-    """A file as a Source; its format by name and content unless given."""
+    """A file as a Source; its format by name and content unless given.
+
+    content: what is in the file, where it had to be converted first.
+    """
     shape = sniff(path, format, separator, has_header, named)
+    place: Path | BytesIO = path if content is None else BytesIO(content)
     with polars_errors(str(path)):
         if shape.format == "parquet":
             return _parquet(path)
@@ -51,8 +62,39 @@ def open_file(
         if shape.format == "list":
             return _lists(path)
         if len(shape.separator) == 1 and shape.separator != WHITESPACE:
-            return _csv(path, shape)
-        return _split_lines(path, shape)
+            return _csv(path, place, shape)
+        return _split_lines(path, place, shape)
+
+
+def joined(name: str, sources: Sequence[Source], parts: Sequence[str]) -> Source:
+    """Files that are the parts of a split as one Source with the column "split"."""
+    import polars as pl
+
+    first = sources[0]
+    for source in sources[1:]:
+        if source.columns != first.columns:
+            raise DataError(
+                f"{source.name} has the columns {', '.join(source.columns)} and {first.name} "
+                f"has {', '.join(first.columns)}: give them the same columns."
+            )
+    frames = [
+        source.frame.with_columns(split=pl.lit(part))
+        for source, part in zip(sources, parts, strict=True)
+    ]
+    roles = first.positions + ("",) * (len(first.columns) - len(first.positions))
+    positions = (*roles, "split") if first.positions else ()
+    return replace(
+        first,
+        name=name,
+        frame=pl.concat(frames),
+        columns=(*first.columns, "split"),
+        positions=positions,
+        notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
+    )
+
+
+class NotUtf8Error(DataError):
+    """Text in another encoding."""
 
 
 @contextmanager
@@ -67,8 +109,10 @@ def polars_errors(name: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         if "utf-8" in reason.lower() or "utf8" in reason.lower():
-            way_out = f"convert it, for example: iconv -f latin1 -t utf-8 {name}"
-        elif "more fields" in reason:
+            raise NotUtf8Error(
+                f"{name} is not UTF-8 text: convert it, for example: iconv -f latin1 -t utf-8"
+            ) from None
+        if "more fields" in reason:
             way_out = "some line has more fields than the first; mend it or give separator"
         elif "cannot parse" in reason:
             way_out = "a column mixes kinds of values; use one kind (for example strings) for all"
@@ -84,24 +128,25 @@ def _parquet(path: Path) -> Source:
     return Source(str(path), frame, tuple(frame.collect_schema().names()))
 
 
-def _csv(path: Path, shape: Shape) -> Source:
+def _csv(path: Path, place: Path | BytesIO, shape: Shape) -> Source:
     import polars as pl
 
     frame = pl.scan_csv(
-        path,
+        place,
         separator=shape.separator,
         has_header=shape.has_header,
         infer_schema=False,
         quote_char=None if shape.format == "inter" else '"',
     )
     names = frame.collect_schema().names()
+    sequences = frozenset(name.split(":")[0] for name in names if name.endswith(":token_seq"))
     if shape.format == "inter":  # user_id:token -> user_id
         plain = [name.split(":")[0] for name in names]
         frame, names = frame.rename(dict(zip(names, plain, strict=True))), plain
-    return _table(path, frame, names, shape)
+    return replace(_table(path, frame, names, shape), sequences=sequences)
 
 
-def _split_lines(path: Path, shape: Shape) -> Source:
+def _split_lines(path: Path, place: Path | BytesIO, shape: Shape) -> Source:
     """A table whose separator is longer than one character, or any run of blanks."""
     import polars as pl
 
@@ -109,7 +154,7 @@ def _split_lines(path: Path, shape: Shape) -> Source:
     line = pl.col("line")
     blanks = shape.separator == WHITESPACE
     fields = line.str.extract_all(r"\S+") if blanks else line.str.split(shape.separator)
-    frame = pl.scan_lines(path).filter(line.str.strip_chars() != "").select(fields.alias("f"))
+    frame = pl.scan_lines(place).filter(line.str.strip_chars() != "").select(fields.alias("f"))
     if shape.has_header:
         names = [unquote(field) for field in split_fields(shape.lines[0], shape.separator)]
         frame = frame.slice(1)
