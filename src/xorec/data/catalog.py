@@ -16,13 +16,17 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.data.interactions import Categories, Interactions
 from xorec.errors import DataError, OptionError
 from xorec.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EMBEDDED = Path(__file__).parent / "embedded"
 
@@ -209,25 +213,35 @@ def _nearest(name: str) -> str:
 
 
 def _read_embedded(entry: DataSet) -> Interactions:
-    """The embedded tables are sorted, so rows follow from them without a look-up by hand."""
+    """The embedded tables are sorted and distinct, so they are the rows already."""
     import polars as pl
 
     from xorec.data.ids import Ids
     from xorec.data.text import Text
 
     pairs, table = (pl.read_parquet(path) for path in entry.files)
-    users = Ids.from_series(pairs["user"].unique(maintain_order=True))
-    items = Ids.from_series(table["item"])
+    runs = pairs["user"].rle().struct.unnest()
+    users, items = Ids.from_series(runs["value"]), Ids.from_series(table["item"])
+    indptr = np.zeros(len(users) + 1, dtype=np.int64)
+    np.cumsum(runs["len"].to_numpy(), out=indptr[1:])
     labels = table["category"].unique().sort()
-    item_rows = pairs["item"].cast(pl.Enum(table["item"])).to_physical().to_numpy()
-    label_rows = table["category"].cast(pl.Enum(labels)).to_physical().to_numpy()
-    each_one = np.arange(len(items) + 1, dtype=np.int64)
-    names = items.values
-    return Interactions.from_rows(
+    categories = Categories(
+        Text.pack(labels),
+        np.arange(len(items) + 1, dtype=np.int64),
+        _rows_in(labels, table["category"]),
+    )
+    return Interactions(
         users,
         items,
-        pairs["user"].rle_id().to_numpy().astype(np.int64),
-        item_rows.astype(np.int64),
-        names=names if isinstance(names, Text) else None,
-        categories=Categories(Text.pack(labels), each_one, label_rows.astype(np.int32)),
+        indptr,
+        _rows_in(table["item"], pairs["item"]),
+        names=items.values if isinstance(items.values, Text) else None,
+        categories=categories,
     )
+
+
+def _rows_in(values: pl.Series, series: pl.Series) -> npt.NDArray[np.int32]:
+    """Where each value of `series` stands in `values`."""
+    import polars as pl
+
+    return series.cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int32)
