@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import polars as pl
 import pytest
 
 from xorec.data.catalog import CATALOG, EMBEDDED, load_data
@@ -83,3 +84,8 @@ def test_it_is_small_and_loads_at_once(debian: Interactions) -> None:
         load_data("debian")
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.1
+
+
+def test_rows_are_what_the_slow_way_gives(debian: Interactions) -> None:
+    pairs = pl.read_parquet(EMBEDDED / "interactions.parquet").rows()
+    assert Interactions.from_pairs(reversed(pairs)).digest() == debian.digest()
