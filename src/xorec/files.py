@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from xorec.errors import XorecError
 
@@ -35,6 +40,27 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def save_tensors(
+    path: Path, tensors: Mapping[str, npt.NDArray[Any]], metadata: dict[str, str]
+) -> None:
+    """Write a safetensors file, whole or not at all. Equal input, equal bytes.
+
+    (Equal bytes as long as `metadata` has one key: safetensors keeps no order among several.)
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    arrays = {name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}
+    with replacing(path) as temporary:
+        try:
+            save_file(arrays, temporary, metadata=metadata)
+        except SafetensorError as error:
+            code = re.search(r"os error (\d+)", str(error))
+            if code is None:
+                raise
+            raise OSError(int(code[1]), os.strerror(int(code[1]))) from None
 
 
 def _flush(path: Path) -> None:

@@ -193,8 +193,12 @@ class Recommender:
         """Open a model file, memory-mapped. verify: see `storage.read`."""
         path = Path(path)
         tensors, facts = storage.read(path, verify=verify)
+        with storage.complete(path):
+            return cls._from_file(tensors, facts)
+
+    @classmethod
+    def _from_file(cls, tensors: dict[str, Any], facts: dict[str, Any]) -> Recommender:
         kinds = facts.pop("id_kinds")
-        storage.require(path, tensors, ("seen.indptr", "seen.items", "prior", "tie_rank"))
         own = "representation."
         parts = {name[len(own) :]: t for name, t in tensors.items() if name.startswith(own)}
         names = "item_names.data" in tensors

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.errors import ModelFileError
-from xorec.files import replacing
+from xorec.files import save_tensors
 
 FORMAT = 1
 _KEY = "xorec"
@@ -32,13 +33,9 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 def write(path: Path, tensors: Arrays, facts: Mapping[str, Any]) -> None:
     """Write tensors and facts to `path`, whole or not at all. Equal input, equal bytes."""
-    from safetensors.numpy import save_file
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
-    complete = {"format": FORMAT, **facts, "digest": digest(arrays)}
+    complete = {"format": FORMAT, **facts, "digest": digest(tensors)}
     text = json.dumps(complete, sort_keys=True, ensure_ascii=False)
-    with replacing(path) as temporary:
-        save_file(arrays, temporary, metadata={_KEY: text})
+    save_tensors(path, tensors, {_KEY: text})
 
 
 def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -153,8 +150,10 @@ def unpack_text(name: str, tensors: Arrays) -> Text:
     return Text(tensors[f"{name}.data"], tensors[f"{name}.offsets"])
 
 
-def require(path: Path, tensors: Arrays, names: Iterable[str]) -> None:
-    """Refuse a file that lacks a tensor, naming it."""
-    for name in names:
-        if name not in tensors:
-            raise _corrupt(path, f"the tensor {name!r} is missing")
+@contextmanager
+def complete(path: Path) -> Iterator[None]:
+    """Inside this block a look-up that fails means that the file lacks something: say what."""
+    try:
+        yield
+    except KeyError as error:
+        raise _corrupt(path, f"{error} is missing") from None

@@ -65,7 +65,9 @@ def load(
     from xorec.data.catalog import load_data
     from xorec.data.prepare import prepare
 
-    data = load_data(source, **{name: v for name, v in columns.items() if v is not None})
+    data = load_data(
+        source, progress=progress, **{name: v for name, v in columns.items() if v is not None}
+    )
     data = prepare(data, min_rating=min_rating, core=core)
     for note in data.notes:
         progress.note(note)

@@ -61,7 +61,8 @@ def compare(
         split_column=split_column,
         item_info=item_info,
     )
-    parts = split_data(pairs, method=cast("Method", split), test=test, validation=validation, seed=seed)
+    method = cast("Method", split)
+    parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
     names = [name.strip() for name in models.split(",")]
     contenders = compare_models(parts, names, settings=settings, ks=cuts, options=options)
     if json:

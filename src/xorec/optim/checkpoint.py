@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.errors import XorecError
-from xorec.files import replacing
+from xorec.files import save_tensors
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -63,8 +63,6 @@ class Checkpoint:
         begin = time.monotonic()
         if not now and begin - self._last_end < 20 * self._last_cost:
             return
-        from safetensors.numpy import save_file
-
         tensors = {f"arrays.{name}": array for name, array in state.arrays.items()}
         tensors |= {f"best.{name}": array for name, array in state.best.items()}
         facts = {
@@ -75,8 +73,7 @@ class Checkpoint:
             "history": state.history,
             "stopped": state.stopped,
         }
-        with replacing(self.path) as temporary:
-            save_file(tensors, temporary, metadata={"checkpoint": json.dumps(facts)})
+        save_tensors(self.path, tensors, {"checkpoint": json.dumps(facts)})
         self._last_end = time.monotonic()
         self._last_cost = self._last_end - begin
 

@@ -1,0 +1,47 @@
+# Two commands on a fresh machine with Python 3.11 or newer, pip and make:
+#   make demo    set up .venv and run the main job on the embedded data set
+#   make test    set up .venv and run the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint format bench clean
+
+demo: $(VENV)/.core
+	$(BIN)/xorec demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# DATA is a folder with a given split, for example: make bench DATA=path/to/yelp2018
+bench: $(VENV)/.peers
+	@test -n "$(DATA)" || { echo "make bench needs DATA=path/to/a/data/set"; exit 2; }
+	$(BIN)/python benchmarks/train_bpr.py --data $(DATA)
+	$(BIN)/python benchmarks/evaluation.py --data $(DATA)
+	$(BIN)/python benchmarks/read_csv.py
+
+clean:
+	rm -rf $(VENV) demo
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP) -e '.[dev]'
+	touch $@
+
+$(VENV)/.peers: $(VENV)/.core
+	$(PIP) -e '.[peers]'
+	touch $@

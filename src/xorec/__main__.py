@@ -1,0 +1,5 @@
+"""`python -m xorec` is the `xorec` command."""
+
+from xorec.cli.main import main
+
+main()

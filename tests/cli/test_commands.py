@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from xorec.recommender import Recommender
+
+from .conftest import Run
+
+
+def test_fit_writes_a_model_and_leaves_no_checkpoint(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "m.xorec"
+    result = run("fit", ratings, "--model", "bpr", "-o", out, "--epochs", 3, "--dimensions=8", "-q")
+    assert result.exit_code == 0, result.output
+    assert [file.name for file in tmp_path.iterdir()] == ["m.xorec"]
+    config = Recommender.load(out).facts["config"]
+    assert (config["epochs"], config["dimensions"]) == (3, 8)
+    assert "bpr" in result.stdout
+    assert result.stderr == ""
+
+
+def test_fit_says_what_it_guessed_and_shows_progress_on_stderr(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    result = run("fit", ratings, "--model", "popularity", "-o", tmp_path / "m.xorec")
+    assert "user_id" in result.stderr
+    assert "item_id" in result.stderr
+    assert "user_id" not in result.stdout
+
+
+def test_fit_with_validation_finds_epochs_then_learns_from_all(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "m.xorec"
+    words = ("--model", "bpr", "-o", out, "--epochs", 6, "--validation", 0.2, "--json", "-q")
+    result = run("fit", ratings, *words)
+    row = json.loads(result.stdout)["rows"][0]
+    assert 1 <= row["config"]["epochs"] <= 6
+    assert json.loads(result.stdout)["data"]["pairs"] == 120 * 15
+    assert Recommender.load(out).facts["config"] == row["config"]
+
+
+def test_settings_from_a_file_and_the_command_line_wins(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text("[bpr]\nepochs = 2\ndimensions = 4\n[item-knn]\nshrink = 1\n")
+    words = ("--config", tmp_path / "s.toml", "--model", "bpr", "-o", tmp_path / "m", "-q")
+    assert run("fit", ratings, *words, "--epochs", 1).exit_code == 0
+    config = Recommender.load(tmp_path / "m").facts["config"]
+    assert (config["epochs"], config["dimensions"]) == (1, 4)
+
+
+def test_recommend_prints_raw_ids_and_json_is_the_contract(run: Run, model: Path) -> None:
+    best = Recommender.load(model).recommend("u7", 4)
+    table = run("recommend", model, "--user", "u7", "-k", 4)
+    assert all(str(one) in table.stdout for one in best.ids())
+    answer = json.loads(run("recommend", model, "--user", "u7", "-k", 4, "--json").stdout)
+    assert set(answer) == {"user", "items"}
+    assert answer["user"] == "u7"
+    assert [set(item) for item in answer["items"]] == [{"id", "name", "distance", "score"}] * 4
+    assert [item["id"] for item in answer["items"]] == best.ids()
+
+
+def test_recommend_for_somebody_new(run: Run, model: Path) -> None:
+    answer = json.loads(run("recommend", model, "--items", "1003,1008", "--json").stdout)
+    assert answer["user"] == [1003, 1008]
+    assert len(answer["items"]) == 10
+
+
+def test_similar(run: Run, model: Path) -> None:
+    answer = json.loads(run("similar", model, "--item", 1003, "-k", 3, "--json").stdout)
+    assert answer["item"] == 1003
+    assert len(answer["items"]) == 3
+    assert 1003 not in [item["id"] for item in answer["items"]]
+
+
+def test_compare_json_is_the_contract(run: Run, ratings: Path) -> None:
+    result = run("compare", ratings, "--models", "popularity,item-knn", "--json", "-q")
+    answer = json.loads(result.stdout)
+    assert set(answer) == {"data", "split", "rows"}
+    assert [row["model"] for row in answer["rows"]] == ["popularity", "item-knn"]
+    for row in answer["rows"]:
+        for name in (
+            *("ndcg@10", "recall@20", "hr@10", "user_hr@10", "ndcg@10_expected"),
+            *("seconds_fit", "bytes", "us_per_query", "ndcg@10_low", "ndcg@10_high"),
+        ):
+            assert isinstance(row[name], int | float), name
+        assert row["ndcg@10_low"] <= row["ndcg@10"] <= row["ndcg@10_high"]
+    assert answer["split"]["method"] == "random"
+
+
+def test_compare_table_fits_80_columns(run: Run, ratings: Path) -> None:
+    result = run("compare", ratings, "-q")
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    for word in ("popularity", "item-knn", "bpr", "NDCG@10", "HR@10"):
+        assert word in result.stdout
+
+
+def test_evaluate_leaves_out_what_the_model_has_seen(
+    run: Run, ratings: Path, model: Path, tmp_path: Path
+) -> None:
+    seen = ratings.read_text().splitlines()[1]
+    user, item, _ = seen.split(",")
+    recommended = Recommender.load(model).recommend(user, 1).ids()[0]
+    rows = [seen, f"{user},{recommended},5", f"nobody,{item},5", f"{user},-4,5"]
+    (tmp_path / "new.csv").write_text("user_id,item_id,rating\n" + "\n".join(rows) + "\n")
+    answer = json.loads(run("evaluate", model, tmp_path / "new.csv", "--json").stdout)
+    (row,) = answer["rows"]
+    assert (row["users"], row["test_items"], row["ndcg@10"]) == (1, 1, 1.0)
+    assert any("2 pairs left out: their user or item" in note for note in answer["data"]["notes"])
+    assert any("1 pairs left out: the model was fitted" in note for note in answer["data"]["notes"])
+
+
+def test_models_lists_settings_with_ranges(run: Run) -> None:
+    rows = json.loads(run("models", "bpr", "--json").stdout)["rows"]
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["dimensions"]["range"] == ">= 1, <= 4096"
+    names = [row["model"] for row in json.loads(run("models", "--json").stdout)["rows"]]
+    assert names == ["popularity", "item-knn", "bpr"]
+
+
+def test_doctor(run: Run, model: Path) -> None:
+    report = json.loads(run("doctor", model, "--json").stdout)
+    assert report["threads"] >= 1
+    assert report["numpy"]
+    assert "verified" in report["digest"]
+
+
+@pytest.mark.parametrize("words", [("recommend", "--user", "u7"), ("similar", "--item", "1003")])
+def test_tables_fit_80_columns(run: Run, model: Path, words: tuple[str, ...]) -> None:
+    result = run(words[0], model, *words[1:])
+    assert max(map(len, result.stdout.splitlines())) <= 80

@@ -1,0 +1,112 @@
+"""Bad input: one line that says what and what to do, exit code 2, no traceback, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from .conftest import Run
+
+
+def refused(result: object, *words: str) -> None:
+    text = result.stderr  # type: ignore[attr-defined]
+    assert result.exit_code == 2, text  # type: ignore[attr-defined]
+    assert "Traceback" not in text
+    lines = [line for line in text.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1, text
+    for word in words:
+        assert word in lines[0], lines[0]
+
+
+def test_missing_file(run: Run, tmp_path: Path) -> None:
+    refused(run("fit", tmp_path / "no.csv", "-o", tmp_path / "m", "-q"), "no.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_column(run: Run, ratings: Path, tmp_path: Path) -> None:
+    result = run("fit", ratings, "--user-column", "usr", "-o", tmp_path / "m", "-q")
+    refused(result, "usr", "user_id", "ratings.csv")
+
+
+def test_empty_data(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("user,item\n")
+    refused(run("fit", tmp_path / "e.csv", "-o", tmp_path / "m", "-q"))
+    assert not (tmp_path / "m").exists()
+
+
+def test_all_users_filtered_away(run: Run, ratings: Path, tmp_path: Path) -> None:
+    refused(run("fit", ratings, "--core", 500, "-o", tmp_path / "m", "-q"), "500")
+    refused(run("fit", ratings, "--min-rating", 9, "-o", tmp_path / "m", "-q"), "9")
+
+
+def test_empty_ids(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("user,item\n1,2\n,3\n")
+    refused(run("fit", tmp_path / "n.csv", "-o", tmp_path / "m", "-q"), "n.csv", "user")
+
+
+def test_k_of_zero(run: Run, model: Path, ratings: Path) -> None:
+    refused(run("recommend", model, "--user", "u7", "-k", 0), "k is 0")
+    refused(run("compare", ratings, "--ks", "0", "-q"), "--ks")
+
+
+def test_unknown_user_is_told_about_items(run: Run, model: Path) -> None:
+    refused(run("recommend", model, "--user", "nobody"), "'nobody'", "--items")
+    refused(run("recommend", model), "--user", "--items")
+    refused(run("recommend", model, "--items", "1003,nothing"), "'nothing'")
+
+
+def test_unknown_model_and_setting(run: Run, ratings: Path, tmp_path: Path) -> None:
+    refused(run("fit", ratings, "--model", "bqr", "-o", tmp_path / "m"), "'bqr'", "bpr")
+    refused(run("fit", ratings, "--epoch", 3, "-o", tmp_path / "m"), "'epoch'", "epochs")
+    refused(run("fit", ratings, "--epochs", 0, "-o", tmp_path / "m"), "epochs is 0")
+    refused(run("fit", ratings, "--epochs", "-o", tmp_path / "m"), "--epochs needs a value")
+
+
+@pytest.mark.parametrize("kind", ["missing", "truncated", "corrupt", "foreign", "newer"])
+def test_model_files_that_cannot_be_used(run: Run, model: Path, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "bad.xorec"
+    whole = model.read_bytes()
+    if kind == "truncated":
+        path.write_bytes(whole[: len(whole) // 2])
+    elif kind == "corrupt":
+        path.write_bytes(whole[:-9] + bytes([whole[-9] ^ 255]) + whole[-8:])
+    elif kind == "foreign":
+        save_file({"a": np.zeros(3)}, path)
+    elif kind == "newer":
+        facts = '{"format": 99, "digest": "", "model": "m", "representation": "r"}'
+        save_file({"a": np.zeros(3)}, path, metadata={"xorec": facts})
+    expected = {"missing": "no model file", "newer": "format 99", "foreign": "not a xorec model"}
+    word = expected.get(kind, "bad.xorec")
+    refused(run("recommend", path, "--user", "u7"), word)
+    refused(run("similar", path, "--item", "1003"), word)
+    refused(run("doctor", path), word)
+
+
+def test_a_disk_without_space(run: Run, ratings: Path, tmp_path: Path) -> None:
+    """A file-size limit stands for a full disk; the older model stays."""
+    import resource
+
+    out = tmp_path / "m.xorec"
+    out.write_text("older")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        result = run("fit", ratings, "--model", "item-knn", "-o", out, "-q")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    refused(result, "cannot write", "m.xorec")
+    assert [file.name for file in tmp_path.iterdir()] == ["m.xorec"]
+    assert out.read_text() == "older"
+
+
+def test_bad_settings_file(run: Run, ratings: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("[bpr\n")
+    words = ("--config", tmp_path / "s.toml", "-o", tmp_path / "m", "-q")
+    refused(run("fit", ratings, *words), "s.toml")
+
+
+def test_unknown_split(run: Run, ratings: Path) -> None:
+    refused(run("compare", ratings, "--split", "half", "-q"), "'half'", "leave-last")
