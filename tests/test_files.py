@@ -26,16 +26,21 @@ def test_a_failure_leaves_the_old_file_and_no_rubbish(
 ) -> None:
     target = tmp_path / "file"
     target.write_text("old")
-    with pytest.raises(failure), replacing(target) as temporary:
-        temporary.write_text("half")
-        raise failure
+
+    def write_half() -> None:
+        with replacing(target) as temporary:
+            temporary.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        write_half()
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
 
 
 def test_no_space_is_said_in_words(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    with pytest.raises(XorecError, match="no space left on the disk of .*file"), replacing(target):
+    with pytest.raises(XorecError, match=r"no space left on the disk of .*file"), replacing(target):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert os.listdir(tmp_path) == []
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
+import numpy as np
+
+from xorec.kernels import kernel
 from xorec.rng import below, draw, hash_integers, hash_text, mix, stream
 
 M = 2**64 - 1
@@ -15,7 +17,7 @@ def python_mix(z: int) -> int:
     return z ^ (z >> 31)
 
 
-@njit
+@kernel
 def numbers(seed: int, epoch: int, user: int, count: int) -> np.ndarray:
     key = stream(seed, epoch, user)
     out = np.empty(count, dtype=np.uint64)
@@ -24,7 +26,7 @@ def numbers(seed: int, epoch: int, user: int, count: int) -> np.ndarray:
     return out
 
 
-@njit
+@kernel
 def places(key: int, count: int, bound: int) -> np.ndarray:
     out = np.empty(count, dtype=np.int64)
     for position in range(count):
@@ -32,8 +34,8 @@ def places(key: int, count: int, bound: int) -> np.ndarray:
     return out
 
 
-@njit
-def one_below(number: np.uint64, bound: int) -> int:
+@kernel
+def one_below(number: np.uint64, bound: int) -> Any:
     return below(number, bound)
 
 
@@ -50,8 +52,8 @@ def test_mixing_is_splitmix64() -> None:
     """The first outputs of splitmix64 seeded with 1234567 (its reference implementation)."""
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
-    @njit
-    def mixed(value: np.uint64) -> np.uint64:
+    @kernel
+    def mixed(value: np.uint64) -> Any:
         return mix(value)
 
     state = 1234567

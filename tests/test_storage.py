@@ -108,13 +108,13 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("raw", [[3, 1, 2], ["b", "ä", ""], [1.5, 2.0], [True, False]])
 def test_ids_round_trip_in_their_type(tmp_path: Path, raw: list[object]) -> None:
-    ids = Ids.of(raw)  # type: ignore[arg-type]
+    ids = Ids.of(raw)
     storage.write(tmp_path / "x", storage.pack_ids("ids", ids), FACTS)
     tensors, _ = storage.read(tmp_path / "x")
     back = storage.unpack_ids("ids", ids.kind, tensors)
     assert list(back) == raw
     assert [type(one) for one in back] == [type(one) for one in raw]
-    assert [back.find(one) for one in raw] == list(range(len(raw)))  # type: ignore[arg-type]
+    assert [back.find(one) for one in raw] == list(range(len(raw)))
 
 
 def test_text_round_trip(tmp_path: Path) -> None:

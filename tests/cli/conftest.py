@@ -14,7 +14,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run() -> Run:
-    """Run a command in this process; `.stdout`, `.stderr` and `.exit_code` are what a shell sees."""
+    """Run a command here; `.stdout`, `.stderr` and `.exit_code` are what a shell sees."""
 
     def invoke(*words: object) -> Result:
         return CliRunner().invoke(app, [str(word) for word in words])
