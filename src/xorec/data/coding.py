@@ -7,7 +7,6 @@ with one hash are noticed (`HashCollision`: read again with another hash seed) a
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,25 +73,22 @@ class Coder:
         rows[order] = np.arange(len(ids), dtype=np.int32)
         return Ids.from_series(ids.gather(order)), rows
 
-    def missing_word(self) -> tuple[int, str] | None:
-        """The code and text of an id that is a word for "missing", if there is one (text ids)."""
-        for code, word in self._words():
-            if word in NEVER_AN_ID or self._others_are_numbers():
-                return code, word
-        return None
-
-    def _words(self) -> list[tuple[int, str]]:
+    def missing_word(self, *, text: bool) -> tuple[int, str] | None:
+        """The code and the id of one that is empty, or a word for "missing" if ids come as text."""
         import polars as pl
 
         if self._known is None or self._known.dtype != pl.String:
-            return []
-        suspects = self._known.is_in([*NEVER_AN_ID, *NOT_AN_INTEGER]).arg_true()
-        return [(int(code), self._known[int(code)]) for code in suspects]
-
-    def _others_are_numbers(self) -> bool:
-        assert self._known is not None
-        others = self._known.filter(~self._known.is_in([*NEVER_AN_ID, *NOT_AN_INTEGER]))
-        return len(others) > 0 and bool(others.str.contains(WHOLE_NUMBER).all())
+            return None
+        words = [*NEVER_AN_ID, *NOT_AN_INTEGER] if text else []
+        suspects = self._known.is_in(["", *words])
+        for code in suspects.arg_true():
+            word = self._known[int(code)]
+            others = self._known.filter(~suspects)
+            if word in ("", *NEVER_AN_ID) or (
+                len(others) and others.str.contains(WHOLE_NUMBER).all()
+            ):
+                return int(code), word
+        return None
 
     def _make_room(self, more: int) -> None:
         """Keep the table at most half full."""
@@ -102,11 +98,6 @@ class Coder:
             keys, codes = np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32)
             _move(self._keys, self._codes, keys, codes)
             self._keys, self._codes = keys, codes
-
-
-def is_whole_number(text: str) -> bool:
-    """Whether an id written as `text` may become an integer."""
-    return re.match(WHOLE_NUMBER, text) is not None
 
 
 @kernel

@@ -39,6 +39,11 @@ class Columns:
     split: str | None = None
     notes: tuple[str, ...] = ()
 
+    def in_use(self) -> dict[str, str]:
+        """Role and name of the columns that there are."""
+        names = {role: getattr(self, role) for role in ROLES}
+        return {role: name for role, name in names.items() if name is not None}
+
 
 def is_known_name(name: str) -> bool:
     """Whether a field looks like the name of a column, rather than a value."""

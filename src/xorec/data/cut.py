@@ -85,13 +85,11 @@ def bring_back(
     chances: Chances,
     leaves: Mask,
     n_items: int,
-) -> int:
+) -> None:
     """Unmark the first pair of every user, then of every item, that would have none left.
 
-    Returns how many were brought back. An item is looked at after all users, so a pair that came
-    back for its user serves its item too.
+    An item is looked at after all users, so a pair that came back for its user serves its item.
     """
-    back = 0
     stays_of_item = np.zeros(n_items, dtype=np.int64)
     for user in range(len(indptr) - 1):
         first, stays = indptr[user], 0
@@ -101,7 +99,6 @@ def bring_back(
                 first = pair
         if stays == 0 and indptr[user] < indptr[user + 1]:
             leaves[first] = False
-            back += 1
         for pair in range(indptr[user], indptr[user + 1]):
             stays_of_item[indices[pair]] += not leaves[pair]
     first_of_item = np.full(n_items, -1, dtype=np.int64)
@@ -114,8 +111,6 @@ def bring_back(
     for item in range(n_items):
         if first_of_item[item] >= 0:
             leaves[first_of_item[item]] = False
-            back += 1
-    return back
 
 
 @inlined

@@ -56,29 +56,31 @@ def encode(source: Source, columns: Columns, progress: Progress = SILENT) -> Int
 def _gather(source: Source, columns: Columns, seed: int, progress: Progress) -> _Pass:
     gathered = _Pass()
     with polars_errors(source.name), progress.task(f"reading {source.name}") as task:
-        for batch in _batches(source.frame, columns, seed):
+        for batch in _batches(source, columns, seed):
             _take(batch, source, columns, gathered)
             task.advance(len(batch), rows=f"{gathered.rows:,}")
-    if gathered.rows == gathered.blank:
+    if gathered.rows == 0:
         raise DataError(f"{source.name} has no rows: give a file with interactions.")
     return gathered
 
 
-def _batches(frame: pl.LazyFrame, columns: Columns, seed: int) -> Iterator[pl.DataFrame]:
-    """The columns in use, and the hashes of the ids, as they stream by."""
+def _batches(source: Source, columns: Columns, seed: int) -> Iterator[pl.DataFrame]:
+    """The columns in use by role, and the hashes of the ids, as they stream by."""
     import polars as pl
 
-    names = [columns.user, columns.item, columns.rating, columns.time, columns.split]
-    roles = ("user", "item", "rating", "time", "split")
-    picked = [pl.col(n).alias(r) for r, n in zip(roles, names, strict=True) if n is not None]
-    schema = frame.collect_schema()
-    plain = [
-        pl.col(r).cast(pl.String)
-        for r, n in (("user", columns.user), ("item", columns.item))
-        if schema[n] in (pl.Categorical, pl.Enum)
-    ]
+    schema = source.frame.collect_schema()
+    picked = [pl.col(name).alias(role) for role, name in columns.in_use().items()]
+    plain = []
+    for role, name in (("user", columns.user), ("item", columns.item)):
+        if schema[name].is_nested() or schema[name] == pl.Object:
+            raise DataError(
+                f"{source.name}, column {name!r}: {schema[name]} values cannot be ids; give "
+                f"strings or numbers, or name another column with {role}_column."
+            )
+        if schema[name] in (pl.Categorical, pl.Enum):
+            plain.append(pl.col(role).cast(pl.String))
     hashes = [pl.col(role).hash(seed).alias(f"{role} hash") for role in ("user", "item")]
-    wanted = frame.select(picked).with_columns(plain).with_columns(hashes)
+    wanted = source.frame.select(picked).with_columns(plain).with_columns(hashes)
     return wanted.collect_batches(chunk_size=BATCH, maintain_order=True)
 
 
@@ -96,7 +98,7 @@ def _take(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass
         name = getattr(columns, role)
         if name is not None:
             gathered.extend(role, convert(batch[role], Place(source.name, name, gathered.rows)))
-    gathered.rows += size
+    gathered.rows += len(batch)
 
 
 def _without_blank_lines(batch: pl.DataFrame) -> pl.DataFrame:
@@ -149,13 +151,13 @@ def _interactions(source: Source, columns: Columns, gathered: _Pass) -> Interact
 
 def _ids(source: Source, column: str, role: str, coder: Coder, codes: npt.NDArray[np.int32]) -> Ids:
     """The sorted ids of a column; `codes` become the rows of these ids, in place."""
-    missing = coder.missing_word() if source.text else None
+    missing = coder.missing_word(text=source.text)
     if missing is not None:
         code, word = missing
         place = Place(source.name, column).row(int(np.argmax(codes == code)))
         raise DataError(
-            f"{place}: the {role} is {word!r}, a missing value; fill it in or drop that row "
-            "(an id that is really called so can come in a data frame)."
+            f"{place}: the {role} is {word!r}, a missing value; fill it in or drop that row"
+            + (" (an id that is really called so can come in a data frame)." if word else ".")
         )
     ids, row_of_code = coder.finish(whole_numbers=source.text and column not in source.quoted)
     renumber(codes, row_of_code)

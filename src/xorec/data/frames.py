@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xorec.data.columns import Columns
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.sources import Source
@@ -92,12 +91,6 @@ def from_matrix(matrix: Any) -> Interactions:
     if data.n_pairs < len(values):
         notes.append(f"{len(values) - data.n_pairs:,} repeated pairs merged, the last kept")
     return data.noted(*notes)
-
-
-def columns_in_use(columns: Columns) -> list[str]:
-    """The names of the chosen columns."""
-    names = (columns.user, columns.item, columns.rating, columns.time, columns.split)
-    return [name for name in names if name is not None]
 
 
 def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:

@@ -102,7 +102,7 @@ def _read_memory(source: Any, wanted: dict[str, str | None], progress: Progress)
     if frame is not None:
         names = frames.frame_columns(frame)
         columns = choose_columns(names, wanted, frames.FRAME, ())
-        in_use = frames.columns_in_use(columns)
+        in_use = list(columns.in_use().values())
         opened = frames.open_frame(frame, in_use, (columns.user, columns.item))
         return encode(opened, columns, progress)
     if isinstance(source, Iterable) and not isinstance(source, (bytes, dict)):

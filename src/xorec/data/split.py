@@ -74,21 +74,20 @@ def split(
     chances = _chances(data, seed)
     if method == "given":
         return _given(data, chances, validation, seed, keep_last)
-    leaves, kept_back = _cut(data, chances, method, test, keep_last)
+    leaves, stays = _cut(data, chances, method, test, keep_last)
     if not leaves.any():
         raise DataError(f"the {method} split leaves no test pair: {_why_empty(data, method)}")
     train = data.select(~leaves)
     held: Interactions | None = None
     if validation > 0:
         train, held, more = _hold_out(train, chances[~leaves], method, validation, keep_last)
-        kept_back += more
-    settings = _settings(method, test, validation, seed, keep_last)
+        stays[~leaves] |= more
     return Split(
         train=_plain(train),
         validation=None if held is None else _plain(held),
         test=_plain(data.select(leaves)),
-        settings=settings,
-        kept_back=kept_back,
+        settings=_settings(method, test, validation, seed, keep_last),
+        kept_back=int(np.count_nonzero(stays)),
     )
 
 
@@ -101,15 +100,15 @@ def _given(
     given = data.select(data.parts == VALIDATION)
     train.require_pairs("the training part of the given split")
     test.require_pairs("the test part of the given split")
-    held, kept_back = (given if given.n_pairs else None), 0
+    held, stays = (given if given.n_pairs else None), np.zeros(0, dtype=np.bool_)
     if held is None and validation > 0:
-        train, held, kept_back = _hold_out(train, chances[inside], "random", validation, keep)
+        train, held, stays = _hold_out(train, chances[inside], "random", validation, keep)
     return Split(
         train=_plain(train),
         validation=None if held is None else _plain(held),
         test=_plain(test),
         settings=_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
-        kept_back=kept_back,
+        kept_back=int(np.count_nonzero(stays)),
     )
 
 
@@ -119,16 +118,16 @@ def _hold_out(
     method: Method,
     share: float,
     keep_last: bool,
-) -> tuple[Interactions, Interactions, int]:
-    """Cut the validation part from the training part."""
+) -> tuple[Interactions, Interactions, Mask]:
+    """Cut the validation part from the training part; the mask is that of `_cut`."""
     from xorec.data.cut import again
 
-    leaves, kept_back = _cut(train, again(chances), method, share, keep_last)
+    leaves, stays = _cut(train, again(chances), method, share, keep_last)
     if not leaves.any():
         raise DataError(
             f"the {method} split leaves no validation pair: {_why_empty(train, method)}"
         )
-    return train.select(~leaves), train.select(leaves), kept_back
+    return train.select(~leaves), train.select(leaves), stays
 
 
 def _cut(
@@ -137,12 +136,12 @@ def _cut(
     method: Method,
     share: float,
     keep_last: bool,
-) -> tuple[Mask, int]:
-    """The pairs that leave, and how many were brought back."""
+) -> tuple[Mask, Mask]:
+    """The pairs that leave, and those that would have left but are the last of someone."""
     from xorec.data.cut import bring_back, first_in_order, last_of_each_user
 
-    timed = method in ("leave-last", "time")
-    when = data.times if timed and data.times is not None else chances.view(np.int64)
+    by_time = method in ("leave-last", "time")
+    when = data.times if by_time and data.times is not None else chances.view(np.int64)
     if method == "random":
         leaves = _largest(chances, round(share * data.n_pairs))
     elif method == "time":
@@ -152,10 +151,10 @@ def _cut(
     else:
         counts = np.floor(share * data.user_counts + 0.5).astype(np.int64)
         leaves = first_in_order(np.argsort(chances), data.user_rows, counts)
-    if not keep_last:
-        return leaves, 0
-    back = bring_back(data.indptr, data.indices, when, chances, leaves, data.n_items)
-    return leaves, int(back)
+    stays = leaves.copy()
+    if keep_last:
+        bring_back(data.indptr, data.indices, when, chances, leaves, data.n_items)
+    return leaves, stays & ~leaves
 
 
 def _largest(chances: npt.NDArray[np.uint64], count: int) -> Mask:

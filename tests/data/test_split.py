@@ -1,0 +1,265 @@
+"""What every split must keep, whatever the data; and what each method promises."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xorec.data.ids import Ids
+from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
+from xorec.data.split import METHODS, Method, Split, split
+from xorec.errors import DataError, OptionError
+
+Pairs = set[tuple[int, int]]
+ORDERED: tuple[Method, ...] = ("random", "per-user", "leave-last", "time")
+
+
+def pairs_of(data: Interactions) -> Pairs:
+    users, items = data.users.take(data.user_rows), data.items.take(data.indices)
+    return set(zip(users, items, strict=True))
+
+
+def timed(pairs: dict[tuple[int, int], int], parts: list[int] | None = None) -> Interactions:
+    users, items = Ids.sorted(u for u, _ in pairs), Ids.sorted(i for _, i in pairs)
+    return Interactions.from_rows(
+        users,
+        items,
+        users.find_many(u for u, _ in pairs),
+        items.find_many(i for _, i in pairs),
+        times=np.array(list(pairs.values()), dtype=np.int64),
+        parts=None if parts is None else np.array(parts, dtype=np.int8),
+    )
+
+
+def big(seed: int = 0, n: int = 20_000) -> Interactions:
+    rng = np.random.default_rng(seed)
+    users = (300 * rng.random(n) ** 2).astype(int).tolist()
+    items = (500 * rng.random(n) ** 2).astype(int).tolist()
+    times = rng.integers(0, 10**9, n).tolist()
+    return timed(dict(zip(zip(users, items, strict=True), times, strict=True)))
+
+
+def parts_of(result: Split) -> list[Interactions]:
+    return [part for part in (result.train, result.validation, result.test) if part is not None]
+
+
+some_data = st.dictionaries(
+    st.tuples(st.integers(0, 8), st.integers(0, 8)), st.integers(0, 5), min_size=1, max_size=60
+)
+
+
+@settings(deadline=None)
+@given(
+    some_data,
+    st.sampled_from(ORDERED),
+    st.floats(0.05, 0.9),
+    st.sampled_from([0.0, 0.1, 0.5]),
+    st.integers(0, 5),
+    st.booleans(),
+)
+def test_the_parts_are_disjoint_and_together_the_data(
+    pairs: dict[tuple[int, int], int],
+    method: Method,
+    test: float,
+    validation: float,
+    seed: int,
+    keep_last: bool,
+) -> None:
+    data = timed(pairs)
+    try:
+        result = split(
+            data, method=method, test=test, validation=validation, seed=seed, keep_last=keep_last
+        )
+    except DataError:  # too little data for a part: tested below
+        return
+    parts = parts_of(result)
+    assert sum(part.n_pairs for part in parts) == data.n_pairs
+    assert set().union(*map(pairs_of, parts)) == set(pairs)
+    assert all(part.users is data.users and part.items is data.items for part in parts)
+    assert all(part.times is not None and len(part.times) == len(part) for part in parts)
+    if keep_last:
+        assert (result.train.user_counts > 0).all()
+        assert (result.train.item_counts > 0).all()
+    else:
+        assert result.kept_back == 0
+
+
+@settings(deadline=None)
+@given(some_data, st.sampled_from(ORDERED), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter_and_a_seed_repeats(
+    pairs: dict[tuple[int, int], int], method: Method, random: object
+) -> None:
+    shuffled = list(pairs.items())
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    try:
+        one = split(timed(pairs), method=method, validation=0.2, seed=3)
+    except DataError:
+        return
+    other = split(timed(dict(shuffled)), method=method, validation=0.2, seed=3)
+    for left, right in zip(parts_of(one), parts_of(other), strict=True):
+        assert left.digest() == right.digest()
+
+
+@settings(deadline=None)
+@given(some_data, st.sampled_from(ORDERED))
+def test_asking_for_validation_leaves_the_test_part_alone(
+    pairs: dict[tuple[int, int], int], method: Method
+) -> None:
+    data = timed(pairs)
+    try:
+        with_validation = split(data, method=method, validation=0.3)
+    except DataError:
+        return
+    without = split(data, method=method)
+    assert without.validation is None
+    assert with_validation.test.digest() == without.test.digest()
+
+
+def test_random_has_the_share_that_was_asked_for() -> None:
+    data = big()
+    result = split(data, test=0.2, validation=0.1, keep_last=False)
+    assert result.test.n_pairs == round(0.2 * data.n_pairs)
+    assert result.validation is not None
+    assert result.validation.n_pairs == round(0.1 * (data.n_pairs - result.test.n_pairs))
+    kept = split(data, test=0.8)
+    assert kept.test.n_pairs + kept.kept_back == round(0.8 * data.n_pairs)
+    assert kept.kept_back > 0
+
+
+def test_random_is_fair_to_users_and_to_positions() -> None:
+    data = big(n=60_000)
+    result = split(data, test=0.5, keep_last=False)
+    busy = data.user_counts > 50
+    shares = result.test.user_counts[busy] / data.user_counts[busy]
+    spread = np.sqrt(0.25 / data.user_counts[busy])
+    assert np.abs((shares - 0.5) / spread).max() < 5
+    assert abs(np.mean((shares - 0.5) / spread)) < 0.5
+
+
+def test_another_seed_is_another_split() -> None:
+    data = big()
+    tests = [pairs_of(split(data, seed=seed).test) for seed in range(3)]
+    for one, other in ((0, 1), (1, 2), (0, 2)):
+        assert 0.1 < len(tests[one] & tests[other]) / len(tests[one]) < 0.3
+
+
+def test_a_split_does_not_change_for_those_who_stay_when_others_leave() -> None:
+    data = big()
+    some = data.select(data.user_rows % 2 == 0).compact()
+    whole, half = split(data, method="per-user"), split(some, method="per-user", keep_last=False)
+    assert len(pairs_of(half.test) - pairs_of(whole.test)) <= whole.kept_back
+
+
+def test_per_user_takes_the_rounded_share_of_each_user() -> None:
+    data = big()
+    result = split(data, method="per-user", test=0.25, keep_last=False)
+    assert (result.test.user_counts == np.floor(0.25 * data.user_counts + 0.5)).all()
+
+
+def test_leave_last_takes_the_last_and_then_the_one_before() -> None:
+    pairs = {(1, 1): 5, (1, 2): 9, (1, 3): 7, (2, 1): 3, (2, 2): 1, (2, 3): 2, (3, 1): 1}
+    result = split(timed(pairs), method="leave-last", validation=0.5)
+    # the only pair of user 3 stays, and so does the earlier one of item 3
+    assert pairs_of(result.test) == {(1, 2), (2, 1)}
+    assert result.validation is not None
+    assert pairs_of(result.validation) == {(1, 3)}
+    assert result.kept_back == 2
+    bare = split(timed(pairs), method="leave-last", validation=0.5, keep_last=False)
+    assert pairs_of(bare.test) == {(1, 2), (2, 1), (3, 1)}
+    assert bare.validation is not None
+    assert pairs_of(bare.validation) == {(1, 3), (2, 3)}
+
+
+def test_time_cuts_everybody_at_one_moment() -> None:
+    data = big()
+    result = split(data, method="time", test=0.2, validation=0.1, keep_last=False)
+    train, validation, test = (part.times for part in parts_of(result))
+    assert train is not None
+    assert validation is not None
+    assert test is not None
+    assert train.max() < validation.min() <= validation.max() < test.min()
+    assert abs(len(test) - 0.2 * data.n_pairs) <= 1
+
+
+def test_equal_times_stay_together() -> None:
+    pairs = {(user, item): item // 4 for user in range(5) for item in range(8)}
+    result = split(timed(pairs), method="time", test=0.2, keep_last=False)
+    assert pairs_of(result.test) == {pair for pair, time in pairs.items() if time == 1}
+    with pytest.raises(DataError, match="all pairs have the same time \\(7\\)"):
+        split(timed(dict.fromkeys(pairs, 7)), method="time", keep_last=False)
+
+
+def test_a_lost_user_gets_its_earliest_pair_back() -> None:
+    pairs = {(1, 1): 1, (1, 2): 2, (2, 1): 8, (2, 2): 7, (1, 3): 3, (2, 3): 9}
+    result = split(timed(pairs), method="time", test=0.5)
+    assert pairs_of(result.test) == {(2, 1), (2, 3)}
+    assert result.kept_back == 1
+
+
+def test_given_is_taken_as_it_is() -> None:
+    pairs = {(1, 1): 0, (1, 2): 0, (2, 1): 0, (2, 2): 0, (3, 3): 0}
+    data = timed(pairs, [TRAIN, TEST, TRAIN, VALIDATION, TEST])
+    result = split(data, method="given", validation=0.5)
+    assert pairs_of(result.train) == {(1, 1), (2, 1)}
+    assert result.validation is not None
+    assert pairs_of(result.validation) == {(2, 2)}
+    assert pairs_of(result.test) == {(1, 2), (3, 3)}  # user 3 has no training pair: as given
+    assert result.train.parts is None
+
+
+def test_given_without_validation_gets_one_cut_from_training() -> None:
+    data = big()
+    rng = np.random.default_rng(0)
+    parts = np.where(rng.random(data.n_pairs) < 0.3, TEST, TRAIN).astype(np.int8)
+    given = Interactions(
+        data.users, data.items, data.indptr, data.indices, times=data.times, parts=parts
+    )
+    result = split(given, method="given", validation=0.1)
+    assert result.test.n_pairs == np.count_nonzero(parts == TEST)
+    assert result.validation is not None
+    n_train = np.count_nonzero(parts == TRAIN)
+    assert result.validation.n_pairs + result.kept_back == round(0.1 * n_train)
+    assert split(given, method="given").validation is None
+
+
+def test_describe_is_json_with_the_sizes() -> None:
+    result = split(big(), validation=0.1, seed=7)
+    told = json.loads(json.dumps(result.describe()))
+    assert told["method"] == "random"
+    assert (told["test"], told["validation"], told["seed"]) == (0.2, 0.1, 7)
+    assert told["train_pairs"] == result.train.n_pairs
+    assert told["kept_back"] == result.kept_back
+
+
+def test_the_names_of_the_methods() -> None:
+    assert get_args(Method) == METHODS
+
+
+@pytest.mark.parametrize("method", ["leave-last", "time"])
+def test_times_are_asked_for(method: Method) -> None:
+    data = Interactions.from_pairs([(1, 1), (1, 2)])
+    with pytest.raises(DataError, match=f"{method} split needs times.*time_column"):
+        split(data, method=method)
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    data = Interactions.from_pairs([(1, 1), (1, 2)])
+    with pytest.raises(DataError, match=r"given split needs a column.*split_column"):
+        split(data, method="given")
+    with pytest.raises(OptionError, match="'best' is not known: use random, per-user"):
+        split(data, method="best")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"test is 1\.5"):
+        split(data, test=1.5)
+    with pytest.raises(OptionError, match="validation is 1"):
+        split(data, validation=1)
+    with pytest.raises(OptionError, match="seed is -1"):
+        split(data, seed=-1)
+    with pytest.raises(DataError, match="leaves no test pair: 1 users, 2 items and 2 pairs"):
+        split(data, test=0.1)
+    with pytest.raises(DataError, match="no interactions"):
+        split(data.select(np.zeros(2, dtype=bool)))
