@@ -85,6 +85,8 @@ def _read_path(
         open_file(file, format=format, separator=separator, has_header=has_header, named=named)
         for file in folder.files
     ]
+    if any(source.is_list for source in opened):  # short lists alone would look like a table
+        opened = [open_file(file, format="list") for file in folder.files]
     source = opened[0] if len(opened) == 1 else joined(str(path), opened, folder.parts)
     columns = choose_columns(source.columns, wanted, source.name, source.positions)
     return encode(source, columns, progress), list(folder.item_info)

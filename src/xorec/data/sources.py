@@ -25,7 +25,7 @@ class Source:
     name: what messages call it. text: values come as text, so whole-number ids become integers,
     except in the columns `quoted`. positions: roles of the columns where there is no header.
     sequences: columns of words divided by blanks. known_ids: the ids behind columns that hold
-    row numbers already.
+    row numbers already. is_list: lines of a user and all their items.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Source:
     notes: tuple[str, ...] = ()
     sequences: frozenset[str] = frozenset()
     known_ids: Mapping[str, Ids] = field(default_factory=dict)
+    is_list: bool = False
 
 
 def open_file(
@@ -201,7 +202,7 @@ def _lists(path: Path) -> Source:
     words = words.filter(pl.col("words").list.len() > 1)
     user, items = pl.col("words").list.first(), pl.col("words").list.slice(1)
     frame = words.select(user=user, item=items).explode("item")
-    return Source(str(path), frame, ("user", "item"), text=True)
+    return Source(str(path), frame, ("user", "item"), text=True, is_list=True)
 
 
 def _json_lines(path: Path, shape: Shape) -> Source:
@@ -210,11 +211,11 @@ def _json_lines(path: Path, shape: Shape) -> Source:
 
     if shape.lines[0].lstrip().startswith("["):
         raise DataError(f"{path} is one JSON array: write one object a line (JSON lines).")
-    fields: dict[str, set[type]] = {}
+    fields: dict[str, list[Any]] = {}
     for number, line in enumerate(shape.lines[:1000], start=1):
         for name, value in _json_object(line, path, number).items():
-            fields.setdefault(name, set()).add(type(value))
-    schema = {name: _json_type(types - {type(None)}) for name, types in fields.items()}
+            fields.setdefault(name, []).append(value)
+    schema = {name: _json_type(values) for name, values in fields.items()}
     schema = {name: dtype for name, dtype in schema.items() if dtype is not None}
     frame = pl.scan_ndjson(path, schema=schema)
     return Source(str(path), frame, tuple(schema))
@@ -230,10 +231,14 @@ def _json_object(line: str, path: Path, number: int) -> dict[str, Any]:
     return value
 
 
-def _json_type(types: set[type]) -> Any:
-    """The polars type of a JSON field; None for nested ones, which hold no ids."""
+def _json_type(values: list[Any]) -> Any:
+    """The polars type of a JSON field; None for objects, which hold nothing of use here."""
     import polars as pl
 
+    types = {type(value) for value in values if value is not None}
+    if types == {list}:
+        inner = _json_type([element for value in values if value for element in value])
+        return None if inner is None else pl.List(inner)
     if types <= {bool}:
         return pl.Boolean
     if types <= {int}:

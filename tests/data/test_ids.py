@@ -1,0 +1,98 @@
+"""Whatever type comes in goes out again, and is found."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Hashable
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xorec.data.ids import Ids
+from xorec.errors import DataError
+
+KINDS: dict[str, list[Hashable]] = {
+    "int64": [3, -1, 2**62],
+    "str": ["b", "", "ä", "a b"],
+    "bool": [True, False],
+    "int": [2**70, 5],
+    "float": [0.1, -2.5, 1e300],
+    "bytes": [b"\xff\x00", b"a"],
+    "date": [datetime.date(2020, 1, 2), datetime.date(1999, 1, 1)],
+    "datetime": [datetime.datetime(2020, 1, 2, 3, 4, 5, 6)],
+    "uuid": [uuid.UUID(int=7), uuid.UUID(int=2**100)],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_comes_back_and_is_found(kind: str) -> None:
+    raw = KINDS[kind]
+    ids = Ids.of(raw)
+    assert ids.kind == kind
+    assert list(ids) == raw
+    assert [type(value) for value in ids] == [type(value) for value in raw]
+    assert [ids.find(value) for value in raw] == list(range(len(raw)))
+    assert list(ids.select(np.arange(len(raw))[::-1])) == raw[::-1]
+    assert ids == Ids.of(raw)
+
+
+@given(st.sets(st.text(max_size=12), max_size=200) | st.sets(st.integers(-500, 500), max_size=200))
+def test_find_many_and_find_agree_with_a_dictionary(values: set[Hashable]) -> None:
+    ids = Ids.of(values)
+    rows = {value: row for row, value in enumerate(ids)}
+    asked = [*values, "missing one", 10**6, None, 1.5]
+    wanted = [rows.get(value, -1) for value in asked]
+    assert ids.find_many(asked).tolist() == wanted
+    assert [ids.find(value) for value in asked] == wanted
+
+
+def test_another_type_is_not_found() -> None:
+    assert Ids.of([1, 0]).find(True) == -1
+    assert Ids.of([1]).find("1") == -1
+    assert Ids.of(["1"]).find(1) == -1
+    assert Ids.of([1.0]).find(1) == 0
+    assert Ids.of([5]).find(np.int32(5)) == 0
+
+
+def test_sorted_takes_each_once() -> None:
+    assert list(Ids.sorted([3, 1, 3, 2])) == [1, 2, 3]
+    with pytest.raises(DataError, match="int, str cannot be kept"):
+        Ids.sorted([1, "a"])
+    with pytest.raises(DataError, match="is empty"):
+        Ids.sorted(["a", None])
+
+
+def test_doubles_are_refused() -> None:
+    with pytest.raises(DataError, match="not distinct"):
+        Ids.of(["a", "a"])
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        pl.Series([3, 1], dtype=pl.Int8),
+        pl.Series([3, 2**63], dtype=pl.UInt64),
+        pl.Series(["ä", "", "long enough to leave the view"]),
+        pl.Series([datetime.date(2020, 1, 1)]),
+        pl.Series([], dtype=pl.String),
+    ],
+)
+def test_from_series_keeps_the_values(series: pl.Series) -> None:
+    assert list(Ids.from_series(series)) == series.to_list()
+
+
+def test_hashes_hang_on_the_id_alone() -> None:
+    for raw in ([5, 1, 9], ["x", "y", "z"]):
+        ids, turned = Ids.of(raw), Ids.of(raw[::-1])
+        assert ids.hashes(3).tolist() == turned.hashes(3)[::-1].tolist()
+        assert len(set(ids.hashes(3).tolist()) | set(ids.hashes(4).tolist())) == 6
+
+
+def test_parse_gives_the_type_of_the_ids() -> None:
+    assert Ids.of([1]).parse("12") == 12
+    assert Ids.of(["1"]).parse("12") == "12"
+    assert Ids.of([1]).parse("twelve") == "twelve"

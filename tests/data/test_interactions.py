@@ -1,0 +1,141 @@
+"""The one data type: rows, selections and digests against sets of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xorec.data.ids import Ids
+from xorec.data.interactions import TEST, TRAIN, Categories, Interactions
+from xorec.data.merge import merge_pairs
+from xorec.data.text import Text
+from xorec.errors import DataError
+
+pair_lists = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=50)
+
+
+def pairs_of(data: Interactions) -> list[tuple[Any, Any]]:
+    users, items = data.users.take(data.user_rows), data.items.take(data.indices)
+    return list(zip(users, items, strict=True))
+
+
+@settings(deadline=None)
+@given(pair_lists)
+def test_pairs_come_back_sorted_and_once(pairs: list[tuple[int, int]]) -> None:
+    data = Interactions.from_pairs(pairs)
+    assert pairs_of(data) == sorted(set(pairs))
+    assert data.indices.dtype == np.int32
+    assert data.user_counts.sum() == data.item_counts.sum() == len(set(pairs))
+    indptr, users = data.by_item
+    turned = [
+        (int(u), item)
+        for item in range(data.n_items)
+        for u in users[indptr[item] : indptr[item + 1]]
+    ]
+    assert sorted(turned) == list(zip(data.user_rows.tolist(), data.indices.tolist(), strict=True))
+    assert data.matrix().sum() == len(set(pairs))
+
+
+rows_with_values = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)),
+    max_size=60,
+)
+
+
+@settings(deadline=None)
+@given(rows_with_values, st.booleans(), st.booleans())
+def test_merge_chooses_by_part_then_time_then_place(
+    rows: list[tuple[int, int, int, int]], with_times: bool, with_parts: bool
+) -> None:
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    times, parts = table[:, 2].copy(), table[:, 3].astype(np.int8)
+    merged = merge_pairs(
+        table[:, 0],
+        table[:, 1],
+        5,
+        5,
+        times if with_times else None,
+        parts if with_parts else None,
+    )
+    wanted: dict[tuple[int, int], int] = {}
+    seen_parts: dict[tuple[int, int], set[int]] = {}
+
+    def rank(place: int) -> tuple[int, int, int]:
+        part, time = rows[place][3] * with_parts, rows[place][2] * with_times
+        return -part, time, place
+
+    for place, (user, item, _, part) in enumerate(rows):
+        seen_parts.setdefault((user, item), set()).add(part)
+        best = wanted.get((user, item))
+        if best is None or rank(place) > rank(best):
+            wanted[user, item] = place
+    assert merged.order.tolist() == [wanted[pair] for pair in sorted(wanted)]
+    assert merged.indices.tolist() == [item for _, item in sorted(wanted)]
+    assert merged.repeats == len(rows) - len(wanted)
+    several = sum(len(found) > 1 for found in seen_parts.values())
+    assert merged.moved == (several if with_parts else 0)
+    counts = np.bincount([user for user, _ in wanted], minlength=5) if wanted else np.zeros(5)
+    assert np.diff(merged.indptr).tolist() == counts.tolist()
+
+
+def small() -> Interactions:
+    categories = Categories(
+        Text.pack(["x", "y"]), np.array([0, 2, 2, 3]), np.array([0, 1, 1], dtype=np.int32)
+    )
+    return Interactions.from_rows(
+        Ids.of(["a", "b", "c"]),
+        Ids.of([10, 20, 30]),
+        np.array([2, 0, 2, 0]),
+        np.array([0, 2, 2, 2]),
+        times=np.array([1, 2, 3, 4]),
+        ratings=np.array([1, 2, 3, 4], dtype=np.float32),
+        parts=np.array([TRAIN, TRAIN, TEST, TEST], dtype=np.int8),
+        names=Text.pack(["ten", "twenty", "thirty"]),
+        categories=categories,
+    )
+
+
+def test_the_last_of_equal_rows_stays_with_its_values() -> None:
+    data = small()
+    assert pairs_of(data) == [("a", 30), ("c", 10), ("c", 30)]
+    assert data.times is not None
+    assert data.times.tolist() == [4, 1, 3]
+
+
+def test_select_keeps_rows_and_values_in_step() -> None:
+    data = small().select(np.array([False, True, True]))
+    assert (data.n_users, data.n_items) == (3, 3)
+    assert pairs_of(data) == [("c", 10), ("c", 30)]
+    assert data.ratings is not None
+    assert data.ratings.tolist() == [1, 3]
+
+
+def test_compact_takes_names_and_categories_along() -> None:
+    data = small().compact()
+    assert list(data.users) == ["a", "c"]
+    assert list(data.items) == [10, 30]
+    assert pairs_of(data) == [("a", 30), ("c", 10), ("c", 30)]
+    assert data.names is not None
+    assert list(data.names) == ["ten", "thirty"]
+    assert data.categories is not None
+    assert [data.categories.of(item) for item in range(2)] == [["x", "y"], ["y"]]
+    assert data.compact() is data
+
+
+def test_digest_tells_data_apart() -> None:
+    pairs = [(1, 1), (1, 2), (2, 1)]
+    digest = Interactions.from_pairs(pairs).digest()
+    assert Interactions.from_pairs(pairs[::-1]).digest() == digest
+    others = ([(1, 1), (1, 2), (2, 2)], [("1", 1), ("1", 2), ("2", 1)], pairs[:2])
+    assert all(Interactions.from_pairs(other).digest() != digest for other in others)
+
+
+def test_an_empty_set_of_pairs_is_said_to_be_empty() -> None:
+    data = Interactions.from_pairs([])
+    assert repr(data) == "Interactions(0 users x 0 items, 0 pairs)"
+    with pytest.raises(DataError, match="the test part has no interactions"):
+        data.require_pairs("the test part")
