@@ -3,7 +3,9 @@
     import xorec
 
     data = xorec.read("ratings.csv")
-    train, test = xorec.split(data).train, ...
+    parts = xorec.split(data, validation=0.1)
+    model = xorec.BPR().fit(parts.train, parts.validation)
+    xorec.Recommender.from_model(model, parts.train).recommend(4711, k=10)
 
 Names are imported when they are first used, so `import xorec` costs nothing.
 """
@@ -11,33 +13,63 @@ Names are imported when they are first used, so `import xorec` costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xorec.data.catalog import load_data
+    from xorec.data.interactions import Interactions
+    from xorec.data.prepare import prepare
+    from xorec.data.read import read
+    from xorec.data.split import split
+    from xorec.errors import XorecError
+    from xorec.evaluation.protocol import evaluate
+    from xorec.evaluation.significance import compare
+    from xorec.models.bpr import BPR
+    from xorec.models.item_knn import ItemKNN
+    from xorec.models.popularity import Popularity
+    from xorec.options import RunOptions
+    from xorec.recommender import Recommender
 
 __version__ = "0.1.0.dev0"
 
-_PUBLIC = {
+__all__ = [
+    "BPR",
+    "Interactions",
+    "ItemKNN",
+    "Popularity",
+    "Recommender",
+    "RunOptions",
+    "XorecError",
+    "compare",
+    "evaluate",
+    "load_data",
+    "prepare",
+    "read",
+    "split",
+]
+
+_HOMES = {
+    "BPR": "xorec.models.bpr",
     "Interactions": "xorec.data.interactions",
-    "read": "xorec.data.read",
-    "prepare": "xorec.data.prepare",
-    "split": "xorec.data.split",
-    "load_data": "xorec.data.catalog",
-    "evaluate": "xorec.evaluation.protocol",
+    "ItemKNN": "xorec.models.item_knn",
+    "Popularity": "xorec.models.popularity",
     "Recommender": "xorec.recommender",
     "RunOptions": "xorec.options",
     "XorecError": "xorec.errors",
-    "Popularity": "xorec.models.popularity",
-    "ItemKNN": "xorec.models.item_knn",
-    "BPR": "xorec.models.bpr",
+    "compare": "xorec.evaluation.significance",
+    "evaluate": "xorec.evaluation.protocol",
+    "load_data": "xorec.data.catalog",
+    "prepare": "xorec.data.prepare",
+    "read": "xorec.data.read",
+    "split": "xorec.data.split",
 }
-
-__all__ = [*_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'xorec' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted([*globals(), *_HOMES])

@@ -31,6 +31,7 @@ class BPRConfig(EpochConfig):
 
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     learning_rate: float = Field(0.05, gt=0, le=10, description="size of a gradient step")
+    decay: float = Field(0.0, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     reg: float = Field(0.01, ge=0, description="weight of the squared norms, per triplet")
     negatives: int = Field(4, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
@@ -82,7 +83,8 @@ class BPR(Model[BPRConfig]):
 
         config = self.config
         users, items = arrays["user_vectors"], arrays["item_vectors"]
-        rate, reg = np.float32(config.learning_rate), np.float32(config.reg)
+        rate = np.float32(config.learning_rate / (1 + config.decay * epoch))
+        reg = np.float32(config.reg)
         total = 0.0
         for block in blocks_of(train, config.block_size, seed, epoch):
             negatives = sampler.draw(block.pairs, block.users, config.negatives, seed, epoch)

@@ -1,0 +1,121 @@
+"""One epoch of BPR: ours beside implicit's, same data, same triplets, same threads, same run.
+
+    python benchmarks/train_bpr.py --data path/to/yelp2018 --threads 2 --json
+
+Both sides see as many triplets an epoch as there are pairs. A round times a short and a long fit of
+each side, one after the other, and takes the difference, so set-up does not count; the table has
+the medians over the rounds. Each side's peak memory is that of a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from xorec.data.catalog import load_data
+from xorec.data.interactions import TRAIN, Interactions
+from xorec.models.bpr import BPR
+from xorec.options import RunOptions
+
+SHORT, LONG = 1, 6
+
+
+def training_part(path: str) -> Interactions:
+    data = load_data(path)
+    return data if data.parts is None else data.select(data.parts == TRAIN)
+
+
+def fit_xorec(train: Interactions, dimensions: int, threads: int, epochs: int) -> None:
+    model = BPR(dimensions=dimensions, negatives=1, epochs=epochs)
+    model.fit(train, options=RunOptions(threads=threads))
+
+
+def fit_implicit(train: Interactions, dimensions: int, threads: int, epochs: int) -> None:
+    from implicit.bpr import BayesianPersonalizedRanking
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix(train.matrix())
+    model = BayesianPersonalizedRanking(
+        factors=dimensions, iterations=epochs, num_threads=threads, random_state=0
+    )
+    model.fit(matrix, show_progress=False)
+
+
+SIDES: dict[str, Callable[[Interactions, int, int, int], None]] = {
+    "xorec-bpr": fit_xorec,
+    "implicit-bpr": fit_implicit,
+}
+
+
+def epoch_seconds(method: str, train: Interactions, dimensions: int, threads: int) -> float:
+    """Seconds of one epoch: a long fit less a short one."""
+    times = []
+    for epochs in (SHORT, LONG):
+        began = time.perf_counter()
+        SIDES[method](train, dimensions, threads, epochs)
+        times.append(time.perf_counter() - began)
+    return (times[1] - times[0]) / (LONG - SHORT)
+
+
+def peak_megabytes(method: str, arguments: argparse.Namespace) -> float:
+    words = ["--data", arguments.data, "--dimensions", str(arguments.dimensions)]
+    words += ["--threads", str(arguments.threads), "--peak-of", method]
+    return float(subprocess.check_output([sys.executable, __file__, *words], text=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--dimensions", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--peak-of", choices=SIDES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    train = training_part(arguments.data)
+    size = (arguments.dimensions, arguments.threads)
+    if arguments.peak_of:
+        SIDES[arguments.peak_of](train, *size, 2)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+    for method in SIDES:
+        SIDES[method](train, *size, 1)  # compile, warm up
+    seconds: dict[str, list[float]] = {method: [] for method in SIDES}
+    for _ in range(arguments.rounds):
+        for method in SIDES:
+            seconds[method].append(epoch_seconds(method, train, *size))
+    rows = [
+        {
+            "method": method,
+            "threads": arguments.threads,
+            "dimensions": arguments.dimensions,
+            "triplets_per_second": train.n_pairs / statistics.median(times),
+            "seconds_per_epoch": statistics.median(times),
+            "fastest": min(times),
+            "slowest": max(times),
+            "peak_mb": peak_megabytes(method, arguments),
+        }
+        for method, times in seconds.items()
+    ]
+    pairs = zip(seconds["xorec-bpr"], seconds["implicit-bpr"], strict=True)
+    ratio = statistics.median(theirs / ours for ours, theirs in pairs)
+    if arguments.json:
+        print(json.dumps({"data": arguments.data, "rows": rows, "speedup": ratio}))
+        return
+    for row in rows:
+        print(
+            f"{row['method']:13} {row['threads']} threads  {row['seconds_per_epoch']:.3f} s/epoch "
+            f"({row['fastest']:.3f} to {row['slowest']:.3f})  "
+            f"{row['triplets_per_second'] / 1e6:.2f} M triplets/s  {row['peak_mb']:.0f} MB"
+        )
+    print(f"xorec is {ratio:.2f} times as fast (median over {arguments.rounds} rounds)")
+
+
+if __name__ == "__main__":
+    main()
