@@ -37,7 +37,8 @@ def brute_force(groups: list[Group], missing: int) -> np.ndarray:
         ranks = np.flatnonzero(flags) + 1
         ranked_metrics(ranks[ranks <= 8], n_test, KS, *TABLE, out)
         tables.append(out)
-    return np.array(tables).mean(axis=0)
+    mean: np.ndarray = np.mean(tables, axis=0)
+    return mean
 
 
 @st.composite

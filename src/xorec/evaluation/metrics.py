@@ -62,13 +62,18 @@ def ranked_metrics(
 
 
 def gini(exposure: npt.NDArray[np.integer]) -> float:
-    """Gini coefficient of how often each item is shown: 0 all alike, near 1 a few take all."""
-    total = float(exposure.sum())
+    """Gini coefficient of how often each item is shown: 0 all alike, near 1 a few take all.
+
+    sum over items, ascending by exposure x_i, of (2 i - m - 1) x_i / (m sum x), in whole numbers;
+    equal exposures are taken together, so nothing is sorted.
+    """
+    m, total = len(exposure), int(exposure.sum())
     if total == 0:
         return 0.0
-    m = len(exposure)
-    weights = 2.0 * np.arange(1, m + 1) - m - 1
-    return float(weights @ np.sort(exposure).astype(np.float64)) / (m * total)
+    items = np.bincount(exposure)
+    fewer = np.cumsum(items) - items
+    weighted = np.arange(len(items)) * items * (2 * fewer + items - m)
+    return int(weighted.sum()) / (m * total)
 
 
 def coverage(exposure: npt.NDArray[np.integer]) -> float:
