@@ -16,17 +16,19 @@ import json
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits
 
 from xorec.data.interactions import Interactions
 from xorec.data.read import read
 from xorec.data.split import split
+from xorec.evaluation.blocks import block_size
 from xorec.evaluation.protocol import KS, evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.options import RunOptions, available_threads
@@ -181,15 +183,7 @@ def check(
 
     found = evaluate(vectors, train, test)
     users = found.users[:n_users]
-    tie = tie_rank(train.items, train.item_counts, 0)
-    counts = train.user_counts[users]
-    seen = np.concatenate([train.of_user(int(user)) for user in users])
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    hits = top_k(vectors.scores(users), max(KS), tie, (indptr, seen))
-    run = {
-        str(at): {str(i): -float(place) for place, i in enumerate(items)}
-        for at, (items, _) in enumerate(hits)
-    }
+    run = {str(at): shown for at, shown in enumerate(rankings(vectors, train, users))}
     qrels = {str(at): {str(i): 1 for i in test.of_user(int(u))} for at, u in enumerate(users)}
     peers = (ir.nDCG, ir.R, ir.P, ir.Success, ir.AP, ir.RR)
     names = {
@@ -200,6 +194,22 @@ def check(
         ours = our_value(found, names[value.measure], int(value.query_id))
         worst = max(worst, abs(ours - value.value))
     return {"users": len(users), "largest_difference_from_ir_measures": worst}
+
+
+def rankings(
+    vectors: Vectors, train: Interactions, users: npt.NDArray[np.int64]
+) -> Iterator[dict[str, float]]:
+    """For each user the items shown, best first, in the blocks of `evaluate`: the same scores."""
+    tie = tie_rank(train.items, train.item_counts, 0)
+    size = block_size(train.n_items)
+    for start in range(0, len(users), size):
+        block = users[start : start + size]
+        seen = np.concatenate([train.of_user(int(user)) for user in block])
+        indptr = np.concatenate([[0], np.cumsum(train.user_counts[block])])
+        with threadpool_limits(1, user_api="blas"):
+            scores = vectors.scores(block)
+        for items, _ in top_k(scores, max(KS), tie, (indptr, seen)):
+            yield {str(item): -float(place) for place, item in enumerate(items)}
 
 
 def our_value(found: Evaluation, name: str, at: int) -> float:
