@@ -26,7 +26,7 @@ def refusal(path: Path, content: str | bytes, **options: Any) -> str:
 CASES: list[tuple[str, str | bytes, dict[str, Any], list[str]]] = [
     ("x.csv", "", {}, ["is empty"]),
     ("x.csv", "  \n\n", {}, ["is empty"]),
-    ("x.csv", "user,item\n", {}, ["has no rows"]),
+    ("x.csv", "user,item\n", {}, ["has no rows", "has_header=False"]),
     ("x.csv", "user\n1\n", {}, ["one column only", "user", "separator"]),
     ("x.csv", "user,item\n1,2\n,3\n", {}, ["'user'", "data row 2", "empty", "user_column"]),
     ("x.csv", "user,item\n1,2\n1\n", {}, ["'item'", "data row 2", "empty"]),
@@ -107,10 +107,12 @@ def test_missing_file_and_folder_without_data(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_unknown_format(tmp_path: Path) -> None:
+def test_a_layout_that_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("user,item\n1,2\n")
     with pytest.raises(OptionError, match="'excel' is not known: use one of csv, tsv"):
         read(tmp_path / "x.csv", format="excel")
+    with pytest.raises(OptionError, match="separator is empty"):
+        read(tmp_path / "x.csv", separator="")
 
 
 def test_nulls_in_parquet(tmp_path: Path) -> None:

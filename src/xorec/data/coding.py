@@ -38,8 +38,7 @@ class Coder:
     """Gives the ids of one column the codes 0, 1, 2, ... in the order of their first appearance."""
 
     def __init__(self) -> None:
-        self._keys: Hashes = np.zeros(1 << 12, dtype=np.uint64)
-        self._codes: Codes = np.full(1 << 12, -1, dtype=np.int32)
+        self._table: Hashes = np.zeros((1 << 12, 2), dtype=np.uint64)
         self._count = 0
         self._known: pl.Series | None = None
 
@@ -48,9 +47,10 @@ class Coder:
         self._make_room(len(ids))
         codes = np.empty(len(ids), dtype=np.int32)
         first_rows = np.empty(len(ids), dtype=np.int32)
-        fresh = _look_up(hashes, self._keys, self._codes, self._count, codes, first_rows)
+        fresh = _look_up(hashes, self._table, self._count, codes, first_rows)
         if fresh:
             new = ids.gather(first_rows[:fresh])
+            # in one piece, for polars gathers from several four times as slowly
             self._known = new if self._known is None else self._known.append(new).rechunk()
             self._count += fresh
         if self._known is not None and not (self._known.gather(codes) == ids).all():
@@ -93,45 +93,43 @@ class Coder:
     def _make_room(self, more: int) -> None:
         """Keep the table at most half full."""
         needed = 2 * (self._count + more)
-        if needed > len(self._keys):
-            size = 1 << (needed - 1).bit_length()
-            keys, codes = np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32)
-            _move(self._keys, self._codes, keys, codes)
-            self._keys, self._codes = keys, codes
+        if needed > len(self._table):
+            bigger = np.zeros((1 << (needed - 1).bit_length(), 2), dtype=np.uint64)
+            _move(self._table, bigger)
+            self._table = bigger
 
 
 @kernel
-def _look_up(
-    hashes: Hashes, keys: Hashes, codes: Codes, count: int, out: Codes, first_rows: Codes
-) -> int:
-    """Fill `out` with the code of each hash; new hashes get codes from `count` on.
+def _look_up(hashes: Hashes, table: Hashes, count: int, codes: Codes, first_rows: Codes) -> Any:
+    """Fill `codes` with the code of each hash; new hashes get codes from `count` on.
 
-    Returns how many were new; their rows are in `first_rows`.
+    A line of the table is a hash and its code + 1, side by side in memory; 0 is no code. Returns
+    how many were new; their rows are in `first_rows`.
     """
-    mask = uint64(len(keys) - 1)
+    mask = uint64(len(table) - 1)
     fresh = 0
     for row in range(len(hashes)):
         key = hashes[row]
         slot = key & mask
-        while codes[slot] >= 0 and keys[slot] != key:
+        while table[slot, 1] != 0 and table[slot, 0] != key:
             slot = (slot + uint64(1)) & mask
-        if codes[slot] < 0:
-            keys[slot] = key
-            codes[slot] = count + fresh
+        if table[slot, 1] == 0:
+            table[slot, 0] = key
+            table[slot, 1] = uint64(count + fresh + 1)
             first_rows[fresh] = row
             fresh += 1
-        out[row] = codes[slot]
+        codes[row] = np.int32(table[slot, 1] - uint64(1))
     return fresh
 
 
 @kernel
-def _move(keys: Hashes, codes: Codes, new_keys: Hashes, new_codes: Codes) -> Any:
+def _move(table: Hashes, bigger: Hashes) -> Any:
     """Put every entry into the bigger table."""
-    mask = uint64(len(new_keys) - 1)
-    for old in range(len(keys)):
-        if codes[old] >= 0:
-            slot = keys[old] & mask
-            while new_codes[slot] >= 0:
+    mask = uint64(len(bigger) - 1)
+    for old in range(len(table)):
+        if table[old, 1] != 0:
+            slot = table[old, 0] & mask
+            while bigger[slot, 1] != 0:
                 slot = (slot + uint64(1)) & mask
-            new_keys[slot] = keys[old]
-            new_codes[slot] = codes[old]
+            bigger[slot, 0] = table[old, 0]
+            bigger[slot, 1] = table[old, 1]

@@ -60,7 +60,8 @@ def _gather(source: Source, columns: Columns, seed: int, progress: Progress) -> 
             _take(batch, source, columns, gathered)
             task.advance(len(batch), rows=f"{gathered.rows:,}")
     if gathered.rows == 0:
-        raise DataError(f"{source.name} has no rows: give a file with interactions.")
+        hint = " (has_header=False if its first line is one)" if source.text else ""
+        raise DataError(f"{source.name} has no rows: give a file with interactions{hint}.")
     return gathered
 
 
@@ -112,9 +113,10 @@ def _without_blank_lines(batch: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
-    empty = ids.is_null()
-    if ids.dtype.is_float():
-        empty = empty | ids.is_nan()
+    is_float = ids.dtype.is_float()
+    if ids.null_count() == 0 and not is_float:
+        return
+    empty = ids.is_null() | ids.is_nan() if is_float else ids.is_null()
     if empty.any():
         offset = int(empty.arg_true()[0])
         raise DataError(

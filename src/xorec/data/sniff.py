@@ -58,6 +58,8 @@ def sniff(
     """The shape of a file; what is given is believed. `named` are columns that were asked for."""
     if format is not None and format not in FORMATS:
         raise OptionError(f"format {format!r} is not known: use one of {', '.join(FORMATS)}.")
+    if separator == "":
+        raise OptionError("separator is empty: give one or more characters, or leave it out.")
     head = read_head(path)
     format = format or _format_by_name(path)
     if format == "parquet" or (format is None and head.startswith(b"PAR1")):
