@@ -22,13 +22,12 @@ def kernel(function: F) -> F:
     return _compile(function, nogil=True)
 
 
-def parallel_kernel(function: F) -> F:
-    """Compile a function whose `prange` loops run on numba's threads, with fast float sums.
+def fast_kernel(function: F) -> F:
+    """A kernel whose float sums use whole vectors of the machine.
 
-    Fast sums use whole vectors of the machine; their order is fixed when the kernel is compiled,
-    so it does not depend on the number of threads.
+    Their order is fixed when the kernel is compiled, so results do not depend on threads.
     """
-    return _compile(function, nogil=True, parallel=True, fastmath=True)
+    return _compile(function, nogil=True, fastmath=True)
 
 
 def inlined(function: F) -> F:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from xorec.errors import OptionError
 from xorec.progress import SILENT, Progress
+from xorec.threads import Team
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,18 +39,9 @@ class RunOptions:
         """The number of threads that this run uses."""
         return self.threads or available_threads()
 
-    @contextmanager
-    def numba_threads(self) -> Iterator[int]:
-        """Run numba's parallel kernels on `thread_count` threads inside the block."""
-        import numba
-
-        before = numba.get_num_threads()
-        count = min(self.thread_count, numba.config.NUMBA_NUM_THREADS)
-        numba.set_num_threads(count)
-        try:
-            yield count
-        finally:
-            numba.set_num_threads(before)
+    def team(self) -> Team:
+        """`thread_count` threads, to be used in a `with` block."""
+        return Team(self.thread_count)
 
 
 DEFAULTS = RunOptions()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xorec.optim.blocks import blocks_of, item_owners
+from xorec.optim.blocks import blocks_of, item_parts
 from xorec.testing.data import planted
 
 
@@ -39,5 +39,5 @@ def test_a_block_larger_than_the_data_is_one_block() -> None:
     assert len(blocks[0]) == data.n_pairs
 
 
-def test_item_owners_is_the_next_power_of_two() -> None:
-    assert [item_owners(threads) for threads in (1, 2, 3, 4, 5, 8, 9)] == [1, 2, 4, 4, 8, 8, 16]
+def test_item_parts_is_the_next_power_of_two() -> None:
+    assert [item_parts(threads) for threads in (1, 2, 3, 4, 5, 8, 9)] == [1, 2, 4, 4, 8, 8, 16]

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import prange
 
 from xorec.data.interactions import Interactions
 from xorec.errors import OptionError
-from xorec.kernels import inlined, parallel_kernel
+from xorec.kernels import inlined, kernel
 from xorec.rng import below, draw, stream
 
 _TOTAL_WEIGHT = 2**52  # sums of integer weights stay exact in float64
@@ -56,28 +55,29 @@ class Negatives:
 
     def draw(
         self,
+        out: npt.NDArray[np.int32],
         pairs: npt.NDArray[np.int64],
         users: npt.NDArray[np.int32],
-        count: int,
         seed: int,
         epoch: int,
-    ) -> npt.NDArray[np.int32]:
-        """`count` negatives for each of `pairs` (positions in `indices`, their users beside them).
+    ) -> None:
+        """Fill out (len(pairs), K): K negatives for each pair.
 
-        Returns int32 (len(pairs), count); runs on numba's current number of threads.
+        pairs: positions in `indices`; users: the user of each. Runs without Python's lock, so
+        threads may fill parts of one array side by side.
         """
-        out = np.empty((len(pairs), count), dtype=np.int32)
         if self.cumulative is None or self.taken is None:
             _draw_uniform(out, pairs, users, self.indptr, self.indices, self.n_items, seed, epoch)
         else:
             weights = (self.cumulative, self.taken)
             _draw_weighted(out, pairs, users, self.indptr, self.indices, *weights, seed, epoch)
-        return out
 
     def draw_all(self, count: int, seed: int, epoch: int) -> npt.NDArray[np.int32]:
         """`count` negatives for every pair, int32 (n_pairs, count)."""
         users = np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
-        return self.draw(np.arange(len(self.indices)), users, count, seed, epoch)
+        out = np.empty((len(self.indices), count), dtype=np.int32)
+        self.draw(out, np.arange(len(self.indices)), users, seed, epoch)
+        return out
 
 
 @inlined
@@ -122,12 +122,12 @@ def _weighted(number: Any, indices: Any, lo: Any, hi: Any, cumulative: Any, take
     return first
 
 
-@parallel_kernel
+@kernel
 def _draw_uniform(
     out: Any, pairs: Any, users: Any, indptr: Any, indices: Any, n_items: Any, seed: Any, epoch: Any
 ) -> None:
     count = out.shape[1]
-    for row in prange(len(pairs)):
+    for row in range(len(pairs)):
         user = users[row]
         lo, hi = indptr[user], indptr[user + 1]
         key = stream(seed, epoch, user)
@@ -139,7 +139,7 @@ def _draw_uniform(
                 out[row, k] = _uniform(number, indices, lo, hi, n_items)
 
 
-@parallel_kernel
+@kernel
 def _draw_weighted(
     out: Any,
     pairs: Any,
@@ -153,7 +153,7 @@ def _draw_weighted(
 ) -> None:
     count = out.shape[1]
     n_items = len(cumulative) - 1
-    for row in prange(len(pairs)):
+    for row in range(len(pairs)):
         user = users[row]
         lo, hi = indptr[user], indptr[user + 1]
         key = stream(seed, epoch, user)

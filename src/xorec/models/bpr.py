@@ -7,6 +7,7 @@ fresh negatives j for each positive pair (u, i) in each epoch.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from pydantic import Field
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import Model
-from xorec.optim.blocks import blocks_of, item_owners
+from xorec.optim.blocks import Block, blocks_of, item_parts
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochConfig, EpochTrainer
 from xorec.options import RunOptions
 from xorec.representations.base import Representation
-from xorec.representations.vectors import Vectors
+from xorec.representations.vectors import Floats, Vectors
+from xorec.threads import Team
 
 _FOLD_IN_PASSES = 20
 
@@ -30,13 +32,17 @@ class BPRConfig(EpochConfig):
     """Settings of BPR."""
 
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    learning_rate: float = Field(0.05, gt=0, le=10, description="size of a gradient step")
-    decay: float = Field(0.0, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
+    learning_rate: float = Field(0.1, gt=0, le=10, description="size of the first epoch's steps")
+    decay: float = Field(0.1, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     reg: float = Field(0.01, ge=0, description="weight of the squared norms, per triplet")
-    negatives: int = Field(4, ge=1, le=1000, description="negatives per positive, each epoch")
+    negatives: int = Field(8, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     init_scale: float = Field(0.1, gt=0, description="standard deviation of the first vectors")
-    block_size: int = Field(32_768, ge=1, description="pairs that share one snapshot")
+    block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
+
+    def rate(self, epoch: int) -> np.float32:
+        """The step size of an epoch."""
+        return np.float32(self.learning_rate / (1 + self.decay * epoch))
 
 
 class BPR(Model[BPRConfig]):
@@ -50,12 +56,14 @@ class BPR(Model[BPRConfig]):
     ) -> Representation:
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, self.config.alpha)
-        owners = item_owners(options.thread_count)
+        with options.team() as team:
 
-        def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-            return self._epoch(train, sampler, arrays, options.seed, epoch, owners)
+            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
+                vectors = (arrays["user_vectors"], arrays["item_vectors"])
+                run = _Epoch(train, sampler, self.config, options.seed, epoch, team, *vectors)
+                return {"loss": run.loss()}
 
-        state = trainer.run(self._start(train, options.seed), step, _vectors)
+            state = trainer.run(self._start(train, options.seed), step, _vectors)
         self.history_ = state.history
         self.epochs_ = state.best_epoch or state.epoch
         return _vectors(state.arrays)
@@ -69,53 +77,72 @@ class BPR(Model[BPRConfig]):
             "item_vectors": scale * rng.standard_normal((train.n_items, size), dtype=np.float32),
         }
 
-    def _epoch(
-        self,
-        train: Interactions,
-        sampler: Negatives,
-        arrays: Arrays,
-        seed: int,
-        epoch: int,
-        owners: int,
-    ) -> dict[str, float]:
-        """One pass over the pairs; returns the mean of softplus(-x) as it was met."""
-        from xorec.models.bpr_kernels import step_items, step_users
-
-        config = self.config
-        users, items = arrays["user_vectors"], arrays["item_vectors"]
-        rate = np.float32(config.learning_rate / (1 + config.decay * epoch))
-        reg = np.float32(config.reg)
-        total = 0.0
-        for block in blocks_of(train, config.block_size, seed, epoch):
-            negatives = sampler.draw(block.pairs, block.users, config.negatives, seed, epoch)
-            positives = train.indices[block.pairs]
-            pull = np.empty(negatives.shape, dtype=np.float32)
-            run = (users, items, block.users, block.starts, positives, negatives, pull, rate, reg)
-            step_users(*run)
-            step_items(*run, owners)
-            total -= float(np.log(np.maximum(1 - pull, np.float32(1e-12))).sum(dtype=np.float64))
-        return {"loss": total / (train.n_pairs * config.negatives)}
-
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
         from xorec.models.bpr_kernels import step_users
 
-        config, items = self.config, np.ascontiguousarray(representation.item_vectors)
+        items = np.ascontiguousarray(representation.item_vectors)
         positives = np.unique(history).astype(np.int32)
         pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
-        starts = np.array([0, len(positives)])
-        sampler = Negatives(positives, starts, representation.n_items)
+        indptr = np.array([0, len(positives)])
+        sampler = Negatives(positives, indptr, representation.n_items)
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
-        rate, reg = np.float32(config.learning_rate), np.float32(config.reg)
-        total = np.zeros_like(user)
+        negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
+        pull = np.empty(negatives.shape, dtype=np.float32)
+        reg, total = np.float32(self.config.reg), np.zeros_like(user)
         for epoch in range(2 * _FOLD_IN_PASSES):
-            negatives = sampler.draw(pairs, owner, config.negatives, 0, epoch)
-            pull = np.empty(negatives.shape, dtype=np.float32)
-            step_users(user, items, owner, starts, positives, negatives, pull, rate, reg)
+            sampler.draw(negatives, pairs, owner, 0, epoch)
+            rate = self.config.rate(epoch)
+            step_users(user, items, owner, positives, negatives, pull, rate, reg)
             if epoch >= _FOLD_IN_PASSES:
                 total += user
         return total / np.float32(_FOLD_IN_PASSES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Epoch:
+    """One pass over the training pairs, block by block."""
+
+    train: Interactions
+    sampler: Negatives
+    config: BPRConfig
+    seed: int
+    epoch: int
+    team: Team
+    users: Floats
+    items: Floats
+
+    def loss(self) -> float:
+        """Learn from every pair once; returns the mean of softplus(-x) as it was met."""
+        blocks = blocks_of(self.train, self.config.block_size, self.seed, self.epoch)
+        total = sum(self._block(block) for block in blocks)
+        return total / (self.train.n_pairs * self.config.negatives)
+
+    def _block(self, block: Block) -> float:
+        """The users' step, then the items' step; returns the sum of softplus(-x)."""
+        from xorec.models.bpr_kernels import step_items, step_users
+
+        positives = self.train.indices[block.pairs]
+        negatives = np.empty((len(block), self.config.negatives), dtype=np.int32)
+        pull = np.empty(negatives.shape, dtype=np.float32)
+        rate, reg = self.config.rate(self.epoch), np.float32(self.config.reg)
+        parts = item_parts(self.team.threads)
+
+        def learn_users(begin: int, end: int) -> None:
+            own = slice(block.starts[begin], block.starts[end])
+            pairs, owner = block.pairs[own], block.users[own]
+            self.sampler.draw(negatives[own], pairs, owner, self.seed, self.epoch)
+            triplets = (positives[own], negatives[own], pull[own])
+            step_users(self.users, self.items, owner, *triplets, rate, reg)
+
+        def learn_items(part: int) -> None:
+            triplets = (positives, negatives, pull)
+            step_items(self.users, self.items, block.users, *triplets, rate, reg, part, parts)
+
+        self.team.over(block.n_runs, learn_users)
+        self.team.each(parts, learn_items)
+        return -float(np.log(np.maximum(1 - pull, np.float32(1e-12))).sum(dtype=np.float64))
 
 
 def _vectors(arrays: Arrays) -> Vectors:

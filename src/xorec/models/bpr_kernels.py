@@ -1,7 +1,7 @@
 """The two steps of BPR over a block of pairs: users, then items (see `optim.blocks`).
 
-Shapes: users (n, d), items (m, d); owner (P,) the user row of each pair, starts (S + 1,) where each
-user's run begins, positives (P,), negatives and pull (P, K). A negative of -1 is none.
+Shapes: users (n, d), items (m, d); owner (P,) the user row of each pair, positives (P,), negatives
+and pull (P, K). A negative of -1 is none.
 """
 
 from __future__ import annotations
@@ -9,20 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import prange
 
-from xorec.kernels import inlined, parallel_kernel
+from xorec.kernels import fast_kernel, inlined
 
-_CHUNKS = 64
 _STEEP = np.float32(30)  # beyond, sigma is flat: keeps exp finite
 
 
-@parallel_kernel
+@fast_kernel
 def step_users(
     users: Any,
     items: Any,
     owner: Any,
-    starts: Any,
     positives: Any,
     negatives: Any,
     pull: Any,
@@ -35,57 +32,54 @@ def step_users(
     of a pair at once would be faster, but overshoots and diverges at useful rates.)
     """
     size, count = users.shape[1], negatives.shape[1]
-    runs = len(starts) - 1
-    chunks = min(runs, _CHUNKS)
-    for chunk in prange(chunks):
-        for pair in range(starts[runs * chunk // chunks], starts[runs * (chunk + 1) // chunks]):
-            u, i = owner[pair], positives[pair]
-            for k in range(count):
-                j = negatives[pair, k]
-                pull[pair, k] = np.float32(0)
-                if j >= 0:
-                    x = np.float32(0)
-                    for f in range(size):
-                        x += users[u, f] * (items[i, f] - items[j, f])
-                    x = min(max(x, -_STEEP), _STEEP)
-                    weight = np.float32(1) / (np.float32(1) + np.exp(x))
-                    pull[pair, k] = weight
-                    keep, gain = np.float32(1) - rate * reg, rate * weight
-                    for f in range(size):
-                        users[u, f] = keep * users[u, f] + gain * (items[i, f] - items[j, f])
+    keep = np.float32(1) - rate * reg
+    for pair in range(len(owner)):
+        u, i = owner[pair], positives[pair]
+        for k in range(count):
+            j = negatives[pair, k]
+            pull[pair, k] = np.float32(0)
+            if j >= 0:
+                x = np.float32(0)
+                for f in range(size):
+                    x += users[u, f] * (items[i, f] - items[j, f])
+                x = min(max(x, -_STEEP), _STEEP)
+                weight = np.float32(1) / (np.float32(1) + np.exp(x))
+                pull[pair, k] = weight
+                gain = rate * weight
+                for f in range(size):
+                    users[u, f] = keep * users[u, f] + gain * (items[i, f] - items[j, f])
 
 
-@parallel_kernel
+@fast_kernel
 def step_items(
     users: Any,
     items: Any,
     owner: Any,
-    starts: Any,
     positives: Any,
     negatives: Any,
     pull: Any,
     rate: Any,
     reg: Any,
-    owners: Any,
+    part: Any,
+    parts: Any,
 ) -> None:
     """d_i += rate (sum_k pull_k b_u - K reg d_i), d_j += rate (-pull b_u - reg d_j).
 
-    Item v belongs to part `v & (owners - 1)`; each part goes through all pairs in order.
+    Only for the items v of this part, v & (parts - 1) == part, pair after pair.
     """
-    count, mask = negatives.shape[1], owners - 1
-    for part in prange(owners):
-        for pair in range(len(owner)):
-            u, i = owner[pair], positives[pair]
-            if i & mask == part:
-                together, drawn = np.float32(0), np.float32(0)
-                for k in range(count):
-                    together += pull[pair, k]
-                    drawn += np.float32(negatives[pair, k] >= 0)
-                _move(items, i, users, u, rate * together, rate * reg * drawn)
+    count, mask = negatives.shape[1], parts - 1
+    for pair in range(len(owner)):
+        u, i = owner[pair], positives[pair]
+        if i & mask == part:
+            together, drawn = np.float32(0), np.float32(0)
             for k in range(count):
-                j = negatives[pair, k]
-                if j >= 0 and j & mask == part:
-                    _move(items, j, users, u, -rate * pull[pair, k], rate * reg)
+                together += pull[pair, k]
+                drawn += np.float32(negatives[pair, k] >= 0)
+            _move(items, i, users, u, rate * together, rate * reg * drawn)
+        for k in range(count):
+            j = negatives[pair, k]
+            if j >= 0 and j & mask == part:
+                _move(items, j, users, u, -rate * pull[pair, k], rate * reg)
 
 
 @inlined

@@ -49,9 +49,10 @@ class ItemKNN(Model[ItemKNNConfig]):
         counts = np.empty(m, dtype=np.int64)
         order = tie_rank(train.items, train.item_counts)
         shrink = np.float32(self.config.shrink)
-        with options.numba_threads():
-            pairs = (train.indptr, train.indices, *train.by_item)
-            nearest_items(*pairs, order, np.argsort(order), shrink, items, weights, counts)
+        known = (train.indptr, train.indices, *train.by_item, order, np.argsort(order), shrink)
+        found = (items, weights, counts)
+        with options.team() as team:
+            team.over(m, lambda begin, end: nearest_items(*known, *found, begin, end))
         kept = np.arange(width) < counts[:, None]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         return csr_array((weights[kept], items[kept], indptr), shape=(m, m))

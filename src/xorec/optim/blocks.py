@@ -44,6 +44,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.pairs)
 
+    @property
+    def n_runs(self) -> int:
+        """How many users have pairs here."""
+        return len(self.starts) - 1
+
 
 def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) -> Iterator[Block]:
     """The pairs of `train`, each once, in random blocks of about `pairs_per_block`."""
@@ -81,6 +86,6 @@ def _deal(indptr: Any, count: Any, seed: Any, epoch: Any) -> Any:
     return bounds, pairs, users
 
 
-def item_owners(threads: int) -> int:
-    """Into how many sets the items are cut (item & (owners - 1)): a power of two >= threads."""
+def item_parts(threads: int) -> int:
+    """Into how many parts the items are cut (item & (parts - 1)): a power of two >= threads."""
     return 1 << max(0, threads - 1).bit_length()

@@ -70,10 +70,7 @@ class EpochTrainer:
             and self._checkpoint.load_into(state)
         ):
             self._options.progress.note(f"{self._name}: resumed after epoch {state.epoch}.")
-        with (
-            self._options.numba_threads(),
-            self._options.progress.task(self._name, self._config.epochs) as task,
-        ):
+        with self._options.progress.task(self._name, self._config.epochs) as task:
             task.advance(state.epoch)
             while state.epoch < self._config.epochs and not state.stopped:
                 facts = step(state.epoch, state.arrays)
