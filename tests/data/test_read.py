@@ -14,7 +14,6 @@ import pytest
 
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.read import read
-from xorec.progress import Progress
 
 # user, item, rating, time: planted in no order, with ids that do not sort as numbers do
 PLANTED = [
@@ -135,18 +134,11 @@ def test_guesses_prefer_the_products_own_id(tmp_path: Path) -> None:
     assert list(read(path).items) == ["P1"]
 
 
-def test_notes_go_to_progress(tmp_path: Path) -> None:
-    class Recorder(Progress):
-        def __init__(self) -> None:
-            self.notes: list[str] = []
-
-        def note(self, message: str) -> None:
-            self.notes.append(message)
-
+def test_two_columns_with_any_names_are_user_and_item(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-    recorder = Recorder()
-    data = read(tmp_path / "x.csv", progress=recorder)
-    assert data.notes == ("columns guessed: user = a, item = b",) == tuple(recorder.notes)
+    data = read(tmp_path / "x.csv")
+    assert pairs_of(data) == [(1, 2)]
+    assert data.notes == ("columns guessed: user = a, item = b",)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def read(
     Ids keep their type; in text, ids that all are whole numbers (007 is none, and nothing that
     is quoted) become integers. Rows go by sorted ids, so the order of a file does not matter.
     Of equal pairs the latest by time stays, else the last. What was guessed or merged is in
-    `notes` of the result, and shown by `progress`.
+    `notes` of the result.
     """
     wanted = {
         "user": user_column,
@@ -62,8 +62,6 @@ def read(
         from xorec.data.side_information import add_item_info
 
         data = add_item_info(data, info)
-    for note in data.notes:
-        progress.note(note)
     return data
 
 
