@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from xorec.data.interactions import Interactions
 from xorec.errors import DataError, OptionError
 from xorec.evaluation.result import Evaluation, per_user_values, totals
@@ -47,7 +45,7 @@ def evaluate(
         tie_rank = make_tie_rank(train.items, train.item_counts, 0)
     elif tie_rank.shape != (train.n_items,):
         raise DataError(f"tie_rank has shape {tie_rank.shape} but there are {train.n_items} items.")
-    seen = train if exclude is None else _union(train, exclude)
+    seen = train if exclude is None else train.union(exclude)
     rankings = Rankings.prepare(seen, test, cuts, tie_rank)
     exposure = rankings.fill(representation, options)
     counts = rankings.test_counts
@@ -81,10 +79,3 @@ def _check(
                 f"has {shape[0]} x {shape[1]}: cut all parts from one data set."
             )
     return cuts
-
-
-def _union(a: Interactions, b: Interactions) -> Interactions:
-    """The pairs that are in `a` or in `b`."""
-    users = np.concatenate([a.user_rows, b.user_rows])
-    items = np.concatenate([a.indices, b.indices])
-    return Interactions.from_rows(a.users, a.items, users, items)
