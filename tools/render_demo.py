@@ -1,6 +1,6 @@
 """Draw what `xorec demo` prints as docs/images/demo.svg, the picture in the README.
 
-    python tools/render_demo.py
+python tools/render_demo.py
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ class TerminalProgress(Progress):
             rich_progress.TimeElapsedColumn(),
             rich_progress.TextColumn("{task.fields[facts]}"),
         )
-        bars = rich_progress.Progress(*columns, console=self._console, transient=True)
+        bars = rich_progress.Progress(
+            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
+        )
         with bars:
             yield _RichTask(bars, bars.add_task(name, total=total, facts=""))
 
