@@ -93,6 +93,23 @@ def test_compare_json_is_the_contract(run: Run, ratings: Path) -> None:
     assert answer["split"]["method"] == "random"
 
 
+def test_compare_by_category(run: Run, ratings: Path, tmp_path: Path) -> None:
+    info = [f"{item},{'odd' if item % 2 else 'even'}" for item in range(1000, 1080)]
+    (tmp_path / "items.csv").write_text("item,category\n" + "\n".join(info) + "\n")
+    words = ("--models", "popularity,item-knn", "--item-info", tmp_path / "items.csv", "-q")
+    answer = json.loads(run("compare", ratings, *words, "--by-category", "--json").stdout)
+    found = [(row["model"], row["category"]) for row in answer["categories"]]
+    assert sorted(found) == [
+        *(("item-knn", "even"), ("item-knn", "odd")),
+        *(("popularity", "even"), ("popularity", "odd")),
+    ]
+    tested = sum(row["test_items"] for row in answer["categories"]) / 2
+    assert tested == answer["split"]["test_pairs"]
+    table = run("compare", ratings, *words, "--by-category").stdout
+    assert "odd" in table
+    assert max(map(len, table.splitlines())) <= 80
+
+
 def test_compare_table_fits_80_columns(run: Run, ratings: Path) -> None:
     result = run("compare", ratings, "-q")
     assert result.exit_code == 0

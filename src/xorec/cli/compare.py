@@ -22,6 +22,9 @@ def compare(
     test: args.TestShare = 0.2,
     validation: args.ValidationShare = 0.1,
     ks: args.Cuts = "10,20,50,100",
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="NDCG for each category of items, too.")
+    ] = False,
     config: args.Config = None,
     user_column: args.UserColumn = None,
     item_column: args.ItemColumn = None,
@@ -42,7 +45,7 @@ def compare(
     from training and validation pairs together and is tested once. `interval` is a 95 % bootstrap
     interval; `p` the paired test against the best model.
     """
-    from xorec.cli.output import print_json
+    from xorec.cli.output import print_json, print_line
     from xorec.data.split import split as split_data
     from xorec.experiments.comparison import compare_models
 
@@ -64,14 +67,23 @@ def compare(
     method = cast("Method", split)
     parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
     names = [name.strip() for name in models.split(",")]
-    contenders = compare_models(parts, names, settings=settings, ks=cuts, options=options)
+    contenders = compare_models(
+        parts, names, settings=settings, ks=cuts, by_category=by_category, options=options
+    )
+    categories = [
+        {"model": one.model.name, **row} for one in contenders for row in one.evaluation.categories
+    ]
     if json:
         rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
         about = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
         about["name"] = data  # type: ignore[assignment]
-        print_json({"data": about, "split": parts.describe(), "rows": rows})
-    else:
-        print_comparison(contenders, cuts[0])
+        more = {"categories": categories} if by_category else {}
+        print_json({"data": about, "split": parts.describe(), "rows": rows, **more})
+        return
+    print_comparison(contenders, cuts[0])
+    if by_category:
+        print_line()
+        _print_categories(contenders, cuts[0])
 
 
 def _significance(one: Contender, all_of_them: list[Contender], k: int) -> dict[str, Any]:
@@ -85,6 +97,19 @@ def _significance(one: Contender, all_of_them: list[Contender], k: int) -> dict[
     if best is not one:
         facts["p_against_best"] = paired_test(one.evaluation, best.evaluation, metric).p_value
     return facts
+
+
+def _print_categories(contenders: list[Contender], k: int) -> None:
+    """NDCG of every model in each category, the category with the most test items first."""
+    from xorec.cli.output import print_table
+
+    rows = zip(*(one.evaluation.categories for one in contenders), strict=True)
+    heads = ("category", "items", "test items", *(one.model.name for one in contenders))
+    cells: list[tuple[Any, ...]] = [
+        (row[0]["category"], row[0]["items"], row[0]["test_items"], *(r[f"ndcg@{k}"] for r in row))
+        for row in rows
+    ]
+    print_table(heads, sorted(cells, key=lambda cell: -cell[2]))
 
 
 def print_comparison(contenders: list[Contender], k: int) -> None:

@@ -55,6 +55,7 @@ def compare_models(
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     ks: Sequence[int] = (10, 20, 50, 100),
+    by_category: bool = False,
     options: RunOptions = DEFAULTS,
 ) -> list[Contender]:
     """Fit each model on the training pairs and evaluate it once on the test pairs.
@@ -69,7 +70,14 @@ def compare_models(
         began = time.perf_counter()
         fitted = fit_with_validation(model, parts.train, parts.validation, options)
         seconds = time.perf_counter() - began
-        result = evaluate(fitted.representation_, seen, parts.test, ks=ks, options=options)
+        result = evaluate(
+            fitted.representation_,
+            seen,
+            parts.test,
+            ks=ks,
+            by_category=by_category,
+            options=options,
+        )
         micros = query_time(fitted.representation_, seen)
         contenders.append(Contender(fitted, result, seconds, micros))
     return contenders

@@ -26,9 +26,9 @@ _METRIC = "ndcg@20"
 class EpochConfig(ModelConfig):
     """Settings of every model that learns by epochs."""
 
-    epochs: int = Field(50, ge=1, description="passes over the training pairs, at most")
-    patience: int = Field(5, ge=1, description="validations without gain before it stops")
-    validate_every: int = Field(2, ge=1, description="epochs between two validations")
+    epochs: int = Field(100, ge=1, description="passes over the training pairs, at most")
+    patience: int = Field(4, ge=1, description="validations without gain before it stops")
+    validate_every: int = Field(5, ge=1, description="epochs between two validations")
 
 
 class EpochTrainer:
