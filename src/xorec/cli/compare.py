@@ -109,7 +109,8 @@ def _print_categories(contenders: list[Contender], k: int) -> None:
         (row[0]["category"], row[0]["items"], row[0]["test_items"], *(r[f"ndcg@{k}"] for r in row))
         for row in rows
     ]
-    print_table(heads, sorted(cells, key=lambda cell: -cell[2]))
+    cells.sort(key=lambda cell: -cell[2])
+    print_table(heads, cells)
 
 
 def print_comparison(contenders: list[Contender], k: int) -> None:
