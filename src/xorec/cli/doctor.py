@@ -39,7 +39,6 @@ def _machine() -> dict[str, Any]:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    import numba
     import numpy as np
     from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
     from threadpoolctl import threadpool_info
@@ -60,7 +59,6 @@ def _machine() -> dict[str, Any]:
     blas = [f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info()]
     return found | {
         "threads": available_threads(),
-        "numba threads": numba.config.NUMBA_NUM_THREADS,
         "cpu": get_host_cpu_name(),
         "cpu features": ", ".join(name for name in wanted if features.get(name)) or "none of note",
         "blas": ", ".join(sorted(set(blas))),
