@@ -44,6 +44,22 @@ def test_fit_with_validation_finds_epochs_then_learns_from_all(
     assert Recommender.load(out).facts["config"] == row["config"]
 
 
+def test_fit_leaves_the_test_part_out_and_evaluate_takes_it(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    head, *lines = ratings.read_text().splitlines()
+    split = [f"{line},{'test' if n % 4 == 0 else 'train'}" for n, line in enumerate(lines)]
+    data = tmp_path / "split.csv"
+    data.write_text("\n".join([f"{head},split", *split]) + "\n")
+    out = tmp_path / "m.xorec"
+    result = run("fit", data, "--model", "item-knn", "-o", out)
+    assert "450 test pairs of the split left out" in result.stderr
+    assert Recommender.load(out).facts["data"]["pairs"] == 1350
+    (row,) = json.loads(run("evaluate", out, data, "--json", "-q").stdout)["rows"]
+    assert row["test_items"] == 450
+    assert row["ndcg@10"] > 0.1
+
+
 def test_settings_from_a_file_and_the_command_line_wins(
     run: Run, ratings: Path, tmp_path: Path
 ) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from xorec.cli import arguments as args
+
+if TYPE_CHECKING:
+    from xorec.data.interactions import Interactions
+    from xorec.options import RunOptions
 
 
 def fit(
@@ -24,6 +28,7 @@ def fit(
     item_column: args.ItemColumn = None,
     rating_column: args.RatingColumn = None,
     time_column: args.TimeColumn = None,
+    split_column: args.SplitColumn = None,
     item_info: args.ItemInfo = None,
     min_rating: args.MinRating = None,
     core: args.Core = 0,
@@ -36,10 +41,10 @@ def fit(
 
     Any setting of the model can be given as an option: --epochs 20 --learning-rate 0.1; `xorec
     models NAME` lists them. With --validation 0.1, a tenth of the pairs finds the number of
-    epochs, and the model then learns from all pairs. A run that was stopped goes on with --resume.
+    epochs, and the model then learns from all pairs. Where the data has a split column, the test
+    part is left out. A run that was stopped goes on with --resume.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
-    from xorec.data.split import split
     from xorec.models import model_class
     from xorec.models.fitting import checkpoints, fit_with_validation
     from xorec.recommender import Recommender
@@ -57,12 +62,10 @@ def fit(
         item_column=item_column,
         rating_column=rating_column,
         time_column=time_column,
+        split_column=split_column,
         item_info=item_info,
     )
-    train, held_out = pairs, None
-    if validation:
-        parts = split(pairs, method="random", test=validation, seed=seed)
-        train, held_out = parts.train, parts.test
+    train, held_out = _training_parts(pairs, validation, options)
     began = time.perf_counter()
     try:
         learner = fit_with_validation(learner, train, held_out, options)
@@ -70,7 +73,8 @@ def fit(
         hint = "Run the same command with --resume to go on."
         raise KeyboardInterrupt(hint if Path(f"{output}.checkpoint").exists() else "") from None
     seconds = time.perf_counter() - began
-    recommender = Recommender.from_model(learner, pairs, seed=seed)
+    learned_from = train if held_out is None else train.union(held_out)
+    recommender = Recommender.from_model(learner, learned_from, seed=seed)
     recommender.save(output)
     for leftover in checkpoints(Path(f"{output}.checkpoint")):
         leftover.unlink(missing_ok=True)
@@ -80,4 +84,20 @@ def fit(
         print_json({"data": recommender.facts["data"], "rows": [{**row, **size}]})
     else:
         size_text = show_bytes(recommender.representation.nbytes)
-        print_line(f"{output}: {model}, {pairs!r}, {size_text}, {seconds:.1f} s")
+        print_line(f"{output}: {model}, {learned_from!r}, {size_text}, {seconds:.1f} s")
+
+
+def _training_parts(
+    pairs: Interactions, validation: float, options: RunOptions
+) -> tuple[Interactions, Interactions | None]:
+    """(what to learn from, what finds the number of epochs)."""
+    from xorec.data.split import split
+
+    if pairs.parts is not None:
+        parts = split(pairs, method="given", validation=validation, seed=options.seed)
+        options.progress.note(f"{parts.test.n_pairs:,} test pairs of the split left out")
+        return parts.train, parts.validation
+    if not validation:
+        return pairs, None
+    parts = split(pairs, method="random", test=validation, seed=options.seed)
+    return parts.train, parts.test
