@@ -55,7 +55,7 @@ class TerminalProgress(Progress):
             yield _RichTask(bars, bars.add_task(name, total=total, facts=""))
 
     def note(self, message: str) -> None:
-        self._console.print(message, style="dim", markup=False)
+        self._console.print(message, style="dim", markup=False, soft_wrap=True)
 
 
 class _RichTask(Task):

@@ -43,7 +43,7 @@ def demo(
     if not json:
         size = f"{data.n_users:,} users x {data.n_items:,} items, {data.n_pairs:,} pairs"
         print_line("Debian's source packages (users) and the packages they build on (items):")
-        print_line(f"{size}. A fifth of the pairs is hidden to test on.\n")
+        print_line(f"{size}.\nA fifth of the pairs is hidden to test on.\n")
     parts = split(data, method="random", test=0.2, validation=0.1, seed=seed)
     contenders = compare_models(parts, _MODELS, ks=(10, 20), options=options)
     chosen = next(one for one in contenders if one.model.name == _BEST)
