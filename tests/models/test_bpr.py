@@ -50,10 +50,12 @@ def test_the_two_steps_equal_a_plain_loop(parts: int) -> None:
             expected_items[j] += rate * (-pulls[p, k] * expected_users[u] - reg * expected_items[j])
     pull = np.empty(negatives.shape, dtype=np.float32)
     run = (users, items, owner, positives, negatives, pull, np.float32(rate), np.float32(reg))
-    step_users(*run)
+    losses = np.empty(len(owner), dtype=np.float32)
+    step_users(*run, losses)
     for part in range(parts):
         step_items(*run, part, parts)
     np.testing.assert_allclose(pull, pulls, atol=1e-5)
+    np.testing.assert_allclose(losses, -np.log1p(-pulls).sum(axis=1), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(users, expected_users, atol=1e-5)
     np.testing.assert_allclose(items, expected_items, atol=1e-5)
 
@@ -81,5 +83,6 @@ def test_the_step_follows_the_gradient_of_the_loss() -> None:
         np.empty((1, 1), np.float32),
         np.float32(rate),
         np.float32(reg),
+        np.empty(1, np.float32),
     )
     np.testing.assert_allclose((user - users32[0]) / rate, slope, atol=1e-3)

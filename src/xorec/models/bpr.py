@@ -90,11 +90,12 @@ class BPR(Model[BPRConfig]):
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
         negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
         pull = np.empty(negatives.shape, dtype=np.float32)
+        losses = np.empty(len(positives), dtype=np.float32)
         reg, total = np.float32(self.config.reg), np.zeros_like(user)
         for epoch in range(2 * _FOLD_IN_PASSES):
             sampler.draw(negatives, pairs, owner, 0, epoch)
             rate = self.config.rate(epoch)
-            step_users(user, items, owner, positives, negatives, pull, rate, reg)
+            step_users(user, items, owner, positives, negatives, pull, rate, reg, losses)
             if epoch >= _FOLD_IN_PASSES:
                 total += user
         return total / np.float32(_FOLD_IN_PASSES)
@@ -123,7 +124,8 @@ class _Epoch:
         """The users' step, then the items' step; returns the sum of softplus(-x)."""
         from xorec.models.bpr_kernels import step_items, step_users
 
-        positives = self.train.indices[block.pairs]
+        positives = np.empty(len(block), dtype=np.int32)
+        losses = np.empty(len(block), dtype=np.float32)
         negatives = np.empty((len(block), self.config.negatives), dtype=np.int32)
         pull = np.empty(negatives.shape, dtype=np.float32)
         rate, reg = self.config.rate(self.epoch), np.float32(self.config.reg)
@@ -133,8 +135,9 @@ class _Epoch:
             own = slice(block.starts[begin], block.starts[end])
             pairs, owner = block.pairs[own], block.users[own]
             self.sampler.draw(negatives[own], pairs, owner, self.seed, self.epoch)
+            positives[own] = self.train.indices[pairs]
             triplets = (positives[own], negatives[own], pull[own])
-            step_users(self.users, self.items, owner, *triplets, rate, reg)
+            step_users(self.users, self.items, owner, *triplets, rate, reg, losses[own])
 
         def learn_items(part: int) -> None:
             triplets = (positives, negatives, pull)
@@ -142,7 +145,7 @@ class _Epoch:
 
         self.team.over(block.n_runs, learn_users)
         self.team.each(parts, learn_items)
-        return -float(np.log(np.maximum(1 - pull, np.float32(1e-12))).sum(dtype=np.float64))
+        return float(losses.sum(dtype=np.float64))
 
 
 def _vectors(arrays: Arrays) -> Vectors:

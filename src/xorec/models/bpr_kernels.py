@@ -12,7 +12,7 @@ import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
 
-_STEEP = np.float32(30)  # beyond, sigma is flat: keeps exp finite
+_STEEP = np.float32(15)  # beyond, sigma is flat: keeps exp and log finite
 
 
 @fast_kernel
@@ -25,16 +25,19 @@ def step_users(
     pull: Any,
     rate: Any,
     reg: Any,
+    losses: Any,
 ) -> None:
     """b_u += rate (pull (d_i - d_j) - reg b_u), triplet after triplet of the user.
 
-    pull = sigma(-x), with the user as it is by then, is kept for the items' step. (All negatives
-    of a pair at once would be faster, but overshoots and diverges at useful rates.)
+    pull = sigma(-x), with the user as it is by then, is kept for the items' step, and the sum of
+    softplus(-x) of each pair in losses (P,). (All negatives of a pair at once would be faster,
+    but overshoots and diverges at useful rates.)
     """
     size, count = users.shape[1], negatives.shape[1]
     keep = np.float32(1) - rate * reg
     for pair in range(len(owner)):
         u, i = owner[pair], positives[pair]
+        loss = np.float32(0)
         for k in range(count):
             j = negatives[pair, k]
             pull[pair, k] = np.float32(0)
@@ -45,9 +48,11 @@ def step_users(
                 x = min(max(x, -_STEEP), _STEEP)
                 weight = np.float32(1) / (np.float32(1) + np.exp(x))
                 pull[pair, k] = weight
+                loss -= np.log(np.float32(1) - weight)
                 gain = rate * weight
                 for f in range(size):
                     users[u, f] = keep * users[u, f] + gain * (items[i, f] - items[j, f])
+        losses[pair] = loss
 
 
 @fast_kernel
