@@ -135,4 +135,4 @@ def print_comparison(contenders: list[Contender], k: int) -> None:
             )
         )
     heads = ("model", f"NDCG@{k}", "95 %", "p", f"HR@{k}", "cover", "fit s", "size", "us")
-    print_table(heads, rows)
+    print_table(heads, rows, right=heads[1:])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal
 
 
 def print_json(result: Any) -> None:
@@ -20,9 +20,12 @@ def print_line(text: str = "") -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    title: str | None = None,
+    right: Collection[str] = (),
 ) -> None:
-    """A table: text to the left, numbers to the right."""
+    """A table: text to the left; numbers, and the columns named in `right`, to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -32,8 +35,9 @@ def print_table(
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
     table.show_edge = False
     for place, column in enumerate(columns):
-        numeric = all(isinstance(row[place], int | float) for row in cells)
-        table.add_column(column, justify="right" if numeric and cells else "left", overflow="fold")
+        numeric = cells and all(isinstance(row[place], int | float) for row in cells)
+        justify: Literal["left", "right"] = "right" if numeric or column in right else "left"
+        table.add_column(column, justify=justify, overflow="fold")
     for row in cells:
         table.add_row(*(Text(show(value)) for value in row))
     console = Console(file=sys.stdout, highlight=False)
