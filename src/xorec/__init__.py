@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from xorec.models.bpr import BPR
     from xorec.models.item_knn import ItemKNN
     from xorec.models.popularity import Popularity
+    from xorec.models.siml import SIML
     from xorec.options import RunOptions
     from xorec.recommender import Recommender
 
@@ -34,6 +35,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BPR",
+    "SIML",
     "Interactions",
     "ItemKNN",
     "Popularity",
@@ -55,6 +57,7 @@ _HOMES = {
     "Popularity": "xorec.models.popularity",
     "Recommender": "xorec.recommender",
     "RunOptions": "xorec.options",
+    "SIML": "xorec.models.siml",
     "XorecError": "xorec.errors",
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",

@@ -27,7 +27,7 @@ def fast_kernel(function: F) -> F:
 
     Their order is fixed when the kernel is compiled, so results do not depend on threads.
     """
-    return _compile(function, nogil=True, fastmath=True)
+    return _compile(function, nogil=True, fastmath=True, error_model="numpy")
 
 
 def inlined(function: F) -> F:
@@ -35,7 +35,7 @@ def inlined(function: F) -> F:
     return cast(F, njit(inline="always", fastmath=True)(function))
 
 
-def _compile(function: F, **settings: bool) -> F:
+def _compile(function: F, **settings: bool | str) -> F:
     try:
         return cast(F, njit(cache=True, **settings)(function))
     except RuntimeError:  # no place to keep it: compile anew in each process

@@ -11,6 +11,7 @@ MODELS = {
     "popularity": ("xorec.models.popularity", "Popularity"),
     "item-knn": ("xorec.models.item_knn", "ItemKNN"),
     "bpr": ("xorec.models.bpr", "BPR"),
+    "siml": ("xorec.models.siml", "SIML"),
 }
 """Name on the command line: (module, class)."""
 

@@ -17,13 +17,12 @@ from pydantic import Field
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import Model
-from xorec.optim.blocks import Block, blocks_of, item_parts
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochConfig, EpochTrainer
+from xorec.optim.passes import Pass, Triplets
 from xorec.options import RunOptions
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
-from xorec.threads import Team
 
 _FOLD_IN_PASSES = 20
 
@@ -56,12 +55,13 @@ class BPR(Model[BPRConfig]):
     ) -> Representation:
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, self.config.alpha)
+        size = (self.config.negatives, self.config.block_size, options.seed)
         with options.team() as team:
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                vectors = (arrays["user_vectors"], arrays["item_vectors"])
-                run = _Epoch(train, sampler, self.config, options.seed, epoch, team, *vectors)
-                return {"loss": run.loss()}
+                users, items = arrays["user_vectors"], arrays["item_vectors"]
+                run = Pass(train, sampler, *size, epoch, team)
+                return {"loss": run.run(lambda t: _Steps.of(t, users, items, self.config, epoch))}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
         self.history_ = state.history
@@ -80,72 +80,61 @@ class BPR(Model[BPRConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
-        from xorec.models.bpr_kernels import step_users
-
         items = np.ascontiguousarray(representation.item_vectors)
         positives = np.unique(history).astype(np.int32)
         pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
-        indptr = np.array([0, len(positives)])
-        sampler = Negatives(positives, indptr, representation.n_items)
+        sampler = Negatives(positives, np.array([0, len(positives)]), representation.n_items)
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
         negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
-        pull = np.empty(negatives.shape, dtype=np.float32)
-        losses = np.empty(len(positives), dtype=np.float32)
-        reg, total = np.float32(self.config.reg), np.zeros_like(user)
+        triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
         for epoch in range(2 * _FOLD_IN_PASSES):
             sampler.draw(negatives, pairs, owner, 0, epoch)
-            rate = self.config.rate(epoch)
-            step_users(user, items, owner, positives, negatives, pull, rate, reg, losses)
+            _Steps.of(triplets, user, items, self.config, epoch).learn_users(slice(None))
             if epoch >= _FOLD_IN_PASSES:
                 total += user
         return total / np.float32(_FOLD_IN_PASSES)
 
 
 @dataclass(frozen=True, eq=False)
-class _Epoch:
-    """One pass over the training pairs, block by block."""
+class _Steps:
+    """BPR's steps over one block; names as in `bpr_kernels`."""
 
-    train: Interactions
-    sampler: Negatives
-    config: BPRConfig
-    seed: int
-    epoch: int
-    team: Team
+    triplets: Triplets
     users: Floats
     items: Floats
+    rate: np.float32
+    reg: np.float32
+    pull: Floats
+    losses: Floats
+
+    @classmethod
+    def of(
+        cls, triplets: Triplets, users: Floats, items: Floats, config: BPRConfig, epoch: int
+    ) -> _Steps:
+        pull = np.empty(triplets.negatives.shape, dtype=np.float32)
+        losses = np.empty(len(triplets.users), dtype=np.float32)
+        steps = (config.rate(epoch), np.float32(config.reg))
+        return cls(triplets, users, items, *steps, pull, losses)
+
+    def learn_users(self, own: slice) -> None:
+        from xorec.models.bpr_kernels import step_users
+
+        t, steps = self.triplets, (self.rate, self.reg)
+        rows = (t.users[own], t.positives[own], t.negatives[own], self.pull[own])
+        step_users(self.users, self.items, *rows, *steps, self.losses[own])
+
+    def learn_items(self, part: int, parts: int) -> None:
+        from xorec.models.bpr_kernels import step_items
+
+        t = self.triplets
+        rows = (t.users, t.positives, t.negatives, self.pull)
+        step_items(self.users, self.items, *rows, self.rate, self.reg, part, parts)
+
+    def finish(self, part: int, parts: int) -> None:
+        """Nothing is left to do."""
 
     def loss(self) -> float:
-        """Learn from every pair once; returns the mean of softplus(-x) as it was met."""
-        blocks = blocks_of(self.train, self.config.block_size, self.seed, self.epoch)
-        total = sum(self._block(block) for block in blocks)
-        return total / (self.train.n_pairs * self.config.negatives)
-
-    def _block(self, block: Block) -> float:
-        """The users' step, then the items' step; returns the sum of softplus(-x)."""
-        from xorec.models.bpr_kernels import step_items, step_users
-
-        positives = np.empty(len(block), dtype=np.int32)
-        losses = np.empty(len(block), dtype=np.float32)
-        negatives = np.empty((len(block), self.config.negatives), dtype=np.int32)
-        pull = np.empty(negatives.shape, dtype=np.float32)
-        rate, reg = self.config.rate(self.epoch), np.float32(self.config.reg)
-        parts = item_parts(self.team.threads)
-
-        def learn_users(begin: int, end: int) -> None:
-            own = slice(block.starts[begin], block.starts[end])
-            pairs, owner = block.pairs[own], block.users[own]
-            self.sampler.draw(negatives[own], pairs, owner, self.seed, self.epoch)
-            positives[own] = self.train.indices[pairs]
-            triplets = (positives[own], negatives[own], pull[own])
-            step_users(self.users, self.items, owner, *triplets, rate, reg, losses[own])
-
-        def learn_items(part: int) -> None:
-            triplets = (positives, negatives, pull)
-            step_items(self.users, self.items, block.users, *triplets, rate, reg, part, parts)
-
-        self.team.over(block.n_runs, learn_users)
-        self.team.each(parts, learn_items)
-        return float(losses.sum(dtype=np.float64))
+        return float(self.losses.sum(dtype=np.float64))
 
 
 def _vectors(arrays: Arrays) -> Vectors:

@@ -1,0 +1,185 @@
+"""SIML: scale-invariant metric learning. BPR's pairwise part on the unit sphere, and an angle at
+each negative that must stay small however dense the neighbourhood is (METHOD, section 2).
+
+minimise  sum over (u, i, j) of  l(x) + lambda l(y),  l(t) = log(1 + e^t),  on unit vectors
+x = (c_uj - c_ui) / 2,   y = tau (2 gamma^2 (c_uj + c_ij) - (1 + gamma^2) c_ui),  c a cosine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.losses.scale_invariant import margin_offset
+from xorec.models.base import Model
+from xorec.optim.checkpoint import Arrays
+from xorec.optim.epochs import EpochConfig, EpochTrainer
+from xorec.optim.passes import Pass, Triplets
+from xorec.options import RunOptions
+from xorec.representations.base import Representation
+from xorec.representations.vectors import Floats, Vectors
+
+_NORMS = {"sphere": 0, "ball": 1, "free": 2}
+_FOLD_IN_PASSES = 20
+
+
+class SIMLConfig(EpochConfig):
+    """Settings of SIML."""
+
+    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
+    gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
+    lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
+    temperature: float = Field(2.0, gt=0, description="steepness of the scale-invariant part")
+    margin: Literal["paper", "geometric"] = Field(
+        "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
+    )
+    form: Literal["triplet", "npair"] = Field(
+        "triplet", description="a log for each negative, or one around all of a pair (N-pair)"
+    )
+    norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
+    learning_rate: float = Field(0.05, gt=0, le=10, description="size of the first epoch's steps")
+    decay: float = Field(0.1, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
+    reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
+    negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
+
+    def rate(self, epoch: int) -> np.float32:
+        """The step size of an epoch."""
+        return np.float32(self.learning_rate / (1 + self.decay * epoch))
+
+    def terms(self) -> tuple[Any, ...]:
+        """The numbers of the loss as the kernel takes them."""
+        numbers = (
+            self.gamma**2,
+            self.lambda_,
+            self.temperature,
+            margin_offset(self.gamma, self.margin),
+        )
+        return (*map(np.float32, numbers), self.form == "npair", _NORMS[self.norms])
+
+
+class SIML(Model[SIMLConfig]):
+    """Vectors on the unit sphere, learned with the scale-invariant loss."""
+
+    name = "siml"
+    Config = SIMLConfig
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        trainer = EpochTrainer(self, train, validation, options)
+        sampler = Negatives.of(train, self.config.alpha)
+        size = (self.config.negatives, self.config.block_size, options.seed)
+        with options.team() as team:
+
+            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
+                users, items = arrays["user_vectors"], arrays["item_vectors"]
+                frozen = items.copy()
+                run = Pass(train, sampler, *size, epoch, team)
+                loss = run.run(lambda t: _Steps.of(t, users, items, frozen, self.config, epoch))
+                return {"loss": loss}
+
+            state = trainer.run(self._start(train, options.seed), step, _vectors)
+        self.history_ = state.history
+        self.epochs_ = state.best_epoch or state.epoch
+        return _vectors(state.arrays)
+
+    def _start(self, train: Interactions, seed: int) -> Arrays:
+        """Random directions, users then items, from NumPy's own counter-based Philox."""
+        rng = np.random.Generator(np.random.Philox(seed))
+        size = self.config.dimensions
+        users = rng.standard_normal((train.n_users, size), dtype=np.float32)
+        items = rng.standard_normal((train.n_items, size), dtype=np.float32)
+        return {"user_vectors": _unit(users), "item_vectors": _unit(items)}
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's vector: the users' step alone, averaged over the last passes."""
+        assert isinstance(representation, Vectors)
+        items = np.ascontiguousarray(representation.item_vectors)
+        positives = np.unique(history).astype(np.int32)
+        pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
+        sampler = Negatives(positives, np.array([0, len(positives)]), representation.n_items)
+        user = items[positives].mean(axis=0, keepdims=True)
+        negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
+        triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
+        for epoch in range(2 * _FOLD_IN_PASSES):
+            sampler.draw(negatives, pairs, owner, 0, epoch)
+            steps = _Steps.of(triplets, user, items, items, self.config, epoch)
+            steps.learn_users(slice(None))
+            if epoch >= _FOLD_IN_PASSES:
+                total += user
+        return _unit(total) if self.config.norms == "sphere" else total / _FOLD_IN_PASSES
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """SIML's steps over one block; names as in `siml_kernels`."""
+
+    triplets: Triplets
+    users: Floats
+    items: Floats
+    frozen: Floats
+    config: SIMLConfig
+    rate: np.float32
+    push: Floats
+    pull: Floats
+    lift: Floats
+    lean: Floats
+    losses: Floats
+
+    @classmethod
+    def of(
+        cls,
+        triplets: Triplets,
+        users: Floats,
+        items: Floats,
+        frozen: Floats,
+        config: SIMLConfig,
+        epoch: int,
+    ) -> _Steps:
+        pairs, count = triplets.negatives.shape
+        shapes = ((pairs, count), (pairs, count), pairs, (pairs, users.shape[1]), pairs)
+        scratch = (np.empty(shape, dtype=np.float32) for shape in shapes)
+        return cls(triplets, users, items, frozen, config, config.rate(epoch), *scratch)
+
+    def learn_users(self, own: slice) -> None:
+        from xorec.models.siml_kernels import step_users
+
+        t = self.triplets
+        rows = (t.users[own], t.positives[own], t.negatives[own], self.push[own], self.pull[own])
+        kept = (self.lift[own], self.lean[own], self.losses[own])
+        reg = np.float32(self.config.reg)
+        step_users(self.users, self.items, *rows, *kept, self.rate, reg, *self.config.terms())
+
+    def learn_items(self, part: int, parts: int) -> None:
+        from xorec.models.siml_kernels import step_items
+
+        t, reg = self.triplets, np.float32(self.config.reg)
+        rows = (t.users, t.positives, t.negatives, self.push, self.pull, self.lift, self.lean)
+        vectors = (self.users, self.items, self.frozen)
+        step_items(*vectors, *rows, self.rate, reg, part, parts)
+
+    def finish(self, part: int, parts: int) -> None:
+        from xorec.models.siml_kernels import settle_items
+
+        t, norms = self.triplets, _NORMS[self.config.norms]
+        settle_items(self.items, self.frozen, t.positives, t.negatives, norms, part, parts)
+
+    def loss(self) -> float:
+        return float(self.losses.sum(dtype=np.float64))
+
+
+def _unit(rows: Floats) -> Floats:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, np.float32(1)), dtype=np.float32)
+
+
+def _vectors(arrays: Arrays) -> Vectors:
+    return Vectors(arrays["user_vectors"], arrays["item_vectors"])

@@ -1,0 +1,93 @@
+"""One pass over the training pairs, block by block: users first, then items, on a team of threads.
+
+What a model does in the two steps is its own (`Steps`); that every pair comes once, with fresh
+negatives, and that the result is the same for any number of threads, is settled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.optim.blocks import Block, blocks_of, item_parts
+from xorec.threads import Team
+
+_BLOCKS, _FEWEST = 64, 256
+"""A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items
+know of each other must not get too old, or popular items overshoot."""
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """The pairs of a block, grouped by user, with their negatives.
+
+    users, positives: (P,) rows; negatives: (P, K) rows, -1 where a user has every item.
+    """
+
+    users: npt.NDArray[np.int32]
+    positives: npt.NDArray[np.int32]
+    negatives: npt.NDArray[np.int32]
+
+
+class Steps(Protocol):
+    """What a model does with the triplets of one block."""
+
+    def learn_users(self, own: slice) -> None:
+        """Work off the pairs `own`, all pairs of some users, in order; items are read only."""
+
+    def learn_items(self, part: int, parts: int) -> None:
+        """Work off all pairs in order for the items v with v & (parts - 1) == part."""
+
+    def finish(self, part: int, parts: int) -> None:
+        """After all users and items, for the items of each part: what is to be tidied up."""
+
+    def loss(self) -> float:
+        """The sum of the loss over the triplets, as it was met."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One epoch's pass: its pairs, its negatives, its place in the random streams."""
+
+    train: Interactions
+    sampler: Negatives
+    negatives: int
+    block_size: int
+    seed: int
+    epoch: int
+    team: Team
+
+    def run(self, steps_of: Callable[[Triplets], Steps]) -> float:
+        """Learn from every pair once; returns the mean loss of a triplet as it was met."""
+        size = min(self.block_size, max(_FEWEST, self.train.n_pairs // _BLOCKS))
+        blocks = blocks_of(self.train, size, self.seed, self.epoch)
+        total = sum(self._block(block, steps_of) for block in blocks)
+        return total / (self.train.n_pairs * self.negatives)
+
+    def _block(self, block: Block, steps_of: Callable[[Triplets], Steps]) -> float:
+        triplets = Triplets(
+            block.users,
+            np.empty(len(block), dtype=np.int32),
+            np.empty((len(block), self.negatives), dtype=np.int32),
+        )
+        steps = steps_of(triplets)
+
+        def learn_users(begin: int, end: int) -> None:
+            own = slice(block.starts[begin], block.starts[end])
+            pairs = block.pairs[own]
+            triplets.positives[own] = self.train.indices[pairs]
+            negatives = triplets.negatives[own]
+            self.sampler.draw(negatives, pairs, block.users[own], self.seed, self.epoch)
+            steps.learn_users(own)
+
+        parts = item_parts(self.team.threads)
+        self.team.over(block.n_runs, learn_users)
+        self.team.each(parts, lambda part: steps.learn_items(part, parts))
+        self.team.each(parts, lambda part: steps.finish(part, parts))
+        return steps.loss()

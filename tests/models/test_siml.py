@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.losses.scale_invariant import (
+    pairwise_part,
+    scale_part,
+    siml_gradients,
+    siml_slopes,
+    siml_values,
+)
+from xorec.models.siml import SIML, SIMLConfig, _Steps, _unit
+from xorec.optim.passes import Triplets
+from xorec.testing.data import planted
+from xorec.testing.models import EpochModelTests
+
+
+class TestSIML(EpochModelTests):
+    model = SIML
+    settings = {"dimensions": 16, "epochs": 40}  # noqa: RUF012
+
+
+class TestNPair(EpochModelTests):
+    model = SIML
+    settings = {"dimensions": 16, "epochs": 40, "form": "npair", "learning_rate": 0.1}  # noqa: RUF012
+
+
+LOSSES: list[dict[str, Any]] = [
+    {},
+    {"form": "npair", "temperature": 3.0},
+    {"gamma": 0.7, "lambda_": 0.4, "margin": "geometric"},
+    {"form": "npair", "gamma": 1.3, "margin": "geometric", "lambda_": 2.0},
+]
+
+
+def block(rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3) -> Any:
+    """Unit users and items, and triplets of a block."""
+    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
+    positives = rng.integers(m, size=pairs).astype(np.int32)
+    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
+    users = _unit(rng.standard_normal((n, 5)).astype(np.float32))
+    items = _unit(rng.standard_normal((m, 5)).astype(np.float32))
+    return users, items, Triplets(owner, positives, negatives)
+
+
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str, Any]) -> None:
+    """Pair after pair: b_u - rate * g_u, back to the sphere; and the loss as it was met."""
+    users, items, t = block(np.random.default_rng(1))
+    config = SIMLConfig(learning_rate=0.03, **settings)
+    loss = config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"})
+    expected, losses = users.astype(np.float64), []
+    for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
+        rows = (expected[u], items[i].astype(float), items[j].astype(float))
+        losses.append(siml_values(*rows, **loss))
+        expected[u] -= 0.03 * siml_gradients(*rows, **loss)[0]
+        expected[u] /= np.linalg.norm(expected[u])
+    steps = _Steps.of(t, users, items, items.copy(), config, 0)
+    steps.learn_users(slice(None))
+    np.testing.assert_allclose(users, expected, atol=1e-5)
+    np.testing.assert_allclose(steps.losses, losses, rtol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_items_step_is_the_gradient_of_the_reference_loss(
+    settings: dict[str, Any], parts: int
+) -> None:
+    """With the slopes of the users' step: both roles of an item, others as they were before."""
+    users, items, t = block(np.random.default_rng(2))
+    config = SIMLConfig(learning_rate=0.03, **settings)
+    before, start = items.astype(np.float64), users.astype(np.float64)
+    steps = _Steps.of(t, users, items, items.copy(), config, 0)
+    steps.learn_users(slice(None))
+    moved = before.copy()
+    g, scale = config.gamma**2, config.lambda_ * config.temperature
+    kind: dict[str, Any] = {
+        "temperature": config.temperature,
+        "gamma": config.gamma,
+        "margin": config.margin,
+    }
+    for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
+        rows = (start[u], before[i], before[j])
+        v, w = siml_slopes(pairwise_part(*rows), scale_part(*rows, **kind), form=config.form)
+        gradient = siml_gradients(
+            *rows,
+            **config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"}),
+        )[0]
+        start[u] -= 0.03 * gradient
+        start[u] /= np.linalg.norm(start[u])
+        b = users[u].astype(np.float64)  # the user as the whole users' step left it
+        moved[i] -= 0.03 * sum(
+            scale * w[k] * (2 * g * before[j[k]] - (1 + g) * b) - v[k] * b / 2 for k in range(3)
+        )
+        for k in range(3):
+            moved[j[k]] -= 0.03 * (scale * w[k] * 2 * g * (b + before[i]) + v[k] * b / 2)
+    for part in range(parts):
+        steps.learn_items(part, parts)
+    np.testing.assert_allclose(items, moved, atol=1e-5)
+    for part in range(parts):
+        steps.finish(part, parts)
+    np.testing.assert_allclose(np.linalg.norm(items, axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(items, steps.frozen)
+
+
+@pytest.mark.parametrize(("norms", "reg"), [("sphere", 0.0), ("ball", 0.0), ("free", 0.05)])
+def test_norms_are_what_they_are_said_to_be(norms: str, reg: float) -> None:
+    settings = {"norms": norms, "reg": reg, "dimensions": 8, "epochs": 10}
+    model = SIML(**settings, learning_rate=0.02).fit(planted(100, 60))
+    vectors = model.representation_.tensors()
+    for rows in vectors.values():
+        lengths = np.linalg.norm(rows, axis=1)
+        if norms == "sphere":
+            np.testing.assert_allclose(lengths, 1, atol=1e-5)
+        elif norms == "ball":
+            assert lengths.max() <= 1 + 1e-5
+        else:
+            assert lengths.max() > 1.01
