@@ -180,19 +180,36 @@ def test_the_hinge_is_the_angle_at_the_negative(gamma: float) -> None:
     assert 0 < inside < 200
 
 
-def test_gamma_one_counts_bits() -> None:
-    """y = 2d - 8 #{bits where user and positive agree and the negative differs}, all 2^9 triplets.
-
-    The same sweep gives the ranges: x in [-1, 1] and y in [-6d, 2d], ends reached.
-    """
+def every_triplet() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All 2^9 triplets of 3 bits: (512, 3), (512, 3), (512, 1, 3)."""
     every = np.array(list(itertools.product([-1.0, 1.0], repeat=3)))
     u, i, j = (every[k] for k in np.indices((8, 8, 8)).reshape(3, -1))
-    rows = (u, i, j[:, None])
-    y = scale_part(*rows, temperature=3, space="codes")[:, 0]
-    np.testing.assert_array_equal(y, 2 * 3 - 8 * np.sum((u == i) & (j != i), axis=1))
+    return u, i, j[:, None]
+
+
+def test_gamma_one_counts_bits() -> None:
+    """y = 2d - 8 #{bits where user and positive agree and the negative differs}.
+
+    So h = -4 # is never above 0: a plain hinge would learn nothing from codes.
+    """
+    u, i, j = every_triplet()
+    alone = np.sum((u == i) & (j[:, 0] != i), axis=1)
+    y = scale_part(u, i, j, temperature=3, space="codes")[:, 0]
+    np.testing.assert_array_equal(y, 2 * 3 - 8 * alone)
+    np.testing.assert_array_equal(hinge(u, i, j, gamma=1)[:, 0], -4 * alone)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_ranges_are_reached(gamma: float) -> None:
+    """x in [-1, 1]; y in d [-(1 + 5g), max(1 + g, 3g - 1)], g = gamma^2: [-6d, 2d] at gamma 1."""
+    rows, g = every_triplet(), gamma**2
     x = pairwise_part(*rows, space="codes")
+    y = scale_part(*rows, temperature=3, gamma=gamma, space="codes")
     assert (x.min(), x.max()) == (-1, 1)
-    assert (y.min(), y.max()) == (-6 * 3, 2 * 3)
+    assert y.min() == pytest.approx(-3 * (1 + 5 * g), abs=1e-12)
+    assert y.max() == pytest.approx(3 * max(1 + g, 3 * g - 1), abs=1e-12)
+    if gamma == 1:
+        assert (y.min(), y.max()) == (-6 * 3, 2 * 3)
 
 
 def test_codes_are_unit_vectors_in_other_units() -> None:
