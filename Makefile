@@ -4,9 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# dev,oracles adds torch and the losses of others, for the tests that are held against them
+EXTRAS ?= dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench clean clean-kernels
 
 demo: $(VENV)/.core
 	$(BIN)/xorec demo
@@ -30,7 +32,11 @@ bench: $(VENV)/.peers
 	$(BIN)/python benchmarks/evaluation.py --data $(DATA)
 	$(BIN)/python benchmarks/read_csv.py
 
-clean:
+# compiled kernels do not notice a change of what they inline from another file
+clean-kernels:
+	find src -name '*.nb[ci]' -delete
+
+clean: clean-kernels
 	rm -rf $(VENV) demo
 
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -39,7 +45,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[$(EXTRAS)]'
 	touch $@
 
 $(VENV)/.peers: $(VENV)/.core

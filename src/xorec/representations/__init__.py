@@ -9,6 +9,7 @@ from xorec.errors import ModelFileError
 
 REPRESENTATIONS = {
     "vectors": ("xorec.representations.vectors", "Vectors"),
+    "codes": ("xorec.representations.codes", "Codes"),
     "neighbours": ("xorec.representations.neighbours", "Neighbours"),
     "shared-scores": ("xorec.representations.shared_scores", "SharedScores"),
 }

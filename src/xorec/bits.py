@@ -1,0 +1,49 @@
+"""Bits in 64-bit words: packing signs, and the machine's own popcount for kernels.
+
+Bit k of a code is bit k % 64 of word k // 64; a set bit is +1, a clear one -1. The bits after the
+last one are zero in every code, so they never count in a distance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic
+
+Words = npt.NDArray[np.uint64]
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount(typing_context: Any, word: Any) -> Any:
+    """The number of set bits of a uint64: one instruction where the machine has it."""
+    if word != types.uint64:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+def words_for(bits: int) -> int:
+    """How many 64-bit words hold this many bits."""
+    return -(-bits // 64)
+
+
+def pack_signs(values: npt.NDArray[Any]) -> Words:
+    """The signs of rows of numbers (n, d) as words (n, words): set where the value is >= 0."""
+    rows, bits = values.shape
+    padded = np.zeros((rows, 8 * words_for(bits)), dtype=np.uint8)
+    packed = np.packbits(values >= 0, axis=1, bitorder="little")
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack_signs(words: Words, bits: int) -> npt.NDArray[np.int8]:
+    """Rows of +1 and -1, int8 (n, bits): the inverse of `pack_signs`."""
+    as_bytes = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
+    set_bits = np.unpackbits(as_bytes, axis=1, count=bits, bitorder="little")
+    return (2 * set_bits.astype(np.int8) - 1).astype(np.int8)

@@ -1,0 +1,93 @@
+"""Codes: users and items as short rows of bits, ranked by Hamming distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.bits import Words, pack_signs, words_for
+from xorec.errors import DataError
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.vectors import Floats
+
+
+class Codes(Representation):
+    """score(u, i) = 1 - hamming(u, i) / bits = 1/2 + b_u.d_i / (2 bits), in [0, 1].
+
+    user_codes, item_codes: uint64 words (n, W), (m, W); see `xorec.bits`. With `user_vectors`
+    (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
+    tables of bytes; the users' codes stay for whoever wants them.
+    """
+
+    kind = "codes"
+
+    def __init__(
+        self,
+        user_codes: Words,
+        item_codes: Words,
+        bits: int,
+        user_vectors: Floats | None = None,
+    ) -> None:
+        for name, words in (("user", user_codes), ("item", item_codes)):
+            if words.shape[1] != words_for(bits):
+                raise DataError(
+                    f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
+                    f"{words_for(bits)}: pack them with xorec.bits.pack_signs."
+                )
+        self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
+        self.user_vectors = user_vectors
+
+    @classmethod
+    def from_signs(
+        cls, users: npt.NDArray[Any], items: npt.NDArray[Any], *, asymmetric: bool = False
+    ) -> Codes:
+        """Codes from the signs of vectors (n, d), (m, d); asymmetric keeps the user vectors."""
+        vectors = np.asarray(users, dtype=np.float32) if asymmetric else None
+        return cls(pack_signs(users), pack_signs(items), users.shape[1], vectors)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_codes)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_codes)
+
+    def queries(self, users: Rows) -> Words | Floats:
+        return self.user_codes[users] if self.user_vectors is None else self.user_vectors[users]
+
+    def score(self, queries: Any) -> Scores:
+        from xorec.representations import codes_kernels
+
+        queries = np.ascontiguousarray(np.atleast_2d(queries))
+        scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        if queries.dtype == np.uint64:
+            codes_kernels.agreement(queries, self.item_codes, self.bits, scores)
+            return scores
+        as_bytes = np.ascontiguousarray(self.item_codes, dtype="<u8").view(np.uint8)
+        tables = np.empty((len(queries), -(-self.bits // 8), 256), dtype=np.float32)
+        codes_kernels.byte_tables(queries.astype(np.float32, copy=False), tables)
+        codes_kernels.look_up(tables, as_bytes, scores)
+        return scores
+
+    def similar(self, items: Rows) -> Scores:
+        return self.score(self.item_codes[items])
+
+    def tensors(self) -> Tensors:
+        tensors: Tensors = {
+            "user_codes": self.user_codes,
+            "item_codes": self.item_codes,
+            "bits": np.array([self.bits]),
+        }
+        if self.user_vectors is not None:
+            tensors["user_vectors"] = self.user_vectors
+        return tensors
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        bits = int(tensors["bits"][0])
+        codes = (tensors["user_codes"], tensors["item_codes"])
+        return cls(*codes, bits, tensors.get("user_vectors"))

@@ -1,0 +1,52 @@
+"""Scoring with codes: Hamming distances by XOR and popcount, and float users against item bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.bits import popcount
+from xorec.kernels import fast_kernel, kernel
+
+
+@kernel
+def agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
+    """out[q, i] = 1 - hamming / bits, for words queries (q, W) and items (m, W)."""
+    words = queries.shape[1]
+    step = np.float32(1) / np.float32(bits)
+    for q in range(queries.shape[0]):
+        for i in range(items.shape[0]):
+            distance = np.uint64(0)
+            for w in range(words):
+                distance += popcount(queries[q, w] ^ items[i, w])
+            out[q, i] = np.float32(1) - np.float32(distance) * step
+
+
+@fast_kernel
+def byte_tables(queries: Any, tables: Any) -> None:
+    """tables[q, b, v] = sum over the 8 bits of byte b of query[8b + bit] * (+1 or -1 as v has it).
+
+    queries: float32 (q, d), d up to 8 * bytes; tables: float32 (q, bytes, 256).
+    """
+    for q in range(queries.shape[0]):
+        for b in range(tables.shape[1]):
+            for value in range(256):
+                total = np.float32(0)
+                for bit in range(8):
+                    f = 8 * b + bit
+                    if f < queries.shape[1]:
+                        sign = np.float32(2 * ((value >> bit) & 1) - 1)
+                        total += sign * queries[q, f]
+                tables[q, b, value] = total
+
+
+@fast_kernel
+def look_up(tables: Any, items: Any, out: Any) -> None:
+    """out[q, i] = sum over bytes b of tables[q, b, items[i, b]]; items: the codes as bytes."""
+    for q in range(tables.shape[0]):
+        for i in range(items.shape[0]):
+            total = np.float32(0)
+            for b in range(tables.shape[1]):
+                total += tables[q, b, items[i, b]]
+            out[q, i] = total

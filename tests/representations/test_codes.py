@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xorec import storage
+from xorec.bits import unpack_signs
+from xorec.errors import DataError
+from xorec.representations import representation_class
+from xorec.representations.codes import Codes
+
+BITS = [1, 8, 20, 64, 100, 256]
+
+
+def vectors(bits: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((9, bits)), rng.standard_normal((31, bits))
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_scores_are_one_less_the_share_of_bits_that_differ(bits: int) -> None:
+    users, items = vectors(bits)
+    codes = Codes.from_signs(users, items)
+    scores = codes.scores(np.arange(9))
+    differ = (users >= 0)[:, None, :] != (items >= 0)[None]
+    np.testing.assert_allclose(scores, 1 - differ.mean(axis=2), atol=1e-6)
+    signs = np.where(users >= 0, 1, -1) @ np.where(items >= 0, 1, -1).T
+    np.testing.assert_allclose(scores, 0.5 + signs / (2 * bits), atol=1e-6)
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_equal_distances_have_equal_scores_to_the_bit(bits: int) -> None:
+    """Ties decide with codes, so they must be exact."""
+    users, items = vectors(bits)
+    scores = Codes.from_signs(users, items).scores(np.arange(9))
+    distances = ((users >= 0)[:, None, :] != (items >= 0)[None]).sum(axis=2)
+    for distance in np.unique(distances):
+        assert len(np.unique(scores[distances == distance])) == 1
+    assert len(np.unique(scores)) == len(np.unique(distances))
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_asymmetric_scores_are_float_users_times_item_signs(bits: int) -> None:
+    users, items = vectors(bits)
+    codes = Codes.from_signs(users, items, asymmetric=True)
+    expected = users @ np.where(items >= 0, 1, -1).T
+    np.testing.assert_allclose(codes.scores(np.arange(9)), expected, atol=1e-3)
+    similar = codes.similar(np.array([4]))[0]
+    assert similar[4] == 1
+
+
+def test_model_file_round_trip(tmp_path: Path) -> None:
+    users, items = vectors(20)
+    for asymmetric in (False, True):
+        before = Codes.from_signs(users, items, asymmetric=asymmetric)
+        facts = {"model": "x", "representation": "codes"}
+        storage.write(tmp_path / "x", before.tensors(), facts)
+        after = representation_class("codes").from_tensors(storage.read(tmp_path / "x")[0])
+        rows = np.arange(9)
+        np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
+        np.testing.assert_array_equal(
+            unpack_signs(after.item_codes, 20), np.where(items >= 0, 1, -1)
+        )
+
+
+def test_a_code_is_a_thirtieth_of_a_float_vector() -> None:
+    users, items = vectors(64)
+    assert Codes.from_signs(users, items).nbytes == 8 * (9 + 31) + 8
+
+
+def test_words_that_do_not_fit_the_bits_are_refused() -> None:
+    words = np.zeros((3, 2), dtype=np.uint64)
+    with pytest.raises(DataError, match="2 words but 64 bits fill 1"):
+        Codes(words, words, 64)
