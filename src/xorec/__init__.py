@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xorec.evaluation.protocol import evaluate
     from xorec.evaluation.significance import compare
     from xorec.models.bpr import BPR
+    from xorec.models.dsiml import DSIML
     from xorec.models.item_knn import ItemKNN
     from xorec.models.popularity import Popularity
     from xorec.models.siml import SIML
@@ -35,6 +36,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BPR",
+    "DSIML",
     "SIML",
     "Interactions",
     "ItemKNN",
@@ -52,6 +54,7 @@ __all__ = [
 
 _HOMES = {
     "BPR": "xorec.models.bpr",
+    "DSIML": "xorec.models.dsiml",
     "Interactions": "xorec.data.interactions",
     "ItemKNN": "xorec.models.item_knn",
     "Popularity": "xorec.models.popularity",

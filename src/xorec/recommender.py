@@ -222,6 +222,7 @@ class Recommender:
                     self.items[int(row)],
                     None if self.names is None else self.names[int(row)],
                     float(value),
+                    self.representation.distance(float(value)),
                 )
                 for row, value in zip(rows, values, strict=True)
             ),

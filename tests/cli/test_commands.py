@@ -154,7 +154,7 @@ def test_models_lists_settings_with_ranges(run: Run) -> None:
     by_name = {row["name"]: row for row in rows}
     assert by_name["dimensions"]["range"] == ">= 1, <= 4096"
     names = [row["model"] for row in json.loads(run("models", "--json").stdout)["rows"]]
-    assert names == ["popularity", "item-knn", "bpr", "siml"]
+    assert names == ["popularity", "item-knn", "bpr", "siml", "dsiml"]
 
 
 def test_doctor(run: Run, model: Path) -> None:

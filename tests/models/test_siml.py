@@ -17,15 +17,17 @@ from xorec.optim.passes import Triplets
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
 
+TINY = {"dimensions": 16, "epochs": 40, "temperature": 2.0, "learning_rate": 0.05, "decay": 0.1}
+
 
 class TestSIML(EpochModelTests):
     model = SIML
-    settings = {"dimensions": 16, "epochs": 40}  # noqa: RUF012
+    settings = TINY
 
 
 class TestNPair(EpochModelTests):
     model = SIML
-    settings = {"dimensions": 16, "epochs": 40, "form": "npair", "learning_rate": 0.1}  # noqa: RUF012
+    settings = {**TINY, "form": "npair", "learning_rate": 0.1}  # noqa: RUF012
 
 
 LOSSES: list[dict[str, Any]] = [
@@ -108,8 +110,8 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
 
 @pytest.mark.parametrize(("norms", "reg"), [("sphere", 0.0), ("ball", 0.0), ("free", 0.05)])
 def test_norms_are_what_they_are_said_to_be(norms: str, reg: float) -> None:
-    settings = {"norms": norms, "reg": reg, "dimensions": 8, "epochs": 10}
-    model = SIML(**settings, learning_rate=0.02).fit(planted(100, 60))
+    settings = {**TINY, "norms": norms, "reg": reg, "learning_rate": 0.02}
+    model = SIML(**settings).fit(planted(100, 60))
     vectors = model.representation_.tensors()
     for rows in vectors.values():
         lengths = np.linalg.norm(rows, axis=1)

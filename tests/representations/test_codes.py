@@ -70,6 +70,17 @@ def test_a_code_is_a_thirtieth_of_a_float_vector() -> None:
     assert Codes.from_signs(users, items).nbytes == 8 * (9 + 31) + 8
 
 
+@pytest.mark.parametrize("bits", BITS)
+def test_the_distance_behind_a_score(bits: int) -> None:
+    users, items = vectors(bits)
+    codes = Codes.from_signs(users, items)
+    scores = codes.scores(np.arange(9))
+    distances = ((users >= 0)[:, None, :] != (items >= 0)[None]).sum(axis=2)
+    found = [[codes.distance(float(score)) for score in row] for row in scores]
+    np.testing.assert_array_equal(found, distances)
+    assert Codes.from_signs(users, items, asymmetric=True).distance(0.5) is None
+
+
 def test_words_that_do_not_fit_the_bits_are_refused() -> None:
     words = np.zeros((3, 2), dtype=np.uint64)
     with pytest.raises(DataError, match="2 words but 64 bits fill 1"):

@@ -12,6 +12,7 @@ MODELS = {
     "item-knn": ("xorec.models.item_knn", "ItemKNN"),
     "bpr": ("xorec.models.bpr", "BPR"),
     "siml": ("xorec.models.siml", "SIML"),
+    "dsiml": ("xorec.models.dsiml", "DSIML"),
 }
 """Name on the command line: (module, class)."""
 

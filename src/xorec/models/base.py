@@ -90,6 +90,11 @@ class Model(ABC, Generic[C]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation: ...
 
+    def refit_settings(self) -> dict[str, Any]:
+        """The settings for a fit on all pairs: the number of epochs that validation chose."""
+        chosen = {"epochs": self.epochs_} if self.epochs_ else {}
+        return {**self.config.model_dump(), **chosen}
+
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """The query of a new user who has the item rows `history`, without a refit."""
         raise OptionError(f"{self.name} cannot take in a new user without a refit.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,14 @@ def fit_with_validation(
     first = replace(options, checkpoint=_beside(options.checkpoint))
     model.fit(train, validation, first)
     options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
-    chosen = {**model.config.model_dump(), "epochs": model.epochs_}
-    return type(model)(**chosen).fit(train.union(validation), None, options)
+    again = type(model)(**model.refit_settings())
+    return again.fit(train.union(validation), None, options)
 
 
-def checkpoints(path: Path) -> tuple[Path, Path]:
-    """The checkpoint files that `fit_with_validation` may leave at `path`."""
-    return path, Path(f"{path}.validation")
+def checkpoints(path: Path) -> list[Path]:
+    """The checkpoint files that a fit has left at `path`: of all its stages."""
+    return [path, *path.parent.glob(f"{glob.escape(path.name)}.*")]
 
 
 def _beside(path: Path | None) -> Path | None:
-    return None if path is None else checkpoints(path)[1]
+    return None if path is None else Path(f"{path}.validation")

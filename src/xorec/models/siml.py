@@ -35,7 +35,7 @@ class SIMLConfig(EpochConfig):
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
-    temperature: float = Field(2.0, gt=0, description="steepness of the scale-invariant part")
+    temperature: float = Field(5.0, gt=0, description="steepness of the scale-invariant part")
     margin: Literal["paper", "geometric"] = Field(
         "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
     )
@@ -43,8 +43,8 @@ class SIMLConfig(EpochConfig):
         "triplet", description="a log for each negative, or one around all of a pair (N-pair)"
     )
     norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
-    learning_rate: float = Field(0.05, gt=0, le=10, description="size of the first epoch's steps")
-    decay: float = Field(0.1, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
+    learning_rate: float = Field(0.02, gt=0, le=10, description="size of the first epoch's steps")
+    decay: float = Field(0.03, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")

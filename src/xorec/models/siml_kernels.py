@@ -40,6 +40,78 @@ def _rescale(rows: Any, row: Any, norms: Any) -> None:
             rows[row, f] *= factor
 
 
+@inlined
+def pair_slopes(
+    users: Any,
+    items: Any,
+    u: Any,
+    i: Any,
+    pair: Any,
+    negatives: Any,
+    push: Any,
+    pull: Any,
+    lift: Any,
+    lean: Any,
+    losses: Any,
+    step: Any,
+    g: Any,
+    scale: Any,
+    tau: Any,
+    offset: Any,
+    npair: Any,
+) -> None:
+    """The loss of one pair and its slopes: what the user's and the items' steps are made of.
+
+    scale = lambda. push_k = lambda tau w_k 2g and pull_k = v_k / 2 are the weights of j_k;
+    lean = sum_k push_k d_jk and lift = sum_k lambda tau w_k (1+g) + v_k / 2 those of i;
+    step (d,) = sum_k (push_k + pull_k) d_jk. The user's gradient is step - lift d_i.
+    """
+    size, count = users.shape[1], negatives.shape[1]
+    two_g, one_g = np.float32(2) * g, np.float32(1) + g
+    c_ui = np.float32(0)
+    for f in range(size):
+        c_ui += users[u, f] * items[i, f]
+        lean[pair, f] = np.float32(0)
+        step[f] = np.float32(0)
+    total, loss, rise = np.float32(1), np.float32(0), np.float32(0)
+    for k in range(count):
+        j = negatives[pair, k]
+        push[pair, k] = np.float32(0)
+        pull[pair, k] = np.float32(0)
+        if j >= 0:
+            c_uj, c_ij = np.float32(0), np.float32(0)
+            for f in range(size):
+                c_uj += users[u, f] * items[j, f]
+                c_ij += items[i, f] * items[j, f]
+            y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + offset)
+            power = np.exp(min(max(y, -_STEEP), _STEEP))
+            push[pair, k] = power
+            total += power
+            if not npair:
+                loss += scale * np.log(np.float32(1) + power)
+            x = (c_uj - c_ui) * np.float32(0.5)
+            power = np.exp(min(max(x, -_STEEP), _STEEP))
+            pull[pair, k] = np.float32(0.5) * power / (np.float32(1) + power)
+            loss += np.log(np.float32(1) + power)
+    if npair:
+        loss += scale * np.log(total)
+    for k in range(count):
+        j = negatives[pair, k]
+        if j >= 0:
+            power = push[pair, k]
+            weight = power / total if npair else power / (np.float32(1) + power)
+            weight *= scale * tau
+            rise += weight * one_g + pull[pair, k]
+            weight *= two_g
+            push[pair, k] = weight
+            both = weight + pull[pair, k]
+            for f in range(size):
+                lean[pair, f] += weight * items[j, f]
+                step[f] += both * items[j, f]
+    lift[pair] = rise
+    losses[pair] = loss
+
+
 @fast_kernel
 def step_users(
     users: Any,
@@ -61,62 +133,18 @@ def step_users(
     npair: Any,
     norms: Any,
 ) -> None:
-    """Each user's step, pair after pair; what the items' step needs of a pair is kept.
-
-    scale = lambda. push_k = lambda tau w_k 2g and pull_k = v_k / 2 are the weights of j_k;
-    lean = sum_k push_k d_jk and lift = sum_k lambda tau w_k (1+g) + v_k / 2 those of i.
-    """
-    size, count = users.shape[1], negatives.shape[1]
-    two_g, one_g = np.float32(2) * g, np.float32(1) + g
+    """Each user's step, pair after pair; what the items' step needs of a pair is kept."""
+    size, keep = users.shape[1], np.float32(1) - rate * reg
     step = np.empty(size, dtype=np.float32)
     for pair in range(len(owner)):
         u, i = owner[pair], positives[pair]
-        c_ui = np.float32(0)
+        pair_slopes(
+            users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
+            g, scale, tau, offset, npair,
+        )  # fmt: skip
         for f in range(size):
-            c_ui += users[u, f] * items[i, f]
-            lean[pair, f] = np.float32(0)
-            step[f] = np.float32(0)
-        total, loss, rise = np.float32(1), np.float32(0), np.float32(0)
-        for k in range(count):
-            j = negatives[pair, k]
-            push[pair, k] = np.float32(0)
-            pull[pair, k] = np.float32(0)
-            if j >= 0:
-                c_uj, c_ij = np.float32(0), np.float32(0)
-                for f in range(size):
-                    c_uj += users[u, f] * items[j, f]
-                    c_ij += items[i, f] * items[j, f]
-                y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + offset)
-                power = np.exp(min(max(y, -_STEEP), _STEEP))
-                push[pair, k] = power
-                total += power
-                if not npair:
-                    loss += scale * np.log(np.float32(1) + power)
-                x = (c_uj - c_ui) * np.float32(0.5)
-                power = np.exp(min(max(x, -_STEEP), _STEEP))
-                pull[pair, k] = np.float32(0.5) * power / (np.float32(1) + power)
-                loss += np.log(np.float32(1) + power)
-        if npair:
-            loss += scale * np.log(total)
-        for k in range(count):
-            j = negatives[pair, k]
-            if j >= 0:
-                power = push[pair, k]
-                weight = power / total if npair else power / (np.float32(1) + power)
-                weight *= scale * tau
-                rise += weight * one_g + pull[pair, k]
-                weight *= two_g
-                push[pair, k] = weight
-                both = weight + pull[pair, k]
-                for f in range(size):
-                    lean[pair, f] += weight * items[j, f]
-                    step[f] += both * items[j, f]
-        keep = np.float32(1) - rate * reg
-        for f in range(size):
-            users[u, f] = keep * users[u, f] - rate * (step[f] - rise * items[i, f])
+            users[u, f] = keep * users[u, f] - rate * (step[f] - lift[pair] * items[i, f])
         _rescale(users, u, norms)
-        lift[pair] = rise
-        losses[pair] = loss
 
 
 @fast_kernel

@@ -49,6 +49,10 @@ class Representation(ABC):
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
         return self.score(self.queries(users))
 
+    def distance(self, score: float) -> int | None:
+        """The Hamming distance behind a score, where there is one."""
+        return None
+
     @abstractmethod
     def tensors(self) -> Tensors:
         """The arrays to store, by name."""

@@ -76,6 +76,9 @@ class Codes(Representation):
     def similar(self, items: Rows) -> Scores:
         return self.score(self.item_codes[items])
 
+    def distance(self, score: float) -> int | None:
+        return None if self.user_vectors is not None else round((1 - score) * self.bits)
+
     def tensors(self) -> Tensors:
         tensors: Tensors = {
             "user_codes": self.user_codes,
