@@ -28,7 +28,7 @@ format: $(VENV)/.dev
 # DATA is a folder with a given split, for example: make bench DATA=path/to/yelp2018
 bench: $(VENV)/.peers
 	@test -n "$(DATA)" || { echo "make bench needs DATA=path/to/a/data/set"; exit 2; }
-	$(BIN)/python benchmarks/train_bpr.py --data $(DATA)
+	$(BIN)/python benchmarks/train.py --data $(DATA)
 	$(BIN)/python benchmarks/evaluation.py --data $(DATA)
 	$(BIN)/python benchmarks/read_csv.py
 
