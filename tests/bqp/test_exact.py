@@ -1,0 +1,6 @@
+from xorec.testing.solvers import BatchSolverTests
+
+
+class TestExact(BatchSolverTests):
+    name = "exact"
+    exact = True
