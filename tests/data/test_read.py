@@ -14,6 +14,7 @@ import pytest
 
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.read import read
+from xorec.errors import DataError
 
 # user, item, rating, time: planted in no order, with ids that do not sort as numbers do
 PLANTED = [
@@ -151,6 +152,9 @@ def test_two_columns_with_any_names_are_user_and_item(tmp_path: Path) -> None:
         (["+7", "8"], ["+7", "8"]),
         (["9223372036854775807", "1"], [1, 9223372036854775807]),
         (["9223372036854775808", "1"], ["1", "9223372036854775808"]),
+        (["-9223372036854775808", "-1"], [-9223372036854775808, -1]),
+        (["-9223372036854775809", "-1"], ["-1", "-9223372036854775809"]),
+        (["-0", "0"], ["-0", "0"]),
         (['"1"', '"2"'], ["1", "2"]),
         (["é", "日本", "a b"], ["a b", "é", "日本"]),
         (['"a,b"', '"say ""x"""'], ["a,b", 'say "x"']),
@@ -175,12 +179,40 @@ def test_a_leading_zero_far_down_keeps_all_ids_text(tmp_path: Path) -> None:
     assert data.users.find("007") == 0
 
 
+@pytest.mark.parametrize("odd", ["007", "+7", "-0", "7.0", "x" * 40, "9223372036854775808"])
+def test_one_id_in_the_last_batch_that_is_no_number_keeps_all_ids_text(
+    tmp_path: Path, odd: str
+) -> None:
+    path = tmp_path / "x.csv"
+    fields = [*map(str, range(-125_000, 125_000)), odd]
+    path.write_text("user,item\n" + "".join(f"{field},1\n" for field in fields))
+    assert list(read(path).users) == sorted(fields)
+
+
+@pytest.mark.parametrize(
+    ("last", "time", "rating"),
+    [("5.9,4", 5, 4), ("1970-01-01,4", None, 4), ("5,4e0", 5, 4), (" 5, 4", 5, 4)],
+)
+def test_one_value_in_the_last_batch_that_is_written_otherwise(
+    tmp_path: Path, last: str, time: int | None, rating: float
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("user,item,time,rating\n" + "1,2,3,4.5\n" * 250_000 + f"1,3,{last}\n")
+    if time is None:  # a date among numbers
+        with pytest.raises(DataError, match="data row 250,001: '1970-01-01' is not a time"):
+            read(path)
+    else:
+        assert pairs_of(read(path)) == [(1, 2, 4.5, 3), (1, 3, rating, time)]
+
+
 @pytest.mark.parametrize(
     ("fields", "times"),
     [
         (["5", "3"], [5, 3]),
         (["5.9", "3"], [5, 3]),
         (["1e9", "3"], [10**9, 3]),
+        ([" 5", "3.5", "\t4"], [5, 3, 4]),
+        (["007", "-3"], [7, -3]),
         (["1970-01-02", "1970-01-01"], [86_400, 0]),
         (["1970-01-01 00:01:00", "1970-01-01 00:00:01"], [60, 1]),
         (["1970-01-01T00:01:00Z", "1970-01-01T00:00:01Z"], [60, 1]),

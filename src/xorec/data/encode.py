@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ BATCH = 100_000
 class _Pass:
     """What one pass over the data gathers, batch by batch."""
 
-    coders: dict[str, Coder] = field(default_factory=lambda: {"user": Coder(), "item": Coder()})
+    coders: dict[str, Coder]
     arrays: dict[str, GrowingArray] = field(default_factory=dict)
     rows: int = 0
     blank: int = 0
@@ -45,18 +45,42 @@ class _Pass:
 
 def encode(source: Source, columns: Columns, progress: Progress = SILENT) -> Interactions:
     """Read a source: distinct pairs by rows, rows by sorted ids; notes say what was merged."""
+    import polars as pl
+
+    with polars_errors(source.name):
+        try:
+            gathered = _gather(_with_numbers(source, columns), columns, progress)
+        except pl.exceptions.PolarsError:
+            if source.scan is None:
+                raise
+            gathered = _gather(source, columns, progress)  # text will say what is no number
+    return _interactions(source, columns, gathered)
+
+
+def _gather(source: Source, columns: Columns, progress: Progress) -> _Pass:
     for seed in range(8):
         try:
-            return _interactions(source, columns, _gather(source, columns, seed, progress))
+            return _one_pass(source, columns, seed, progress)
         except HashCollision:
             continue
     raise DataError(f"{source.name}: the ids defeat eight hash functions; is this a real file?")
 
 
-def _gather(source: Source, columns: Columns, seed: int, progress: Progress) -> _Pass:
-    gathered = _Pass()
-    with polars_errors(source.name), progress.task(f"reading {source.name}") as task:
-        for batch in _batches(source, columns, seed):
+def _with_numbers(source: Source, columns: Columns) -> Source:
+    """The same source, with ratings and times parsed as numbers where it is a CSV file."""
+    import polars as pl
+
+    if source.scan is None:
+        return source
+    wanted = {columns.rating: pl.Float32, columns.time: pl.Int64}
+    types = {name: dtype for name, dtype in wanted.items() if name is not None}
+    return replace(source, frame=source.scan(types))
+
+
+def _one_pass(source: Source, columns: Columns, seed: int, progress: Progress) -> _Pass:
+    gathered = _Pass({"user": Coder(seed), "item": Coder(seed)})
+    with progress.task(f"reading {source.name}") as task:
+        for batch in _batches(source, columns):
             _take(batch, source, columns, gathered)
             task.advance(len(batch), rows=f"{gathered.rows:,}")
     if gathered.rows == 0:
@@ -65,8 +89,8 @@ def _gather(source: Source, columns: Columns, seed: int, progress: Progress) -> 
     return gathered
 
 
-def _batches(source: Source, columns: Columns, seed: int) -> Iterator[pl.DataFrame]:
-    """The columns in use by role, and the hashes of the ids, as they stream by."""
+def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
+    """The columns in use by role, as they stream by."""
     import polars as pl
 
     schema = source.frame.collect_schema()
@@ -80,8 +104,7 @@ def _batches(source: Source, columns: Columns, seed: int) -> Iterator[pl.DataFra
             )
         if schema[name] in (pl.Categorical, pl.Enum):
             plain.append(pl.col(role).cast(pl.String))
-    hashes = [pl.col(role).hash(seed).alias(f"{role} hash") for role in ("user", "item")]
-    wanted = source.frame.select(picked).with_columns(plain).with_columns(hashes)
+    wanted = source.frame.select(picked).with_columns(plain)
     return wanted.collect_batches(chunk_size=BATCH, maintain_order=True)
 
 
@@ -94,7 +117,7 @@ def _take(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass
     for role, coder in gathered.coders.items():
         place = Place(source.name, getattr(columns, role), gathered.rows)
         _refuse_empty(batch[role], place, role)
-        gathered.extend(role, coder.add(batch[role], batch[f"{role} hash"].to_numpy()))
+        gathered.extend(role, coder.add(batch[role]))
     for role, convert in (("rating", ratings_of), ("time", times_of), ("split", parts_of)):
         name = getattr(columns, role)
         if name is not None:
@@ -108,8 +131,7 @@ def _without_blank_lines(batch: pl.DataFrame) -> pl.DataFrame:
 
     if not (batch["user"].null_count() and batch["item"].null_count()):
         return batch
-    values = [name for name in batch.columns if not name.endswith(" hash")]
-    return batch.filter(~pl.all_horizontal(pl.col(values).is_null()))
+    return batch.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:

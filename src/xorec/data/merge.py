@@ -1,7 +1,8 @@
 """Pairs in any order -> distinct pairs in order: the kernels under `Interactions`.
 
 Sorting is by counting, twice (by item, then stably by user): linear time, no comparison sort, and
-equal pairs stay in the order in which they came.
+equal pairs stay in the order in which they came. Each thread moves one stretch of the pairs; the
+counts of every stretch are known before, so all write to their own places.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import numpy.typing as npt
 
 from xorec.errors import DataError
 from xorec.kernels import inlined, kernel
+from xorec.options import available_threads
+from xorec.threads import Team
 
 Rows = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
 
 
 class Merged(NamedTuple):
@@ -48,12 +52,14 @@ def merge_pairs(
         raise DataError(f"{len(user_rows):,} rows are too many: at most 2**31 - 1 can be held.")
     users = np.ascontiguousarray(user_rows, dtype=np.int32)
     items = np.ascontiguousarray(item_rows, dtype=np.int32)
-    indptr, packed = _sort(users, items, n_users, n_items)
-    no_times, no_parts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8)
-    moved = _choose(
-        indptr, packed, no_times if times is None else times, no_parts if parts is None else parts
-    )
-    indices, order = _unpack(packed[: indptr[-1]])
+    with Team(available_threads()) as team:
+        indptr, packed = _sort(users, items, n_users, n_items, team)
+        times = np.empty(0, dtype=np.int64) if times is None else times
+        parts = np.empty(0, dtype=np.int8) if parts is None else parts
+        moved = _choose(indptr, packed, times, parts)
+        n_pairs = int(indptr[-1])
+        indices, order = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
+        team.over(n_pairs, lambda begin, end: _unpack(packed, begin, end, indices, order))
     return Merged(indptr, indices, order, len(users) - len(order), int(moved))
 
 
@@ -73,42 +79,93 @@ def _pair(packed: Any) -> Any:
     return packed & np.int64(0xFFFFFFFF)
 
 
-@kernel
-def _sort(users: Rows, items: Rows, n_users: int, n_items: int) -> Any:
+def _sort(
+    users: Rows, items: Rows, n_users: int, n_items: int, team: Team
+) -> tuple[Places, Places]:
     """The pairs by (user, item), equal ones as they came: indptr, and (item, place) packed."""
-    item_ends = _starts(items, n_items)
-    by_item = np.empty(len(items), dtype=np.int64)
-    for pair in range(len(items)):
-        by_item[item_ends[items[pair]]] = _pack(users[pair], pair)
-        item_ends[items[pair]] += 1  # the start of each item becomes its end
-    indptr = _starts(users, n_users)
-    next_place = indptr.copy()
-    packed = np.empty(len(users), dtype=np.int64)
-    at = 0
-    for item in range(n_items):
-        while at < item_ends[item]:
-            user = _row(by_item[at])
-            packed[next_place[user]] = _pack(item, _pair(by_item[at]))
-            next_place[user] += 1
-            at += 1
+    # few stretches where rows are many, for each stretch counts all rows
+    stretches = min(team.threads, max(1, len(users) // (4 * max(n_users, n_items, 1))))
+    cuts = [len(users) * at // stretches for at in range(stretches + 1)]
+    by_item, packed = np.empty(len(users), np.int64), np.empty(len(users), np.int64)
+    counts = np.zeros((stretches, n_items), dtype=np.int64)
+    team.each(stretches, lambda at: _count(items[cuts[at] : cuts[at + 1]], counts[at]))
+    item_starts = _starts(counts)
+    team.each(
+        stretches,
+        lambda at: _move_by_item(users, items, cuts[at], cuts[at + 1], counts[at], by_item),
+    )
+    user_counts = np.zeros((stretches, n_users), dtype=np.int64)
+    team.each(stretches, lambda at: _count_rows(by_item[cuts[at] : cuts[at + 1]], user_counts[at]))
+    indptr = _starts(user_counts)
+    team.each(
+        stretches,
+        lambda at: _move_by_user(
+            by_item, item_starts, cuts[at], cuts[at + 1], user_counts[at], packed
+        ),
+    )
     return indptr, packed
 
 
 @kernel
-def _starts(rows: Rows, n_rows: int) -> Any:
-    """Where each row's pairs begin once they are sorted, and the end."""
-    starts = np.zeros(n_rows + 1, dtype=np.int64)
-    for at in range(len(rows)):
-        starts[rows[at] + 1] += 1
+def _count(rows: Rows, counts: Places) -> None:
+    for row in rows:
+        counts[row] += 1
+
+
+@kernel
+def _count_rows(packed: Places, counts: Places) -> None:
+    for one in packed:
+        counts[_row(one)] += 1
+
+
+@kernel
+def _starts(counts: Any) -> Any:
+    """Where each row's pairs begin once they are sorted, and the end.
+
+    counts: how many pairs each stretch has of each row; becomes where those of the stretch begin.
+    """
+    stretches, n_rows = counts.shape
+    starts = np.empty(n_rows + 1, dtype=np.int64)
+    place = np.int64(0)
     for row in range(n_rows):
-        starts[row + 1] += starts[row]
+        starts[row] = place
+        for stretch in range(stretches):
+            count = counts[stretch, row]
+            counts[stretch, row] = place
+            place += count
+    starts[n_rows] = place
     return starts
 
 
 @kernel
+def _move_by_item(
+    users: Rows, items: Rows, begin: int, end: int, places: Places, by_item: Places
+) -> None:
+    """(user, place) of the pairs of one stretch to the next places of their items."""
+    for pair in range(begin, end):
+        item = items[pair]
+        by_item[places[item]] = _pack(users[pair], pair)
+        places[item] += 1
+
+
+@kernel
+def _move_by_user(
+    by_item: Places, item_starts: Places, begin: int, end: int, places: Places, packed: Places
+) -> None:
+    """(item, place) of the pairs of one stretch to the next places of their users."""
+    item = np.searchsorted(item_starts, begin, side="right") - 1
+    for at in range(begin, end):
+        while at >= item_starts[item + 1]:
+            item += 1
+        user = _row(by_item[at])
+        packed[places[user]] = _pack(item, _pair(by_item[at]))
+        places[user] += 1
+
+
+@kernel
 def _choose(
-    indptr: npt.NDArray[np.int64],
-    packed: npt.NDArray[np.int64],
+    indptr: Places,
+    packed: Places,
     times: npt.NDArray[np.int64],
     parts: npt.NDArray[np.int8],
 ) -> Any:
@@ -142,11 +199,8 @@ def _choose(
 
 
 @kernel
-def _unpack(packed: npt.NDArray[np.int64]) -> Any:
-    """Items and places."""
-    indices = np.empty(len(packed), dtype=np.int32)
-    order = np.empty(len(packed), dtype=np.int32)
-    for at in range(len(packed)):
+def _unpack(packed: Places, begin: int, end: int, indices: Rows, order: Rows) -> None:
+    """Items and places of one stretch."""
+    for at in range(begin, end):
         indices[at] = _row(packed[at])
         order[at] = _pair(packed[at])
-    return indices, order

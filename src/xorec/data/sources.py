@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import BytesIO
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xorec.data.ids import Ids
+from xorec.data.json_fields import json_object, json_type
 from xorec.data.sniff import WHITESPACE, Shape, is_number, sniff, split_fields, unquote
 from xorec.errors import DataError
 
@@ -25,7 +25,8 @@ class Source:
     name: what messages call it. text: values come as text, so whole-number ids become integers,
     except in the columns `quoted`. positions: roles of the columns where there is no header.
     sequences: columns of words divided by blanks. known_ids: the ids behind columns that hold
-    row numbers already. is_list: lines of a user and all their items.
+    row numbers already. is_list: lines of a user and all their items. scan: the frame of a CSV
+    file anew, these columns parsed as these types, which is quicker than to make text of them.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Source:
     sequences: frozenset[str] = frozenset()
     known_ids: Mapping[str, Ids] = field(default_factory=dict)
     is_list: bool = False
+    scan: Callable[[Mapping[str, Any]], pl.LazyFrame] | None = None
 
 
 def open_file(
@@ -90,6 +92,7 @@ def joined(name: str, sources: Sequence[Source], parts: Sequence[str]) -> Source
         frame=pl.concat(frames),
         columns=(*first.columns, "split"),
         positions=positions,
+        scan=None,
         notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
     )
 
@@ -130,21 +133,32 @@ def _parquet(path: Path) -> Source:
 
 
 def _csv(path: Path, place: Path | BytesIO, shape: Shape) -> Source:
+    frame = _scan_csv(place, shape, {})
+    raw = frame.collect_schema().names()
+    names = [name.split(":")[0] if shape.format == "inter" else name for name in raw]
+    sequences = frozenset(name.split(":")[0] for name in raw if name.endswith(":token_seq"))
+    of_raw = dict(zip(raw, names, strict=True))  # user_id:token -> user_id
+
+    def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
+        wanted = {column: types[name] for column, name in of_raw.items() if name in types}
+        return _scan_csv(place, shape, wanted).rename(of_raw)
+
+    table = _table(path, frame.rename(of_raw), names, shape)
+    return replace(table, sequences=sequences, scan=scan)
+
+
+def _scan_csv(place: Path | BytesIO, shape: Shape, types: Mapping[str, Any]) -> pl.LazyFrame:
+    """A CSV file, each column as text unless it has one of the types."""
     import polars as pl
 
-    frame = pl.scan_csv(
+    return pl.scan_csv(
         place,
         separator=shape.separator,
         has_header=shape.has_header,
         infer_schema=False,
+        schema_overrides=types,
         quote_char=None if shape.format == "inter" else '"',
     )
-    names = frame.collect_schema().names()
-    sequences = frozenset(name.split(":")[0] for name in names if name.endswith(":token_seq"))
-    if shape.format == "inter":  # user_id:token -> user_id
-        plain = [name.split(":")[0] for name in names]
-        frame, names = frame.rename(dict(zip(names, plain, strict=True))), plain
-    return replace(_table(path, frame, names, shape), sequences=sequences)
 
 
 def _split_lines(path: Path, place: Path | BytesIO, shape: Shape) -> Source:
@@ -213,36 +227,9 @@ def _json_lines(path: Path, shape: Shape) -> Source:
         raise DataError(f"{path} is one JSON array: write one object a line (JSON lines).")
     fields: dict[str, list[Any]] = {}
     for number, line in enumerate(shape.lines[:1000], start=1):
-        for name, value in _json_object(line, path, number).items():
+        for name, value in json_object(line, path, number).items():
             fields.setdefault(name, []).append(value)
-    schema = {name: _json_type(values) for name, values in fields.items()}
+    schema = {name: json_type(values) for name, values in fields.items()}
     schema = {name: dtype for name, dtype in schema.items() if dtype is not None}
     frame = pl.scan_ndjson(path, schema=schema)
     return Source(str(path), frame, tuple(schema))
-
-
-def _json_object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {number}: not JSON ({error.msg}): mend that line.") from None
-    if not isinstance(value, dict):
-        raise DataError(f"{path}, line {number}: not a JSON object: write one object a line.")
-    return value
-
-
-def _json_type(values: list[Any]) -> Any:
-    """The polars type of a JSON field; None for objects, which hold nothing of use here."""
-    import polars as pl
-
-    types = {type(value) for value in values if value is not None}
-    if types == {list}:
-        inner = _json_type([element for value in values if value for element in value])
-        return None if inner is None else pl.List(inner)
-    if types <= {bool}:
-        return pl.Boolean
-    if types <= {int}:
-        return pl.Int64
-    if types <= {int, float}:
-        return pl.Float64
-    return pl.String if types <= {int, float, str} else None

@@ -48,7 +48,9 @@ def ratings_of(column: pl.Series, place: Place) -> npt.NDArray[np.float32]:
             f"{place.name}, column {place.column!r}: {column.dtype} values are not ratings; "
             "name a column of numbers with rating_column, or none with rating_column=''."
         )
-    numbers = column.cast(pl.Float32, strict=False).fill_nan(None)
+    numbers = _unblanked(column).cast(pl.Float32, strict=False)
+    if numbers.is_nan().any():
+        numbers = numbers.fill_nan(None)
     _refuse_nulls(numbers, column, place, "is not a rating", way_out)
     return numbers.to_numpy().astype(np.float32, copy=False)
 
@@ -62,7 +64,7 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
 
     way_out = "mend or drop that row, or read without times (time_column='')."
     if column.dtype == pl.String:
-        times = _times_of_text(column)
+        times = _times_of_text(_unblanked(column))
     elif column.dtype in (pl.Date, pl.Datetime):
         times = column.dt.epoch("s")
     elif column.dtype.is_numeric():
@@ -90,6 +92,13 @@ def parts_of(column: pl.Series, place: Place) -> npt.NDArray[np.int8]:
     )
     _refuse_nulls(parts, column, place, "is not a part of a split", way_out)
     return parts.to_numpy().astype(np.int8, copy=False)
+
+
+def _unblanked(column: pl.Series) -> pl.Series:
+    """Text without blanks before it, as in "1, 2, 5": a CSV file parsed as numbers has none."""
+    import polars as pl
+
+    return column.str.strip_chars_start(" \t") if column.dtype == pl.String else column
 
 
 def _times_of_text(column: pl.Series) -> pl.Series:
