@@ -46,10 +46,27 @@ def homogenise(A: Any, c: Any, z: Any, scale: float, C: Any) -> float:
 
 
 @kernel
+def copy(source: Any, target: Any) -> None:
+    """target[:] = source for matrices; numba takes seconds to compile that."""
+    for i in range(len(source)):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@kernel
+def trace(N: Any) -> float:
+    """The sum of the diagonal."""
+    total = 0.0
+    for i in range(len(N)):
+        total += N[i, i]
+    return total
+
+
+@kernel
 def invert(N: Any, W: Any) -> bool:
     """W = the inverse of N by Gauss-Jordan; False as soon as N is found not positive definite."""
     n = len(N)
-    W[:] = N
+    copy(N, W)
     for k in range(n):
         row = W[k]
         if not row[k] > 0.0:
@@ -99,7 +116,7 @@ def longest(M: Any, direction: Any, scratch: Any, nothing: Any) -> float:
         for i in range(n):
             for j in range(n):
                 scratch[i, j] = M[i, j] + length * direction[i, j]
-        nothing[:] = 0.0
+            nothing[i] = 0.0
         if eliminate(scratch, nothing):
             return length if length == 1.0 else 0.95 * length
         length *= 0.7
@@ -140,7 +157,8 @@ def centre(N: Any, W: Any, mu: float, row: Any) -> None:
         step = mu - 1.0 / own
         N[i, i] += step
         factor = step / (mu * own)
-        row[:] = W[i]
+        for a in range(n):
+            row[a] = W[i, a]
         for a in range(n):
             other, scale = W[a], factor * row[a]
             for b in range(n):
@@ -166,9 +184,7 @@ def convexify_roughly(N: Any, W: Any) -> bool:
     dominate(N, 1.0)
     if not invert(N, W):
         return False
-    mu = 0.0
-    for i in range(n):
-        mu += N[i, i] / n
+    mu = trace(N) / n
     for _ in range(PASSES):
         mu *= FALL
         centre(N, W, mu, row)
@@ -188,7 +204,7 @@ def convexify(N: Any, W: Any, best: float, tolerance: float) -> bool:
     dominate(N, 1.1)
     if not invert(N, W):
         return False
-    bound = -np.trace(N)
+    bound = -trace(N)
     gap = -bound
     mu = gap / (2.0 * n)
     for _ in range(STEPS):
@@ -205,13 +221,13 @@ def convexify(N: Any, W: Any, best: float, tolerance: float) -> bool:
             for i in range(n):
                 N[i, i] -= dual * step[i]
             break
-        W[:] = H
+        copy(H, W)
         gap = 0.0
         for i in range(n):
             for j in range(n):
                 X[i, j] += primal * move[i, j]
                 gap += X[i, j] * N[i, j]
-        bound = -np.trace(N)
+        bound = -trace(N)
         mu = gap / (2.0 * n)
         if primal + dual > 1.6:
             mu *= 0.1 if primal + dual > 1.9 else 0.5

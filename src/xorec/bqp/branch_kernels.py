@@ -43,7 +43,7 @@ def arrange(W: Any, order: Any) -> None:
             if not taken[i] and rise > most:
                 k, most = i, rise
         order[place], taken[k] = k, True
-        row, own, move = V[k].copy(), V[k, k], 1.0 - x[k]
+        row, own, move = V[k], V[k, k], 1.0 - x[k]
         for i in range(d):
             if not taken[i]:
                 factor = row[i] / own
@@ -116,7 +116,8 @@ def explore(
             k -= 1  # the other value of this bit was tried, or is no better
         elif k == d - 1:
             best = bound
-            found[:] = x
+            for j in range(d):
+                found[j] = x[j]
         else:
             k += 1
             below[k] = bound
