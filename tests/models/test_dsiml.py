@@ -19,7 +19,7 @@ from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
 
-START = {"epochs": 30, "temperature": 2.0, "learning_rate": 0.05, "decay": 0.1}
+START = {"epochs": 30}
 
 
 class TestStraightThrough(EpochModelTests):
@@ -35,6 +35,7 @@ class TestAsymmetric(EpochModelTests):
 class TestSignsAlone(PersonalModelTests):
     model = DSIML
     settings = {"bits": 32, "optimizer": "none", "start": START}  # noqa: RUF012
+    better_than_popularity = 1.1
 
 
 def test_the_steps_are_gradients_at_the_codes() -> None:
@@ -78,7 +79,7 @@ def test_the_steps_are_gradients_at_the_codes() -> None:
 def test_learning_the_bits_beats_taking_signs() -> None:
     """From the same vectors: rotation beats plain signs, and the optimiser beats rotation."""
     train, test = halves(load_data("debian"))
-    vectors = SIML(dimensions=32, epochs=25).fit(train).representation_.tensors()
+    vectors = SIML(dimensions=64, epochs=30).fit(train).representation_.tensors()
     users, items = vectors["user_vectors"], vectors["item_vectors"]
 
     def ndcg(representation: Any) -> float:
@@ -87,14 +88,14 @@ def test_learning_the_bits_beats_taking_signs() -> None:
     plain = ndcg(Codes.from_signs(users, items))
     learned = {
         name: ndcg(
-            DSIML.from_vectors(users, items, bits=32, optimizer=name, epochs=10)
+            DSIML.from_vectors(users, items, bits=64, optimizer=name, epochs=10)
             .fit(train)
             .representation_
         )
         for name in ("none", "ste")
     }
     assert learned["none"] > 1.05 * plain
-    assert learned["ste"] > 1.02 * learned["none"]
+    assert learned["ste"] > 1.01 * learned["none"]
 
 
 @pytest.mark.parametrize("bits", [8, 12, 20])

@@ -45,7 +45,7 @@ class DSIMLConfig(EpochConfig):
     gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
-    learning_rate: float = Field(0.02, gt=0, le=10, description="size of the first epoch's steps")
+    learning_rate: float = Field(0.005, gt=0, le=10, description="size of the first epoch's steps")
     decay: float = Field(0.05, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")

@@ -3,6 +3,9 @@ each negative that must stay small however dense the neighbourhood is (METHOD, s
 
 minimise  sum over (u, i, j) of  l(x) + lambda l(y),  l(t) = log(1 + e^t),  on unit vectors
 x = (c_uj - c_ui) / 2,   y = tau (2 gamma^2 (c_uj + c_ij) - (1 + gamma^2) c_ui),  c a cosine.
+
+Each row's steps shrink with the gradients it has had (Adagrad, one number a row): popular items
+take many in one block, and plain steps would throw them about.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class SIMLConfig(EpochConfig):
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
-    temperature: float = Field(5.0, gt=0, description="steepness of the scale-invariant part")
+    temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
     margin: Literal["paper", "geometric"] = Field(
         "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
     )
@@ -43,16 +46,15 @@ class SIMLConfig(EpochConfig):
         "triplet", description="a log for each negative, or one around all of a pair (N-pair)"
     )
     norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
-    learning_rate: float = Field(0.02, gt=0, le=10, description="size of the first epoch's steps")
-    decay: float = Field(0.03, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
+    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
 
-    def rate(self, epoch: int) -> np.float32:
-        """The step size of an epoch."""
-        return np.float32(self.learning_rate / (1 + self.decay * epoch))
+    def steps(self) -> tuple[np.float32, np.float32]:
+        """Learning rate and reg as the kernels take them."""
+        return np.float32(self.learning_rate), np.float32(self.reg)
 
     def terms(self) -> tuple[Any, ...]:
         """The numbers of the loss as the kernel takes them."""
@@ -83,7 +85,8 @@ class SIML(Model[SIMLConfig]):
                 users, items = arrays["user_vectors"], arrays["item_vectors"]
                 frozen = items.copy()
                 run = Pass(train, sampler, *size, epoch, team)
-                loss = run.run(lambda t: _Steps.of(t, users, items, frozen, self.config, epoch))
+                spent = (arrays["user_spent"], arrays["item_spent"])
+                loss = run.run(lambda t: _Steps.of(t, users, items, frozen, spent, self.config))
                 return {"loss": loss}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
@@ -97,7 +100,12 @@ class SIML(Model[SIMLConfig]):
         size = self.config.dimensions
         users = rng.standard_normal((train.n_users, size), dtype=np.float32)
         items = rng.standard_normal((train.n_items, size), dtype=np.float32)
-        return {"user_vectors": _unit(users), "item_vectors": _unit(items)}
+        return {
+            "user_vectors": _unit(users),
+            "item_vectors": _unit(items),
+            "user_spent": np.zeros(train.n_users, dtype=np.float32),
+            "item_spent": np.zeros(train.n_items, dtype=np.float32),
+        }
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
@@ -109,10 +117,10 @@ class SIML(Model[SIMLConfig]):
         user = items[positives].mean(axis=0, keepdims=True)
         negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
         triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
+        spent = (np.zeros(1, dtype=np.float32), np.zeros(0, dtype=np.float32))
         for epoch in range(2 * _FOLD_IN_PASSES):
             sampler.draw(negatives, pairs, owner, 0, epoch)
-            steps = _Steps.of(triplets, user, items, items, self.config, epoch)
-            steps.learn_users(slice(None))
+            _Steps.of(triplets, user, items, items, spent, self.config).learn_users(slice(None))
             if epoch >= _FOLD_IN_PASSES:
                 total += user
         return _unit(total) if self.config.norms == "sphere" else total / _FOLD_IN_PASSES
@@ -126,8 +134,8 @@ class _Steps:
     users: Floats
     items: Floats
     frozen: Floats
+    spent: tuple[Floats, Floats]
     config: SIMLConfig
-    rate: np.float32
     push: Floats
     pull: Floats
     lift: Floats
@@ -141,13 +149,13 @@ class _Steps:
         users: Floats,
         items: Floats,
         frozen: Floats,
+        spent: tuple[Floats, Floats],
         config: SIMLConfig,
-        epoch: int,
     ) -> _Steps:
         pairs, count = triplets.negatives.shape
         shapes = ((pairs, count), (pairs, count), pairs, (pairs, users.shape[1]), pairs)
         scratch = (np.empty(shape, dtype=np.float32) for shape in shapes)
-        return cls(triplets, users, items, frozen, config, config.rate(epoch), *scratch)
+        return cls(triplets, users, items, frozen, spent, config, *scratch)
 
     def learn_users(self, own: slice) -> None:
         from xorec.models.siml_kernels import step_users
@@ -155,16 +163,16 @@ class _Steps:
         t = self.triplets
         rows = (t.users[own], t.positives[own], t.negatives[own], self.push[own], self.pull[own])
         kept = (self.lift[own], self.lean[own], self.losses[own])
-        reg = np.float32(self.config.reg)
-        step_users(self.users, self.items, *rows, *kept, self.rate, reg, *self.config.terms())
+        terms = (*self.config.steps(), *self.config.terms(), self.spent[0])
+        step_users(self.users, self.items, *rows, *kept, *terms)
 
     def learn_items(self, part: int, parts: int) -> None:
         from xorec.models.siml_kernels import step_items
 
-        t, reg = self.triplets, np.float32(self.config.reg)
+        t = self.triplets
         rows = (t.users, t.positives, t.negatives, self.push, self.pull, self.lift, self.lean)
         vectors = (self.users, self.items, self.frozen)
-        step_items(*vectors, *rows, self.rate, reg, part, parts)
+        step_items(*vectors, *rows, *self.config.steps(), self.spent[1], part, parts)
 
     def finish(self, part: int, parts: int) -> None:
         from xorec.models.siml_kernels import settle_items

@@ -24,6 +24,7 @@ import numpy as np
 from xorec.kernels import fast_kernel, inlined
 
 _STEEP = np.float32(30)
+_TINY = np.float32(1e-8)
 
 
 @inlined
@@ -132,9 +133,13 @@ def step_users(
     offset: Any,
     npair: Any,
     norms: Any,
+    spent: Any,
 ) -> None:
-    """Each user's step, pair after pair; what the items' step needs of a pair is kept."""
-    size, keep = users.shape[1], np.float32(1) - rate * reg
+    """Each user's step, pair after pair; what the items' step needs of a pair is kept.
+
+    spent (n,): the sum of the squared gradients of each user so far, which its steps shrink with.
+    """
+    size = users.shape[1]
     step = np.empty(size, dtype=np.float32)
     for pair in range(len(owner)):
         u, i = owner[pair], positives[pair]
@@ -142,8 +147,14 @@ def step_users(
             users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
             g, scale, tau, offset, npair,
         )  # fmt: skip
+        square = np.float32(0)
         for f in range(size):
-            users[u, f] = keep * users[u, f] - rate * (step[f] - lift[pair] * items[i, f])
+            step[f] += reg * users[u, f] - lift[pair] * items[i, f]
+            square += step[f] * step[f]
+        spent[u] += square
+        size_of_step = rate / np.sqrt(spent[u] + _TINY)
+        for f in range(size):
+            users[u, f] -= size_of_step * step[f]
         _rescale(users, u, norms)
 
 
@@ -161,28 +172,42 @@ def step_items(
     lean: Any,
     rate: Any,
     reg: Any,
+    spent: Any,
     part: Any,
     parts: Any,
 ) -> None:
     """The items v of this part, v & (parts - 1) == part, in both roles, pair after pair.
 
     frozen: the items as they were before this step; what one item says of another is read there.
+    spent (m,): as for the users.
     """
     size, count, mask = users.shape[1], negatives.shape[1], parts - 1
-    keep = np.float32(1) - rate * reg
+    step = np.empty(size, dtype=np.float32)
     for pair in range(len(owner)):
         u, i = owner[pair], positives[pair]
         if i & mask == part:
             rise = lift[pair]
+            square = np.float32(0)
             for f in range(size):
-                items[i, f] = keep * items[i, f] - rate * (lean[pair, f] - rise * users[u, f])
+                step[f] = lean[pair, f] - rise * users[u, f] + reg * items[i, f]
+                square += step[f] * step[f]
+            spent[i] += square
+            size_of_step = rate / np.sqrt(spent[i] + _TINY)
+            for f in range(size):
+                items[i, f] -= size_of_step * step[f]
         for k in range(count):
             j = negatives[pair, k]
             if j >= 0 and j & mask == part:
-                with_i = rate * push[pair, k]
-                with_u = with_i + rate * pull[pair, k]
+                with_i = push[pair, k]
+                with_u = with_i + pull[pair, k]
+                square = np.float32(0)
                 for f in range(size):
-                    items[j, f] = keep * items[j, f] - with_u * users[u, f] - with_i * frozen[i, f]
+                    step[f] = with_u * users[u, f] + with_i * frozen[i, f] + reg * items[j, f]
+                    square += step[f] * step[f]
+                spent[j] += square
+                size_of_step = rate / np.sqrt(spent[j] + _TINY)
+                for f in range(size):
+                    items[j, f] -= size_of_step * step[f]
 
 
 @fast_kernel
