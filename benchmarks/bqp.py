@@ -3,11 +3,10 @@
     python benchmarks/bqp.py --bits 20,32,64 --peers xpress,scip --json
 
 Our kernels run on one thread, as the sweeps call them; runs are interleaved and the median of the
-repeats is reported. The peers take the first few problems only (they are slow), each stopped at
-the time limit (then the ratio is at least what is said); "times_faster" compares the same
-problems. The gap is a share of the way from the
-mean value over all codes down to the optimum, which the exact solver proves. Needs the extra
-`solvers` for the peers.
+repeats is reported. The peers take the first few problems only (they are slow), on as many threads
+as they like, each stopped at the time limit; "times_faster" compares the same problems, and is too
+small where a peer was stopped. The gap is a share of the way from the mean value over all codes
+down to the optimum, which the exact solver proves. The peers need the extra `solvers`.
 """
 
 from __future__ import annotations

@@ -122,6 +122,7 @@ def walk(
 
     lead: the value at z above that of `best`. Writes a better code to `best`; returns what is
     gained on it. A bit that was turned waits for 2 to 5 steps (measured: longer is worse).
+    Where all wait, the last bit is turned.
     """
     d = len(z)
     gained = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +24,9 @@ class Xpress(BooleanSolver):
     ) -> tuple[Doubles | None, bool, int]:
         xpress = optional("xpress")
         try:
-            model = xpress.problem()
+            with warnings.catch_warnings():  # it announces its community licence
+                warnings.simplefilter("ignore")
+                model = xpress.problem()
             model.setOutputEnabled(False)
             t = model.addVariables(len(start), vartype=xpress.binary)
             model.setObjective(xpress.Dot(t, problem.Q, t) + xpress.Dot(problem.linear, t))

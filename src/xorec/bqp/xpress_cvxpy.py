@@ -28,8 +28,8 @@ class XpressCvxpy(BooleanSolver):
         value = cvxpy.quad_form(t, cvxpy.psd_wrap(problem.Q)) + problem.linear @ t
         model = cvxpy.Problem(cvxpy.Minimize(value))
         try:
-            with warnings.catch_warnings():  # it warns where the time limit stops it
-                warnings.simplefilter("ignore", UserWarning)
+            with warnings.catch_warnings():  # of the licence, and of a time limit that was reached
+                warnings.simplefilter("ignore")
                 model.solve(solver=cvxpy.XPRESS, timelimit=self.time_limit, randomseed=seed % 2**31)
         except (cvxpy.error.SolverError, xpress.SolverError) as error:
             raise refused(len(start), error) from None
