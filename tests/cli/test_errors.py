@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from typer.testing import Result
 
 from .conftest import Run
 
 
-def refused(result: object, *words: str) -> None:
-    text = result.stderr  # type: ignore[attr-defined]
-    assert result.exit_code == 2, text  # type: ignore[attr-defined]
+def refused(result: Result, *words: str) -> None:
+    text = result.stderr
+    assert result.exit_code == 2, text
     assert "Traceback" not in text
     lines = [line for line in text.splitlines() if line.startswith("error:")]
     assert len(lines) == 1, text

@@ -75,8 +75,8 @@ def compare(
     ]
     if json:
         rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
-        about = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about["name"] = data  # type: ignore[assignment]
+        size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
+        about = {"name": data, **size}
         more = {"categories": categories} if by_category else {}
         print_json({"data": about, "split": parts.describe(), "rows": rows, **more})
         return
