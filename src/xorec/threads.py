@@ -1,8 +1,8 @@
 """A team of threads for kernels that run without Python's lock.
 
 Ordinary threads that sleep when they wait, instead of numba's own (OpenMP), which spin at every
-barrier: on two cores with other jobs on them, BPR's epoch went from 0.21 s to 1.38 s with those, and
-from 0.20 s to 0.49 s with these (single runs; the other jobs were not the same).
+barrier: on two cores with other jobs on them, BPR's epoch went from 0.21 s to 1.38 s with those,
+and from 0.20 s to 0.49 s with these (single runs; the other jobs were not the same).
 """
 
 from __future__ import annotations
