@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,62 +13,23 @@ from xorec import storage
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.errors import OptionError, UnknownIdError
+from xorec.explanation import Explanation, explain
+from xorec.recommendations import Recommendations, Recommended
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
 from xorec.search.top_k import check_k, top_k_row
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from xorec.data.interactions import Interactions
     from xorec.models.base import Model
 
 Items = npt.NDArray[np.integer]
 
-
-@dataclass(frozen=True)
-class Recommended:
-    """One item of a list: its raw id, its name where there is one, and its score.
-
-    distance: the Hamming distance, where the model ranks by codes.
-    """
-
-    id: Any
-    name: str | None
-    score: float
-    distance: int | None = None
-
-
-@dataclass(frozen=True)
-class Recommendations:
-    """The best items for `query` (a user, an item, or the list of a new user's items)."""
-
-    query: Any
-    items: tuple[Recommended, ...]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def ids(self) -> list[Any]:
-        """The raw ids, best first."""
-        return [item.id for item in self.items]
-
-    def to_frame(self) -> pl.DataFrame:
-        """A polars frame: rank, id, name, score."""
-        import polars as pl
-
-        return pl.DataFrame(
-            {
-                "rank": range(1, len(self.items) + 1),
-                "id": self.ids(),
-                "name": [item.name for item in self.items],
-                "score": [item.score for item in self.items],
-            }
-        )
+__all__ = ["Explanation", "Recommendations", "Recommended", "Recommender"]
 
 
 class Recommender:
-    """What people use: `recommend`, `similar`, `fold_in`, `save`, `load`."""
+    """What people use: `recommend`, `similar`, `explain`, `fold_in`, `save`, `load`."""
 
     def __init__(
         self,
@@ -170,6 +130,18 @@ class Recommender:
         rows = self._item_rows([item])
         return self._list(item, self.representation.similar(rows)[0], k, rows)
 
+    def explain(self, user: Hashable, item: Hashable, k: int = 5) -> Explanation:
+        """Why a known user is offered this item: score, place, and their `k` items most like it."""
+        row = self._user_row(user)
+        query = self.representation.queries(np.array([row]))
+        own, (at,) = self._seen_by(row), self._item_rows([item])
+        return explain(self, user, query, own, int(at), k)
+
+    def explain_for(self, history: Sequence[Hashable], item: Hashable, k: int = 5) -> Explanation:
+        """`explain` for somebody new who has the items `history`."""
+        own, (at,) = np.unique(self._item_rows(history)), self._item_rows([item])
+        return explain(self, list(history), self.fold_in(history), own, int(at), k)
+
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""
         tensors = {
@@ -215,17 +187,18 @@ class Recommender:
 
     def _list(self, query: Any, scores: Any, k: int, hidden: Items) -> Recommendations:
         rows, values = top_k_row(scores, check_k(k), self.tie_rank, hidden)
-        return Recommendations(
-            query,
-            tuple(
-                Recommended(
-                    self.items[int(row)],
-                    None if self.names is None else self.names[int(row)],
-                    float(value),
-                    self.representation.distance(float(value)),
-                )
-                for row, value in zip(rows, values, strict=True)
-            ),
+        return Recommendations(query, self.describe(rows, values))
+
+    def describe(self, rows: Items, values: npt.NDArray[Any]) -> tuple[Recommended, ...]:
+        """The items at `rows` with these scores, for people."""
+        return tuple(
+            Recommended(
+                self.items[int(row)],
+                None if self.names is None else self.names[int(row)],
+                float(value),
+                self.representation.distance(float(value)),
+            )
+            for row, value in zip(rows, values, strict=True)
         )
 
     def _hidden(

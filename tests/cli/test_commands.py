@@ -94,6 +94,33 @@ def test_similar(run: Run, model: Path) -> None:
     assert 1003 not in [item["id"] for item in answer["items"]]
 
 
+def test_explain(run: Run, model: Path) -> None:
+    shop = Recommender.load(model)
+    offered = shop.recommend("u7", 3).ids()[2]
+    why = shop.explain("u7", offered, k=2)
+    answer = json.loads(
+        run("explain", model, "--user", "u7", "--item", offered, "-k", 2, "--json").stdout
+    )
+    assert (answer["user"], answer["item"], answer["rank"]) == ("u7", offered, 3)
+    assert (answer["seen"], answer["score"], answer["distance"]) == (False, why.score, None)
+    assert [one["id"] for one in answer["because"]] == [one.id for one in why.because]
+    text = run("explain", model, "--user", "u7", "--item", offered).stdout
+    assert f"u7 and {offered}: place 3 of the list." in text
+    new = run("explain", model, "--items", "1003,1008", "--item", 1008).stdout
+    assert "The new user and 1008: has it already." in new
+
+
+def test_explain_of_codes_counts_the_bits(run: Run, ratings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "shop.xorec"
+    start = json.dumps({"epochs": 5})
+    words = ("--model", "dsiml", "--bits", 32, "--epochs", 2, "--start", start, "-o", out, "-q")
+    assert run("fit", ratings, *words).exit_code == 0
+    why = Recommender.load(out).explain("u7", 1003)
+    text = run("explain", out, "--user", "u7", "--item", 1003).stdout
+    assert f"{why.bits_agreed} of 32 bits agree, {why.distance} differ." in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_compare_json_is_the_contract(run: Run, ratings: Path) -> None:
     result = run("compare", ratings, "--models", "popularity,item-knn", "--json", "-q")
     answer = json.loads(result.stdout)
@@ -164,7 +191,14 @@ def test_doctor(run: Run, model: Path) -> None:
     assert "verified" in report["digest"]
 
 
-@pytest.mark.parametrize("words", [("recommend", "--user", "u7"), ("similar", "--item", "1003")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("recommend", "--user", "u7"),
+        ("similar", "--item", "1003"),
+        ("explain", "--user", "u7", "--item", "1003"),
+    ],
+)
 def test_tables_fit_80_columns(run: Run, model: Path, words: tuple[str, ...]) -> None:
     result = run(words[0], model, *words[1:])
     assert max(map(len, result.stdout.splitlines())) <= 80

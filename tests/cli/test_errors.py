@@ -57,6 +57,9 @@ def test_unknown_user_is_told_about_items(run: Run, model: Path) -> None:
     refused(run("recommend", model, "--user", "nobody"), "'nobody'", "--items")
     refused(run("recommend", model), "--user", "--items")
     refused(run("recommend", model, "--items", "1003,nothing"), "'nothing'")
+    refused(run("explain", model, "--user", "nobody", "--item", 1003), "'nobody'", "--items")
+    refused(run("explain", model, "--user", "u7", "--item", 5), "item 5")
+    refused(run("explain", model, "--item", 1003), "--user", "--items")
 
 
 def test_unknown_model_and_setting(run: Run, ratings: Path, tmp_path: Path) -> None:

@@ -10,7 +10,18 @@ import typer
 from typer.core import TyperGroup
 
 from xorec import __version__
-from xorec.cli import compare, data, demo, doctor, evaluate, fit, models, recommend, similar
+from xorec.cli import (
+    compare,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    fit,
+    models,
+    recommend,
+    similar,
+)
 from xorec.errors import XorecError
 
 
@@ -57,6 +68,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
+app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
 
 

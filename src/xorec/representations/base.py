@@ -24,6 +24,8 @@ class Representation(ABC):
 
     kind: ClassVar[str]
     """The name in the model file."""
+    compares_items: ClassVar[bool] = True
+    """Whether `similar` has an answer."""
 
     @property
     @abstractmethod
@@ -45,12 +47,31 @@ class Representation(ABC):
     def similar(self, items: Rows) -> Scores:
         """How alike each of `items` is to every item: float32 (len(items), n_items)."""
 
+    def likeness(self, items: Rows, item: int) -> Scores:
+        """How alike each of `items` is to one item: float32 (len(items),)."""
+        row: Scores = self.similar(np.array([item]))[0]
+        return row[items]
+
+    @property
+    @abstractmethod
+    def score_is(self) -> str:
+        """What a score is, in words that complete "the score is ..."."""
+
     def scores(self, users: Rows) -> Scores:
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
         return self.score(self.queries(users))
 
     def distance(self, score: float) -> int | None:
         """The Hamming distance behind a score, where there is one."""
+        return None
+
+    @property
+    def code_length(self) -> int | None:
+        """The number of bits, where users and items are codes."""
+        return None
+
+    def bits_agreed(self, query: Any, item: int) -> int | None:
+        """How many bits of one query and of an item are equal, where there are bits."""
         return None
 
     @abstractmethod

@@ -79,6 +79,21 @@ class Codes(Representation):
     def distance(self, score: float) -> int | None:
         return None if self.user_vectors is not None else round((1 - score) * self.bits)
 
+    @property
+    def score_is(self) -> str:
+        if self.user_vectors is not None:
+            return "the user's numbers, added where the item's bit is set, else subtracted"
+        return "the share of bits in which user and item agree"
+
+    @property
+    def code_length(self) -> int:
+        return self.bits
+
+    def bits_agreed(self, query: Any, item: int) -> int:
+        words = np.atleast_2d(query)
+        words = words if words.dtype == np.uint64 else pack_signs(words)
+        return self.bits - int(np.bitwise_count(words[0] ^ self.item_codes[item]).sum())
+
     def tensors(self) -> Tensors:
         tensors: Tensors = {
             "user_codes": self.user_codes,

@@ -45,6 +45,15 @@ class Neighbours(Representation):
         rows: Scores = self.similarity[items].toarray()
         return rows
 
+    def likeness(self, items: Rows, item: int) -> Scores:
+        """What each of `items` adds to the score of `item`: they sum to it."""
+        column: Scores = self.similarity[items][:, [item]].toarray()[:, 0]
+        return column
+
+    @property
+    def score_is(self) -> str:
+        return "the sum of the item's likeness to each of the user's items"
+
     def tensors(self) -> Tensors:
         return {
             "neighbour_indptr": self.similarity.indptr.astype(np.int64),

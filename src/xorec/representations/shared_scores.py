@@ -16,6 +16,7 @@ class SharedScores(Representation):
     """score(u, i) = item_scores[i]. A query is nothing but its place in the batch."""
 
     kind = "shared-scores"
+    compares_items = False
 
     def __init__(self, item_scores: npt.NDArray[np.float32], n_users: int) -> None:
         self.item_scores, self._n_users = item_scores, n_users
@@ -39,6 +40,10 @@ class SharedScores(Representation):
             "this model gives every user the same scores, so it knows no similar items: "
             "take one that learns from pairs, for example item-knn."
         )
+
+    @property
+    def score_is(self) -> str:
+        return "the item's popularity, the same for every user"
 
     def tensors(self) -> Tensors:
         return {"item_scores": self.item_scores, "n_users": np.array([self._n_users])}

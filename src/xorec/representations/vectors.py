@@ -49,6 +49,11 @@ class Vectors(Representation):
         cosines: Scores = np.matmul(unit[items], unit.T, dtype=np.float32)
         return cosines
 
+    @property
+    def score_is(self) -> str:
+        bias = "" if self.item_bias is None else ", and the item's own bias"
+        return f"the dot product of the user's and the item's vector{bias}"
+
     def tensors(self) -> Tensors:
         tensors: Tensors = {"user_vectors": self.user_vectors, "item_vectors": self.item_vectors}
         if self.item_bias is not None:

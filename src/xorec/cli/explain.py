@@ -1,0 +1,60 @@
+"""xorec explain: why a user is offered an item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xorec.cli import arguments as args
+from xorec.errors import OptionError
+
+if TYPE_CHECKING:
+    from xorec.explanation import Explanation
+
+
+def explain(
+    model: args.ModelFile,
+    item: Annotated[str, typer.Option(help="The id of an item.")],
+    user: Annotated[str | None, typer.Option(help="The id of a user.")] = None,
+    items: Annotated[
+        str | None, typer.Option(help="Instead of a user: the items of somebody new, with commas.")
+    ] = None,
+    k: args.K = 5,
+    json: args.Json = False,
+) -> None:
+    """Tell why MODEL offers an item to a user: the score, the bits, the user's nearest items."""
+    from xorec.cli.output import print_json
+    from xorec.recommender import Recommender
+
+    if (user is None) == (items is None):
+        raise OptionError("say to whom: give either --user ID or --items ID,ID,...")
+    recommender = Recommender.load(model)
+    offered = recommender.items.parse(item)
+    if user is not None:
+        why = recommender.explain(recommender.users.parse(user), offered, k)
+    else:
+        history = [recommender.items.parse(word.strip()) for word in str(items).split(",")]
+        why = recommender.explain_for(history, offered, k)
+    if json:
+        from dataclasses import asdict
+
+        print_json({**asdict(why), "distance": why.distance})
+    else:
+        _print(why)
+
+
+def _print(why: Explanation) -> None:
+    from xorec.cli.listing import print_items
+    from xorec.cli.output import print_line, show
+
+    whom = "The new user" if isinstance(why.user, list) else str(why.user)
+    named = f" ({why.name})" if why.name not in (None, str(why.item)) else ""
+    place = "has it already" if why.rank is None else f"place {why.rank:,} of the list"
+    print_line(f"{whom} and {why.item}{named}: {place}.")
+    print_line(f"The score {show(why.score)} is {why.score_is}.")
+    if why.bits is not None:
+        print_line(f"{why.bits_agreed} of {why.bits} bits agree, {why.distance} differ.")
+    if why.because:
+        print_line("\nThe items of this user that are most like it:")
+        print_items(why.because, "likeness")
