@@ -9,8 +9,10 @@ import pytest
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.errors import ModelFileError, OptionError, UnknownIdError
+from xorec.models.dsiml import DSIML
 from xorec.models.item_knn import ItemKNN
 from xorec.models.popularity import Popularity
+from xorec.options import RunOptions
 from xorec.recommender import Recommended, Recommender
 from xorec.testing.data import checkerboard, planted
 
@@ -80,6 +82,22 @@ def test_facts_tell_where_the_model_comes_from(tmp_path: Path) -> None:
     assert facts["config"] == {"neighbours": 7, "shrink": 0.0}
     assert facts["seed"] == 5
     assert facts["data"]["digest"] == data.digest()
+
+
+def test_files_with_equal_codes_say_so_for_any_number_of_threads(tmp_path: Path) -> None:
+    data = planted(60, 40)
+    found = []
+    for seed, threads in ((1, 1), (1, 2), (2, 1)):
+        model = DSIML(bits=16, epochs=2, start={"epochs": 3})
+        model.fit(data, options=RunOptions(seed=seed, threads=threads))
+        Recommender.from_model(model, data, seed=seed).save(tmp_path / "m")
+        found.append(Recommender.load(tmp_path / "m").facts["codes"])
+        assert found[-1] == model.representation_.facts()["codes"]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    assert [one["bits"] for one in found] == [16, 16, 16]
+    floats = Recommender.from_model(ItemKNN().fit(data), data)
+    assert "codes" not in floats.facts
 
 
 def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class Recommender:
         self.representation, self.users, self.items = representation, users, items
         self.seen, self.prior, self.tie_rank, self.names = seen, prior, tie_rank, names
         self.facts = facts or {}
-        """What the model file says of itself: model, config, seed, data digest, metrics."""
+        """What the model file says of itself: model, config, seed, data digest, codes, metrics."""
 
     @classmethod
     def from_model(
@@ -73,6 +73,7 @@ class Recommender:
                     "pairs": train.n_pairs,
                     "digest": train.digest(),
                 },
+                **model.representation_.facts(),
                 **facts,
             },
         )

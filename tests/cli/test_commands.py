@@ -110,7 +110,9 @@ def test_explain(run: Run, model: Path) -> None:
     assert "The new user and 1008: has it already." in new
 
 
-def test_explain_of_codes_counts_the_bits(run: Run, ratings: Path, tmp_path: Path) -> None:
+def test_a_model_of_codes_is_explained_by_bits_and_known_by_its_digest(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "shop.xorec"
     start = json.dumps({"epochs": 5})
     words = ("--model", "dsiml", "--bits", 32, "--epochs", 2, "--start", start, "-o", out, "-q")
@@ -119,6 +121,9 @@ def test_explain_of_codes_counts_the_bits(run: Run, ratings: Path, tmp_path: Pat
     text = run("explain", out, "--user", "u7", "--item", 1003).stdout
     assert f"{why.bits_agreed} of 32 bits agree, {why.distance} differ." in text
     assert max(map(len, text.splitlines())) <= 80
+    report = json.loads(run("doctor", out, "--json").stdout)
+    assert report["bits"] == 32
+    assert report["codes digest"] == Recommender.load(out).facts["codes"]["digest"]
 
 
 def test_compare_json_is_the_contract(run: Run, ratings: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -85,3 +86,26 @@ def test_words_that_do_not_fit_the_bits_are_refused() -> None:
     words = np.zeros((3, 2), dtype=np.uint64)
     with pytest.raises(DataError, match="2 words but 64 bits fill 1"):
         Codes(words, words, 64)
+
+
+def test_the_digest_is_as_the_file_format_says() -> None:
+    users, items = vectors(100)
+    codes = Codes.from_signs(users, items)
+    total = hashlib.blake2b(digest_size=16)
+    for name, words in (("items", codes.item_codes), ("users", codes.user_codes)):
+        total.update(f"{name} <u8 ({len(words)}, 2)\n".encode())
+        total.update(b"".join(int(word).to_bytes(8, "little") for word in words.ravel()))
+    assert codes.facts() == {"codes": {"bits": 100, "digest": total.hexdigest()}}
+
+
+def test_any_bit_changes_the_digest_and_float_users_do_not() -> None:
+    users, items = vectors(20)
+    codes = Codes.from_signs(users, items)
+    assert Codes.from_signs(users * 3, items, asymmetric=True).facts() == codes.facts()
+    found = {codes.facts()["codes"]["digest"]}
+    for rows in (users, items):
+        for place in [(row, bit) for row in range(9) for bit in (0, 7, 19)]:
+            rows[place] *= -1
+            found.add(Codes.from_signs(users, items).facts()["codes"]["digest"])
+            rows[place] *= -1
+    assert len(found) == 1 + 2 * 27

@@ -78,10 +78,13 @@ def _model(path: Path) -> dict[str, Any]:
     from xorec import storage
 
     tensors, facts = storage.read(path, verify=True)
+    codes = facts.get("codes")
+    about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
     return {
         "model file": str(path),
         "format": facts["format"],
         "model": facts["model"],
+        **about,
         "tensors": len(tensors),
         "bytes": path.stat().st_size,
         "digest": f"{facts['digest']} (verified)",

@@ -74,6 +74,10 @@ class Representation(ABC):
         """How many bits of one query and of an item are equal, where there are bits."""
         return None
 
+    def facts(self) -> dict[str, Any]:
+        """What the model file says of this representation besides its kind, as JSON."""
+        return {}
+
     @abstractmethod
     def tensors(self) -> Tensors:
         """The arrays to store, by name."""

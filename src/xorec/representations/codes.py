@@ -94,6 +94,14 @@ class Codes(Representation):
         words = words if words.dtype == np.uint64 else pack_signs(words)
         return self.bits - int(np.bitwise_count(words[0] ^ self.item_codes[item]).sum())
 
+    def facts(self) -> dict[str, Any]:
+        """`codes`: their length, and a digest that equal codes share on every machine."""
+        from xorec.storage import digest
+
+        words = {"users": self.user_codes, "items": self.item_codes}
+        found = digest({name: words[name].astype("<u8", copy=False) for name in words})
+        return {"codes": {"bits": self.bits, "digest": found}}
+
     def tensors(self) -> Tensors:
         tensors: Tensors = {
             "user_codes": self.user_codes,
