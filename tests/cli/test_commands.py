@@ -141,6 +141,43 @@ def test_compare_json_is_the_contract(run: Run, ratings: Path) -> None:
     assert answer["split"]["method"] == "random"
 
 
+def quick_settings(folder: Path) -> Path:
+    """A settings file with which the models that learn by epochs take a moment."""
+    path = folder / "quick.toml"
+    path.write_text("[dsiml]\nepochs = 2\nstart = {epochs = 3}\n[siml]\nepochs = 3\n")
+    return path
+
+
+def test_compare_has_a_row_for_each_number_of_bits(run: Run, ratings: Path, tmp_path: Path) -> None:
+    named = ("--models", "dsiml,popularity,siml", "--bits", "20,64,20", "-q")
+    words = (*named, "--config", quick_settings(tmp_path))
+    answer = json.loads(run("compare", ratings, *words, "--json").stdout)
+    found = [(row["model"], row.get("bits"), row.get("dimensions")) for row in answer["rows"]]
+    assert found == [
+        ("dsiml", 20, None),
+        ("dsiml", 64, None),
+        ("popularity", None, None),
+        ("siml", None, 64),
+    ]
+    table = run("compare", ratings, *words).stdout
+    assert [line.split()[:2] for line in table.splitlines() if "dsiml" in line] == [
+        ["dsiml", "20"],
+        ["dsiml", "64"],
+    ]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_evaluate_tells_the_bits(run: Run, ratings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.xorec"
+    words = ("--model", "dsiml", "--bits", 20, "--config", quick_settings(tmp_path), "-q")
+    assert run("fit", ratings, *words, "-o", out).exit_code == 0
+    assert Recommender.load(out).facts["codes"]["bits"] == 20
+    new = Recommender.load(out).recommend("u7", 1).ids()[0]
+    (tmp_path / "new.csv").write_text(f"user_id,item_id\nu7,{new}\n")
+    (row,) = json.loads(run("evaluate", out, tmp_path / "new.csv", "--json", "-q").stdout)["rows"]
+    assert (row["model"], row["bits"]) == ("dsiml", 20)
+
+
 def test_compare_by_category(run: Run, ratings: Path, tmp_path: Path) -> None:
     info = [f"{item},{'odd' if item % 2 else 'even'}" for item in range(1000, 1080)]
     (tmp_path / "items.csv").write_text("item,category\n" + "\n".join(info) + "\n")

@@ -53,6 +53,14 @@ def test_k_of_zero(run: Run, model: Path, ratings: Path) -> None:
     refused(run("compare", ratings, "--ks", "0", "-q"), "--ks")
 
 
+def test_bits_that_mean_nothing(run: Run, ratings: Path, tmp_path: Path) -> None:
+    refused(run("compare", ratings, "--models", "dsiml", "--bits", "x", "-q"), "--bits is 'x'")
+    refused(run("compare", ratings, "--models", "dsiml", "--bits", "4", "-q"), "bits is 4")
+    refused(run("compare", ratings, "--models", "bpr", "--bits", "32", "-q"), "bpr", "dsiml")
+    words = ("--model", "bpr", "--bits", 64, "-o", tmp_path / "m", "-q")
+    refused(run("fit", ratings, *words), "bpr has no setting 'bits'")
+
+
 def test_unknown_user_is_told_about_items(run: Run, model: Path) -> None:
     refused(run("recommend", model, "--user", "nobody"), "'nobody'", "--items")
     refused(run("recommend", model), "--user", "--items")

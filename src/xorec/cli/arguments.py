@@ -75,14 +75,24 @@ def load(
 
 
 def parse_ks(text: str) -> tuple[int, ...]:
-    """`10,20,50` as numbers."""
+    """`10,20,50` as cut-offs."""
+    return _counts(text, "--ks", "10,20")
+
+
+def parse_bits(text: str) -> tuple[int, ...]:
+    """`32,64` as lengths of codes."""
+    return _counts(text, "--bits", "32,64")
+
+
+def _counts(text: str, option: str, example: str) -> tuple[int, ...]:
     from xorec.search.top_k import check_k
 
     try:
-        return tuple(check_k(int(part)) for part in text.split(","))
+        return tuple(check_k(int(part), option) for part in text.split(","))
     except ValueError:
         raise OptionError(
-            f"--ks is {text!r}: give whole numbers of 1 or more with commas, for example 10,20."
+            f"{option} is {text!r}: give whole numbers of 1 or more with commas, "
+            f"for example {example}."
         ) from None
 
 

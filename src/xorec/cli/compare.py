@@ -18,6 +18,9 @@ def compare(
     models: Annotated[
         str, typer.Option(help="Names from `xorec models`, with commas.")
     ] = "popularity,item-knn,bpr",
+    bits: Annotated[
+        str | None, typer.Option(help="Lengths of codes, with commas: a row for each.")
+    ] = None,
     split: args.SplitMethod = "random",
     test: args.TestShare = 0.2,
     validation: args.ValidationShare = 0.1,
@@ -47,9 +50,10 @@ def compare(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.data.split import split as split_data
-    from xorec.experiments.comparison import compare_models
+    from xorec.experiments.comparison import compare_models, size_of
 
     cuts = args.parse_ks(ks)
+    lengths = () if bits is None else args.parse_bits(bits)
     settings = args.read_config(config)
     options = args.run_options(seed, threads, quiet)
     pairs = args.load(
@@ -68,10 +72,18 @@ def compare(
     parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
     names = [name.strip() for name in models.split(",")]
     contenders = compare_models(
-        parts, names, settings=settings, ks=cuts, by_category=by_category, options=options
+        parts,
+        names,
+        settings=settings,
+        bits=lengths,
+        ks=cuts,
+        by_category=by_category,
+        options=options,
     )
     categories = [
-        {"model": one.model.name, **row} for one in contenders for row in one.evaluation.categories
+        {"model": one.model.name, **size_of(one.model.config.model_dump()), **row}
+        for one in contenders
+        for row in one.evaluation.categories
     ]
     if json:
         rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
@@ -104,7 +116,7 @@ def _print_categories(contenders: list[Contender], k: int) -> None:
     from xorec.cli.output import print_table
 
     rows = zip(*(one.evaluation.categories for one in contenders), strict=True)
-    heads = ("category", "items", "test items", *(one.model.name for one in contenders))
+    heads = ("category", "items", "test items", *(one.label for one in contenders))
     cells: list[tuple[Any, ...]] = [
         (row[0]["category"], row[0]["items"], row[0]["test_items"], *(r[f"ndcg@{k}"] for r in row))
         for row in rows
@@ -123,7 +135,7 @@ def print_comparison(contenders: list[Contender], k: int) -> None:
         p = facts.get("p_against_best")
         rows.append(
             (
-                row["model"],
+                one.label,
                 f"{row[f'ndcg@{k}']:.4f}",
                 f"{facts[f'ndcg@{k}_low']:.3f}-{facts[f'ndcg@{k}_high']:.3f}",
                 "best" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001",

@@ -33,7 +33,7 @@ def evaluate(
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.protocol import evaluate as evaluate_parts
     from xorec.evaluation.unseen import unseen_pairs
-    from xorec.experiments.comparison import query_time
+    from xorec.experiments.comparison import query_time, size_of
     from xorec.recommender import Recommender
 
     cuts = args.parse_ks(ks)
@@ -62,6 +62,7 @@ def evaluate(
     )
     row = {
         "model": recommender.facts["model"],
+        **size_of(recommender.facts["config"]),
         **result.row(),
         "bytes": recommender.representation.nbytes,
         "us_per_query": query_time(recommender.representation, train),

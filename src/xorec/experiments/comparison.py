@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xorec.errors import OptionError
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.models import model_class
@@ -35,13 +36,17 @@ class Contender:
     seconds_fit: float
     us_per_query: float
 
+    @property
+    def label(self) -> str:
+        """The model's name, with the number of bits where it learns codes."""
+        bits = getattr(self.model.config, "bits", None)
+        return self.model.name if bits is None else f"{self.model.name} {bits}"
+
     def row(self) -> dict[str, Any]:
         """One flat row for tables and JSON (names: ARCHITECTURE.md)."""
-        config = self.model.config.model_dump()
-        size = {name: config[name] for name in ("bits", "dimensions") if name in config}
         return {
             "model": self.model.name,
-            **size,
+            **size_of(self.model.config.model_dump()),
             **self.evaluation.row(),
             "seconds_fit": self.seconds_fit,
             "bytes": self.model.representation_.nbytes,
@@ -49,11 +54,40 @@ class Contender:
         }
 
 
+def size_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that say how large the model's rows are."""
+    return {name: config[name] for name in ("bits", "dimensions") if name in config}
+
+
+def make_models(
+    names: Sequence[str],
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    bits: Sequence[int] = (),
+) -> list[Model[Any]]:
+    """The models of these names with their settings; one that learns codes once for each `bits`."""
+    models: list[Model[Any]] = []
+    coded = False
+    for name in names:
+        make, own = model_class(name), dict((settings or {}).get(name, {}))
+        if bits and "bits" in make.Config.model_fields:
+            coded = True
+            models += [make(**{**own, "bits": one}) for one in dict.fromkeys(bits)]
+        else:
+            models.append(make(**own))
+    if bits and not coded:
+        raise OptionError(
+            f"bits are given but none of {', '.join(names)} learns codes: add dsiml, or leave "
+            "bits out."
+        )
+    return models
+
+
 def compare_models(
     parts: Split,
     names: Sequence[str],
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    bits: Sequence[int] = (),
     ks: Sequence[int] = (10, 20, 50, 100),
     by_category: bool = False,
     options: RunOptions = DEFAULTS,
@@ -61,9 +95,9 @@ def compare_models(
     """Fit each model on the training pairs and evaluate it once on the test pairs.
 
     The validation part, where there is one, finds the number of epochs; then every model learns
-    from training and validation pairs together.
+    from training and validation pairs together. A model of codes comes once for each of `bits`.
     """
-    models = [model_class(name)(**(settings or {}).get(name, {})) for name in names]
+    models = make_models(names, settings, bits)
     seen = parts.train if parts.validation is None else parts.train.union(parts.validation)
     contenders = []
     for model in models:
