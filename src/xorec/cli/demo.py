@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from xorec.data.split import Split
     from xorec.recommender import Recommender
 
-_MODELS = ("popularity", "item-knn", "bpr")
-_BEST = "bpr"
+_MODELS = ("popularity", "item-knn", "bpr", "siml", "dsiml")
+_BITS = (32, 64)
+_SETTINGS = {"siml": {"epochs": 60}, "dsiml": {"epochs": 20, "start": {"epochs": 40}}}
+"""Fewer epochs than by default, so that the demo is over in a minute or so."""
+_SHOWN = "dsiml 64"
 _PACKAGE = "vlc"
 
 
@@ -45,8 +48,10 @@ def demo(
         print_line("Debian's source packages (users) and the packages they build on (items):")
         print_line(f"{size}.\nA fifth of the pairs is hidden to test on.\n")
     parts = split(data, method="random", test=0.2, validation=0.1, seed=seed)
-    contenders = compare_models(parts, _MODELS, ks=(10, 20), options=options)
-    chosen = next(one for one in contenders if one.model.name == _BEST)
+    contenders = compare_models(
+        parts, _MODELS, settings=_SETTINGS, bits=_BITS, ks=(10, 20), options=options
+    )
+    chosen = next(one for one in contenders if one.label == _SHOWN)
     known = parts.train if parts.validation is None else parts.train.union(parts.validation)
     recommender = Recommender.from_model(chosen.model, known, seed=seed)
     path = output / "debian.xorec"
@@ -57,15 +62,19 @@ def demo(
         print_json({"data": {"name": "debian"}, "split": parts.describe(), "rows": rows, **shown})
         return
     print_comparison(contenders, 10)
+    print_line("size: of all users and items; us: microseconds to rank all items for a user.")
     print_line()
     _print_shown(_shown(recommender, parts, user))
     print_line(f"\nThe model is in {path}. Try:")
     print_line(f"  xorec recommend {path} --user gimp -k 10")
     print_line(f"  xorec similar {path} --item libpng-dev")
+    print_line(f"  xorec explain {path} --user gimp --item libpng-dev")
 
 
 def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
     """What the model knew of the package, what it recommends, and which of it was hidden."""
+    from dataclasses import asdict
+
     best = recommender.recommend(user, 10)
     row = parts.test.users.find(user)
     hidden = set(parts.test.items.take(parts.test.of_user(row)))
@@ -73,7 +82,11 @@ def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
     return {
         "user": user,
         "known": known,
-        "items": [{"id": i.id, "score": i.score, "hidden": i.id in hidden} for i in best.items],
+        "items": [
+            {"id": i.id, "score": i.score, "distance": i.distance, "hidden": i.id in hidden}
+            for i in best.items
+        ],
+        "why": asdict(recommender.explain(user, best.items[0].id, 3)),
     }
 
 
@@ -86,8 +99,12 @@ def _print_shown(shown: dict[str, Any]) -> None:
     print_line(f"{shown['user']} is known to build on:")
     print_line(textwrap.fill(textwrap.shorten(known, 230, placeholder=" ..."), 79))
     rows = [
-        (rank, item["id"], item["score"], "yes: it was hidden" if item["hidden"] else "")
+        (rank, item["id"], item["distance"], "yes: it was hidden" if item["hidden"] else "")
         for rank, item in enumerate(shown["items"], start=1)
     ]
-    print_line(f"\nWhat else should {shown['user']} build on? {_BEST} says:")
-    print_table(("rank", "package", "score", "does it?"), rows)
+    print_line(f"\nWhat else should {shown['user']} build on? {_SHOWN} says:")
+    print_table(("rank", "package", "bits that differ", "does it?"), rows)
+    why = shown["why"]
+    near = ", ".join(str(one["id"]) for one in why["because"])
+    reason = f"Why {why['item']}? {why['bits_agreed']} of {why['bits']} bits agree; of its own"
+    print_line(textwrap.fill(f"{reason} packages {near} are nearest to it.", 79))
