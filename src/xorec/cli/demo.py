@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _MODELS = ("popularity", "item-knn", "bpr", "siml", "dsiml")
 _BITS = (32, 64)
-_SETTINGS = {"siml": {"epochs": 60}, "dsiml": {"epochs": 20, "start": {"epochs": 40}}}
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "siml": {"epochs": 60},
+    "dsiml": {"epochs": 20, "start": {"epochs": 40}},
+}
 """Fewer epochs than by default, so that the demo is over in a minute or so."""
 _SHOWN = "dsiml 64"
 _PACKAGE = "vlc"
