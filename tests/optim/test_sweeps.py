@@ -13,7 +13,7 @@ from xorec.errors import DataError
 from xorec.losses.scale_invariant import siml_loss
 from xorec.optim import sweeps
 from xorec.optim.bqp_sweep import Bounds, bqp_sweep
-from xorec.optim.flip_kernels import changes
+from xorec.optim.change_kernels import changes
 from xorec.optim.flip_sweep import Flips, flip_one, flip_sweep
 from xorec.optim.passes import Triplets
 from xorec.optim.sweep_kernels import ITEM, USER, gather, make_scratch

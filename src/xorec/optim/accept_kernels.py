@@ -34,10 +34,9 @@ def _corrections(
                 total -= triplet_loss(tables, d, b, u, new, at, old, slot)
                 total += triplet_loss(tables, d, b, u, old, at, old, slot)
     for place in range(lists.negative_starts[v], lists.negative_starts[v + 1]):
-        pair = lists.negative_triplets[place] // count
-        w = lists.positives[pair]
+        w = lists.negative_positives[place]
         if moved[w] >= 0:
-            u, slot = lists.users[pair], moved[w]
+            u, slot = lists.negative_users[place], moved[w]
             total += triplet_loss(tables, d, b, u, e, w, new, at)
             total -= triplet_loss(tables, d, b, u, e, w, old, at)
             total -= triplet_loss(tables, d, b, u, old, slot, new, at)

@@ -30,7 +30,6 @@ USER, ITEM = 0, 1
 AS_USER, AS_POSITIVE, AS_NEGATIVE = 0, 1, 2
 LEAST_GAIN = 1e-9  # a change must gain this share of the block's loss: rounding gains less
 
-Integers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
 
 
@@ -47,8 +46,9 @@ class Lists(NamedTuple):
     """The triplets, and which of them hold a user or an item.
 
     users, positives (P,), negatives (P, K), -1 where there is none. Pairs of user u:
-    user_starts[u] to user_starts[u + 1]. Pairs of positive i, triplets (pair * K + k) of negative
-    j: slices of positive_pairs, negative_triplets by their starts.
+    user_starts[u] to user_starts[u + 1]. Pairs of positive i: a slice of positive_pairs by its
+    starts. Users and positives of the triplets of negative j: slices by negative_starts, copied
+    because they would lie all over the pairs.
     """
 
     users: npt.NDArray[np.int32]
@@ -56,9 +56,10 @@ class Lists(NamedTuple):
     negatives: npt.NDArray[np.int32]
     user_starts: npt.NDArray[np.int64]
     positive_starts: npt.NDArray[np.int64]
-    positive_pairs: Integers
+    positive_pairs: npt.NDArray[np.int32]
     negative_starts: npt.NDArray[np.int64]
-    negative_triplets: Integers
+    negative_users: npt.NDArray[np.int32]
+    negative_positives: npt.NDArray[np.int32]
 
 
 class LossTables(NamedTuple):
@@ -81,19 +82,37 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def sort_by_item(rows: Any, starts: Any, order: Any) -> None:
-    """Counting sort of rows (N,), -1 left out: starts (m + 1,), zero at first; order (N,)."""
+def sort_positives(positives: Any, starts: Any, pairs: Any) -> None:
+    """Counting sort of the pairs by positive: starts (m + 1,), zero at first; pairs (P,)."""
+    place = _count(positives, starts)
+    for pair in range(len(positives)):
+        i = positives[pair]
+        pairs[place[i]] = pair
+        place[i] += 1
+
+
+@kernel
+def sort_negatives(
+    users: Any, positives: Any, negatives: Any, starts: Any, own_users: Any, own_positives: Any
+) -> None:
+    """The same of the triplets by negative, -1 left out: their users and positives (P * K,)."""
+    place = _count(negatives.ravel(), starts)
+    for pair in range(len(users)):
+        for k in range(negatives.shape[1]):
+            j = negatives[pair, k]
+            if j >= 0:
+                own_users[place[j]], own_positives[place[j]] = users[pair], positives[pair]
+                place[j] += 1
+
+
+@kernel
+def _count(rows: Any, starts: Any) -> Any:
     for row in rows:
         if row >= 0:
             starts[row + 1] += 1
     for v in range(len(starts) - 1):
         starts[v + 1] += starts[v]
-    place = starts[:-1].copy()
-    for at in range(len(rows)):
-        row = rows[at]
-        if row >= 0:
-            order[place[row]] = at
-            place[row] += 1
+    return starts[:-1].copy()
 
 
 @inlined
@@ -176,8 +195,7 @@ def gather(
                 n += 1
     first = n
     for place in range(lists.negative_starts[row], lists.negative_starts[row + 1]):
-        pair = lists.negative_triplets[place] // count
-        u, i = lists.users[pair], lists.positives[pair]
+        u, i = lists.negative_users[place], lists.negative_positives[place]
         block.p[n], block.q[n] = u, i
         block.X[n], block.Y[n] = places_of(d, b, u, e, i, own, at)
         n += 1

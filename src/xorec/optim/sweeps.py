@@ -30,12 +30,12 @@ from xorec.optim.sweep_kernels import (
     ITEM,
     USER,
     Codes,
-    Integers,
     Lists,
     LossTables,
     Signs,
     pair_losses,
-    sort_by_item,
+    sort_negatives,
+    sort_positives,
 )
 from xorec.threads import Team
 
@@ -89,18 +89,23 @@ def list_users(triplets: Triplets, n_users: int) -> Lists:
     if np.any(users[1:] < users[:-1]):
         raise DataError("the triplets are not in the order of their users: sort them by user.")
     starts = np.searchsorted(users, np.arange(n_users + 1)).astype(np.int64)
-    none = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
-    return Lists(users, triplets.positives, triplets.negatives, starts, *none, *none)
+    none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    rows = (users, triplets.positives, triplets.negatives)
+    return Lists(*rows, starts, none, nothing, none, nothing, nothing)
 
 
 def list_all(triplets: Triplets, n_users: int, n_items: int) -> Lists:
     """The triplets by user, and by item in both roles."""
     lists = list_users(triplets, n_users)
-    if np.any(lists.negatives == lists.positives[:, None]):
+    users, positives, negatives = lists[:3]
+    if np.any(negatives == positives[:, None]):
         raise DataError("a triplet has one item as its positive and its negative.")
-    by_positive = _by_item(lists.positives, n_items)
-    by_negative = _by_item(lists.negatives.ravel(), n_items)
-    return Lists(*lists[:4], *by_positive, *by_negative)
+    starts = np.zeros((2, n_items + 1), dtype=np.int64)
+    pairs = np.empty(len(positives), dtype=np.int32)
+    own = (np.empty(negatives.size, dtype=np.int32), np.empty(negatives.size, dtype=np.int32))
+    sort_positives(positives, starts[0], pairs)
+    sort_negatives(users, positives, negatives, starts[1], *own)
+    return Lists(*lists[:4], starts[0], pairs, starts[1], *own)
 
 
 def true_loss(B: Signs, D: Signs, triplets: Triplets, terms: LossTerms, team: Team) -> float:
@@ -215,11 +220,3 @@ def _rows(wanted: Rows | None, length: int) -> npt.NDArray[np.int64]:
     if len(rows) and not (rows[0] >= 0 and rows[-1] < length):
         raise DataError(f"rows {rows[0]} to {rows[-1]} are asked for: there are {length}.")
     return rows
-
-
-def _by_item(rows: npt.NDArray[np.int32], n_items: int) -> tuple[npt.NDArray[np.int64], Integers]:
-    starts = np.zeros(n_items + 1, dtype=np.int64)
-    small = len(rows) < 2**31
-    order: Integers = np.empty(len(rows), np.int32) if small else np.empty(len(rows), np.int64)
-    sort_by_item(rows, starts, order)
-    return starts, order
