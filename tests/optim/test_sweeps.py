@@ -79,10 +79,9 @@ def test_changes_are_those_of_the_loss(terms: LossTerms, d: int) -> None:
     B, D, triplets = random_problem(3, d=d)
     problem = Problem.of(B.copy(), D.copy(), triplets, terms)
     codes, lists = problem.codes, problem.lists
-    both = {
-        (u, i) for u, i in zip(triplets.users.tolist(), triplets.positives.tolist(), strict=True)
-    } & {(u, j) for u, js in zip(triplets.users, triplets.negatives, strict=True) for j in js}
-    assert both
+    pairs = np.column_stack([triplets.users, triplets.positives]).tolist()
+    others = np.column_stack([np.repeat(triplets.users, 3), triplets.negatives.ravel()]).tolist()
+    assert any(pair in others for pair in pairs)
     before = loss_by_hand(B, D, triplets, terms)
     sums, block = np.empty((3, d)), make_scratch(200)
     for kind, table, words in ((USER, B, codes.b_words), (ITEM, D, codes.d_words)):
@@ -99,12 +98,9 @@ def test_changes_are_those_of_the_loss(terms: LossTerms, d: int) -> None:
 @each_order
 @pytest.mark.parametrize("name", ["exact", "flip", "descent", "tabu"])
 def test_the_loss_never_rises(name: str, one_by_one: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight sweeps on forty problems, items one by one or all in one block.
-
-    And the result says what the codes say.
-    """
+    """Eight sweeps on forty problems, items one by one or all in one block; results are true."""
     monkeypatch.setattr(sweeps, "_ITEM_BLOCKS", 1)
-    moved, falls = 0, 0
+    moved = falls = 0
     for seed in range(40):
         terms = ALL_TERMS[seed % 4]
         B, D, triplets = random_problem(seed, d=8 + seed % 5)
@@ -211,17 +207,15 @@ def test_other_rows_stay(name: str, one_by_one: bool) -> None:
     assert set(np.flatnonzero((old[1] != D).any(axis=1))) <= set(items.tolist())
     assert result.user_flips > 0
     assert result.item_flips > 0
-    np.testing.assert_array_equal(D[39], old[1][39])
 
 
 @pytest.mark.parametrize("name", ["flip", "exact"])
 def test_rows_without_triplets_stay(name: str) -> None:
     B, D, triplets = random_problem(6)
-    B, old = np.vstack([B, B[:1]]), D[-1].copy()
-    first = B[-1].copy()
+    B = np.vstack([B, B[:1]])
+    old = (B[-1].copy(), D[-1].copy())
     run(name, B, D, triplets)
-    np.testing.assert_array_equal(D[-1], old)
-    np.testing.assert_array_equal(B[-1], first)
+    np.testing.assert_array_equal((B[-1], D[-1]), old)
 
 
 def test_moves_limit_the_flips_of_a_code() -> None:
