@@ -1,0 +1,199 @@
+"""What the rows of `codes.py` are made of: vectors and codes, each learned once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xorec.data.interactions import Interactions
+from xorec.data.split import Split
+from xorec.evaluation.protocol import evaluate
+from xorec.files import replacing, save_tensors
+from xorec.models import model_class
+from xorec.models.dsiml import DSIML, to_dimensions
+from xorec.optim.rotation import learn_rotation
+from xorec.options import RunOptions
+from xorec.representations.base import Rows, Scores
+from xorec.representations.codes import Codes
+from xorec.representations.vectors import Floats, Vectors
+from xorec.search.ties import tie_rank
+from xorec.search.top_k import top_k
+
+ALS_GRID = {"regularization": [0.01, 0.1, 1.0], "alpha": [1.0, 5.0, 20.0]}
+MAIN, SHORTLIST = 64, 200
+METRICS = ("recall@20", "recall@20_expected", "ndcg@20", "ndcg@20_expected")
+
+
+class Made(NamedTuple):
+    """Something that can be evaluated, with the seconds that it took."""
+
+    ranks: Any
+    seconds: float
+
+
+Maker = Callable[[], Made]
+
+
+class Shortlist:
+    """The nearest items by code, ordered by the vectors; what is not on the list comes last."""
+
+    def __init__(self, codes: Codes, vectors: Vectors, seen: Interactions) -> None:
+        self.codes, self.vectors, self.seen = codes, vectors, seen
+        self.n_users, self.n_items = codes.n_users, codes.n_items
+        self.nbytes = codes.nbytes + vectors.nbytes
+        self._order = tie_rank(seen.items, seen.item_counts)
+
+    def scores(self, users: Rows) -> Scores:
+        own = [self.seen.of_user(int(user)) for user in users]
+        indptr = np.concatenate([[0], np.cumsum([len(items) for items in own])])
+        seen = (indptr, np.concatenate(own))
+        near = top_k(self.codes.scores(users), SHORTLIST, self._order, seen)
+        exact = self.vectors.scores(users)
+        scores = np.full_like(exact, -np.inf)
+        for row, (items, _) in enumerate(near):
+            scores[row, items] = exact[row, items]
+        return scores
+
+
+class Bench:
+    """One data set, its parts, and what has been learned from them so far."""
+
+    def __init__(self, parts: Split, settings: dict[str, Any], cache: Path, options: RunOptions):
+        assert parts.validation is not None
+        self.train, self.validation, self.test = parts.train, parts.validation, parts.test
+        self.all = parts.train.union(parts.validation)
+        self.settings, self.cache, self.options = settings, cache, options
+        self._about = [parts.describe(), *(p.digest() for p in (self.train, self.all, self.test))]
+
+    def path(self, what: dict[str, Any], ending: str) -> Path:
+        """The place in the cache of this very thing."""
+        text = json.dumps([self._about, self.options.seed, what], sort_keys=True)
+        key = hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+        return self.cache / f"{what['kind']}-{key}.{ending}"
+
+    def vectors(self, name: str, size: int, part: str) -> tuple[Floats, Floats, float]:
+        """User and item vectors of a model, and seconds: fitted once, on "train" or on "all"."""
+        own = self.settings.get(name, {})
+        path = self.path({"kind": name, "size": size, "part": part, "own": own}, "safetensors")
+        if not path.exists():
+            learn = self._als if name == "als" else self._model
+            users, items, seconds, chosen = learn(name, size, part, own)
+            arrays = {"users": users, "items": items, "seconds": np.array([seconds])}
+            save_tensors(path, arrays, {"chosen": json.dumps(chosen)})
+        found = _open(path)[0]
+        return found["users"], found["items"], float(found["seconds"][0])
+
+    def chosen(self, name: str, size: int) -> dict[str, Any]:
+        """What validation chose for a model's vectors."""
+        self.vectors(name, size, "train")
+        own = self.settings.get(name, {})
+        path = self.path({"kind": name, "size": size, "part": "train", "own": own}, "safetensors")
+        return _open(path)[1]
+
+    def _model(self, name: str, size: int, part: str, own: dict[str, Any]) -> Any:
+        settings = {**own, "dimensions": size}
+        if part == "all":
+            settings |= self.chosen(name, size)
+        model, began = model_class(name)(**settings), time.perf_counter()
+        data = (self.all, None) if part == "all" else (self.train, self.validation)
+        learned = model.fit(*data, self.options).representation_.tensors()
+        seconds = time.perf_counter() - began
+        return learned["user_vectors"], learned["item_vectors"], seconds, {"epochs": model.epochs_}
+
+    def _als(self, name: str, size: int, part: str, own: dict[str, Any]) -> Any:
+        from implicit.als import AlternatingLeastSquares
+        from scipy.sparse import csr_matrix
+
+        def fit(data: Interactions, setting: dict[str, Any]) -> tuple[Floats, Floats]:
+            one = {"random_state": self.options.seed, "num_threads": self.options.thread_count}
+            model = AlternatingLeastSquares(factors=size, **{**one, **setting})
+            model.fit(csr_matrix(data.matrix()), show_progress=False)
+            return np.asarray(model.user_factors), np.asarray(model.item_factors)
+
+        if part == "all":
+            setting, began = self.chosen(name, size), time.perf_counter()
+            return *fit(self.all, setting), time.perf_counter() - began, setting
+        grid = {k: own.get(k, v) for k, v in ALS_GRID.items()}
+        values = [v if isinstance(v, list) else [v] for v in grid.values()]
+        fixed = {k: v for k, v in own.items() if k not in ALS_GRID}
+        best: tuple[Any, ...] = (-1.0,)
+        for picked in itertools.product(*values):
+            setting = {**fixed, **dict(zip(grid, picked, strict=True))}
+            began = time.perf_counter()
+            vectors = fit(self.train, setting)
+            seconds = time.perf_counter() - began
+            result = evaluate(
+                Vectors(*vectors), self.train, self.validation, ks=(20,), options=self.options
+            )
+            if result["ndcg@20"] > best[0]:
+                best = (result["ndcg@20"], *vectors, seconds, setting)
+        return best[1:]
+
+    def floats(self, name: str, size: int = MAIN) -> Made:
+        """The vectors themselves."""
+        users, items, seconds = self.vectors(name, size, "all")
+        return Made(Vectors(users, items), seconds)
+
+    def plain(self, name: str, **settings: Any) -> Made:
+        """A model without epochs."""
+        began = time.perf_counter()
+        model = model_class(name)(**settings).fit(self.all, None, self.options)
+        return Made(model.representation_, time.perf_counter() - began)
+
+    def signs(self, name: str, turned: bool, bits: int = MAIN) -> Made:
+        """The signs of vectors, turned by ITQ or as they are."""
+        users, items, seconds = self.vectors(name, bits, "all")
+        began = time.perf_counter()
+        if turned:
+            users, items = to_dimensions(users, items, bits)
+            rotation = learn_rotation(np.vstack([users, items]), seed=self.options.seed)
+            users, items = users @ rotation, items @ rotation
+        return Made(Codes.from_signs(users, items), seconds + time.perf_counter() - began)
+
+    def dsiml(self, bits: int, **more: Any) -> Made:
+        """DSIML from SIML's vectors; validation chooses the epochs."""
+        settings = {**self.settings.get("dsiml", {}), **more, "bits": bits}
+        if settings["optimizer"] != "none":
+            users, items, _ = self.vectors("siml", bits, "train")
+            first = DSIML.from_vectors(users, items, **settings)
+            first.fit(self.train, self.validation, self.options)
+            settings["epochs"] = max(1, first.epochs_)
+        users, items, seconds = self.vectors("siml", bits, "all")
+        began = time.perf_counter()
+        model = DSIML.from_vectors(users, items, **settings).fit(self.all, None, self.options)
+        return Made(model.representation_, seconds + time.perf_counter() - began)
+
+    def shortlist(self, optimizer: str) -> Made:
+        """DSIML's nearest items, ordered by SIML's vectors."""
+        codes = self.dsiml(MAIN, optimizer=optimizer)
+        vectors = self.floats("siml").ranks
+        return Made(Shortlist(codes.ranks, vectors, self.all), codes.seconds)
+
+    def row(self, name: str, make: Maker) -> dict[str, Any]:
+        """What was measured of one row: from the cache, or now."""
+        path = self.path({"kind": "row", "name": name, "settings": self.settings}, "json")
+        if not path.exists():
+            made = make()
+            result = evaluate(made.ranks, self.all, self.test, ks=(20,), options=self.options)
+            size = {"seconds": made.seconds, "bytes": made.ranks.nbytes}
+            row = {"row": name, **{metric: result[metric] for metric in METRICS}, **size}
+            with replacing(path) as temporary:
+                temporary.write_text(json.dumps(row))
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+
+
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        names = file.keys()
+        arrays = {name: file.get_tensor(name) for name in names}
+        return arrays, json.loads(file.metadata()["chosen"])
