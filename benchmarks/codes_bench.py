@@ -17,8 +17,8 @@ from xorec.data.split import Split
 from xorec.evaluation.protocol import evaluate
 from xorec.files import replacing, save_tensors
 from xorec.models import model_class
-from xorec.models.dsiml import DSIML, to_dimensions
-from xorec.optim.rotation import learn_rotation
+from xorec.models.dsiml import DSIML
+from xorec.optim.rotation import learn_rotation, to_dimensions
 from xorec.options import RunOptions
 from xorec.representations.base import Rows, Scores
 from xorec.representations.codes import Codes

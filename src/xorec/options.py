@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xorec.errors import OptionError
@@ -38,6 +38,11 @@ class RunOptions:
     def thread_count(self) -> int:
         """The number of threads that this run uses."""
         return self.threads or available_threads()
+
+    def beside(self, stage: str) -> RunOptions:
+        """The same for a stage of a run, whose checkpoint is a file beside this one's."""
+        path = None if self.checkpoint is None else Path(f"{self.checkpoint}.{stage}")
+        return replace(self, checkpoint=path)
 
     def team(self) -> Team:
         """`thread_count` threads, to be used in a `with` block."""

@@ -10,11 +10,14 @@ from xorec.data.catalog import load_data
 from xorec.errors import DataError
 from xorec.evaluation.protocol import evaluate
 from xorec.losses.scale_invariant import siml_gradients
-from xorec.models.dsiml import DSIML, to_dimensions
+from xorec.models.dsiml import DSIML
+from xorec.models.dsiml_optimizers import with_best_items
 from xorec.models.fitting import fit_with_validation
+from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML
+from xorec.models.siml_steps import Rows, Steps, Terms, unit_codes
 from xorec.optim.passes import Triplets
-from xorec.optim.straight_through import StraightThroughSteps, Tables, unit_codes
+from xorec.optim.rotation import to_dimensions
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
@@ -32,48 +35,57 @@ class TestAsymmetric(EpochModelTests):
     settings = {"bits": 16, "epochs": 10, "start": START, "asymmetric": True}  # noqa: RUF012
 
 
+class TestFlip(EpochModelTests):
+    model = DSIML
+    settings = {"bits": 32, "epochs": 4, "optimizer": "flip", "start": START}  # noqa: RUF012
+
+
+class TestBinaryQuadraticProblems(EpochModelTests):
+    model = DSIML
+    settings = {"bits": 16, "epochs": 4, "optimizer": "bqp", "start": START}  # noqa: RUF012
+    better_than_popularity = 1.1
+
+
 class TestSignsAlone(PersonalModelTests):
     model = DSIML
     settings = {"bits": 32, "optimizer": "none", "start": START}  # noqa: RUF012
     better_than_popularity = 1.1
 
 
-def test_the_steps_are_gradients_at_the_codes() -> None:
-    """Latent rows move by the gradient of the reference loss at the signs; then clip, then sign."""
+@pytest.mark.parametrize("soft", [0.0, 0.7])
+def test_the_steps_are_gradients_at_what_is_shown(soft: float) -> None:
+    """Rows move by the gradient of the reference loss at the (soft) signs; clip; show anew."""
     rng = np.random.default_rng(0)
     n, m, d, pairs, count = 6, 9, 20, 25, 3
     owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
     positives = rng.integers(m, size=pairs).astype(np.int32)
     negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
-    latent_users = rng.uniform(-1, 1, (n, d)).astype(np.float32)
-    latent_items = rng.uniform(-1, 1, (m, d)).astype(np.float32)
-    tables = Tables.of(latent_users, latent_items)
+    own_users = rng.uniform(-0.4, 0.4, (n, d)).astype(np.float32)
+    own_items = rng.uniform(-0.4, 0.4, (m, d)).astype(np.float32)
+    users = Rows.of(own_users, np.full(n, 0.5, np.float32), SIGNS, soft)
+    items = Rows.of(own_items, np.full(m, 2.0, np.float32), SIGNS, soft, items=True)
     loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
-    terms = (np.float32(1), np.float32(0.5), np.float32(3), np.float32(0), False)
-    items = tables.items.astype(np.float64)
-    expected = latent_users.astype(np.float64)
-    moved = latent_items.astype(np.float64)
+    terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, soft=soft)
+    shown = items.shown.astype(np.float64)
+    expected, spent, most = own_users.astype(np.float64), np.full(n, 0.5), 2 / np.sqrt(d)
     for u, i, j in zip(owner, positives, negatives, strict=True):
-        code = unit_codes(expected[u : u + 1].astype(np.float32))[0].astype(np.float64)
-        expected[u] -= 0.3 * siml_gradients(code, items[i], items[j], **loss)[0]
-        expected[u] = np.clip(expected[u], -1, 1)
-    triplets = Triplets(owner, positives, negatives)
-    steps = StraightThroughSteps.of(triplets, tables, np.float32(0.3), terms)
+        code = unit_codes(expected[u : u + 1].astype(np.float32), soft)[0].astype(np.float64)
+        gradient = siml_gradients(code, shown[i], shown[j], **loss)[0]
+        spent[u] += gradient @ gradient
+        expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
+    steps = Steps(Triplets(owner, positives, negatives), users, items, terms)
     steps.learn_users(slice(None))
-    np.testing.assert_allclose(latent_users, expected, atol=1e-5)
-    np.testing.assert_array_equal(tables.users, unit_codes(latent_users))
-    for pair, (u, i) in enumerate(zip(owner, positives, strict=True)):
-        b = tables.users[u].astype(np.float64)
-        moved[i] -= 0.3 * (steps.lean[pair] - steps.lift[pair] * b)
-        for k, j in enumerate(negatives[pair]):
-            push, pull = steps.push[pair, k], steps.pull[pair, k]
-            moved[j] -= 0.3 * (push * (b + items[i]) + pull * b)
+    np.testing.assert_allclose(own_users, expected, atol=1e-5)
+    np.testing.assert_allclose(users.shown, unit_codes(own_users, soft), atol=1e-6)
+    before = own_items.copy()
     for part in (0, 1):
         steps.learn_items(part, 2)
+    np.testing.assert_array_equal(items.shown, shown.astype(np.float32))
     for part in (0, 1):
         steps.finish(part, 2)
-    np.testing.assert_allclose(latent_items, np.clip(moved, -1, 1), atol=1e-5)
-    np.testing.assert_array_equal(tables.items, unit_codes(latent_items))
+    assert (own_items != before).any()
+    assert np.abs(own_items).max() <= most + 1e-6
+    np.testing.assert_allclose(items.shown, unit_codes(own_items, soft), atol=1e-6)
 
 
 def test_learning_the_bits_beats_taking_signs() -> None:
@@ -92,9 +104,10 @@ def test_learning_the_bits_beats_taking_signs() -> None:
             .fit(train)
             .representation_
         )
-        for name in ("none", "ste")
+        for name in ("none", "bqp", "flip", "ste")
     }
     assert learned["none"] > 1.05 * plain
+    assert min(learned["flip"], learned["bqp"]) > plain
     assert learned["ste"] > 1.01 * learned["none"]
 
 
@@ -118,6 +131,35 @@ def test_shorter_vectors_keep_dot_products_and_longer_ones_the_main_part() -> No
         u, i = to_dimensions(users, items, size)
         assert u.shape == (30, size)
         np.testing.assert_allclose(u @ i.T, users @ items.T, atol=1e-3)
+
+
+def test_the_best_items_of_the_vectors_are_added_where_the_history_is_short() -> None:
+    train = planted(50, 15_000)
+    rng = np.random.default_rng(0)
+    users = rng.standard_normal((50, 6)).astype(np.float32)
+    items = rng.standard_normal((15_000, 6)).astype(np.float32)
+    edge = int(np.median(train.user_counts))
+    more = with_best_items(train, users, items, 5, fewer_than=edge)  # one in 5,000: 3
+    for user in range(50):
+        own = set(train.of_user(user).tolist())
+        order = [int(i) for i in np.argsort(-(items @ users[user])) if int(i) not in own]
+        best = set(order[:3]) if 0 < len(own) < edge else set()
+        assert set(more.of_user(user).tolist()) == own | best
+    few = planted(50, 300)
+    assert with_best_items(few, users, items[:300], 3, fewer_than=edge) is few
+
+
+def test_auto_takes_what_is_best_on_validation() -> None:
+    train, validation = halves(planted(150, 120))
+    model = DSIML(bits=16, epochs=4, optimizer="auto", start={"epochs": 20})
+    model.fit(train, validation)
+    found = evaluate(model.representation_, train, validation, ks=(20,))["ndcg@20"]
+    for name in ("none", "bqp", "flip", "ste"):
+        one = DSIML(bits=16, epochs=4, optimizer=name, start={"epochs": 20}).fit(train, validation)
+        value = evaluate(one.representation_, train, validation, ks=(20,))["ndcg@20"]
+        assert value <= found + 1e-12
+        assert name != model.optimizer_ or value == found
+    assert model.refit_settings()["optimizer"] == model.optimizer_
 
 
 def test_vectors_that_do_not_fit_are_refused() -> None:

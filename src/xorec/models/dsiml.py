@@ -1,53 +1,62 @@
 """DSIML: SIML in bits. Codes of users and items, learned with the scale-invariant loss.
 
 SIML's vectors, turned so that signs lose least (`optim.rotation`), are the start; then an
-optimiser learns on with the signs themselves:
-
-    ste   straight-through: a latent vector behind each code takes the gradient at the codes
-    none  the signs as they are
+optimiser learns on with the signs themselves (`dsiml_optimizers`): `ste`, `flip`, `bqp`, or none.
+`auto` tries each and keeps the one that is best on validation.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from xorec.bits import pack_signs, unpack_signs
 from xorec.data.interactions import Interactions
-from xorec.data.negatives import Negatives
 from xorec.errors import DataError
+from xorec.losses.scale_invariant import margin_offset
 from xorec.models.base import Model
+from xorec.models.dsiml_optimizers import fold_in_codes, start_arrays, step_of, with_best_items
+from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML, SIMLConfig
+from xorec.models.siml_steps import Terms
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochConfig, EpochTrainer
-from xorec.optim.passes import Pass, Triplets
-from xorec.optim.rotation import learn_rotation
-from xorec.optim.straight_through import StraightThroughSteps, Tables, unit_codes
+from xorec.optim.rotation import learn_rotation, to_dimensions, unit_rows
 from xorec.options import RunOptions
+from xorec.progress import SILENT
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats, Vectors
-
-_FOLD_IN_PASSES = 20
 
 
 class DSIMLConfig(EpochConfig):
     """Settings of DSIML; `epochs` are those of the codes, `start` has those of the vectors."""
 
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
-    optimizer: Literal["ste", "none"] = Field("ste", description="how the bits are learned")
-    epochs: int = Field(30, ge=1, description="passes of the optimiser, at most")
+    optimizer: Literal["auto", "ste", "flip", "bqp", "none"] = Field(
+        "ste", description="how the bits are learned; auto: the best on validation"
+    )
+    epochs: int = Field(15, ge=1, description="passes or sweeps of the optimiser, at most")
     gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
-    learning_rate: float = Field(0.005, gt=0, le=10, description="size of the first epoch's steps")
-    decay: float = Field(0.05, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
-    negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
+    margin: Literal["paper", "geometric"] = Field(
+        "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
+    )
+    form: Literal["triplet", "npair"] = Field(
+        "npair", description="ste: a log for each negative, or one around all of a pair (N-pair)"
+    )
+    learning_rate: float = Field(0.3, gt=0, le=10, description="ste: length of the first steps")
+    softness: float = Field(0.5, ge=0, le=10, description="ste: of the first epoch's signs; ends 0")
+    solver: Literal["descent", "tabu", "exact"] = Field("descent", description="bqp: its solver")
+    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    distill: int = Field(
+        5, ge=0, description="best items of the vectors that a user with fewer pairs than bits gets"
+    )
     block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
     asymmetric: bool = Field(False, description="rank float users against item bits")
     start: SIMLConfig = Field(
@@ -55,14 +64,20 @@ class DSIMLConfig(EpochConfig):
         description="settings of SIML, which it starts from",
     )
 
-    def rate(self, epoch: int) -> np.float32:
-        """The step size of an epoch."""
-        return np.float32(self.learning_rate / (1 + self.decay * epoch))
-
-    def terms(self) -> tuple[Any, ...]:
-        """The numbers of the loss as the kernels take them."""
-        numbers = (self.gamma**2, self.lambda_, self.temperature, 0.0)
-        return (*map(np.float32, numbers), False)
+    def terms(self, epoch: int) -> Terms:
+        """The loss, the steps and the softness of an epoch: steps and softness run out."""
+        left = 1 - epoch / self.epochs
+        hard = 1 - epoch / max(1, self.epochs - 1)
+        return Terms(
+            self.gamma**2,
+            self.lambda_,
+            self.temperature,
+            margin_offset(self.gamma, self.margin),
+            self.form == "npair",
+            SIGNS,
+            self.learning_rate * left,
+            soft=self.softness * hard,
+        )
 
 
 class DSIML(Model[DSIMLConfig]):
@@ -75,6 +90,7 @@ class DSIML(Model[DSIMLConfig]):
         super().__init__(**settings)
         self._given: tuple[Floats, Floats] | None = None
         self.start_epochs_ = 0
+        self.optimizer_ = ""
 
     @classmethod
     def from_vectors(
@@ -100,30 +116,63 @@ class DSIML(Model[DSIMLConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
+        bits = self.config.bits
         users, items = self._start_vectors(train, validation, options)
-        users, items = to_dimensions(users, items, self.config.bits)
+        pairs = train
+        if self.config.distill and self.config.optimizer != "none":
+            pairs = with_best_items(train, users, items, self.config.distill, fewer_than=bits)
+        users, items = to_dimensions(users, items, bits)
         rotation = learn_rotation(np.vstack([users, items]), seed=options.seed)
-        latent = {"users": _latent(users, rotation), "items": _latent(items, rotation)}
-        if self.config.optimizer == "none":
-            return self._codes(latent)
-        trainer = EpochTrainer(self, train, validation, options)
-        sampler = Negatives.of(train)
-        size = (self.config.negatives, self.config.block_size, options.seed)
+        latent = (unit_rows(users) @ rotation, unit_rows(items) @ rotation)
+        if self.config.optimizer == "auto" and validation is not None:
+            return self._best(pairs, (train, validation), latent, options)
+        name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
+        return self._codes(self._optimize(name, pairs, (train, validation), latent, options))
+
+    def _optimize(
+        self,
+        name: str,
+        pairs: Interactions,
+        parts: tuple[Interactions, Interactions | None],
+        latent: tuple[Floats, Floats],
+        options: RunOptions,
+    ) -> Arrays:
+        """The rows behind the codes that the optimiser `name` ends with."""
+        self.optimizer_, self.history_, self.epochs_ = name, [], 0
+        arrays = start_arrays(latent[0].copy(), latent[1].copy(), name)
+        if name == "none":
+            return arrays
+        trainer = EpochTrainer(self, *parts, options)
         with options.team() as team:
-
-            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                tables = Tables.of(arrays["users"], arrays["items"])
-                before = (tables.users.copy(), tables.items.copy())
-                rate, terms = self.config.rate(epoch), self.config.terms()
-                run = Pass(train, sampler, *size, epoch, team)
-                loss = run.run(lambda t: StraightThroughSteps.of(t, tables, rate, terms))
-                flips = np.mean(before[0] != tables.users), np.mean(before[1] != tables.items)
-                return {"loss": loss, "user_flips": float(flips[0]), "item_flips": float(flips[1])}
-
-            state = trainer.run(latent, step, self._codes)
+            step = step_of(name, self.config, pairs, options, team)
+            state = trainer.run(arrays, step, self._codes)
         self.history_ = state.history
         self.epochs_ = state.best_epoch or state.epoch
-        return self._codes(state.arrays)
+        return state.arrays
+
+    def _best(
+        self,
+        pairs: Interactions,
+        parts: tuple[Interactions, Interactions],
+        latent: tuple[Floats, Floats],
+        options: RunOptions,
+    ) -> Representation:
+        """The codes of the optimiser that validation likes best; says which."""
+        from xorec.evaluation.protocol import evaluate
+
+        quiet = replace(options, progress=SILENT)
+        found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
+        for name in ("none", "bqp", "flip", "ste"):
+            own = options.beside(name)
+            codes = self._codes(self._optimize(name, pairs, parts, latent, own))
+            value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
+            found[name] = (value, codes, self.history_, self.epochs_)
+        best = max(found, key=lambda name: found[name][0])
+        told = ", ".join(f"{name} {found[name][0]:.4f}" for name in found)
+        options.progress.note(f"dsiml: auto takes {best} (validation NDCG@20: {told}).")
+        _, codes, self.history_, self.epochs_ = found[best]
+        self.optimizer_ = best
+        return codes
 
     def _start_vectors(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
@@ -137,10 +186,8 @@ class DSIML(Model[DSIMLConfig]):
                     f"training part has {train.n_users} and {train.n_items}."
                 )
             return users, items
-        path = options.checkpoint
-        first = replace(options, checkpoint=None if path is None else Path(f"{path}.start"))
-        settings = {**self.config.start.model_dump(), "dimensions": self.config.bits}
-        siml = SIML(**settings).fit(train, validation, first)
+        first = options.beside("start")
+        siml = SIML(**self.config.start.model_dump()).fit(train, validation, first)
         self.start_epochs_ = siml.epochs_
         vectors = siml.representation_
         assert isinstance(vectors, Vectors)
@@ -151,57 +198,17 @@ class DSIML(Model[DSIMLConfig]):
         return Codes.from_signs(latent["users"], latent["items"], asymmetric=asymmetric)
 
     def refit_settings(self) -> dict[str, Any]:
-        """Both numbers of epochs as validation chose them."""
-        settings = self.config.model_dump()
+        """The optimiser and the numbers of epochs as validation chose them.
+
+        Straight-through keeps its own: its signs are hard only when the last epoch is done.
+        """
+        settings = {**self.config.model_dump(), "optimizer": self.optimizer_}
         settings["start"]["epochs"] = max(1, self.start_epochs_)
-        return {**settings, "epochs": max(1, self.epochs_)}
+        if self.optimizer_ in ("flip", "bqp"):
+            settings["epochs"] = max(1, self.epochs_)
+        return settings
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user's code (or latent vector): the users' step alone, all passes in one call."""
+        """A new user's code (or latent vector): the user's own problem, items as they are."""
         assert isinstance(representation, Codes)
-        positives = np.unique(history).astype(np.int32)
-        sampler = Negatives(positives, np.array([0, len(positives)]), representation.n_items)
-        passes = [sampler.draw_all(self.config.negatives, 0, e) for e in range(_FOLD_IN_PASSES)]
-        rows = np.concatenate([positives, *(drawn.ravel() for drawn in passes)])
-        used, place = np.unique(rows, return_inverse=True)
-        signs = unpack_signs(representation.item_codes[np.maximum(used, 0)], representation.bits)
-        items = unit_codes(signs.astype(np.float32))
-        own = place[: len(positives)].astype(np.int32)
-        drawn = np.where(rows < 0, -1, place)[len(positives) :].astype(np.int32)
-        owner = np.zeros(_FOLD_IN_PASSES * len(positives), dtype=np.int32)
-        triplets = Triplets(
-            owner, np.tile(own, _FOLD_IN_PASSES), drawn.reshape(-1, self.config.negatives)
-        )
-        tables = Tables.of(_latent(items[own].mean(axis=0, keepdims=True)), items)
-        steps = StraightThroughSteps.of(
-            triplets, tables, self.config.rate(_FOLD_IN_PASSES), self.config.terms()
-        )
-        steps.learn_users(slice(None))
-        latent = tables.latent_users
-        return latent if representation.user_vectors is not None else pack_signs(latent)
-
-
-def to_dimensions(users: Floats, items: Floats, size: int) -> tuple[Floats, Floats]:
-    """Vectors of length `size` whose dot products are nearest to the given ones.
-
-    Longer vectors are laid on their first principal directions (not centred); shorter ones get
-    zeros, which the rotation spreads.
-    """
-    given = users.shape[1]
-    if given < size:
-        users, items = (np.pad(rows, ((0, 0), (0, size - given))) for rows in (users, items))
-    elif given > size:
-        both = np.vstack([users, items]).astype(np.float64)
-        _, directions = np.linalg.eigh(both.T @ both)
-        basis = directions[:, ::-1][:, :size].astype(np.float32)
-        users, items = users @ basis, items @ basis
-    return users, items
-
-
-def _latent(rows: Floats, rotation: Floats | None = None) -> Floats:
-    """Rows of length sqrt(d) / 2, turned, clipped to [-1, 1]: near zero are the bits in doubt."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = rows / np.where(norms > 0, norms, np.float32(1))
-    turned = unit if rotation is None else unit @ rotation
-    scale = np.sqrt(rows.shape[1]) / 2
-    return np.asarray(np.clip(turned * scale, -1, 1), dtype=np.float32)
+        return fold_in_codes(representation, history, self.config)

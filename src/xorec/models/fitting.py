@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ def fit_with_validation(
     """
     if validation is None or "epochs" not in type(model.config).model_fields:
         return model.fit(train if validation is None else train.union(validation), None, options)
-    first = replace(options, checkpoint=_beside(options.checkpoint))
+    first = options.beside("validation")
     model.fit(train, validation, first)
     options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
     again = type(model)(**model.refit_settings())
@@ -35,7 +34,3 @@ def fit_with_validation(
 def checkpoints(path: Path) -> list[Path]:
     """The checkpoint files that a fit has left at `path`: of all its stages."""
     return [path, *path.parent.glob(f"{glob.escape(path.name)}.*")]
-
-
-def _beside(path: Path | None) -> Path | None:
-    return None if path is None else Path(f"{path}.validation")

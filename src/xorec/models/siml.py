@@ -10,7 +10,7 @@ take many in one block, and plain steps would throw them about.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -21,14 +21,17 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.losses.scale_invariant import margin_offset
 from xorec.models.base import Model
+from xorec.models.row_kernels import BALL, FREE, SPHERE
+from xorec.models.siml_steps import Rows, Steps, Terms
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochConfig, EpochTrainer
 from xorec.optim.passes import Pass, Triplets
+from xorec.optim.rotation import unit_rows
 from xorec.options import RunOptions
 from xorec.representations.base import Representation
-from xorec.representations.vectors import Floats, Vectors
+from xorec.representations.vectors import Vectors
 
-_NORMS = {"sphere": 0, "ball": 1, "free": 2}
+_NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 _FOLD_IN_PASSES = 20
 
 
@@ -43,28 +46,27 @@ class SIMLConfig(EpochConfig):
         "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
     )
     form: Literal["triplet", "npair"] = Field(
-        "triplet", description="a log for each negative, or one around all of a pair (N-pair)"
+        "npair", description="a log for each negative, or one around all of a pair (N-pair)"
     )
     norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
     learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
-    negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
+    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
 
-    def steps(self) -> tuple[np.float32, np.float32]:
-        """Learning rate and reg as the kernels take them."""
-        return np.float32(self.learning_rate), np.float32(self.reg)
-
-    def terms(self) -> tuple[Any, ...]:
-        """The numbers of the loss as the kernel takes them."""
-        numbers = (
+    def terms(self) -> Terms:
+        """The loss and its steps as the kernels take them."""
+        return Terms(
             self.gamma**2,
             self.lambda_,
             self.temperature,
             margin_offset(self.gamma, self.margin),
+            self.form == "npair",
+            _NORMS[self.norms],
+            self.learning_rate,
+            self.reg,
         )
-        return (*map(np.float32, numbers), self.form == "npair", _NORMS[self.norms])
 
 
 class SIML(Model[SIMLConfig]):
@@ -79,15 +81,15 @@ class SIML(Model[SIMLConfig]):
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, self.config.alpha)
         size = (self.config.negatives, self.config.block_size, options.seed)
+        terms = self.config.terms()
         with options.team() as team:
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                users, items = arrays["user_vectors"], arrays["item_vectors"]
-                frozen = items.copy()
+                users = Rows.of(arrays["user_vectors"], arrays["user_spent"], terms.kind)
+                rows = (arrays["item_vectors"], arrays["item_spent"])
+                items, blocks = Rows.of(*rows, terms.kind, items=True), count()
                 run = Pass(train, sampler, *size, epoch, team)
-                spent = (arrays["user_spent"], arrays["item_spent"])
-                loss = run.run(lambda t: _Steps.of(t, users, items, frozen, spent, self.config))
-                return {"loss": loss}
+                return {"loss": run.run(lambda t: Steps(t, users, items, terms, next(blocks)))}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
         self.history_ = state.history
@@ -101,8 +103,8 @@ class SIML(Model[SIMLConfig]):
         users = rng.standard_normal((train.n_users, size), dtype=np.float32)
         items = rng.standard_normal((train.n_items, size), dtype=np.float32)
         return {
-            "user_vectors": _unit(users),
-            "item_vectors": _unit(items),
+            "user_vectors": unit_rows(users),
+            "item_vectors": unit_rows(items),
             "user_spent": np.zeros(train.n_users, dtype=np.float32),
             "item_spent": np.zeros(train.n_items, dtype=np.float32),
         }
@@ -117,76 +119,15 @@ class SIML(Model[SIMLConfig]):
         user = items[positives].mean(axis=0, keepdims=True)
         negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
         triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
-        spent = (np.zeros(1, dtype=np.float32), np.zeros(0, dtype=np.float32))
+        terms = self.config.terms()
+        rows = Rows.of(user, np.zeros(1, dtype=np.float32), terms.kind)
+        fixed = Rows(items, items, np.zeros(0, np.float32), np.zeros(0, np.int64))
         for epoch in range(2 * _FOLD_IN_PASSES):
             sampler.draw(negatives, pairs, owner, 0, epoch)
-            _Steps.of(triplets, user, items, items, spent, self.config).learn_users(slice(None))
+            Steps(triplets, rows, fixed, terms).learn_users(slice(None))
             if epoch >= _FOLD_IN_PASSES:
                 total += user
-        return _unit(total) if self.config.norms == "sphere" else total / _FOLD_IN_PASSES
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """SIML's steps over one block; names as in `siml_kernels`."""
-
-    triplets: Triplets
-    users: Floats
-    items: Floats
-    frozen: Floats
-    spent: tuple[Floats, Floats]
-    config: SIMLConfig
-    push: Floats
-    pull: Floats
-    lift: Floats
-    lean: Floats
-    losses: Floats
-
-    @classmethod
-    def of(
-        cls,
-        triplets: Triplets,
-        users: Floats,
-        items: Floats,
-        frozen: Floats,
-        spent: tuple[Floats, Floats],
-        config: SIMLConfig,
-    ) -> _Steps:
-        pairs, count = triplets.negatives.shape
-        shapes = ((pairs, count), (pairs, count), pairs, (pairs, users.shape[1]), pairs)
-        scratch = (np.empty(shape, dtype=np.float32) for shape in shapes)
-        return cls(triplets, users, items, frozen, spent, config, *scratch)
-
-    def learn_users(self, own: slice) -> None:
-        from xorec.models.siml_kernels import step_users
-
-        t = self.triplets
-        rows = (t.users[own], t.positives[own], t.negatives[own], self.push[own], self.pull[own])
-        kept = (self.lift[own], self.lean[own], self.losses[own])
-        terms = (*self.config.steps(), *self.config.terms(), self.spent[0])
-        step_users(self.users, self.items, *rows, *kept, *terms)
-
-    def learn_items(self, part: int, parts: int) -> None:
-        from xorec.models.siml_kernels import step_items
-
-        t = self.triplets
-        rows = (t.users, t.positives, t.negatives, self.push, self.pull, self.lift, self.lean)
-        vectors = (self.users, self.items, self.frozen)
-        step_items(*vectors, *rows, *self.config.steps(), self.spent[1], part, parts)
-
-    def finish(self, part: int, parts: int) -> None:
-        from xorec.models.siml_kernels import settle_items
-
-        t, norms = self.triplets, _NORMS[self.config.norms]
-        settle_items(self.items, self.frozen, t.positives, t.negatives, norms, part, parts)
-
-    def loss(self) -> float:
-        return float(self.losses.sum(dtype=np.float64))
-
-
-def _unit(rows: Floats) -> Floats:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, np.float32(1)), dtype=np.float32)
+        return unit_rows(total) if self.config.norms == "sphere" else total / _FOLD_IN_PASSES
 
 
 def _vectors(arrays: Arrays) -> Vectors:

@@ -10,9 +10,13 @@ With cosines c, g = gamma^2, temperature tau and the offset of the margin (METHO
     i:   sum_k  lambda tau w_k (2g d_j - (1+g) b_u)  -  v_k b_u / 2
     j_k: lambda tau w_k 2g (b_u + d_i)  +  v_k b_u / 2
 
-`losses.scale_invariant` has the same in plain NumPy. Shapes: users (n, d), items and frozen (m, d);
-owner, positives, losses, lift (P,); negatives, push, pull (P, K); lean (P, d). A negative of -1 is
-none. Norms: 0 keeps every row on the unit sphere, 1 inside the unit ball, 2 leaves it free.
+`losses.scale_invariant` has the same in plain NumPy. Everybody has a row that moves, and a row that
+is shown to the others. For vectors both are one, up to the moment: items are shown as they were
+before the block. For codes the shown row is sign(row) / sqrt(d), a unit vector, or a softer sign,
+and the gradient at what is shown moves the row behind it (straight-through).
+
+Shapes: users (n, d), items (m, d), each moving and shown; owner, positives, losses, lift (P,);
+negatives, push, pull (P, K); lean (P, d). A negative of -1 is none. kind, soft: see `row_kernels`.
 """
 
 from __future__ import annotations
@@ -22,23 +26,9 @@ from typing import Any
 import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
+from xorec.models.row_kernels import move, show
 
 _STEEP = np.float32(30)
-_TINY = np.float32(1e-8)
-
-
-@inlined
-def _rescale(rows: Any, row: Any, norms: Any) -> None:
-    """Move a row back to the sphere or into the ball."""
-    if norms == 2:
-        return
-    total = np.float32(0)
-    for f in range(rows.shape[1]):
-        total += rows[row, f] * rows[row, f]
-    if total > np.float32(1) or (norms == 0 and total > np.float32(0)):
-        factor = np.float32(1) / np.sqrt(total)
-        for f in range(rows.shape[1]):
-            rows[row, f] *= factor
 
 
 @inlined
@@ -115,6 +105,7 @@ def pair_slopes(
 
 @fast_kernel
 def step_users(
+    rows: Any,
     users: Any,
     items: Any,
     owner: Any,
@@ -132,12 +123,14 @@ def step_users(
     tau: Any,
     offset: Any,
     npair: Any,
-    norms: Any,
+    kind: Any,
+    soft: Any,
     spent: Any,
 ) -> None:
     """Each user's step, pair after pair; what the items' step needs of a pair is kept.
 
-    spent (n,): the sum of the squared gradients of each user so far, which its steps shrink with.
+    rows: the users' own, which move; users, items: what is shown. spent (n,): the sum of the
+    squared gradients of each user so far, which its steps shrink with.
     """
     size = users.shape[1]
     step = np.empty(size, dtype=np.float32)
@@ -149,20 +142,17 @@ def step_users(
         )  # fmt: skip
         square = np.float32(0)
         for f in range(size):
-            step[f] += reg * users[u, f] - lift[pair] * items[i, f]
+            step[f] += reg * rows[u, f] - lift[pair] * items[i, f]
             square += step[f] * step[f]
-        spent[u] += square
-        size_of_step = rate / np.sqrt(spent[u] + _TINY)
-        for f in range(size):
-            users[u, f] -= size_of_step * step[f]
-        _rescale(users, u, norms)
+        move(rows, u, step, square, spent, rate)
+        show(rows, users, u, kind, soft)
 
 
 @fast_kernel
 def step_items(
+    rows: Any,
     users: Any,
     items: Any,
-    frozen: Any,
     owner: Any,
     positives: Any,
     negatives: Any,
@@ -178,8 +168,7 @@ def step_items(
 ) -> None:
     """The items v of this part, v & (parts - 1) == part, in both roles, pair after pair.
 
-    frozen: the items as they were before this step; what one item says of another is read there.
-    spent (m,): as for the users.
+    rows: the items' own, which move; users, items: what is shown, here as before the block.
     """
     size, count, mask = users.shape[1], negatives.shape[1], parts - 1
     step = np.empty(size, dtype=np.float32)
@@ -189,12 +178,9 @@ def step_items(
             rise = lift[pair]
             square = np.float32(0)
             for f in range(size):
-                step[f] = lean[pair, f] - rise * users[u, f] + reg * items[i, f]
+                step[f] = lean[pair, f] - rise * users[u, f] + reg * rows[i, f]
                 square += step[f] * step[f]
-            spent[i] += square
-            size_of_step = rate / np.sqrt(spent[i] + _TINY)
-            for f in range(size):
-                items[i, f] -= size_of_step * step[f]
+            move(rows, i, step, square, spent, rate)
         for k in range(count):
             j = negatives[pair, k]
             if j >= 0 and j & mask == part:
@@ -202,28 +188,29 @@ def step_items(
                 with_u = with_i + pull[pair, k]
                 square = np.float32(0)
                 for f in range(size):
-                    step[f] = with_u * users[u, f] + with_i * frozen[i, f] + reg * items[j, f]
+                    step[f] = with_u * users[u, f] + with_i * items[i, f] + reg * rows[j, f]
                     square += step[f] * step[f]
-                spent[j] += square
-                size_of_step = rate / np.sqrt(spent[j] + _TINY)
-                for f in range(size):
-                    items[j, f] -= size_of_step * step[f]
+                move(rows, j, step, square, spent, rate)
 
 
 @fast_kernel
-def settle_items(
-    items: Any, frozen: Any, positives: Any, negatives: Any, norms: Any, part: Any, parts: Any
+def show_items(
+    rows: Any,
+    items: Any,
+    positives: Any,
+    negatives: Any,
+    kind: Any,
+    soft: Any,
+    stamps: Any,
+    stamp: Any,
+    part: Any,
+    parts: Any,
 ) -> None:
-    """Rescale the items of this part that were touched, and freeze them for the next block."""
-    size, count, mask = items.shape[1], negatives.shape[1], parts - 1
+    """Show each item of this part that took a step, once. stamps (m,): the last block of each."""
+    count, mask = negatives.shape[1], parts - 1
     for pair in range(len(positives)):
         for k in range(-1, count):
             v = positives[pair] if k < 0 else negatives[pair, k]
-            if v >= 0 and v & mask == part:
-                changed = False
-                for f in range(size):
-                    changed |= items[v, f] != frozen[v, f]
-                if changed:
-                    _rescale(items, v, norms)
-                    for f in range(size):
-                        frozen[v, f] = items[v, f]
+            if v >= 0 and v & mask == part and stamps[v] != stamp:
+                stamps[v] = stamp
+                show(rows, items, v, kind, soft)

@@ -10,35 +10,52 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
+_MOST_ROWS = 32_768
 
 
 def quantisation_error(
     vectors: npt.NDArray[np.floating], rotation: npt.NDArray[np.floating]
 ) -> float:
     """|sign(XQ) - XQ|^2 / (n d) for rows of unit length times sqrt(d): 0 if they are codes."""
-    turned = _scaled(vectors) @ rotation
-    return float(np.mean((_signs(turned) - turned) ** 2))
+    turned = unit_rows(vectors).astype(np.float64) @ rotation * np.sqrt(vectors.shape[1])
+    return float(np.mean((np.where(turned >= 0, 1.0, -1.0) - turned) ** 2))
 
 
 def learn_rotation(vectors: Floats, *, rounds: int = 50, seed: int = 0) -> Floats:
-    """An orthogonal (d, d) matrix that lowers the quantisation error; from a random start."""
+    """An orthogonal (d, d) matrix that lowers the quantisation error; from a random start.
+
+    It is learned from at most 32,768 of the rows, spread evenly: more do not change it.
+    """
     d = vectors.shape[1]
     rng = np.random.Generator(np.random.Philox(seed))
     rotation, _ = np.linalg.qr(rng.standard_normal((d, d)))
-    rows = _scaled(vectors)
+    rows = unit_rows(vectors[:: -(-len(vectors) // _MOST_ROWS)])
+    rotation = np.asarray(rotation, dtype=np.float32)
     for _ in range(rounds):
-        codes = _signs(rows @ rotation)
-        left, _, right = np.linalg.svd(rows.T @ codes)
-        rotation = left @ right
-    return np.asarray(rotation, dtype=np.float32)
+        codes = np.where(rows @ rotation >= 0, np.float32(1), np.float32(-1))
+        left, _, right = np.linalg.svd((rows.T @ codes).astype(np.float64))
+        rotation = np.asarray(left @ right, dtype=np.float32)
+    return rotation
 
 
-def _scaled(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-    """Rows of length sqrt(d), the length of codes; rows of zeros stay."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(norms > 0, norms, 1)
-    return np.asarray(unit * np.sqrt(vectors.shape[1]), dtype=np.float64)
+def to_dimensions(users: Floats, items: Floats, size: int) -> tuple[Floats, Floats]:
+    """Vectors of length `size` whose dot products are nearest to the given ones.
+
+    Longer vectors are laid on their first principal directions (not centred); shorter ones get
+    zeros, which the rotation spreads.
+    """
+    given = users.shape[1]
+    if given < size:
+        users, items = (np.pad(rows, ((0, 0), (0, size - given))) for rows in (users, items))
+    elif given > size:
+        both = np.vstack([users, items]).astype(np.float64)
+        _, directions = np.linalg.eigh(both.T @ both)
+        basis = directions[:, ::-1][:, :size].astype(np.float32)
+        users, items = users @ basis, items @ basis
+    return users, items
 
 
-def _signs(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.where(values >= 0, 1.0, -1.0)
+def unit_rows(rows: npt.NDArray[np.floating]) -> Floats:
+    """Rows of unit length; rows of zeros stay."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

@@ -1,0 +1,173 @@
+"""How DSIML learns its bits: one step of an epoch for each optimiser (METHOD, sections 3 and 4).
+
+    ste   the gradient at the codes moves the rows behind them; the sign hardens from epoch to epoch
+    flip  sweeps that turn a bit where the true loss falls
+    bqp   the paper's: sweeps of binary quadratic problems under the variational bound
+
+Each takes the rows behind the codes, learns, and leaves rows whose signs are the codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.bits import Words, pack_signs, unpack_signs
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.models.row_kernels import SIGNS
+from xorec.models.siml_steps import Floats, Rows, Steps, unit_codes
+from xorec.optim.bqp_sweep import bqp_sweep
+from xorec.optim.checkpoint import Arrays
+from xorec.optim.flip_sweep import flip_sweep
+from xorec.optim.passes import Pass, Triplets
+from xorec.optim.rotation import unit_rows
+from xorec.optim.sweeps import LossTerms
+from xorec.options import RunOptions
+from xorec.representations.codes import Codes
+from xorec.search.ties import tie_rank
+from xorec.search.top_k import top_k
+from xorec.threads import Team
+
+if TYPE_CHECKING:
+    from xorec.models.dsiml import DSIMLConfig
+
+Step = Callable[[int, Arrays], dict[str, float]]
+Signs = npt.NDArray[np.int8]
+
+_SPENT = 1.0
+"""What rows count as spent before the first step: they come from vectors that are good already."""
+_FOLD_IN_PASSES = 20
+_ONE_IN = 5_000
+_USERS_AT_ONCE = 1024
+
+
+def start_arrays(users: Floats, items: Floats, optimizer: str) -> Arrays:
+    """What an optimiser works on: the rows behind the codes, and what they have spent."""
+    arrays: Arrays = {"users": users, "items": items}
+    if optimizer == "ste":
+        for name, rows in (("user_spent", users), ("item_spent", items)):
+            arrays[name] = np.full(len(rows), _SPENT, dtype=np.float32)
+    return arrays
+
+
+def step_of(
+    optimizer: str, config: DSIMLConfig, train: Interactions, options: RunOptions, team: Team
+) -> Step:
+    """The step of an epoch of this optimiser, over the pairs of `train`."""
+    make = _straight_through if optimizer == "ste" else _sweeps
+    learn = make(optimizer, config, train, options, team)
+
+    def step(epoch: int, arrays: Arrays) -> dict[str, float]:
+        before = (arrays["users"] >= 0, arrays["items"] >= 0)
+        loss = learn(epoch, arrays)
+        return {
+            "loss": loss,
+            "user_flips": float(np.mean(before[0] != (arrays["users"] >= 0))),
+            "item_flips": float(np.mean(before[1] != (arrays["items"] >= 0))),
+        }
+
+    return step
+
+
+def _straight_through(
+    optimizer: str, config: DSIMLConfig, train: Interactions, options: RunOptions, team: Team
+) -> Callable[[int, Arrays], float]:
+    sampler = Negatives.of(train, config.alpha)
+    size = (config.negatives, config.block_size, options.seed)
+
+    def learn(epoch: int, arrays: Arrays) -> float:
+        terms, blocks = config.terms(epoch), count()
+        users = Rows.of(arrays["users"], arrays["user_spent"], SIGNS, terms.soft)
+        rows = (arrays["items"], arrays["item_spent"])
+        items = Rows.of(*rows, SIGNS, terms.soft, items=True)
+        run = Pass(train, sampler, *size, epoch, team)
+        return run.run(lambda t: Steps(t, users, items, terms, next(blocks)))
+
+    return learn
+
+
+def _sweeps(
+    optimizer: str, config: DSIMLConfig, train: Interactions, options: RunOptions, team: Team
+) -> Callable[[int, Arrays], float]:
+    sampler = Negatives.of(train, config.alpha)
+    terms = LossTerms(config.temperature, config.gamma, config.lambda_, config.margin)
+
+    def learn(epoch: int, arrays: Arrays) -> float:
+        users, items = signs(arrays["users"]), signs(arrays["items"])
+        negatives = sampler.draw_all(config.negatives, options.seed, epoch)
+        triplets = Triplets(train.user_rows, train.indices, negatives)
+        if optimizer == "flip":
+            done = flip_sweep(users, items, triplets, terms, team)
+        else:
+            seed, solver = options.seed, config.solver
+            done = bqp_sweep(users, items, triplets, terms, team, solver=solver, seed=seed)
+        for rows, codes in ((arrays["users"], users), (arrays["items"], items)):
+            rows[...] = np.where(codes == signs(rows), rows, -rows)
+        return done.loss_after / max(1, int(np.count_nonzero(negatives >= 0)))
+
+    return learn
+
+
+def signs(rows: npt.NDArray[np.floating]) -> Signs:
+    """+1 where a row is not negative, else -1."""
+    return np.where(rows >= 0, 1, -1).astype(np.int8)
+
+
+def with_best_items(
+    train: Interactions, users: Floats, items: Floats, count: int, fewer_than: int
+) -> Interactions:
+    """The pairs, and for each user with fewer than so many their `count` best items by vectors.
+
+    A short history leaves many bits undetermined; the order that the vectors found settles them.
+    Never more than one item in 5,000: in a small catalogue the next best are everybody's.
+    """
+    count = min(count, train.n_items // _ONE_IN)
+    if count == 0:
+        return train
+    short = np.flatnonzero((train.user_counts > 0) & (train.user_counts < fewer_than))
+    rank = tie_rank(train.items, train.item_counts)
+    user_rows, item_rows = [train.user_rows], [train.indices]
+    for begin in range(0, len(short), _USERS_AT_ONCE):
+        rows = short[begin : begin + _USERS_AT_ONCE]
+        own = [train.of_user(int(row)) for row in rows]
+        seen = np.concatenate([[0], np.cumsum([len(one) for one in own])])
+        hits = top_k(users[rows] @ items.T, count, rank, (seen, np.concatenate(own)))
+        kept = np.arange(hits.items.shape[1]) < hits.counts[:, None]
+        user_rows.append(np.repeat(rows, hits.counts).astype(np.int32))
+        item_rows.append(hits.items[kept])
+    pairs = np.concatenate(user_rows), np.concatenate(item_rows)
+    return Interactions.from_rows(train.users, train.items, *pairs)
+
+
+def fold_in_codes(
+    codes: Codes, history: npt.NDArray[np.integer], config: DSIMLConfig
+) -> Words | Floats:
+    """A new user's code, or vector where users are floats: the users' step alone, items fixed.
+
+    All passes, each with negatives of its own, are one call of the kernel.
+    """
+    positives = np.unique(history).astype(np.int32)
+    sampler = Negatives(positives, np.array([0, len(positives)]), codes.n_items)
+    drawn = [sampler.draw_all(config.negatives, 0, epoch) for epoch in range(_FOLD_IN_PASSES)]
+    rows = np.concatenate([positives, *(one.ravel() for one in drawn)])
+    used, place = np.unique(rows, return_inverse=True)  # an item twice is unpacked once
+    items = unit_codes(unpack_signs(codes.item_codes[np.maximum(used, 0)], codes.bits))
+    own = place[: len(positives)].astype(np.int32)
+    negatives = np.where(rows < 0, -1, place)[len(positives) :].astype(np.int32)
+    triplets = Triplets(
+        np.zeros(_FOLD_IN_PASSES * len(own), dtype=np.int32),
+        np.tile(own, _FOLD_IN_PASSES),
+        negatives.reshape(-1, config.negatives),
+    )
+    user = unit_rows(items[own].mean(axis=0, keepdims=True))
+    spent = np.full(1, _SPENT, dtype=np.float32)
+    fixed = Rows(items, items, spent[:0], np.zeros(0, dtype=np.int64))
+    terms = replace(config.terms(0), soft=0.0)
+    Steps(triplets, Rows.of(user, spent, SIGNS), fixed, terms).learn_users(slice(None))
+    return user if codes.user_vectors is not None else pack_signs(user)

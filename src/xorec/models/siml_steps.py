@@ -1,0 +1,116 @@
+"""SIML's steps over the blocks of a pass, for vectors and for the codes of them.
+
+`Rows` are the users or the items: what moves, and what the others see of it. Names of the scratch
+arrays are as in `siml_kernels`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.models.row_kernels import SIGNS
+from xorec.models.siml_kernels import show_items, step_items, step_users
+from xorec.optim.passes import Triplets
+from xorec.optim.rotation import unit_rows
+
+Floats = npt.NDArray[np.float32]
+
+
+def unit_codes(rows: npt.NDArray[Any], soft: float = 0.0) -> Floats:
+    """sign(row) / sqrt(d), or the softer sign of `row_kernels`: codes as unit vectors."""
+    unit = np.float32(1 / np.sqrt(rows.shape[1]))
+    if soft == 0.0:
+        return np.where(rows >= 0, unit, -unit).astype(np.float32)
+    shown = rows / (np.float32(soft) * unit + np.abs(rows))
+    return unit_rows(shown)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of users or items: `own` move, `shown` are seen by the others.
+
+    spent: the sum of the squared gradients of each row so far. stamps: the last block in which
+    an item was shown anew.
+    """
+
+    own: Floats
+    shown: Floats
+    spent: Floats
+    stamps: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, own: Floats, spent: Floats, kind: int, soft: float = 0.0, *, items: bool = False
+    ) -> Rows:
+        """Rows over arrays that the steps change in place. Users' vectors show themselves."""
+        shown = unit_codes(own, soft) if kind == SIGNS else own.copy() if items else own
+        return cls(own, shown, spent, np.full(len(own) if items else 0, -1, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The loss and its steps, as the kernels take them."""
+
+    gamma_squared: float
+    lambda_: float
+    temperature: float
+    offset: float
+    npair: bool
+    kind: int
+    rate: float
+    reg: float = 0.0
+    soft: float = 0.0
+
+    @property
+    def loss(self) -> tuple[Any, ...]:
+        numbers = (self.gamma_squared, self.lambda_, self.temperature, self.offset)
+        return (*map(np.float32, numbers), self.npair)
+
+    @property
+    def place(self) -> tuple[int, np.float32]:
+        return self.kind, np.float32(self.soft)
+
+    @property
+    def steps(self) -> tuple[np.float32, np.float32]:
+        return np.float32(self.rate), np.float32(self.reg)
+
+
+class Steps:
+    """The steps over one block (see `optim.passes.Steps`). block: its number, for the stamps."""
+
+    def __init__(
+        self, triplets: Triplets, users: Rows, items: Rows, terms: Terms, block: int = 0
+    ) -> None:
+        self._triplets, self.users, self.items = triplets, users, items
+        self._terms, self._block = terms, block
+        pairs, count = triplets.negatives.shape
+        self._push, self._pull = (np.empty((pairs, count), dtype=np.float32) for _ in range(2))
+        self._lift, self._losses = (np.empty(pairs, dtype=np.float32) for _ in range(2))
+        self._lean = np.empty((pairs, users.own.shape[1]), dtype=np.float32)
+
+    def learn_users(self, own: slice) -> None:
+        t, users, terms = self._triplets, self.users, self._terms
+        rows = (t.users[own], t.positives[own], t.negatives[own])
+        kept = (self._push[own], self._pull[own], self._lift[own], self._lean[own])
+        settings = (*terms.steps, *terms.loss, *terms.place, users.spent)
+        step_users(
+            users.own, users.shown, self.items.shown, *rows, *kept, self._losses[own], *settings
+        )
+
+    def learn_items(self, part: int, parts: int) -> None:
+        t, items = self._triplets, self.items
+        vectors = (items.own, self.users.shown, items.shown, t.users, t.positives, t.negatives)
+        kept = (self._push, self._pull, self._lift, self._lean)
+        step_items(*vectors, *kept, *self._terms.steps, items.spent, part, parts)
+
+    def finish(self, part: int, parts: int) -> None:
+        t, items = self._triplets, self.items
+        stamp = (*self._terms.place, items.stamps, self._block, part, parts)
+        show_items(items.own, items.shown, t.positives, t.negatives, *stamp)
+
+    def loss(self) -> float:
+        return float(self._losses.sum(dtype=np.float64))
