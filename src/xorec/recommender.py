@@ -14,6 +14,7 @@ from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.errors import OptionError, UnknownIdError
 from xorec.explanation import Explanation, explain
+from xorec.options import DEFAULTS, RunOptions
 from xorec.recommendations import Recommendations, Recommended
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
@@ -29,7 +30,7 @@ __all__ = ["Explanation", "Recommendations", "Recommended", "Recommender"]
 
 
 class Recommender:
-    """What people use: `recommend`, `similar`, `explain`, `fold_in`, `save`, `load`."""
+    """What people use: `recommend`, `similar`, `explain`, `fold_in`, `update`, `save`, `load`."""
 
     def __init__(
         self,
@@ -142,6 +143,12 @@ class Recommender:
         """`explain` for somebody new who has the items `history`."""
         own, (at,) = np.unique(self._item_rows(history)), self._item_rows([item])
         return explain(self, list(history), self.fold_in(history), own, int(at), k)
+
+    def update(self, new: Interactions, options: RunOptions = DEFAULTS) -> Recommender:
+        """A recommender that has the new interactions too: grown, and refreshed where they are."""
+        from xorec.updating import update
+
+        return update(self, new, options)
 
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""

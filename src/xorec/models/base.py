@@ -99,6 +99,21 @@ class Model(ABC, Generic[C]):
         """The query of a new user who has the item rows `history`, without a refit."""
         raise OptionError(f"{self.name} cannot take in a new user without a refit.")
 
+    def update(
+        self,
+        representation: Representation,
+        train: Interactions,
+        users: npt.NDArray[np.integer],
+        items: npt.NDArray[np.integer],
+        known: npt.NDArray[np.integer],
+        options: RunOptions,
+    ) -> Representation:
+        """What was learned, grown to the users and items of `train`, these rows made anew.
+
+        train: all pairs, old and new; known (n_users,): how many pairs each user had before.
+        """
+        raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
+
 
 def _explain(name: str, config: type[ModelConfig], error: ValidationError) -> str:
     """One line for the first setting that pydantic refused."""

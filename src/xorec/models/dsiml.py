@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.bits import pack_signs, unpack_signs
 from xorec.data.interactions import Interactions
 from xorec.errors import DataError
 from xorec.losses.scale_invariant import margin_offset
 from xorec.models.base import Model
-from xorec.models.dsiml_optimizers import fold_in_codes, start_arrays, step_of, with_best_items
+from xorec.models.dsiml_optimizers import start_arrays, step_of, with_best_items
+from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML, SIMLConfig
 from xorec.models.siml_steps import Terms
@@ -65,8 +67,11 @@ class DSIMLConfig(EpochConfig):
     )
 
     def terms(self, epoch: int) -> Terms:
-        """The loss, the steps and the softness of an epoch: steps and softness run out."""
-        left = 1 - epoch / self.epochs
+        """The loss, the steps and the softness of an epoch: steps and softness run out.
+
+        Short codes take short steps: one bit of theirs weighs more.
+        """
+        left = (1 - epoch / self.epochs) * min(1.0, self.bits / 64)
         hard = 1 - epoch / max(1, self.epochs - 1)
         return Terms(
             self.gamma**2,
@@ -209,6 +214,21 @@ class DSIML(Model[DSIMLConfig]):
         return settings
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user's code (or latent vector): the user's own problem, items as they are."""
+        """A new user's code (or vector), items as they are: where their items point."""
         assert isinstance(representation, Codes)
-        return fold_in_codes(representation, history, self.config)
+        own = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
+        total = own.sum(axis=0, dtype=np.float32)
+        place = pointed_at(total, len(own), representation.mean_item)[None]
+        return place if representation.user_vectors is not None else pack_signs(place)
+
+    def update(
+        self,
+        representation: Representation,
+        train: Interactions,
+        users: npt.NDArray[np.integer],
+        items: npt.NDArray[np.integer],
+        known: npt.NDArray[np.integer],
+        options: RunOptions,
+    ) -> Representation:
+        assert isinstance(representation, Codes)
+        return grown_codes(representation, train, users, items, known)

@@ -10,26 +10,22 @@ Each takes the rows behind the codes, learns, and leaves rows whose signs are th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import Words, pack_signs, unpack_signs
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.row_kernels import SIGNS
-from xorec.models.siml_steps import Floats, Rows, Steps, unit_codes
+from xorec.models.siml_steps import Floats, Rows, Steps
 from xorec.optim.bqp_sweep import bqp_sweep
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.flip_sweep import flip_sweep
 from xorec.optim.passes import Pass, Triplets
-from xorec.optim.rotation import unit_rows
 from xorec.optim.sweeps import LossTerms
 from xorec.options import RunOptions
-from xorec.representations.codes import Codes
 from xorec.search.ties import tie_rank
 from xorec.search.top_k import top_k
 from xorec.threads import Team
@@ -42,7 +38,6 @@ Signs = npt.NDArray[np.int8]
 
 _SPENT = 1.0
 """What rows count as spent before the first step: they come from vectors that are good already."""
-_FOLD_IN_PASSES = 20
 _ONE_IN = 5_000
 _USERS_AT_ONCE = 1024
 
@@ -143,31 +138,3 @@ def with_best_items(
         item_rows.append(hits.items[kept])
     pairs = np.concatenate(user_rows), np.concatenate(item_rows)
     return Interactions.from_rows(train.users, train.items, *pairs)
-
-
-def fold_in_codes(
-    codes: Codes, history: npt.NDArray[np.integer], config: DSIMLConfig
-) -> Words | Floats:
-    """A new user's code, or vector where users are floats: the users' step alone, items fixed.
-
-    All passes, each with negatives of its own, are one call of the kernel.
-    """
-    positives = np.unique(history).astype(np.int32)
-    sampler = Negatives(positives, np.array([0, len(positives)]), codes.n_items)
-    drawn = [sampler.draw_all(config.negatives, 0, epoch) for epoch in range(_FOLD_IN_PASSES)]
-    rows = np.concatenate([positives, *(one.ravel() for one in drawn)])
-    used, place = np.unique(rows, return_inverse=True)  # an item twice is unpacked once
-    items = unit_codes(unpack_signs(codes.item_codes[np.maximum(used, 0)], codes.bits))
-    own = place[: len(positives)].astype(np.int32)
-    negatives = np.where(rows < 0, -1, place)[len(positives) :].astype(np.int32)
-    triplets = Triplets(
-        np.zeros(_FOLD_IN_PASSES * len(own), dtype=np.int32),
-        np.tile(own, _FOLD_IN_PASSES),
-        negatives.reshape(-1, config.negatives),
-    )
-    user = unit_rows(items[own].mean(axis=0, keepdims=True))
-    spent = np.full(1, _SPENT, dtype=np.float32)
-    fixed = Rows(items, items, spent[:0], np.zeros(0, dtype=np.int64))
-    terms = replace(config.terms(0), soft=0.0)
-    Steps(triplets, Rows.of(user, spent, SIGNS), fixed, terms).learn_users(slice(None))
-    return user if codes.user_vectors is not None else pack_signs(user)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import Words, pack_signs, words_for
+from xorec.bits import Words, pack_signs, unpack_signs, words_for
 from xorec.errors import DataError
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.vectors import Floats
+
+_AT_ONCE = 65_536
 
 
 class Codes(Representation):
@@ -55,6 +58,15 @@ class Codes(Representation):
     @property
     def n_items(self) -> int:
         return len(self.item_codes)
+
+    @cached_property
+    def mean_item(self) -> Floats:
+        """The mean of the items' signs, (bits,)."""
+        total = np.zeros(self.bits, dtype=np.float64)
+        for begin in range(0, self.n_items, _AT_ONCE):
+            part = unpack_signs(self.item_codes[begin : begin + _AT_ONCE], self.bits)
+            total += part.sum(axis=0, dtype=np.float64)
+        return np.asarray(total / max(1, self.n_items), dtype=np.float32)
 
     def queries(self, users: Rows) -> Words | Floats:
         return self.user_codes[users] if self.user_vectors is None else self.user_vectors[users]
