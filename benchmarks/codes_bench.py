@@ -149,7 +149,7 @@ class Bench:
 
     def signs(self, name: str, turned: bool, bits: int = MAIN) -> Made:
         """The signs of vectors, turned by ITQ or as they are."""
-        users, items, seconds = self.vectors(name, bits, "all")
+        users, items, seconds = self.vectors(name, MAIN, "all")
         began = time.perf_counter()
         if turned:
             users, items = to_dimensions(users, items, bits)
@@ -158,14 +158,10 @@ class Bench:
         return Made(Codes.from_signs(users, items), seconds + time.perf_counter() - began)
 
     def dsiml(self, bits: int, **more: Any) -> Made:
-        """DSIML from SIML's vectors; validation chooses the epochs."""
-        settings = {**self.settings.get("dsiml", {}), **more, "bits": bits}
-        if settings["optimizer"] != "none":
-            users, items, _ = self.vectors("siml", bits, "train")
-            first = DSIML.from_vectors(users, items, **settings)
-            first.fit(self.train, self.validation, self.options)
-            settings["epochs"] = max(1, first.epochs_)
-        users, items, seconds = self.vectors("siml", bits, "all")
+        """DSIML from SIML's vectors, by the settings of `dsiml` and of its optimiser."""
+        own = self.settings.get(more["optimizer"], {})
+        settings = {**self.settings.get("dsiml", {}), **own, **more, "bits": bits}
+        users, items, seconds = self.vectors("siml", MAIN, "all")
         began = time.perf_counter()
         model = DSIML.from_vectors(users, items, **settings).fit(self.all, None, self.options)
         return Made(model.representation_, seconds + time.perf_counter() - began)

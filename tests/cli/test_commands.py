@@ -244,3 +244,19 @@ def test_doctor(run: Run, model: Path) -> None:
 def test_tables_fit_80_columns(run: Run, model: Path, words: tuple[str, ...]) -> None:
     result = run(words[0], model, *words[1:])
     assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_update_takes_new_pairs_into_the_file(run: Run, ratings: Path, tmp_path: Path) -> None:
+    model, more, out = tmp_path / "m.xorec", tmp_path / "more.csv", tmp_path / "n.xorec"
+    words = ("--bits", 16, "--epochs", 2, "-q")
+    assert run("fit", ratings, "--model", "dsiml", "-o", model, *words).exit_code == 0
+    before = Recommender.load(model)
+    known = before.items[0]
+    more.write_text(f"user_id,item_id\n999999,{known}\n999999,888888\n{before.users[0]},888888\n")
+    result = run("update", model, more, "-o", out, "-q")
+    assert result.exit_code == 0, result.output
+    assert "1 new users, 1 new items, 3 new pairs" in result.stdout
+    after = Recommender.load(out)
+    assert known not in after.recommend(after.users[len(before.users)], 50).ids()
+    report = json.loads(run("update", out, more, "--json", "-q").stdout)
+    assert report["new"] == {"users": 0, "items": 0, "pairs": 0}

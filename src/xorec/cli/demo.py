@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _MODELS = ("popularity", "item-knn", "bpr", "siml", "dsiml")
 _BITS = (32, 64)
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "siml": {"epochs": 60},
-    "dsiml": {"epochs": 20, "start": {"epochs": 40}},
+    "siml": {"epochs": 25},
+    "dsiml": {"epochs": 10, "start": {"epochs": 25}},
 }
 """Fewer epochs than by default, so that the demo is over in a minute or so."""
 _SHOWN = "dsiml 64"

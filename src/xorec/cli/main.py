@@ -21,6 +21,7 @@ from xorec.cli import (
     models,
     recommend,
     similar,
+    update,
 )
 from xorec.errors import XorecError
 
@@ -69,6 +70,7 @@ app.command("compare")(compare.compare)
 app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
 app.command("explain")(explain.explain)
+app.command("update")(update.update)
 app.command("doctor")(doctor.doctor)
 
 
