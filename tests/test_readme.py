@@ -37,7 +37,7 @@ def test_the_command_lines() -> None:
     from xorec.cli.main import app
 
     lines = re.findall(r"(?m)^xorec .*$", README)
-    assert len(lines) == 10
+    assert len(lines) == 11
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
         result = CliRunner().invoke(app, words)

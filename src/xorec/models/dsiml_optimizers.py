@@ -38,7 +38,7 @@ Signs = npt.NDArray[np.int8]
 
 _SPENT = 1.0
 """What rows count as spent before the first step: they come from vectors that are good already."""
-_ONE_IN = 5_000
+_ONE_IN, _MOST_SCORES = 5_000, 1 << 32
 _USERS_AT_ONCE = 1024
 
 
@@ -120,12 +120,14 @@ def with_best_items(
     """The pairs, and for each user with fewer than so many their `count` best items by vectors.
 
     A short history leaves many bits undetermined; the order that the vectors found settles them.
-    Never more than one item in 5,000: in a small catalogue the next best are everybody's.
+    Never more than one item in 5,000: in a small catalogue the next best are everybody's. On huge
+    data every n-th such user gets them, so that at most 2**32 scores are computed.
     """
     count = min(count, train.n_items // _ONE_IN)
     if count == 0:
         return train
     short = np.flatnonzero((train.user_counts > 0) & (train.user_counts < fewer_than))
+    short = short[:: max(1, -(-len(short) * train.n_items // _MOST_SCORES))]
     rank = tie_rank(train.items, train.item_counts)
     user_rows, item_rows = [train.user_rows], [train.indices]
     for begin in range(0, len(short), _USERS_AT_ONCE):
