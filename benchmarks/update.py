@@ -52,7 +52,7 @@ def measure(train: Interactions, test: Interactions, settings: dict[str, Any], s
     first = DSIML(**settings).fit(train.select(keep), None, options)
     before = Recommender.from_model(first, train.select(keep), seed=seed)
     began = time.perf_counter()
-    after = before.update(train.select(~keep), options)
+    after = before.update(train.select(~keep))
     update_seconds = time.perf_counter() - began
     began = time.perf_counter()
     anew = DSIML(**settings).fit(train, None, options)

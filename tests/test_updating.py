@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -56,13 +58,11 @@ def test_a_new_user_is_served_as_if_folded_in(
 ) -> None:
     old, train, _ = before
     history = [train.items[int(i)] for i in train.of_user(4)]
-    grown = old.update(Interactions.from_pairs([
-        (55_555, item) for item in history
-    ]))  # fmt: skip
+    grown = old.update(Interactions.from_pairs([(55_555, item) for item in history]))
     assert grown.recommend(55_555, 10).ids() == old.recommend_for(history, 10).ids()
 
 
-def test_new_users_are_served_well_and_nobody_suffers(
+def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
     before: tuple[Recommender, Interactions, Interactions],
 ) -> None:
     """Half of the users are unknown at first; the update brings them near the full fit."""
@@ -86,15 +86,13 @@ def test_new_users_are_served_well_and_nobody_suffers(
 
 
 def test_the_same_update_gives_the_same_file(
-    before: tuple[Recommender, Interactions, Interactions], tmp_path: object
+    before: tuple[Recommender, Interactions, Interactions], tmp_path: Path
 ) -> None:
-    from pathlib import Path
-
     old, _, test = before
     new = Interactions.from_pairs(pairs(test)[:100])
     for name in ("a", "b"):
-        old.update(new).save(Path(str(tmp_path)) / name)
-    one, two = ((Path(str(tmp_path)) / name).read_bytes() for name in ("a", "b"))
+        old.update(new).save(tmp_path / name)
+    one, two = ((tmp_path / name).read_bytes() for name in ("a", "b"))
     assert one == two
 
 

@@ -14,7 +14,6 @@ from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.errors import OptionError, UnknownIdError
 from xorec.explanation import Explanation, explain
-from xorec.options import DEFAULTS, RunOptions
 from xorec.recommendations import Recommendations, Recommended
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
@@ -144,11 +143,11 @@ class Recommender:
         own, (at,) = np.unique(self._item_rows(history)), self._item_rows([item])
         return explain(self, list(history), self.fold_in(history), own, int(at), k)
 
-    def update(self, new: Interactions, options: RunOptions = DEFAULTS) -> Recommender:
+    def update(self, new: Interactions) -> Recommender:
         """A recommender that has the new interactions too: grown, and refreshed where they are."""
         from xorec.updating import update
 
-        return update(self, new, options)
+        return update(self, new)
 
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""

@@ -6,7 +6,7 @@ refreshes the users who got pairs and the items that are mostly new, the rest st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.errors import DataError
 from xorec.models import model_class
-from xorec.options import RunOptions
+from xorec.models.base import Growth
 
 if TYPE_CHECKING:
     from xorec.recommender import Recommender
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 
 
-def update(recommender: Recommender, new: Interactions, options: RunOptions) -> Recommender:
+def update(recommender: Recommender, new: Interactions) -> Recommender:
     """A recommender that knows the pairs of `new` too."""
     from xorec.recommender import Recommender
 
@@ -43,15 +43,10 @@ def update(recommender: Recommender, new: Interactions, options: RunOptions) -> 
     old_users = np.bincount(before, minlength=len(users))
     old_items = np.bincount(seen, minlength=len(items))
     facts = recommender.facts
-    model: Any = model_class(facts["model"])(**facts["config"])
-    model._representation = model.update(
-        recommender.representation,
-        train,
-        np.flatnonzero(train.user_counts > old_users),
-        np.flatnonzero(train.item_counts > 2 * old_items),
-        old_users,
-        options,
-    )
+    changed = np.flatnonzero(train.user_counts > old_users)
+    mostly_new = np.flatnonzero(train.item_counts > 2 * old_items)
+    model = model_class(facts["model"])(**facts["config"])
+    model.update(recommender.representation, Growth(train, changed, mostly_new, old_users))
     count = facts.get("updates", 0) + 1
     return Recommender.from_model(model, train, seed=facts.get("seed", 0), updates=count)
 

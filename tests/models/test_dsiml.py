@@ -9,7 +9,12 @@ from xorec.bits import unpack_signs
 from xorec.data.catalog import load_data
 from xorec.errors import DataError
 from xorec.evaluation.protocol import evaluate
-from xorec.losses.scale_invariant import siml_gradients
+from xorec.losses.scale_invariant import (
+    pairwise_part,
+    scale_part,
+    siml_gradients,
+    siml_slopes,
+)
 from xorec.models.dsiml import DSIML
 from xorec.models.dsiml_optimizers import with_best_items
 from xorec.models.fitting import fit_with_validation
@@ -66,10 +71,12 @@ def test_the_steps_are_gradients_at_what_is_shown(soft: float) -> None:
     items = Rows.of(own_items, np.full(m, 2.0, np.float32), SIGNS, soft, items=True)
     loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
     terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, soft=soft)
-    shown = items.shown.astype(np.float64)
+    shown, slopes = items.shown.astype(np.float64), []
     expected, spent, most = own_users.astype(np.float64), np.full(n, 0.5), 2 / np.sqrt(d)
     for u, i, j in zip(owner, positives, negatives, strict=True):
         code = unit_codes(expected[u : u + 1].astype(np.float32), soft)[0].astype(np.float64)
+        rows = (code, shown[i], shown[j])
+        slopes.append(siml_slopes(pairwise_part(*rows), scale_part(*rows, temperature=3.0)))
         gradient = siml_gradients(code, shown[i], shown[j], **loss)[0]
         spent[u] += gradient @ gradient
         expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
@@ -77,14 +84,24 @@ def test_the_steps_are_gradients_at_what_is_shown(soft: float) -> None:
     steps.learn_users(slice(None))
     np.testing.assert_allclose(own_users, expected, atol=1e-5)
     np.testing.assert_allclose(users.shown, unit_codes(own_users, soft), atol=1e-6)
-    before = own_items.copy()
+    moved, item_spent = own_items.astype(np.float64), np.full(m, 2.0)
+
+    def move(v: int, gradient: Any) -> None:
+        item_spent[v] += gradient @ gradient
+        moved[v] -= 0.3 * gradient / np.sqrt(item_spent[v])
+
+    for u, i, j, (v, w) in zip(owner, positives, negatives, slopes, strict=True):
+        b, push = users.shown[u].astype(np.float64), 2 * 0.5 * 3.0 * w  # lambda tau w 2 gamma^2
+        move(i, sum(push[k] * (shown[j[k]] - b) - v[k] * b / 2 for k in range(count)))
+        for k in range(count):
+            move(j[k], push[k] * (b + shown[i]) + v[k] * b / 2)
     for part in (0, 1):
         steps.learn_items(part, 2)
     np.testing.assert_array_equal(items.shown, shown.astype(np.float32))
+    np.testing.assert_allclose(own_items, moved, atol=2e-5)
     for part in (0, 1):
         steps.finish(part, 2)
-    assert (own_items != before).any()
-    assert np.abs(own_items).max() <= most + 1e-6
+    np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)
     np.testing.assert_allclose(items.shown, unit_codes(own_items, soft), atol=1e-6)
 
 

@@ -50,7 +50,7 @@ def compare(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.data.split import split as split_data
-    from xorec.experiments.comparison import compare_models, size_of
+    from xorec.experiments.comparison import compare_models
 
     cuts = args.parse_ks(ks)
     lengths = () if bits is None else args.parse_bits(bits)
@@ -71,31 +71,29 @@ def compare(
     method = cast("Method", split)
     parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
     names = [name.strip() for name in models.split(",")]
-    contenders = compare_models(
-        parts,
-        names,
-        settings=settings,
-        bits=lengths,
-        ks=cuts,
-        by_category=by_category,
-        options=options,
-    )
-    categories = [
-        {"model": one.model.name, **size_of(one.model.config.model_dump()), **row}
-        for one in contenders
-        for row in one.evaluation.categories
-    ]
+    how: dict[str, Any] = {"settings": settings, "bits": lengths, "ks": cuts}
+    contenders = compare_models(parts, names, **how, by_category=by_category, options=options)
     if json:
         rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
         about = {"name": data, **size}
-        more = {"categories": categories} if by_category else {}
+        more = {"categories": _category_rows(contenders)} if by_category else {}
         print_json({"data": about, "split": parts.describe(), "rows": rows, **more})
         return
     print_comparison(contenders, cuts[0])
     if by_category:
         print_line()
         _print_categories(contenders, cuts[0])
+
+
+def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:
+    from xorec.experiments.comparison import size_of
+
+    return [
+        {"model": one.model.name, **size_of(one.model.config.model_dump()), **row}
+        for one in contenders
+        for row in one.evaluation.categories
+    ]
 
 
 def _significance(one: Contender, all_of_them: list[Contender], k: int) -> dict[str, Any]:

@@ -20,7 +20,6 @@ def update(
     item_column: args.ItemColumn = None,
     rating_column: args.RatingColumn = None,
     min_rating: args.MinRating = None,
-    threads: args.Threads = None,
     quiet: args.Quiet = False,
     json: args.Json = False,
 ) -> None:
@@ -31,7 +30,7 @@ def update(
     from xorec.cli.output import print_json, print_line
     from xorec.recommender import Recommender
 
-    options = args.run_options(0, threads, quiet)
+    options = args.run_options(0, None, quiet)
     before = Recommender.load(model)
     new = args.load(
         data,
@@ -43,7 +42,7 @@ def update(
         rating_column=rating_column,
         split_column=None,
     )
-    after = before.update(new, options)
+    after = before.update(new)
     path = output or Path(model)
     after.save(path)
     grown = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -20,6 +21,20 @@ class ModelConfig(BaseModel):
     """The settings of a model: frozen, with legal ranges as data, to and from JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """What came after a fit. Users and items that are new have rows behind the old ones.
+
+    train: all pairs, old and new; users, items: the rows to make anew; known (n_users,): how many
+    pairs each user had before.
+    """
+
+    train: Interactions
+    users: npt.NDArray[np.integer]
+    items: npt.NDArray[np.integer]
+    known: npt.NDArray[np.integer]
 
 
 C = TypeVar("C", bound=ModelConfig)
@@ -99,19 +114,12 @@ class Model(ABC, Generic[C]):
         """The query of a new user who has the item rows `history`, without a refit."""
         raise OptionError(f"{self.name} cannot take in a new user without a refit.")
 
-    def update(
-        self,
-        representation: Representation,
-        train: Interactions,
-        users: npt.NDArray[np.integer],
-        items: npt.NDArray[np.integer],
-        known: npt.NDArray[np.integer],
-        options: RunOptions,
-    ) -> Representation:
-        """What was learned, grown to the users and items of `train`, these rows made anew.
+    def update(self, representation: Representation, growth: Growth) -> Self:
+        """Take what was learned before, and what has come since; refresh what changed."""
+        self._representation = self._grow(representation, growth)
+        return self
 
-        train: all pairs, old and new; known (n_users,): how many pairs each user had before.
-        """
+    def _grow(self, representation: Representation, growth: Growth) -> Representation:
         raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
 
 

@@ -17,15 +17,14 @@ from pydantic import Field
 from xorec.bits import pack_signs, unpack_signs
 from xorec.data.interactions import Interactions
 from xorec.errors import DataError
-from xorec.losses.scale_invariant import margin_offset
-from xorec.models.base import Model
+from xorec.models.base import Growth, Model
 from xorec.models.dsiml_optimizers import start_arrays, step_of, with_best_items
 from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
-from xorec.models.siml import SIML, SIMLConfig
+from xorec.models.siml import SIML, ScaleInvariantConfig, SIMLConfig
 from xorec.models.siml_steps import Terms
 from xorec.optim.checkpoint import Arrays
-from xorec.optim.epochs import EpochConfig, EpochTrainer
+from xorec.optim.epochs import EpochTrainer
 from xorec.optim.rotation import learn_rotation, to_dimensions, unit_rows
 from xorec.options import RunOptions
 from xorec.progress import SILENT
@@ -34,32 +33,23 @@ from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats, Vectors
 
 
-class DSIMLConfig(EpochConfig):
-    """Settings of DSIML; `epochs` are those of the codes, `start` has those of the vectors."""
+class DSIMLConfig(ScaleInvariantConfig):
+    """Settings of DSIML; `epochs` are those of the codes, `start` has those of the vectors.
 
+    `form` is for `ste`; sweeps have a log for each negative.
+    """
+
+    epochs: int = Field(15, ge=1, description="passes or sweeps of the optimiser, at most")
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: Literal["auto", "ste", "flip", "bqp", "none"] = Field(
         "ste", description="how the bits are learned; auto: the best on validation"
     )
-    epochs: int = Field(15, ge=1, description="passes or sweeps of the optimiser, at most")
-    gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
-    lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
-    temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
-    margin: Literal["paper", "geometric"] = Field(
-        "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
-    )
-    form: Literal["triplet", "npair"] = Field(
-        "npair", description="ste: a log for each negative, or one around all of a pair (N-pair)"
-    )
     learning_rate: float = Field(0.3, gt=0, le=10, description="ste: length of the first steps")
     softness: float = Field(0.5, ge=0, le=10, description="ste: of the first epoch's signs; ends 0")
     solver: Literal["descent", "tabu", "exact"] = Field("descent", description="bqp: its solver")
-    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
-    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     distill: int = Field(
         5, ge=0, description="best items of the vectors that a user with fewer pairs than bits gets"
     )
-    block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
     asymmetric: bool = Field(False, description="rank float users against item bits")
     start: SIMLConfig = Field(
         default_factory=lambda: SIMLConfig.model_validate({}),
@@ -73,16 +63,8 @@ class DSIMLConfig(EpochConfig):
         """
         left = (1 - epoch / self.epochs) * min(1.0, self.bits / 64)
         hard = 1 - epoch / max(1, self.epochs - 1)
-        return Terms(
-            self.gamma**2,
-            self.lambda_,
-            self.temperature,
-            margin_offset(self.gamma, self.margin),
-            self.form == "npair",
-            SIGNS,
-            self.learning_rate * left,
-            soft=self.softness * hard,
-        )
+        rate, soft = self.learning_rate * left, self.softness * hard
+        return replace(self.loss(), kind=SIGNS, rate=rate, soft=soft)
 
 
 class DSIML(Model[DSIMLConfig]):
@@ -221,14 +203,6 @@ class DSIML(Model[DSIMLConfig]):
         place = pointed_at(total, len(own), representation.mean_item)[None]
         return place if representation.user_vectors is not None else pack_signs(place)
 
-    def update(
-        self,
-        representation: Representation,
-        train: Interactions,
-        users: npt.NDArray[np.integer],
-        items: npt.NDArray[np.integer],
-        known: npt.NDArray[np.integer],
-        options: RunOptions,
-    ) -> Representation:
+    def _grow(self, representation: Representation, growth: Growth) -> Representation:
         assert isinstance(representation, Codes)
-        return grown_codes(representation, train, users, items, known)
+        return grown_codes(representation, growth)

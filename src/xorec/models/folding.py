@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import pack_signs, unpack_signs
-from xorec.data.interactions import Interactions
+from xorec.models.base import Growth
 from xorec.representations.codes import Codes
 
 Signs = npt.NDArray[np.int8]
@@ -28,29 +28,23 @@ def pointed_at(total: Floats, count: int, mean: Floats) -> Floats:
     return total - np.float32(share * count) * mean
 
 
-def grown_codes(
-    codes: Codes,
-    train: Interactions,
-    users: npt.NDArray[np.integer],
-    items: npt.NDArray[np.integer],
-    known: npt.NDArray[np.integer],
-) -> Codes:
-    """Codes of all users and items of `train`; those of the given rows are made anew.
+def grown_codes(codes: Codes, growth: Growth) -> Codes:
+    """Codes of all users and items; those of the rows of `growth` are made anew.
 
-    known: how many pairs of each user were there before: so much is their present code trusted.
-    Where users are floats, those of the given rows become their own codes.
+    So much as a user had pairs before, their present code is trusted. Where users are floats, the
+    vectors of these rows become their own codes.
     """
-    bits = codes.bits
+    bits, train, users = codes.bits, growth.train, growth.users
     B, D = (unpack_signs(words, bits) for words in (codes.user_codes, codes.item_codes))
+    user_mean, item_mean = B.mean(axis=0, dtype=np.float32), codes.mean_item
     new_user, new_item = train.n_users - len(B), train.n_items - len(D)
     B = np.vstack([B, np.zeros((new_user, bits), dtype=B.dtype)])  # 0: nothing known yet
     D = np.vstack([D, np.zeros((new_item, bits), dtype=D.dtype)])
     indptr, owners = train.by_item
-    user_mean, item_mean = B.mean(axis=0, dtype=np.float32), D.mean(axis=0, dtype=np.float32)
     late = users[users >= train.n_users - new_user]
-    _point(B, late, train.indptr, train.indices, D, item_mean, 0 * known)
-    _point(D, items, indptr, owners, B, user_mean, 0 * train.item_counts)
-    _point(B, users, train.indptr, train.indices, D, item_mean, known)
+    _point(B, late, train.indptr, train.indices, D, item_mean, growth.known)
+    _point(D, growth.items, indptr, owners, B, user_mean, np.zeros_like(train.item_counts))
+    _point(B, users, train.indptr, train.indices, D, item_mean, growth.known)
     vectors = codes.user_vectors
     if vectors is not None:
         lengths = np.abs(vectors).mean()

@@ -10,6 +10,7 @@ take many in one block, and plain steps would throw them about.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any, Literal
 
@@ -35,10 +36,9 @@ _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 _FOLD_IN_PASSES = 20
 
 
-class SIMLConfig(EpochConfig):
-    """Settings of SIML."""
+class ScaleInvariantConfig(EpochConfig):
+    """The settings of the loss and its triplets, which SIML and DSIML share."""
 
-    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
@@ -48,25 +48,33 @@ class SIMLConfig(EpochConfig):
     form: Literal["triplet", "npair"] = Field(
         "npair", description="a log for each negative, or one around all of a pair (N-pair)"
     )
-    norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
-    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
-    reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
     negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
 
-    def terms(self) -> Terms:
-        """The loss and its steps as the kernels take them."""
+    def loss(self) -> Terms:
+        """The loss as the kernels take it, on the unit sphere."""
         return Terms(
             self.gamma**2,
             self.lambda_,
             self.temperature,
             margin_offset(self.gamma, self.margin),
             self.form == "npair",
-            _NORMS[self.norms],
-            self.learning_rate,
-            self.reg,
         )
+
+
+class SIMLConfig(ScaleInvariantConfig):
+    """Settings of SIML."""
+
+    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
+    norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
+    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
+    reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
+
+    def terms(self) -> Terms:
+        """The loss and its steps as the kernels take them."""
+        kind = _NORMS[self.norms]
+        return replace(self.loss(), kind=kind, rate=self.learning_rate, reg=self.reg)
 
 
 class SIML(Model[SIMLConfig]):

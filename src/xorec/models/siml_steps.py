@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.models.row_kernels import SIGNS
+from xorec.models.row_kernels import SIGNS, SPHERE
 from xorec.models.siml_kernels import show_items, step_items, step_users
 from xorec.optim.passes import Triplets
 from xorec.optim.rotation import unit_rows
@@ -60,8 +60,8 @@ class Terms:
     temperature: float
     offset: float
     npair: bool
-    kind: int
-    rate: float
+    kind: int = SPHERE
+    rate: float = 1.0
     reg: float = 0.0
     soft: float = 0.0
 
