@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from xorec import interrupts
+
 
 class Task:
     """One bar. `advance` moves it; `facts` are the numbers shown beside it (loss, NDCG)."""
 
     def advance(self, steps: float = 1, **facts: float | str) -> None:
-        """Move by `steps` and show `facts`."""
+        """Move by `steps` and show `facts`; stops here if Ctrl-C was pressed."""
+        interrupts.check()
 
 
 class Progress:
@@ -71,3 +74,4 @@ class _RichTask(Task):
         if facts:
             update["facts"] = shown
         self._bars.update(self._id, **update)  # type: ignore[attr-defined]
+        super().advance(steps)

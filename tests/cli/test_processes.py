@@ -64,7 +64,7 @@ def test_ctrl_c_is_130_says_how_to_go_on_and_leaves_no_model(ratings: Path, tmp_
     wait_for(Path(f"{out}.checkpoint"), process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors
     assert not out.exists()

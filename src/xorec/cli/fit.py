@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from xorec import interrupts
 from xorec.cli import arguments as args
 
 if TYPE_CHECKING:
@@ -67,11 +68,8 @@ def fit(
     )
     train, held_out = _training_parts(pairs, validation, options)
     began = time.perf_counter()
-    try:
+    with interrupts.saying(lambda: _how_to_go_on(output)):
         learner = fit_with_validation(learner, train, held_out, options)
-    except KeyboardInterrupt:
-        hint = "Run the same command with --resume to go on."
-        raise KeyboardInterrupt(hint if Path(f"{output}.checkpoint").exists() else "") from None
     seconds = time.perf_counter() - began
     learned_from = train if held_out is None else train.union(held_out)
     recommender = Recommender.from_model(learner, learned_from, seed=seed)
@@ -85,6 +83,11 @@ def fit(
     else:
         size_text = show_bytes(recommender.representation.nbytes)
         print_line(f"{output}: {model}, {learned_from!r}, {size_text}, {seconds:.1f} s")
+
+
+def _how_to_go_on(output: Path) -> str:
+    kept = Path(f"{output}.checkpoint").exists()
+    return "Run the same command with --resume to go on." if kept else ""
 
 
 def _training_parts(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from xorec import __version__
+from xorec import __version__, interrupts
 from xorec.cli import (
     compare,
     data,
@@ -42,6 +42,10 @@ class _OneLineErrors(TyperGroup):
             sys.exit(0)
         except MemoryError:
             _stop("error: out of memory: take fewer rows, dimensions or threads.", 2)
+        except Exception:
+            if not interrupts.pressed():
+                raise
+            _stop("interrupted.", 130)
 
 
 def _stop(message: str, code: int) -> None:
@@ -91,4 +95,5 @@ def root(
 
 def main() -> None:
     """The entry point of the `xorec` script."""
+    interrupts.listen()
     app()
