@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 Words = npt.NDArray[np.uint64]
+_FALSE = ir.Constant(ir.IntType(1), 0)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -26,6 +29,37 @@ def popcount(typing_context: Any, word: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """The place of the lowest set bit of a uint64; 64 for zero."""
+    if word != types.uint64:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], _FALSE)
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask the machine to bring array[index] (one dimension) into its caches: no wait, no result."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of, at = signature.args
+        found = context.make_array(of)(context, builder, arguments[0])
+        place = context.cast(builder, arguments[1], at, types.intp)
+        pointer = cgutils.get_item_pointer(context, builder, of, found, [place])
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, keep, data = number(0), number(3), number(1)
+        builder.call(call, [builder.bitcast(pointer, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
 
 
 def words_for(bits: int) -> int:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.recommendations import Recommended
+from xorec.search.hits import check_k
 from xorec.search.ties import TieRank
-from xorec.search.top_k import check_k, top_k_row
+from xorec.search.top_k import top_k_row
 
 if TYPE_CHECKING:
     from xorec.recommender import Recommender

@@ -17,7 +17,8 @@ from xorec.explanation import Explanation, explain
 from xorec.recommendations import Recommendations, Recommended
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
-from xorec.search.top_k import check_k, top_k_row
+from xorec.search.hits import check_k
+from xorec.search.top_k import top_k_row
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions

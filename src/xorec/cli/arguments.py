@@ -85,7 +85,7 @@ def parse_bits(text: str) -> tuple[int, ...]:
 
 
 def _counts(text: str, option: str, example: str) -> tuple[int, ...]:
-    from xorec.search.top_k import check_k
+    from xorec.search.hits import check_k
 
     try:
         return tuple(check_k(int(part), option) for part in text.split(","))

@@ -9,9 +9,9 @@ from xorec.errors import DataError, OptionError
 from xorec.evaluation.result import Evaluation, per_user_values, totals
 from xorec.options import DEFAULTS, RunOptions
 from xorec.representations.base import Representation
+from xorec.search.hits import check_k
 from xorec.search.ties import TieRank
 from xorec.search.ties import tie_rank as make_tie_rank
-from xorec.search.top_k import check_k
 
 KS = (10, 20, 50, 100)
 

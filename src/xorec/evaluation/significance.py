@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.errors import DataError, OptionError
-from xorec.search.top_k import check_k
+from xorec.search.hits import check_k
 
 if TYPE_CHECKING:
     from xorec.evaluation.result import Evaluation

@@ -1,0 +1,48 @@
+"""Hits: what every exact search answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.errors import OptionError
+
+Exclude = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
+"""(indptr, indices): the items that row b may not show are `indices[indptr[b]:indptr[b + 1]]`,
+ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """The best items of each row, best first.
+
+    Row b has `counts[b]` hits: `items[b, :counts[b]]` with `scores[b, :counts[b]]`. There are
+    fewer than k only where fewer candidates exist; what stands behind them means nothing.
+    distances: where items were ranked by Hamming distance, that too.
+    """
+
+    items: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+    distances: npt.NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def row(self, b: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Items and scores of row b, exactly as many as there are."""
+        count = self.counts[b]
+        return self.items[b, :count], self.scores[b, :count]
+
+    def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]]:
+        return (self.row(b) for b in range(len(self)))
+
+
+def check_k(k: object, name: str = "k") -> int:
+    """`k` as an int of 1 or more, or an OptionError that says so."""
+    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise OptionError(f"{name} is {k!r}: give a whole number of 1 or more.")
+    return int(k)

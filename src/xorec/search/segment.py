@@ -1,0 +1,217 @@
+"""A segment: some items of an index in tie order, as planes and, where they pay, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.bits import Words
+from xorec.search import plan as planning
+from xorec.search.plan import Method, Option, Plan
+from xorec.search.tables import Tables
+from xorec.threads import Team
+
+Rows = npt.NDArray[np.int32]
+Shown = npt.NDArray[np.uint8]
+TOGETHER = 32
+"""Queries that pass over a run of planes while it is in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filters:
+    """What queries may not show: rows of their own (indptr, indices), and `denied` to all.
+
+    shown: one number for each place of a segment, zero hides; empty shows all.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: Rows
+    denied: Rows
+    shown: Shown
+
+    def of(self, b: int) -> Rows:
+        """The rows that query b may not show, ascending."""
+        return self.indices[self.indptr[b] : self.indptr[b + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """rows (n,): the item's row at each place, in tie order. planes (runs, bits, RUN)."""
+
+    rows: Rows
+    bits: int
+    planes: Words
+    tables: Tables | None
+    plan: Plan
+
+    @classmethod
+    def build(
+        cls,
+        codes: Words,
+        bits: int,
+        rows: Rows,
+        team: Team,
+        *,
+        method: Method = "auto",
+        memory: float | None = None,
+        sample: Words | None = None,
+    ) -> Segment:
+        """Of the items codes[rows]; `sample`: queries like those to come, for the choice."""
+        planes = _slice(codes, bits, rows, team)
+        few = planning.no_need_to_plan(len(rows), bits)
+        if method == "auto" and few:
+            why = "there are few items"
+            plan = Plan(Option(0, planning.scan_cost(len(rows), bits)), why)
+        else:
+            plan = _plan(codes, bits, rows, planes, method, memory, sample)
+        tables = None
+        if plan.chosen.tables:
+            tables = Tables.build(codes, rows, bits, plan.chosen.tables, team)
+        return cls(rows, bits, planes, tables, plan)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of planes, rows and tables."""
+        own = self.planes.nbytes + self.rows.nbytes
+        return own + (0 if self.tables is None else self.tables.nbytes)
+
+    def nearest(
+        self, queries: Words, k: int, filters: Filters, team: Team
+    ) -> tuple[Words, npt.NDArray[np.int64]]:
+        """(keys (B, k), counts): keys are distance above place, see `nearest_kernels`."""
+        keys = np.empty((len(queries), k), dtype=np.uint64)
+        counts = np.zeros(len(queries), dtype=np.int64)
+        which = np.arange(len(queries))
+        if self.tables is not None:
+            which = self._probe(queries, filters, keys, counts, team)
+        if len(which):
+            self._scan(queries, which, filters, keys, counts, team)
+        return keys, counts
+
+    def _probe(
+        self, queries: Words, filters: Filters, keys: Words, counts: Any, team: Team
+    ) -> npt.NDArray[np.int64]:
+        """Search by the tables; returns the queries that must be scanned instead."""
+        from xorec.search.tables_kernels import probe
+
+        tables = self.tables
+        assert tables is not None
+        finished = np.zeros(len(queries), dtype=np.bool_)
+        budget = planning.scan_cost(len(self.rows), self.bits)
+        share(
+            team,
+            np.arange(len(queries)),
+            64,
+            lambda which: probe(
+                tables.begins,
+                tables.widths,
+                tables.rings,
+                tables.masks,
+                tables.starts,
+                tables.full,
+                tables.places,
+                tables.copies,
+                self.rows,
+                queries,
+                which,
+                filters.shown,
+                filters.indptr,
+                filters.indices,
+                filters.denied,
+                budget,
+                keys,
+                counts,
+                finished,
+            ),
+        )
+        return np.flatnonzero(~finished)
+
+    def _scan(
+        self,
+        queries: Words,
+        which: npt.NDArray[np.int64],
+        filters: Filters,
+        keys: Words,
+        counts: Any,
+        team: Team,
+    ) -> None:
+        from xorec.search.scan_kernels import scan
+
+        share(
+            team,
+            which,
+            TOGETHER,
+            lambda some: scan(
+                self.planes,
+                self.bits,
+                self.rows,
+                queries,
+                some,
+                filters.shown,
+                filters.indptr,
+                filters.indices,
+                filters.denied,
+                keys,
+                counts,
+            ),
+        )
+
+
+def share(
+    team: Team,
+    which: npt.NDArray[np.int64],
+    size: int,
+    work: Callable[[npt.NDArray[np.int64]], object],
+) -> None:
+    """work(part) for consecutive parts of `which`, at most `size` long, as even as can be."""
+    pieces = -(-len(which) // size)
+    pieces = max(pieces, min(len(which), team.threads)) if len(which) > 1 else 1
+    if pieces == 1:
+        work(which)
+        return
+    parts = np.array_split(which, pieces)
+    team.each(len(parts), lambda at: work(parts[at]))
+
+
+def _slice(codes: Words, bits: int, rows: Rows, team: Team) -> Words:
+    from xorec.search.planes_kernels import ITEMS, RUN, slice_runs
+
+    runs = -(-len(rows) // ITEMS)
+    planes = np.empty((runs, bits, RUN), dtype=np.uint64)
+    team.over(runs, lambda begin, end: slice_runs(codes, rows, bits, begin, end, planes))
+    return planes
+
+
+def _plan(
+    codes: Words,
+    bits: int,
+    rows: Rows,
+    planes: Words,
+    method: Method,
+    memory: float | None,
+    sample: Words | None,
+) -> Plan:
+    """Scan a few queries for their k-th distance, and choose by it."""
+    from xorec.search.scan_kernels import scan
+
+    if method == "scan":
+        return planning.choose(codes, bits, codes[:0], np.zeros(0, np.int64), method=method,
+                               memory=memory)  # fmt: skip
+    of = codes if sample is None or not len(sample) else sample
+    every = max(1, len(of) // planning.SAMPLE_QUERIES)
+    queries = np.ascontiguousarray(of[::every][: planning.SAMPLE_QUERIES])
+    k = min(planning.PLANNED_K, len(rows))
+    keys = np.empty((len(queries), k), dtype=np.uint64)
+    counts = np.zeros(len(queries), dtype=np.int64)
+    nothing = np.zeros(0, dtype=np.int32)
+    indptr = np.zeros(len(queries) + 1, dtype=np.int64)
+    which = np.arange(len(queries))
+    shown = np.zeros(0, dtype=np.uint8)
+    scan(planes, bits, rows, queries, which, shown, indptr, nothing, nothing, keys, counts)
+    kth = (keys[:, k - 1] >> np.uint64(32)).astype(np.int64)
+    items = codes if len(rows) == len(codes) else np.ascontiguousarray(codes[rows])
+    return planning.choose(items, bits, queries, kth, method=method, memory=memory)
