@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from xorec.search.top_k import top_k_row
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
     from xorec.models.base import Model
+    from xorec.search.index import Index
 
 Items = npt.NDArray[np.integer]
 
@@ -100,9 +102,8 @@ class Recommender:
         """
         row = self._user_row(user)
         own = self._seen_by(row)
-        scores = self.representation.scores(np.array([row]))[0]
-        hidden = self._hidden(own[:0] if seen else own, allow, deny)
-        return self._list(user, scores, k, hidden)
+        query = self.representation.queries(np.array([row]))
+        return self._list(user, query, k, own[:0] if seen else own, allow, deny)
 
     def recommend_for(
         self,
@@ -113,9 +114,8 @@ class Recommender:
         deny: Iterable[Hashable] = (),
     ) -> Recommendations:
         """The `k` best items for somebody new who has the items `history`, without a refit."""
-        rows = self._item_rows(history)
-        scores = self.representation.score(self.fold_in(history))[0]
-        return self._list(list(history), scores, k, self._hidden(rows, allow, deny))
+        own = np.unique(self._item_rows(history))
+        return self._list(list(history), self.fold_in(history), k, own, allow, deny)
 
     def fold_in(self, history: Sequence[Hashable]) -> Any:
         """The query (vector, code, row) of a new user who has the items `history`."""
@@ -130,7 +130,8 @@ class Recommender:
     def similar(self, item: Hashable, k: int = 10) -> Recommendations:
         """The `k` items most like this one."""
         rows = self._item_rows([item])
-        return self._list(item, self.representation.similar(rows)[0], k, rows)
+        best = top_k_row(self.representation.similar(rows)[0], k, self.tie_rank, rows)
+        return Recommendations(item, self.describe(*best))
 
     def explain(self, user: Hashable, item: Hashable, k: int = 5) -> Explanation:
         """Why a known user is offered this item: score, place, and their `k` items most like it."""
@@ -193,9 +194,31 @@ class Recommender:
             facts={name: facts[name] for name in facts if name not in ("format", "digest")},
         )
 
-    def _list(self, query: Any, scores: Any, k: int, hidden: Items) -> Recommendations:
-        rows, values = top_k_row(scores, check_k(k), self.tie_rank, hidden)
-        return Recommendations(query, self.describe(rows, values))
+    @cached_property
+    def index(self) -> Index:
+        """The exact search over all items; made when it is first needed, or kept in the file."""
+        from xorec.search.index import index_of
+
+        return index_of(self.representation, self.tie_rank)
+
+    def _list(
+        self,
+        who: Any,
+        query: Any,
+        k: int,
+        own: Items,
+        allow: Iterable[Hashable] | None,
+        deny: Iterable[Hashable],
+    ) -> Recommendations:
+        """The best items of one query, without the rows `own` (ascending)."""
+        found = self.index.search(
+            query,
+            check_k(k),
+            exclude=(np.array([0, len(own)]), own),
+            allow=None if allow is None else self._item_rows(allow),
+            deny=self._item_rows(deny),
+        )
+        return Recommendations(who, self.describe(*found.row(0)))
 
     def describe(self, rows: Items, values: npt.NDArray[Any]) -> tuple[Recommended, ...]:
         """The items at `rows` with these scores, for people."""
@@ -208,18 +231,6 @@ class Recommender:
             )
             for row, value in zip(rows, values, strict=True)
         )
-
-    def _hidden(
-        self, own: Items, allow: Iterable[Hashable] | None, deny: Iterable[Hashable]
-    ) -> Items:
-        """The item rows that may not be shown, ascending."""
-        hidden = np.zeros(len(self.items), dtype=np.bool_)
-        if allow is not None:
-            hidden[:] = True
-            hidden[self._item_rows(allow)] = False
-        hidden[self._item_rows(deny)] = True
-        hidden[own] = True
-        return np.flatnonzero(hidden)
 
     def _seen_by(self, user: int) -> npt.NDArray[np.int32]:
         indptr, items = self.seen

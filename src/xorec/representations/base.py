@@ -61,6 +61,10 @@ class Representation(ABC):
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
         return self.score(self.queries(users))
 
+    def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
+        """An index of this representation's own (`search.index.Index`); None: rank all scores."""
+        return None
+
     def distance(self, score: float) -> int | None:
         """The Hamming distance behind a score, where there is one."""
         return None

@@ -85,6 +85,13 @@ class Codes(Representation):
         codes_kernels.look_up(tables, as_bytes, scores)
         return scores
 
+    def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
+        from xorec.search.hamming import HammingIndex
+
+        if self.user_vectors is not None:
+            return None
+        return HammingIndex(self.item_codes, self.bits, tie_rank, sample=self.user_codes)
+
     def similar(self, items: Rows) -> Scores:
         return self.score(self.item_codes[items])
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from xorec.bits import Words
 from xorec.errors import DataError
 from xorec.options import available_threads
-from xorec.search import checks, lists
-from xorec.search.checks import SHOW_ALL, for_kernels
+from xorec.search import checks, filters, lists
+from xorec.search.filters import SHOW_ALL, Filters, Rows, Shown, for_kernels
 from xorec.search.hits import Exclude, Hits, check_k
 from xorec.search.plan import Method, Option, Plan
 from xorec.search.radius import Within, within
-from xorec.search.segment import Filters, Rows, Segment, Shown
+from xorec.search.segment import Segment
 from xorec.search.tables import Tables
 from xorec.search.ties import TieRank
 from xorec.search.top_k import inverse
@@ -124,15 +124,15 @@ class HammingIndex:
         queries = checks.check_codes(np.atleast_2d(queries), self.bits, "queries")
         items = len(self.items.codes)
         k = min(check_k(k), items)
-        filters = checks.make_filters(len(queries), exclude, deny, items, self._shown)
+        hidden = filters.make_filters(len(queries), exclude, deny, items, self._shown)
         with Team(min(threads, max(1, len(queries)))) as team:
             if allow is None:
-                keys, counts = self._among(queries, k, filters, team)
+                keys, counts = self._among(queries, k, hidden, team)
             elif isinstance(allow, tuple):
-                keys, counts = self._of_lists(queries, k, filters, allow, team)
+                keys, counts = self._of_lists(queries, k, hidden, allow, team)
             else:
                 only = allow if isinstance(allow, Only) else self.only(allow)
-                keys, counts = self._of_some(queries, k, filters, only, team)
+                keys, counts = self._of_some(queries, k, hidden, only, team)
         return self._hits(keys, counts)
 
     def within(
@@ -143,10 +143,10 @@ class HammingIndex:
             raise DataError(f"the distance is {distance}: give a number from 0 to {self.bits}.")
         queries = checks.check_codes(np.atleast_2d(queries), self.bits, "queries")
         items = len(self.items.codes)
-        filters = checks.make_filters(len(queries), exclude, None, items, self._shown)
+        hidden = filters.make_filters(len(queries), exclude, None, items, self._shown)
         with Team(min(threads, max(1, len(queries)))) as team:
             reach = min(distance, self.bits)
-            return within(self.items, self.segments, queries, reach, filters, team)
+            return within(self.items, self.segments, queries, reach, hidden, team)
 
     def only(self, items: npt.NDArray[Any]) -> Only:
         """Make ready a choice of items (rows, or one bool for each row) for many searches."""
@@ -156,7 +156,7 @@ class HammingIndex:
                 raise DataError(f"the mask has shape {items.shape} but there are {total} items.")
             rows = np.flatnonzero(items)
         else:
-            rows = np.unique(checks.check_rows(items, total, "allow"))
+            rows = np.unique(filters.check_rows(items, total, "allow"))
         rows = rows[~self.removed[rows]]
         shown = np.zeros(total, dtype=np.uint8)
         shown[self.items.tie_rank[rows]] = 1
@@ -188,7 +188,7 @@ class HammingIndex:
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
         """An index that never shows these rows. The other rows keep their numbers."""
         removed = self.removed.copy()
-        removed[checks.check_rows(rows, len(removed), "remove")] = True
+        removed[filters.check_rows(rows, len(removed), "remove")] = True
         return HammingIndex.__new__(HammingIndex)._set(self.items, self.segments, removed)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
@@ -219,34 +219,34 @@ class HammingIndex:
         shown: Shown = (~self.removed)[self.items.item_at].astype(np.uint8)
         return shown
 
-    def _among(self, queries: Words, k: int, filters: Filters, team: Team) -> lists.Found:
-        """The nearest that filters.shown (by tie rank) lets through."""
+    def _among(self, queries: Words, k: int, hidden: Filters, team: Team) -> lists.Found:
+        """The nearest that hidden.shown (by tie rank) lets through."""
         if k > _LONG_LIST:
-            return lists.rank_all(self.items, queries, k, filters, team)
+            return lists.rank_all(self.items, queries, k, hidden, team)
         if len(self.segments) == 1:
-            return self.segments[0].nearest(queries, k, filters, team)
-        return lists.nearest_of_segments(self.items, self.segments, queries, k, filters, team)
+            return self.segments[0].nearest(queries, k, hidden, team)
+        return lists.nearest_of_segments(self.items, self.segments, queries, k, hidden, team)
 
     def _of_some(
-        self, queries: Words, k: int, filters: Filters, only: Only, team: Team
+        self, queries: Words, k: int, hidden: Filters, only: Only, team: Team
     ) -> lists.Found:
         """A short choice is a list to go through; a long one hides what the search finds."""
         if not lists.is_short(len(only.rows), len(self.items.codes), self.bits):
-            return self._among(queries, k, replace(filters, shown=only.shown), team)
+            return self._among(queries, k, replace(hidden, shown=only.shown), team)
         spans = np.tile(np.array([0, len(only.rows)]), (len(queries), 1))
-        return lists.nearest_of_lists(self.items, queries, k, filters, spans, only.rows, team)
+        return lists.nearest_of_lists(self.items, queries, k, hidden, spans, only.rows, team)
 
     def _of_lists(
-        self, queries: Words, k: int, filters: Filters, allow: Exclude, team: Team
+        self, queries: Words, k: int, hidden: Filters, allow: Exclude, team: Team
     ) -> lists.Found:
-        indptr, rows = checks.check_lists(allow, len(queries), "allow")
-        checks.check_rows(rows, len(self.items.codes), "allow")
+        indptr, rows = filters.check_lists(allow, len(queries), "allow")
+        filters.check_rows(rows, len(self.items.codes), "allow")
         if self.removed.any():
             keep = ~self.removed[rows]
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
             rows = rows[keep]
         spans = np.stack([indptr[:-1], indptr[1:]], axis=1)
-        return lists.nearest_of_lists(self.items, queries, k, filters, spans, rows, team)
+        return lists.nearest_of_lists(self.items, queries, k, hidden, spans, rows, team)
 
     def _hits(self, keys: Words, counts: npt.NDArray[np.int64]) -> Hits:
         """Keys whose lower half is a tie rank, as hits."""

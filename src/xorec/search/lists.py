@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import Words
+from xorec.search.filters import Filters, Rows
 from xorec.search.plan import scan_cost
-from xorec.search.segment import Filters, Rows, Segment, share
+from xorec.search.segment import Segment, share
 from xorec.search.ties import TieRank
 from xorec.threads import Team
 

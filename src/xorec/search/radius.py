@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import Words
+from xorec.search.filters import Filters, Rows
 from xorec.search.lists import Items
 from xorec.search.plan import scan_cost
-from xorec.search.segment import Filters, Rows, Segment
+from xorec.search.segment import Segment
 from xorec.search.tables import Tables
 from xorec.search.tables_kernels import PROBE
 from xorec.threads import Team

@@ -11,31 +11,13 @@ import numpy.typing as npt
 
 from xorec.bits import Words
 from xorec.search import plan as planning
+from xorec.search.filters import Filters, Rows
 from xorec.search.plan import Method, Option, Plan
 from xorec.search.tables import Tables
 from xorec.threads import Team
 
-Rows = npt.NDArray[np.int32]
-Shown = npt.NDArray[np.uint8]
 TOGETHER = 32
 """Queries that pass over a run of planes while it is in the cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class Filters:
-    """What queries may not show: rows of their own (indptr, indices), and `denied` to all.
-
-    shown: one number for each place of a segment, zero hides; empty shows all.
-    """
-
-    indptr: npt.NDArray[np.int64]
-    indices: Rows
-    denied: Rows
-    shown: Shown
-
-    def of(self, b: int) -> Rows:
-        """The rows that query b may not show, ascending."""
-        return self.indices[self.indptr[b] : self.indptr[b + 1]]
 
 
 @dataclass(frozen=True, eq=False)
