@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from xorec import __version__, interrupts
 from xorec.cli import (
+    bench,
     compare,
     data,
     demo,
@@ -75,6 +76,7 @@ app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
 app.command("explain")(explain.explain)
 app.command("update")(update.update)
+app.add_typer(bench.app, name="bench")
 app.command("doctor")(doctor.doctor)
 
 

@@ -1,0 +1,148 @@
+"""xorec bench: how fast it is on this machine, beside others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xorec.cli import arguments as args
+from xorec.errors import OptionError
+
+app = typer.Typer(
+    help="Measure speed on this machine, beside other libraries.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure speed on this machine, beside other libraries."""
+
+
+@app.command("search")
+def search(
+    items: Annotated[int, typer.Option(help="How many items to search.")] = 1_000_000,
+    bits: Annotated[
+        int | None, typer.Option(help="Length of the codes; 64 by default, or the file's own.")
+    ] = None,
+    k: args.K = 10,
+    codes: Annotated[
+        str, typer.Option(help="low-rank (like learned ones), uniform, or a model file.")
+    ] = "low-rank",
+    queries: Annotated[int, typer.Option(help="How many queries at most.")] = 1_000,
+    seen: Annotated[
+        int, typer.Option(help="Length of each query's seen list in the rows that have one.")
+    ] = 100,
+    repeats: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5,
+    budget: Annotated[
+        float, typer.Option(help="Seconds of a method in a round; the slow answer fewer queries.")
+    ] = 1.0,
+    methods: Annotated[
+        str | None, typer.Option(help="Names from the table, with commas, or all.")
+    ] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="Numbers of items, with commas, instead of --items.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="A picture of time against items: FILE.svg or FILE.png.")
+    ] = None,
+    seed: args.Seed = 0,
+    threads: Annotated[int, typer.Option(help="Threads of every method.")] = 1,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Exact search of codes beside faiss and beside exact float rankings, in one run.
+
+    single: a call for each query; batch: one call for all. Times are medians over rounds, spread
+    is their interquartile range. Answers of xorec are held against brute force first.
+    """
+    from xorec.cli.output import print_json
+    from xorec.experiments.search_bench import SearchBench
+
+    wanted = (items,) if sizes is None else _sizes(sizes)
+    settings = SearchBench(
+        sizes=wanted,
+        bits=bits,
+        k=k,
+        codes=codes,
+        queries=queries,
+        seen=seen,
+        repeats=repeats,
+        threads=threads,
+        seed=seed,
+        methods=() if methods is None else tuple(name.strip() for name in methods.split(",")),
+        budget=budget,
+    )
+    if plot is not None:
+        from xorec.experiments.search_bench_plot import check_plot
+
+        check_plot(plot, wanted)
+    result = settings.run(args.progress_of(quiet))
+    if plot is not None:
+        from xorec.experiments.search_bench_plot import plot_search
+
+        plot_search(result, plot)
+    if json:
+        print_json(result)
+        return
+    _print(result)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise OptionError(
+            f"--sizes is {text!r}: give whole numbers with commas, for example 10000,100000."
+        ) from None
+
+
+def _print(result: dict[str, Any]) -> None:
+    """A table of times and a table of sizes for each number of items, in 80 columns."""
+    from xorec.cli.output import print_line, print_table
+
+    about = result["data"]
+    for size in about["items"]:
+        rows = [row for row in result["rows"] if row["items"] == size]
+        title = (
+            f"{size:,} items x {about['bits']} bits, {about['codes']} codes, k = {about['k']}, "
+            f"{about['threads']} thread{'s' if about['threads'] > 1 else ''}"
+        )
+        heads = ("method", "mode", "seen", "us/query", "spread", "recall", "x flat", "x float")
+        print_table(heads, map(_times, rows), title, right=heads[2:])
+        print_line()
+        built = {row["method"]: row for row in rows}.values()
+        cells = [
+            (row["method"], f"{row['build_seconds']:.2f}", f"{row['bytes_per_item']:.1f}")
+            for row in built
+        ]
+        print_table(
+            ("method", "build s", "bytes an item"), cells, right=("build s", "bytes an item")
+        )
+        print_line()
+    print_line("x flat: times as fast as faiss-binary-flat; x float: as the fastest float row.")
+    print_line(f"xorec equals brute force on {about['checked']} queries, ties and all.")
+
+
+def _times(row: dict[str, Any]) -> tuple[str, ...]:
+    flat, floats = row["speedup_faiss_flat"], row["speedup_best_float"]
+    return (
+        row["method"],
+        row["mode"],
+        str(row["seen"] or ""),
+        _figure(row["us_per_query"]),
+        _figure(row["spread"]),
+        f"{row['recall']:.3f}",
+        "" if flat is None else _figure(flat),
+        "" if floats is None else _figure(floats),
+    )
+
+
+def _figure(value: float) -> str:
+    """Three digits or so: 0.52, 14.1, 1,330."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
