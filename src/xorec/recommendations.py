@@ -22,6 +22,13 @@ class Recommended:
     distance: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Items that may be shown, made ready by `Recommender.only` in the way its index wants them."""
+
+    ready: Any
+
+
 @dataclass(frozen=True)
 class Recommendations:
     """The best items for `query` (a user, an item, or the list of a new user's items)."""

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec import storage
+from xorec.beside import Beside
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.errors import OptionError, UnknownIdError
 from xorec.explanation import Explanation, explain
-from xorec.recommendations import Recommendations, Recommended
-from xorec.representations import representation_class
+from xorec.recommendations import Choice, Recommendations, Recommended
 from xorec.representations.base import Representation
 from xorec.search.hits import check_k
-from xorec.search.top_k import top_k_row
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
@@ -93,12 +91,12 @@ class Recommender:
         k: int = 10,
         *,
         seen: bool = False,
-        allow: Iterable[Hashable] | None = None,
+        allow: Iterable[Hashable] | Choice | None = None,
         deny: Iterable[Hashable] = (),
     ) -> Recommendations:
         """The `k` best items for a known user, without the ones they have unless `seen`.
 
-        allow: only these items may come; deny: these may not.
+        allow: only these items may come (ids, or what `only` made ready); deny: these may not.
         """
         row = self._user_row(user)
         own = self._seen_by(row)
@@ -110,7 +108,7 @@ class Recommender:
         history: Sequence[Hashable],
         k: int = 10,
         *,
-        allow: Iterable[Hashable] | None = None,
+        allow: Iterable[Hashable] | Choice | None = None,
         deny: Iterable[Hashable] = (),
     ) -> Recommendations:
         """The `k` best items for somebody new who has the items `history`, without a refit."""
@@ -130,8 +128,16 @@ class Recommender:
     def similar(self, item: Hashable, k: int = 10) -> Recommendations:
         """The `k` items most like this one."""
         rows = self._item_rows([item])
-        best = top_k_row(self.representation.similar(rows)[0], k, self.tie_rank, rows)
-        return Recommendations(item, self.describe(*best))
+        found = self.items_beside.nearest(rows, k)
+        return Recommendations(item, self.describe(*found.row(0)))
+
+    def similar_users(self, user: Hashable, k: int = 10) -> Recommendations:
+        """The `k` users most like this one."""
+        found = self.users_beside.nearest(np.array([self._user_row(user)]), k)
+        alike = zip(*found.row(0), strict=True)
+        return Recommendations(
+            user, tuple(Recommended(self.users[int(row)], None, float(s)) for row, s in alike)
+        )
 
     def explain(self, user: Hashable, item: Hashable, k: int = 5) -> Explanation:
         """Why a known user is offered this item: score, place, and their `k` items most like it."""
@@ -151,48 +157,22 @@ class Recommender:
 
         return update(self, new)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model file, whole or not at all."""
-        tensors = {
-            **storage.pack_ids("user_ids", self.users),
-            **storage.pack_ids("item_ids", self.items),
-            "seen.indptr": self.seen[0],
-            "seen.items": self.seen[1],
-            "prior": self.prior,
-            "tie_rank": self.tie_rank,
-        }
-        if self.names is not None:
-            tensors |= storage.pack_text("item_names", self.names)
-        for name, array in self.representation.tensors().items():
-            tensors[f"representation.{name}"] = array
-        kinds = {"user_ids": self.users.kind, "item_ids": self.items.kind}
-        facts = {**self.facts, "representation": self.representation.kind, "id_kinds": kinds}
-        storage.write(Path(path), tensors, facts)
+    def save(self, path: str | Path, *, index: bool | None = None) -> None:
+        """Write the model file, whole or not at all.
+
+        index: keep the search index in it too; None does so from 50,000 items on, where making it
+        anew takes longer than reading it.
+        """
+        from xorec import model_file
+
+        model_file.save(self, Path(path), index)
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool | None = None) -> Recommender:
         """Open a model file, memory-mapped. verify: see `storage.read`."""
-        path = Path(path)
-        tensors, facts = storage.read(path, verify=verify)
-        with storage.complete(path):
-            return cls._from_file(tensors, facts)
+        from xorec import model_file
 
-    @classmethod
-    def _from_file(cls, tensors: dict[str, Any], facts: dict[str, Any]) -> Recommender:
-        kinds = facts.pop("id_kinds")
-        own = "representation."
-        parts = {name[len(own) :]: t for name, t in tensors.items() if name.startswith(own)}
-        names = "item_names.data" in tensors
-        return cls(
-            representation_class(facts.pop("representation")).from_tensors(parts),
-            users=storage.unpack_ids("user_ids", kinds["user_ids"], tensors),
-            items=storage.unpack_ids("item_ids", kinds["item_ids"], tensors),
-            seen=(tensors["seen.indptr"], tensors["seen.items"]),
-            prior=tensors["prior"],
-            tie_rank=tensors["tie_rank"],
-            names=storage.unpack_text("item_names", tensors) if names else None,
-            facts={name: facts[name] for name in facts if name not in ("format", "digest")},
-        )
+        return model_file.load(Path(path), verify)
 
     @cached_property
     def index(self) -> Index:
@@ -201,13 +181,28 @@ class Recommender:
 
         return index_of(self.representation, self.tie_rank)
 
+    @cached_property
+    def items_beside(self) -> Beside:
+        """The search for similar items."""
+        return Beside.of_items(self)
+
+    @cached_property
+    def users_beside(self) -> Beside:
+        """The search for similar users."""
+        return Beside.of_users(self)
+
+    def only(self, items: Iterable[Hashable]) -> Choice:
+        """Make ready a choice of items (a category, what is in stock) for many lists: `allow`."""
+        rows = self._item_rows(items)
+        return Choice(self.index.only(rows) if hasattr(self.index, "only") else rows)
+
     def _list(
         self,
         who: Any,
         query: Any,
         k: int,
         own: Items,
-        allow: Iterable[Hashable] | None,
+        allow: Iterable[Hashable] | Choice | None,
         deny: Iterable[Hashable],
     ) -> Recommendations:
         """The best items of one query, without the rows `own` (ascending)."""
@@ -215,7 +210,7 @@ class Recommender:
             query,
             check_k(k),
             exclude=(np.array([0, len(own)]), own),
-            allow=None if allow is None else self._item_rows(allow),
+            allow=self._allowed(allow),
             deny=self._item_rows(deny),
         )
         return Recommendations(who, self.describe(*found.row(0)))
@@ -231,6 +226,11 @@ class Recommender:
             )
             for row, value in zip(rows, values, strict=True)
         )
+
+    def _allowed(self, allow: Iterable[Hashable] | Choice | None) -> Any:
+        if isinstance(allow, Choice):
+            return allow.ready
+        return None if allow is None else self._item_rows(allow)
 
     def _seen_by(self, user: int) -> npt.NDArray[np.int32]:
         indptr, items = self.seen

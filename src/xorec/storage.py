@@ -26,7 +26,15 @@ from xorec.files import save_tensors
 FORMAT = 1
 _KEY = "xorec"
 _VERIFY_UP_TO = 64 * 2**20
-_DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "U8": "|u1", "F16": "<f2"}
+_DTYPES = {
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U8": "|u1",
+}
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -41,6 +49,8 @@ def write(path: Path, tensors: Arrays, facts: Mapping[str, Any]) -> None:
 def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tensors (read-only memory maps) and facts of a model file.
 
+    Mapped copy-on-write, so that kernels that are compiled for writable arrays take them.
+
     verify: compare the digest of all tensors, which reads the whole file; None does so up to 64 MB.
     """
     header, start = _header(path)
@@ -52,7 +62,7 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
             f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
             "added to. Copy it again, or fit the model again."
         )
-    data = np.memmap(path, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+    data = np.memmap(path, dtype=np.uint8, mode="c") if size else np.zeros(0, dtype=np.uint8)
     try:
         tensors = {
             name: data[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
@@ -60,6 +70,8 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
             .reshape(entry["shape"])
             for name, entry in header.items()
         }
+        for tensor in tensors.values():
+            tensor.flags.writeable = False
     except (KeyError, ValueError, TypeError) as error:
         raise _corrupt(path, error) from None
     if verify or (verify is None and size <= _VERIFY_UP_TO):

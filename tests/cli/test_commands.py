@@ -87,6 +87,43 @@ def test_recommend_for_somebody_new(run: Run, model: Path) -> None:
     assert len(answer["items"]) == 10
 
 
+def test_recommend_with_only_some_items(run: Run, model: Path) -> None:
+    allowed = run("recommend", model, "--user", "u7", "--allow", "1003,1008,1011", "--json")
+    ids = [item["id"] for item in json.loads(allowed.stdout)["items"]]
+    assert ids
+    assert set(ids) <= {1003, 1008, 1011}
+    denied = run("recommend", model, "--user", "u7", "--deny", str(ids[0]), "-k", 60, "--json")
+    assert ids[0] not in [item["id"] for item in json.loads(denied.stdout)["items"]]
+
+
+def test_lists_for_all_users_and_items(run: Run, model: Path, tmp_path: Path) -> None:
+    lists = tmp_path / "lists.csv"
+    done = run("recommend", model, "--all-users", "-k", 4, "-o", lists, "--json", "-q")
+    facts = json.loads(done.stdout)
+    assert (facts["lists"], facts["rows"], facts["k"]) == (120, 480, 4)
+    first = lists.read_text().splitlines()
+    assert first[0].startswith("user,rank,item,score")
+    user, _, item = first[1].split(",")[:3]
+    assert item == str(Recommender.load(model).recommend(user, 1).ids()[0])
+    alike = tmp_path / "alike.parquet"
+    assert "320 rows" in run("similar", model, "--all-items", "-k", 4, "-o", alike, "-q").stdout
+    nowhere = run("recommend", model, "--all-users")
+    assert nowhere.exit_code == 2
+    assert "-o FILE.parquet" in nowhere.stderr
+    both = run("recommend", model, "--all-users", "--user", "u7")
+    assert "say for whom" in both.stderr
+
+
+def test_similar_users(run: Run, model: Path, ratings: Path, tmp_path: Path) -> None:
+    assert "does not compare users" in run("similar", model, "--user", "u7").stderr
+    vectors = tmp_path / "bpr.xorec"
+    run("fit", ratings, "--model", "bpr", "--epochs", 2, "-o", vectors, "-q")
+    answer = json.loads(run("similar", vectors, "--user", "u7", "-k", 3, "--json").stdout)
+    assert answer["user"] == "u7"
+    assert len(answer["users"]) == 3
+    assert "u7" not in [user["id"] for user in answer["users"]]
+
+
 def test_similar(run: Run, model: Path) -> None:
     answer = json.loads(run("similar", model, "--item", 1003, "-k", 3, "--json").stdout)
     assert answer["item"] == 1003

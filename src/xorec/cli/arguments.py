@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Data = Annotated[str, typer.Argument(help="A file or folder, or a name from `xorec data list`.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model file made by `xorec fit`.")]
 K = Annotated[int, typer.Option("-k", "--k", help="How many items to list.")]
+ListsFile = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Where lists go: .parquet or .csv.")
+]
 Seed = Annotated[int, typer.Option(help="The key of every random choice.")]
 Threads = Annotated[int | None, typer.Option(help="Threads to use; all cores by default.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xorec.batch import Lists
+    from xorec.options import RunOptions
     from xorec.recommendations import Recommendations, Recommended
 
 
-def print_list(best: Recommendations, query_name: str, json: bool) -> None:
-    """Print the list; `query_name` says what it was asked for ("user" or "item")."""
+def print_list(best: Recommendations, query_name: str, json: bool, listed: str = "item") -> None:
+    """Print the list; `query_name` says what it was asked for, `listed` what stands in it."""
     from xorec.cli.output import print_json
 
     if json:
@@ -18,17 +22,17 @@ def print_list(best: Recommendations, query_name: str, json: bool) -> None:
             {"id": one.id, "name": one.name, "distance": one.distance, "score": one.score}
             for one in best.items
         ]
-        print_json({query_name: best.query, "items": rows})
+        print_json({query_name: best.query, f"{listed}s": rows})
         return
-    print_items(best.items, "score")
+    print_items(best.items, "score", listed)
 
 
-def print_items(items: Sequence[Recommended], score: str) -> None:
+def print_items(items: Sequence[Recommended], score: str, listed: str = "item") -> None:
     """A table of the items, best first; `score` heads the column of scores."""
     from xorec.cli.output import print_table
 
     named = any(one.name is not None and one.name != str(one.id) for one in items)
-    columns = ("rank", "item", "name", score) if named else ("rank", "item", score)
+    columns = ("rank", listed, "name", score) if named else ("rank", listed, score)
     print_table(
         columns,
         [
@@ -38,3 +42,24 @@ def print_items(items: Sequence[Recommended], score: str) -> None:
             for rank, one in enumerate(items, start=1)
         ],
     )
+
+
+def write_lists(lists: Lists, output: Path | None, options: RunOptions, json: bool) -> None:
+    """Write everybody's lists to a file, and say how many there are."""
+    import time
+
+    from xorec.batch import write
+    from xorec.cli.output import print_json, print_line, show_bytes
+    from xorec.errors import OptionError
+
+    if output is None:
+        raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")
+    began = time.perf_counter()
+    rows = write(lists, output, options)
+    seconds = time.perf_counter() - began
+    count, size = len(lists.asked), output.stat().st_size
+    if json:
+        facts = {"lists": count, "rows": rows, "k": lists.k, "bytes": size, "seconds": seconds}
+        print_json({"output": str(output), **facts})
+    else:
+        print_line(f"{output}: {count:,} lists, {rows:,} rows, {show_bytes(size)}, {seconds:.1f} s")

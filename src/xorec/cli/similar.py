@@ -1,4 +1,4 @@
-"""xorec similar: the items most like one."""
+"""xorec similar: the items most like one, the users most like one, or all items' lists."""
 
 from __future__ import annotations
 
@@ -7,17 +7,39 @@ from typing import Annotated
 import typer
 
 from xorec.cli import arguments as args
+from xorec.errors import OptionError
 
 
 def similar(
     model: args.ModelFile,
-    item: Annotated[str, typer.Option(help="The id of an item.")],
+    item: Annotated[str | None, typer.Option(help="The id of an item.")] = None,
+    user: Annotated[str | None, typer.Option(help="Instead: the id of a user.")] = None,
+    all_items: Annotated[
+        bool, typer.Option("--all-items", help="Lists for every item, to the file -o.")
+    ] = False,
+    output: args.ListsFile = None,
     k: args.K = 10,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
     json: args.Json = False,
 ) -> None:
-    """List the items of MODEL that are most like an item."""
-    from xorec.cli.listing import print_list
+    """List the items of MODEL that are most like an item, or the users most like a user.
+
+    With --all-items, the lists of the whole catalogue are written to a Parquet or CSV file.
+    """
+    from xorec.cli.listing import print_list, write_lists
     from xorec.recommender import Recommender
 
+    if (item is not None) + (user is not None) + all_items != 1:
+        raise OptionError("say to what: give --item ID, --user ID or --all-items.")
     recommender = Recommender.load(model)
-    print_list(recommender.similar(recommender.items.parse(item), k), "item", json)
+    if all_items:
+        from xorec.batch import for_all_items
+
+        lists = for_all_items(recommender, k)
+        write_lists(lists, output, args.run_options(0, threads, quiet), json)
+    elif item is not None:
+        print_list(recommender.similar(recommender.items.parse(item), k), "item", json)
+    else:
+        alike = recommender.similar_users(recommender.users.parse(str(user)), k)
+        print_list(alike, "user", json, "user")

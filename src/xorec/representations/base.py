@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.errors import OptionError
+
 Rows = npt.NDArray[np.integer]
 Scores = npt.NDArray[np.float32]
 Tensors = dict[str, npt.NDArray[Any]]
@@ -43,9 +45,17 @@ class Representation(ABC):
     def score(self, queries: Any) -> Scores:
         """Scores of every item for each query: float32 (queries, n_items), C order."""
 
-    @abstractmethod
+    def among_items(self) -> Representation:
+        """Items in the place of users: it scores how alike items are."""
+        raise OptionError("this model does not compare items: take one that learns from pairs.")
+
+    def among_users(self) -> Representation:
+        """Users in the place of items: it scores how alike users are."""
+        raise OptionError("this model does not compare users: take one with vectors or codes.")
+
     def similar(self, items: Rows) -> Scores:
         """How alike each of `items` is to every item: float32 (len(items), n_items)."""
+        return self.among_items().scores(items)
 
     def likeness(self, items: Rows, item: int) -> Scores:
         """How alike each of `items` is to one item: float32 (len(items),)."""
@@ -61,9 +71,28 @@ class Representation(ABC):
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
         return self.score(self.queries(users))
 
+    def ranking_scores(
+        self,
+        users: Rows,
+        seen: tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]],
+        tie_rank: npt.NDArray[np.int32],
+    ) -> Scores:
+        """Scores whose order, without what each user has seen, is that of the lists they get.
+
+        seen: (indptr, items) of all users, by row. Where a list is not just the best scores of
+        all, its own index decides, and this says the same.
+        """
+        return self.scores(users)
+
     def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
         """An index of this representation's own (`search.index.Index`); None: rank all scores."""
         return None
+
+    def index_from(
+        self, tensors: Mapping[str, npt.NDArray[Any]], tie_rank: npt.NDArray[np.int32]
+    ) -> Any:
+        """The index that `make_index` made, from its tensors in a file."""
+        raise NotImplementedError
 
     def distance(self, score: float) -> int | None:
         """The Hamming distance behind a score, where there is one."""

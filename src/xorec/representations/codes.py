@@ -92,8 +92,18 @@ class Codes(Representation):
             return None
         return HammingIndex(self.item_codes, self.bits, tie_rank, sample=self.user_codes)
 
-    def similar(self, items: Rows) -> Scores:
-        return self.score(self.item_codes[items])
+    def index_from(
+        self, tensors: Mapping[str, npt.NDArray[Any]], tie_rank: npt.NDArray[np.int32]
+    ) -> Any:
+        from xorec.search.hamming import HammingIndex
+
+        return HammingIndex.from_tensors(tensors, self.item_codes, self.bits, tie_rank)
+
+    def among_items(self) -> Codes:
+        return Codes(self.item_codes, self.item_codes, self.bits)
+
+    def among_users(self) -> Codes:
+        return Codes(self.user_codes, self.user_codes, self.bits)
 
     def distance(self, score: float) -> int | None:
         return None if self.user_vectors is not None else round((1 - score) * self.bits)

@@ -41,9 +41,11 @@ class Neighbours(Representation):
         scores: Scores = (queries @ self.similarity).toarray()
         return scores
 
-    def similar(self, items: Rows) -> Scores:
-        rows: Scores = self.similarity[items].toarray()
-        return rows
+    def among_items(self) -> Neighbours:
+        """An item as somebody who has that item alone."""
+        from scipy.sparse import eye_array
+
+        return Neighbours(self.similarity, eye_array(self.n_items, format="csr", dtype=np.float32))
 
     def likeness(self, items: Rows, item: int) -> Scores:
         """What each of `items` adds to the score of `item`: they sum to it."""

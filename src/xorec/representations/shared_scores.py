@@ -35,7 +35,7 @@ class SharedScores(Representation):
     def score(self, queries: Any) -> Scores:
         return np.repeat(self.item_scores[None], len(queries), axis=0)
 
-    def similar(self, items: Rows) -> Scores:
+    def among_items(self) -> Representation:
         raise OptionError(
             "this model gives every user the same scores, so it knows no similar items: "
             "take one that learns from pairs, for example item-knn."

@@ -42,12 +42,13 @@ class Vectors(Representation):
             scores += self.item_bias
         return scores
 
-    def similar(self, items: Rows) -> Scores:
-        """Cosine of the item vectors; an item with a zero vector is like nothing."""
-        norms = np.linalg.norm(self.item_vectors, axis=1)
-        unit = self.item_vectors / np.where(norms > 0, norms, np.float32(1))[:, None]
-        cosines: Scores = np.matmul(unit[items], unit.T, dtype=np.float32)
-        return cosines
+    def among_items(self) -> Vectors:
+        """Cosines; an item with a zero vector is like nothing."""
+        return Vectors(*2 * (_unit(self.item_vectors),))
+
+    def among_users(self) -> Vectors:
+        """Cosines; a user with a zero vector is like nobody."""
+        return Vectors(*2 * (_unit(self.user_vectors),))
 
     @property
     def score_is(self) -> str:
@@ -63,3 +64,8 @@ class Vectors(Representation):
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
         return cls(tensors["user_vectors"], tensors["item_vectors"], tensors.get("item_bias"))
+
+
+def _unit(vectors: Floats) -> Floats:
+    norms = np.linalg.norm(vectors, axis=1)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1)[:, None], dtype=np.float32)

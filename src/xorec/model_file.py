@@ -1,0 +1,77 @@
+"""A recommender as a model file, and back: which tensors and facts it is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xorec import storage
+from xorec.recommender import Recommender
+from xorec.representations import representation_class
+
+INDEX_FROM = 50_000
+"""Items from which on the index is kept in the file."""
+
+
+def save(recommender: Recommender, path: Path, index: bool | None) -> None:
+    """Write the file, whole or not at all; see `Recommender.save`."""
+    one = recommender
+    tensors = {
+        **storage.pack_ids("user_ids", one.users),
+        **storage.pack_ids("item_ids", one.items),
+        "seen.indptr": one.seen[0],
+        "seen.items": one.seen[1],
+        "prior": one.prior,
+        "tie_rank": one.tie_rank,
+    }
+    if one.names is not None:
+        tensors |= storage.pack_text("item_names", one.names)
+    tensors |= _under("representation.", one.representation.tensors())
+    if index or (index is None and len(one.items) >= INDEX_FROM):
+        tensors |= _under("index.", _index_tensors(one))
+    kinds = {"user_ids": one.users.kind, "item_ids": one.items.kind}
+    facts = {**one.facts, "representation": one.representation.kind, "id_kinds": kinds}
+    storage.write(path, tensors, facts)
+
+
+def load(path: Path, verify: bool | None) -> Recommender:
+    """Open a file; see `Recommender.load`."""
+    tensors, facts = storage.read(path, verify=verify)
+    with storage.complete(path):
+        return _from_file(tensors, facts)
+
+
+def _from_file(tensors: dict[str, Any], facts: dict[str, Any]) -> Recommender:
+    kinds = facts.pop("id_kinds")
+    names = "item_names.data" in tensors
+    recommender = Recommender(
+        representation_class(facts.pop("representation")).from_tensors(
+            _without("representation.", tensors)
+        ),
+        users=storage.unpack_ids("user_ids", kinds["user_ids"], tensors),
+        items=storage.unpack_ids("item_ids", kinds["item_ids"], tensors),
+        seen=(tensors["seen.indptr"], tensors["seen.items"]),
+        prior=tensors["prior"],
+        tie_rank=tensors["tie_rank"],
+        names=storage.unpack_text("item_names", tensors) if names else None,
+        facts={name: facts[name] for name in facts if name not in ("format", "digest")},
+    )
+    kept = _without("index.", tensors)
+    if kept:
+        index = recommender.representation.index_from(kept, recommender.tie_rank)
+        recommender.__dict__["index"] = index  # what the cached property would make
+    return recommender
+
+
+def _index_tensors(recommender: Recommender) -> dict[str, Any]:
+    found: dict[str, Any] = getattr(recommender.index, "tensors", dict)()
+    return found
+
+
+def _under(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
+    return {prefix + name: tensors[name] for name in tensors}
+
+
+def _without(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
+    """The tensors under this prefix, by the rest of their name."""
+    return {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
