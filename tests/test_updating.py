@@ -78,7 +78,7 @@ def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
     class Reordered:
         n_users, n_items = train.n_users, train.n_items
 
-        def scores(self, users: np.ndarray) -> np.ndarray:
+        def ranking_scores(self, users: np.ndarray, seen: object, rank: object) -> np.ndarray:
             return codes.scores(rows[users])[:, columns]
 
     updated = evaluate(Reordered(), train, test, ks=(10,))  # type: ignore[arg-type]

@@ -106,7 +106,7 @@ class Rankings:
         pairs = slice(indptr[0], indptr[-1])
         shown = np.empty((len(users), len(self.discount)), dtype=np.int32)
         evaluate_rows(
-            own(representation.scores(users), np.float32),
+            own(representation.ranking_scores(users, self.seen, self.tie_rank), np.float32),
             users,
             *self.seen,
             indptr - indptr[0],

@@ -10,6 +10,7 @@ from xorec.errors import ModelFileError
 REPRESENTATIONS = {
     "vectors": ("xorec.representations.vectors", "Vectors"),
     "codes": ("xorec.representations.codes", "Codes"),
+    "shortlist": ("xorec.representations.shortlist", "Shortlist"),
     "neighbours": ("xorec.representations.neighbours", "Neighbours"),
     "shared-scores": ("xorec.representations.shared_scores", "SharedScores"),
 }

@@ -131,7 +131,7 @@ class ModelTests:
         class Folded:
             n_users, n_items = trained.n_users, trained.n_items
 
-            def scores(self, users: Any) -> Any:
+            def ranking_scores(self, users: Any, seen: Any, tie_rank: Any) -> Any:
                 return folded[users]
 
         new = evaluate(Folded(), train, test, ks=(10,))  # type: ignore[arg-type]

@@ -1,0 +1,205 @@
+"""Shortlist: codes find the items, vectors (or float users against the codes) put them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.bits import Words
+from xorec.errors import DataError
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.codes import Codes
+from xorec.representations.kept import Keep, Kept
+from xorec.representations.vectors import Floats, Vectors
+from xorec.search.filters import for_kernels
+from xorec.search.hits import Exclude, check_k
+from xorec.threads import Team
+
+
+class Shortlist(Representation):
+    """The `size` nearest items by code, in the order of user vector . item vector.
+
+    users, items: the vectors, kept small. Without `items` the second stage is asymmetric: the
+    user's vector (n, bits) against the item's bits. A query has both, as a NumPy record: "code"
+    uint64 (W,) and "vector" float32 (d,).
+    """
+
+    kind = "shortlist"
+
+    def __init__(self, codes: Codes, users: Kept, items: Kept | None, size: int) -> None:
+        self.codes, self.users, self.items = codes, users, items
+        self.size = check_k(size, "the size of the shortlist")
+        length = codes.bits if items is None else items.rows.shape[1]
+        n_items = codes.n_items if items is None else len(items.rows)
+        if (len(users.rows), n_items) != (codes.n_users, codes.n_items):
+            raise DataError(
+                f"there are vectors of {len(users.rows)} users and {n_items} items, but codes of "
+                f"{codes.n_users} and {codes.n_items}."
+            )
+        if users.rows.shape[1] != length:
+            raise DataError(
+                f"the users' vectors have {users.rows.shape[1]} numbers but the items' {length}."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        codes: Codes,
+        user_vectors: npt.NDArray[Any],
+        item_vectors: npt.NDArray[Any] | None,
+        size: int,
+        keep: Keep = "float32",
+    ) -> Shortlist:
+        """From float vectors; None for item vectors: the second stage is asymmetric."""
+        items = None if item_vectors is None else Kept.of(item_vectors, keep)
+        plain = Codes(codes.user_codes, codes.item_codes, codes.bits)
+        return cls(plain, Kept.of(user_vectors, keep), items, size)
+
+    def with_size(self, size: int) -> Shortlist:
+        """The same with a shortlist of `size`."""
+        return Shortlist(self.codes, self.users, self.items, size)
+
+    @property
+    def n_users(self) -> int:
+        return self.codes.n_users
+
+    @property
+    def n_items(self) -> int:
+        return self.codes.n_items
+
+    @cached_property
+    def vectors(self) -> Vectors | None:
+        """The vectors as float32, where items have any."""
+        return None if self.items is None else Vectors(self.users.floats(), self.items.floats())
+
+    def queries(self, users: Rows) -> npt.NDArray[np.void]:
+        return self.query(self.codes.user_codes[users], self.users.floats(users))
+
+    def query(self, codes: Words, vectors: Floats) -> npt.NDArray[np.void]:
+        """Codes (B, W) and vectors (B, d) as B queries."""
+        shapes = (codes.shape[1:], vectors.shape[1:])
+        made = np.empty(
+            len(codes), [("code", np.uint64, shapes[0]), ("vector", np.float32, shapes[1])]
+        )
+        made["code"], made["vector"] = codes, vectors
+        return made
+
+    def score(self, queries: Any) -> Scores:
+        """What the second stage gives to every item, on the shortlist or not."""
+        vectors = np.atleast_1d(queries)["vector"]
+        scores = np.empty((len(vectors), self.n_items), dtype=np.float32)
+        every, count = np.arange(self.n_items, dtype=np.int32)[None], np.array([self.n_items])
+        with Team(1) as team:
+            for b in range(len(vectors)):
+                scores[b] = self.rescore(vectors[b : b + 1], every, count, team)[0]
+        return scores
+
+    def rescore(
+        self,
+        vectors: npt.NDArray[Any],
+        items: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int64],
+        team: Team,
+    ) -> Scores:
+        """The scores of counts[b] items (B, s) for each of the vectors (B, d)."""
+        from xorec.search import shortlist_kernels as kernels
+
+        vectors = for_kernels(np.asarray(vectors, dtype=np.float32))
+        scores = np.empty(items.shape, dtype=np.float32)
+        work: Any
+        arguments: tuple[Any, ...]
+        if self.items is None:
+            work, arguments = kernels.score_bits, self._bits(vectors)
+        elif self.items.keep == "float16":
+            halves = for_kernels(self.items.rows).view(np.uint16)
+            work, arguments = kernels.score_halves, (vectors, halves)
+        else:
+            rows, scales = for_kernels(self.items.rows), for_kernels(self.items.scales)
+            work, arguments = kernels.score_rows, (vectors, rows, scales)
+        team.over(
+            len(vectors), lambda begin, end: work(*arguments, items, counts, begin, end, scores)
+        )
+        return scores
+
+    def _bits(self, vectors: Floats) -> tuple[Floats, npt.NDArray[np.uint8]]:
+        """Tables of the users' numbers, and the items' codes as bytes."""
+        from xorec.representations.codes_kernels import byte_tables
+
+        tables = np.empty((len(vectors), -(-self.codes.bits // 8), 256), dtype=np.float32)
+        byte_tables(vectors, tables)
+        words = np.ascontiguousarray(self.codes.item_codes, dtype="<u8")
+        return tables, for_kernels(words).view(np.uint8)
+
+    def ranking_scores(self, users: Rows, seen: Exclude, tie_rank: npt.NDArray[np.int32]) -> Scores:
+        """The shortlist of unseen items by its own scores; below it the rest, by distance."""
+        from xorec.search.top_k import top_k
+
+        indptr, items = seen
+        own = [items[indptr[user] : indptr[user + 1]] for user in users]
+        exclude = np.cumsum([0, *map(len, own)]), np.concatenate([items[:0], *own])
+        scores = self.codes.scores(users)
+        near = top_k(scores, self.size, tie_rank, exclude)
+        with Team(1) as team:
+            exact = self.rescore(self.users.floats(users), near.items, near.counts, team)
+        there = np.arange(exact.shape[1]) < near.counts[:, None]
+        lowest = np.min(exact, axis=1, initial=0, where=there)
+        scores += lowest[:, None] - np.float32(2)
+        scores[np.nonzero(there)[0], near.items[there]] = exact[there]
+        return scores
+
+    def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
+        from xorec.search.shortlist import ShortlistIndex
+
+        return ShortlistIndex(self.codes.make_index(tie_rank), self)
+
+    def index_from(
+        self, tensors: Mapping[str, npt.NDArray[Any]], tie_rank: npt.NDArray[np.int32]
+    ) -> Any:
+        from xorec.search.shortlist import ShortlistIndex
+
+        return ShortlistIndex(self.codes.index_from(tensors, tie_rank), self)
+
+    def among_items(self) -> Representation:
+        """By the vectors, or else by the codes."""
+        return self.codes.among_items() if self.vectors is None else self.vectors.among_items()
+
+    def among_users(self) -> Representation:
+        """By the vectors, or else by the codes."""
+        return self.codes.among_users() if self.vectors is None else self.vectors.among_users()
+
+    @property
+    def score_is(self) -> str:
+        if self.items is None:
+            return "the user's numbers, added where the item's bit is set, else subtracted"
+        return "the dot product of the user's and the item's vector"
+
+    @property
+    def code_length(self) -> int:
+        return self.codes.bits
+
+    def bits_agreed(self, query: Any, item: int) -> int:
+        return self.codes.bits_agreed(np.atleast_1d(query)["code"], item)
+
+    def facts(self) -> dict[str, Any]:
+        return self.codes.facts()
+
+    @property
+    def second_stage_nbytes(self) -> int:
+        """Bytes of the item vectors."""
+        return 0 if self.items is None else self.items.nbytes
+
+    def tensors(self) -> Tensors:
+        items = {} if self.items is None else self.items.tensors("item")
+        size = {"size": np.array([self.size])}
+        return {**self.codes.tensors(), **self.users.tensors("user"), **items, **size}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        codes = Codes(tensors["user_codes"], tensors["item_codes"], int(tensors["bits"][0]))
+        users = Kept.from_tensors(tensors, "user")
+        items = Kept.from_tensors(tensors, "item") if "item_vectors" in tensors else None
+        return cls(codes, users, items, int(tensors["size"][0]))

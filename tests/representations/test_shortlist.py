@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec import storage
+from xorec.errors import DataError, OptionError
+from xorec.evaluation.protocol import evaluate
+from xorec.models.siml import SIML
+from xorec.recommender import Recommender
+from xorec.representations import representation_class
+from xorec.representations.codes import Codes
+from xorec.representations.kept import Kept
+from xorec.representations.shortlist import Shortlist
+from xorec.search.ties import tie_rank
+from xorec.testing.data import halves, planted
+
+KEEPS = ("float32", "float16", "int8")
+
+
+def made(keep: Any = "float32", *, asymmetric: bool = False, size: int = 10) -> Shortlist:
+    rng = np.random.default_rng(0)
+    users, items = rng.standard_normal((9, 20)), rng.standard_normal((31, 20))
+    codes = Codes.from_signs(users, items)
+    return Shortlist.of(codes, users, None if asymmetric else items, size, keep)
+
+
+def test_what_is_kept_is_near_what_was_given() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((50, 16)) * 10.0 ** rng.integers(-3, 3, (50, 1))
+    rows[7] = 0
+    rows = rows.astype(np.float32)
+    np.testing.assert_array_equal(Kept.of(rows, "float32").floats(), rows)
+    off = np.abs(Kept.of(rows, "float16").floats() - rows)
+    assert (off <= np.maximum(2.0**-11 * np.abs(rows), 2.0**-25)).all()
+    off = np.abs(Kept.of(rows, "int8").floats() - rows)
+    assert (off <= np.abs(rows).max(axis=1, keepdims=True) / 254 * 1.001).all()
+    with pytest.raises(DataError, match="too large for float16"):
+        Kept.of(np.full((1, 2), 1e6), "float16")
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_scores_are_those_of_what_is_kept(keep: Any) -> None:
+    """Subnormal halves too: the kernels decode by themselves."""
+    rng = np.random.default_rng(2)
+    users, items = rng.standard_normal((5, 33)), rng.standard_normal((40, 33))
+    items[::2] *= 2.0**-16
+    shortlist = Shortlist.of(Codes.from_signs(users, items), users, items, 3, keep)
+    assert shortlist.items is not None
+    exact = shortlist.users.floats().astype(float) @ shortlist.items.floats().T.astype(float)
+    scores = shortlist.scores(np.arange(5))
+    np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("keep", KEEPS)
+def test_the_file_gives_back_the_same(keep: Any, asymmetric: bool, tmp_path: Path) -> None:
+    before = made(keep, asymmetric=asymmetric)
+    storage.write(tmp_path / "a", before.tensors(), {"model": "m", "representation": before.kind})
+    tensors, facts = storage.read(tmp_path / "a")
+    after = representation_class(facts["representation"]).from_tensors(tensors)
+    assert isinstance(after, Shortlist)
+    assert (after.size, after.users.keep) == (10, keep)
+    assert ("item_vectors" in tensors) is not asymmetric
+    np.testing.assert_array_equal(after.scores(np.arange(9)), before.scores(np.arange(9)))
+    rank = np.arange(31, dtype=np.int32)
+    queries = before.queries(np.arange(9))
+    hits = [one.make_index(rank).search(queries, 5).items for one in (before, after)]
+    np.testing.assert_array_equal(*hits)
+
+
+def test_smaller_numbers_take_fewer_bytes() -> None:
+    size = {keep: made(keep).nbytes - made(keep).codes.nbytes for keep in KEEPS}
+    assert size["float32"] == (9 + 31) * 20 * 4 + 8
+    assert size["float16"] == (9 + 31) * 20 * 2 + 8
+    assert size["int8"] == (9 + 31) * (20 + 4) + 8
+
+
+def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
+    rng = np.random.default_rng(3)
+    rows, new = rng.standard_normal((6, 5)), rng.standard_normal((3, 5)).astype(np.float32)
+    for keep in KEEPS:
+        old = Kept.of(rows, keep)  # type: ignore[arg-type]
+        grown = old.grown(8, np.array([2, 6, 7]), new)
+        stay = [0, 1, 3, 4, 5]
+        np.testing.assert_array_equal(grown.rows[stay], old.rows[stay])
+        np.testing.assert_array_equal(
+            grown.floats(np.array([2, 6, 7])),
+            Kept.of(new, keep).floats(),  # type: ignore[arg-type]
+        )
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    codes = Codes.from_signs(np.ones((3, 8)), np.ones((5, 8)))
+    with pytest.raises(DataError, match="vectors of 3 users and 4 items, but codes of 3 and 5"):
+        Shortlist.of(codes, np.ones((3, 6)), np.ones((4, 6)), 10)
+    with pytest.raises(DataError, match="6 numbers but the items' 8"):
+        Shortlist.of(codes, np.ones((3, 6)), None, 10)
+    with pytest.raises(OptionError, match="size of the shortlist is 0"):
+        made(size=0)
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("size", [5, 20, 60])
+def test_evaluation_equals_what_is_served(size: int, asymmetric: bool) -> None:
+    """At any k up to the size; beyond it the lists have the same items in another order."""
+    train, test = halves(planted(150, 120))
+    model = SIML(dimensions=16, epochs=10).fit(train)
+    vectors = model.representation_.tensors()
+    users, items = vectors["user_vectors"], vectors["item_vectors"]
+    codes = Codes.from_signs(users, items)
+    shortlist = Shortlist.of(codes, users, None if asymmetric else items, size)
+    model._representation = shortlist
+    recommender = Recommender.from_model(model, train)
+    result = evaluate(shortlist, train, test, ks=(5, 20))
+    for k in (5, 20):
+        hits, dcg = [], []
+        for user in np.flatnonzero(test.user_counts):
+            wanted = {train.items[int(i)] for i in test.of_user(int(user))}
+            found = [item in wanted for item in recommender.recommend(train.users[user], k).ids()]
+            gains = 1 / np.log2(np.arange(2, k + 2))
+            hits.append(sum(found) / len(wanted))
+            dcg.append((gains * found).sum() / gains[: len(wanted)].sum())
+        assert result[f"recall@{k}"] == pytest.approx(np.mean(hits), abs=1e-12)
+        if k <= size:
+            assert result[f"ndcg@{k}"] == pytest.approx(np.mean(dcg), abs=1e-12)
+
+
+def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
+    train = planted(40, 60)
+    rng = np.random.default_rng(5)
+    codes = Codes.from_signs(rng.standard_normal((40, 12)), rng.standard_normal((60, 12)))
+    shortlist = Shortlist.of(codes, -9 * rng.random((40, 3)), rng.random((60, 3)), 7)
+    rank = tie_rank(train.items, train.item_counts)
+    users = np.array([3, 17])
+    scores = shortlist.ranking_scores(users, (train.indptr, train.indices), rank)
+    exact, agreed = shortlist.scores(users), codes.scores(users)
+    for row, user in enumerate(users):
+        free = np.setdiff1d(np.arange(60), train.of_user(int(user)))
+        near = free[np.lexsort((rank[free], -agreed[row, free]))]
+        np.testing.assert_array_equal(scores[row, near[:7]], exact[row, near[:7]])
+        order = free[np.lexsort((rank[free], -scores[row, free]))]
+        assert set(order[:7]) == set(near[:7])
+        np.testing.assert_array_equal(order[7:], near[7:])
