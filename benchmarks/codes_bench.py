@@ -20,11 +20,9 @@ from xorec.models import model_class
 from xorec.models.dsiml import DSIML
 from xorec.optim.rotation import learn_rotation, to_dimensions
 from xorec.options import RunOptions
-from xorec.representations.base import Rows, Scores
 from xorec.representations.codes import Codes
+from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Floats, Vectors
-from xorec.search.ties import tie_rank
-from xorec.search.top_k import top_k
 
 ALS_GRID = {"regularization": [0.01, 0.1, 1.0], "alpha": [1.0, 5.0, 20.0]}
 MAIN, SHORTLIST = 64, 200
@@ -39,27 +37,6 @@ class Made(NamedTuple):
 
 
 Maker = Callable[[], Made]
-
-
-class Shortlist:
-    """The nearest items by code, ordered by the vectors; what is not on the list comes last."""
-
-    def __init__(self, codes: Codes, vectors: Vectors, seen: Interactions) -> None:
-        self.codes, self.vectors, self.seen = codes, vectors, seen
-        self.n_users, self.n_items = codes.n_users, codes.n_items
-        self.nbytes = codes.nbytes + vectors.nbytes
-        self._order = tie_rank(seen.items, seen.item_counts)
-
-    def scores(self, users: Rows) -> Scores:
-        own = [self.seen.of_user(int(user)) for user in users]
-        indptr = np.concatenate([[0], np.cumsum([len(items) for items in own])])
-        seen = (indptr, np.concatenate(own))
-        near = top_k(self.codes.scores(users), SHORTLIST, self._order, seen)
-        exact = self.vectors.scores(users)
-        scores = np.full_like(exact, -np.inf)
-        for row, (items, _) in enumerate(near):
-            scores[row, items] = exact[row, items]
-        return scores
 
 
 class Bench:
@@ -169,8 +146,8 @@ class Bench:
     def shortlist(self, optimizer: str) -> Made:
         """DSIML's nearest items, ordered by SIML's vectors."""
         codes = self.dsiml(MAIN, optimizer=optimizer)
-        vectors = self.floats("siml").ranks
-        return Made(Shortlist(codes.ranks, vectors, self.all), codes.seconds)
+        users, items, _ = self.vectors("siml", MAIN, "all")
+        return Made(Shortlist.of(codes.ranks, users, items, SHORTLIST), codes.seconds)
 
     def row(self, name: str, make: Maker) -> dict[str, Any]:
         """What was measured of one row: from the cache, or now."""

@@ -120,7 +120,9 @@ def test_evaluation_equals_what_is_served(size: int, asymmetric: bool) -> None:
         hits, dcg = [], []
         for user in np.flatnonzero(test.user_counts):
             wanted = {train.items[int(i)] for i in test.of_user(int(user))}
-            found = [item in wanted for item in recommender.recommend(train.users[user], k).ids()]
+            found = [
+                item in wanted for item in recommender.recommend(train.users[int(user)], k).ids()
+            ]
             gains = 1 / np.log2(np.arange(2, k + 2))
             hits.append(sum(found) / len(wanted))
             dcg.append((gains * found).sum() / gains[: len(wanted)].sum())

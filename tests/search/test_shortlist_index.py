@@ -80,8 +80,9 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
     rng = np.random.default_rng(0)
     codes = Codes(make_codes(rng, 90, 64, "spread"), make_codes(rng, 3000, 64, "clusters"), 64)
     users, items = (rng.standard_normal((n, 64)) for n in (90, 3000))
-    one = (users, None) if keep == "asymmetric" else (users, items)
-    shortlist = Shortlist.of(codes, *one, 100, "float32" if keep == "asymmetric" else keep)
+    shortlist = Shortlist.of(codes, users, items, 100, keep if keep in KEEPS[:3] else "float32")
+    if keep == "asymmetric":
+        shortlist = Shortlist.of(codes, users, None, 100)
     index = shortlist.make_index(rng.permutation(3000).astype(np.int32))
     queries = shortlist.queries(np.arange(90))
     whole = index.search(queries, 20)
