@@ -18,11 +18,11 @@ from xorec.bits import pack_signs, unpack_signs
 from xorec.data.interactions import Interactions
 from xorec.errors import DataError
 from xorec.models.base import Growth, Model
-from xorec.models.dsiml_optimizers import start_arrays, step_of, with_best_items
+from xorec.models.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
 from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML, ScaleInvariantConfig, SIMLConfig
-from xorec.models.siml_steps import Terms
+from xorec.models.siml_steps import Teacher, Terms
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochTrainer
 from xorec.optim.rotation import learn_rotation, to_dimensions, unit_rows
@@ -49,6 +49,9 @@ class DSIMLConfig(ScaleInvariantConfig):
     solver: Literal["descent", "tabu", "exact"] = Field("descent", description="bqp: its solver")
     distill: int = Field(
         5, ge=0, description="best items of the vectors that a user with fewer pairs than bits gets"
+    )
+    teach: float = Field(
+        4.0, ge=0, description="ste: weight of the vectors' order where nobody gets best items"
     )
     asymmetric: bool = Field(False, description="rank float users against item bits")
     start: SIMLConfig = Field(
@@ -103,46 +106,45 @@ class DSIML(Model[DSIMLConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        bits = self.config.bits
-        users, items = self._start_vectors(train, validation, options)
-        pairs = train
+        begin = self._begin(train, *self._start_vectors(train, validation, options), options.seed)
+        if self.config.optimizer == "auto" and validation is not None:
+            return self._best(begin, (train, validation), options)
+        name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
+        return self._codes(self._optimize(name, begin, (train, validation), options))
+
+    def _begin(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
+        """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
+        bits, pairs = self.config.bits, train
         if self.config.distill and self.config.optimizer != "none":
             pairs = with_best_items(train, users, items, self.config.distill, fewer_than=bits)
+        taught = np.full(train.n_users if pairs is train else 0, self.config.teach, np.float32)
+        teacher = Teacher(unit_rows(users), unit_rows(items), taught)
         users, items = to_dimensions(users, items, bits)
-        rotation = learn_rotation(np.vstack([users, items]), seed=options.seed)
-        latent = (unit_rows(users) @ rotation, unit_rows(items) @ rotation)
-        if self.config.optimizer == "auto" and validation is not None:
-            return self._best(pairs, (train, validation), latent, options)
-        name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
-        return self._codes(self._optimize(name, pairs, (train, validation), latent, options))
+        rotation = learn_rotation(np.vstack([users, items]), seed=seed)
+        return Start(unit_rows(users) @ rotation, unit_rows(items) @ rotation, pairs, teacher)
 
     def _optimize(
         self,
         name: str,
-        pairs: Interactions,
+        begin: Start,
         parts: tuple[Interactions, Interactions | None],
-        latent: tuple[Floats, Floats],
         options: RunOptions,
     ) -> Arrays:
         """The rows behind the codes that the optimiser `name` ends with."""
         self.optimizer_, self.history_, self.epochs_ = name, [], 0
-        arrays = start_arrays(latent[0].copy(), latent[1].copy(), name)
+        arrays = start_arrays(begin.users.copy(), begin.items.copy(), name)
         if name == "none":
             return arrays
         trainer = EpochTrainer(self, *parts, options)
         with options.team() as team:
-            step = step_of(name, self.config, pairs, options, team)
+            step = step_of(name, self.config, begin, options, team)
             state = trainer.run(arrays, step, self._codes)
         self.history_ = state.history
         self.epochs_ = state.best_epoch or state.epoch
         return state.arrays
 
     def _best(
-        self,
-        pairs: Interactions,
-        parts: tuple[Interactions, Interactions],
-        latent: tuple[Floats, Floats],
-        options: RunOptions,
+        self, begin: Start, parts: tuple[Interactions, Interactions], options: RunOptions
     ) -> Representation:
         """The codes of the optimiser that validation likes best; says which."""
         from xorec.evaluation.protocol import evaluate
@@ -151,7 +153,7 @@ class DSIML(Model[DSIMLConfig]):
         found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
         for name in ("none", "bqp", "flip", "ste"):
             own = options.beside(name)
-            codes = self._codes(self._optimize(name, pairs, parts, latent, own))
+            codes = self._codes(self._optimize(name, begin, parts, own))
             value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
             found[name] = (value, codes, self.history_, self.epochs_)
         best = max(found, key=lambda name: found[name][0])

@@ -10,6 +10,7 @@ Each takes the rows behind the codes, learns, and leaves rows whose signs are th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.row_kernels import SIGNS
-from xorec.models.siml_steps import Floats, Rows, Steps
+from xorec.models.siml_steps import Floats, Rows, Steps, Teacher
 from xorec.optim.bqp_sweep import bqp_sweep
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.flip_sweep import flip_sweep
@@ -42,6 +43,16 @@ _ONE_IN, _MOST_SCORES = 5_000, 1 << 32
 _USERS_AT_ONCE = 1024
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What the optimisers start from: rows whose signs are the codes, the pairs, a teacher."""
+
+    users: Floats
+    items: Floats
+    pairs: Interactions
+    teacher: Teacher
+
+
 def start_arrays(users: Floats, items: Floats, optimizer: str) -> Arrays:
     """What an optimiser works on: the rows behind the codes, and what they have spent."""
     arrays: Arrays = {"users": users, "items": items}
@@ -52,11 +63,11 @@ def start_arrays(users: Floats, items: Floats, optimizer: str) -> Arrays:
 
 
 def step_of(
-    optimizer: str, config: DSIMLConfig, train: Interactions, options: RunOptions, team: Team
+    optimizer: str, config: DSIMLConfig, begin: Start, options: RunOptions, team: Team
 ) -> Step:
-    """The step of an epoch of this optimiser, over the pairs of `train`."""
+    """The step of an epoch of this optimiser, over the pairs of `begin`; ste has its teacher."""
     make = _straight_through if optimizer == "ste" else _sweeps
-    learn = make(optimizer, config, train, options, team)
+    learn = make(optimizer, config, begin, options, team)
 
     def step(epoch: int, arrays: Arrays) -> dict[str, float]:
         before = (arrays["users"] >= 0, arrays["items"] >= 0)
@@ -71,8 +82,9 @@ def step_of(
 
 
 def _straight_through(
-    optimizer: str, config: DSIMLConfig, train: Interactions, options: RunOptions, team: Team
+    optimizer: str, config: DSIMLConfig, begin: Start, options: RunOptions, team: Team
 ) -> Callable[[int, Arrays], float]:
+    train, teacher = begin.pairs, begin.teacher
     sampler = Negatives.of(train, config.alpha)
     size = (config.negatives, config.block_size, options.seed)
 
@@ -82,14 +94,15 @@ def _straight_through(
         rows = (arrays["items"], arrays["item_spent"])
         items = Rows.of(*rows, SIGNS, terms.soft, items=True)
         run = Pass(train, sampler, *size, epoch, team)
-        return run.run(lambda t: Steps(t, users, items, terms, next(blocks)))
+        return run.run(lambda t: Steps(t, users, items, terms, next(blocks), teacher))
 
     return learn
 
 
 def _sweeps(
-    optimizer: str, config: DSIMLConfig, train: Interactions, options: RunOptions, team: Team
+    optimizer: str, config: DSIMLConfig, begin: Start, options: RunOptions, team: Team
 ) -> Callable[[int, Arrays], float]:
+    train = begin.pairs
     sampler = Negatives.of(train, config.alpha)
     terms = LossTerms(config.temperature, config.gamma, config.lambda_, config.margin)
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
 from xorec.models.row_kernels import move, show
+from xorec.models.teacher_kernels import teach
 
 _STEEP = np.float32(30)
 
@@ -126,20 +127,31 @@ def step_users(
     kind: Any,
     soft: Any,
     spent: Any,
+    teacher_users: Any,
+    teacher_items: Any,
+    lessons: Any,
+    steep: Any,
 ) -> None:
     """Each user's step, pair after pair; what the items' step needs of a pair is kept.
 
     rows: the users' own, which move; users, items: what is shown. spent (n,): the sum of the
-    squared gradients of each user so far, which its steps shrink with.
+    squared gradients of each user so far, which its steps shrink with. lessons (n,): what the
+    teacher's order weighs for each user (`teacher_kernels`), or (0,) without a teacher.
     """
-    size = users.shape[1]
+    size, candidates = users.shape[1], negatives.shape[1] + 1
     step = np.empty(size, dtype=np.float32)
+    told, known = np.empty(candidates, np.float32), np.empty(candidates, np.float32)
     for pair in range(len(owner)):
         u, i = owner[pair], positives[pair]
         pair_slopes(
             users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
             g, scale, tau, offset, npair,
         )  # fmt: skip
+        if len(lessons) > 0 and lessons[u] > 0:
+            teach(
+                users, items, u, i, pair, negatives, pull, lift, losses, step,
+                teacher_users, teacher_items, lessons[u], steep, told, known,
+            )  # fmt: skip
         square = np.float32(0)
         for f in range(size):
             step[f] += reg * rows[u, f] - lift[pair] * items[i, f]

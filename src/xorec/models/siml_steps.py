@@ -79,14 +79,36 @@ class Terms:
         return np.float32(self.rate), np.float32(self.reg)
 
 
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """Unit vectors whose order the rows learn beside the pairs (see `teacher_kernels`).
+
+    lessons: what that order weighs for each user, or none at all: no teacher.
+    """
+
+    users: Floats
+    items: Floats
+    lessons: Floats
+
+
+_EMPTY = np.zeros((0, 0), dtype=np.float32)
+NO_TEACHER = Teacher(_EMPTY, _EMPTY, np.zeros(0, dtype=np.float32))
+
+
 class Steps:
     """The steps over one block (see `optim.passes.Steps`). block: its number, for the stamps."""
 
     def __init__(
-        self, triplets: Triplets, users: Rows, items: Rows, terms: Terms, block: int = 0
+        self,
+        triplets: Triplets,
+        users: Rows,
+        items: Rows,
+        terms: Terms,
+        block: int = 0,
+        teacher: Teacher = NO_TEACHER,
     ) -> None:
         self._triplets, self.users, self.items = triplets, users, items
-        self._terms, self._block = terms, block
+        self._terms, self._block, self._teacher = terms, block, teacher
         pairs, count = triplets.negatives.shape
         self._push, self._pull = (np.empty((pairs, count), dtype=np.float32) for _ in range(2))
         self._lift, self._losses = (np.empty(pairs, dtype=np.float32) for _ in range(2))
@@ -96,7 +118,9 @@ class Steps:
         t, users, terms = self._triplets, self.users, self._terms
         rows = (t.users[own], t.positives[own], t.negatives[own])
         kept = (self._push[own], self._pull[own], self._lift[own], self._lean[own])
-        settings = (*terms.steps, *terms.loss, *terms.place, users.spent)
+        told = (self._teacher.users, self._teacher.items, self._teacher.lessons)
+        steep = np.float32(2 * terms.temperature)
+        settings = (*terms.steps, *terms.loss, *terms.place, users.spent, *told, steep)
         step_users(
             users.own, users.shown, self.items.shown, *rows, *kept, self._losses[own], *settings
         )
