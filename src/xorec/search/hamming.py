@@ -16,6 +16,7 @@ from xorec.options import available_threads
 from xorec.search import checks, filters, lists
 from xorec.search.filters import SHOW_ALL, Filters, Rows, Shown, for_kernels
 from xorec.search.hits import Exclude, Hits, check_k
+from xorec.search.nearest_kernels import unpack
 from xorec.search.plan import Method, Option, Plan
 from xorec.search.radius import Within, within
 from xorec.search.segment import Segment
@@ -250,10 +251,7 @@ class HammingIndex:
 
     def _hits(self, keys: Words, counts: npt.NDArray[np.int64]) -> Hits:
         """Keys whose lower half is a tie rank, as hits."""
-        from xorec.search.nearest_kernels import unpack
-
         items, distances = np.empty(keys.shape, np.int32), np.empty(keys.shape, np.int32)
         scores = np.empty(keys.shape, np.float32)
-        step = np.float32(1) / np.float32(self.bits)
-        unpack(keys, counts, self.items.item_at, step, items, scores, distances)
+        unpack(keys, counts, self.items.item_at, self.bits, items, scores, distances)
         return Hits(items, scores, counts, distances)

@@ -163,9 +163,10 @@ def rank_all(
 
 @kernel
 def unpack(
-    keys: Any, counts: Any, item_at: Any, step: Any, items: Any, scores: Any, distances: Any
+    keys: Any, counts: Any, item_at: Any, bits: int, items: Any, scores: Any, distances: Any
 ) -> None:
-    """Keys (B, k) as rows of items, distances, and scores 1 - distance * step; zero behind."""
+    """Keys (B, k) as rows of items, distances, and scores 1 - distance / bits; zero behind."""
+    step = np.float32(1) / np.float32(bits)
     for b in range(len(counts)):
         for place in range(keys.shape[1]):
             if place < counts[b]:

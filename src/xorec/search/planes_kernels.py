@@ -18,6 +18,9 @@ from xorec.kernels import kernel
 RUN = 32
 """Words in a plane of a run."""
 ITEMS = 64 * RUN
+_1, _2, _3, _4, _5, _6 = (np.uint64(plane * RUN) for plane in range(1, 7))
+"""From a word of a plane to that of another. Arrays are flat, and places in them unsigned: only
+then does the compiler work on four words at a time, and without counting references."""
 LOW = 7
 """Counter planes that a chunk of up to CHUNK bits fills."""
 CHUNK = 126
@@ -57,166 +60,206 @@ def slice_runs(codes: Any, rows: Any, bits: int, begin: int, end: int, planes: A
 
 @kernel
 def add_seven(
-    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any,
-    fa: Any, fb: Any, fc: Any, fd: Any, fe: Any, ff: Any, fg: Any,
-    c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, c6: Any,
-) -> None:  # fmt: skip
-    """Add the planes a .. g, each XORed with its word fa .. fg, to the LOW counters c0 .. c6.
-
-    One argument each, because then the compiler works on four words at a time.
-    """
-    for w in range(RUN):
-        x, y, z = a[w] ^ fa, b[w] ^ fb, c[w] ^ fc
+    planes: Any,
+    begin: Any,
+    fa: Any,
+    fb: Any,
+    fc: Any,
+    fd: Any,
+    fe: Any,
+    ff: Any,
+    fg: Any,
+    counters: Any,
+) -> None:
+    """Add the seven planes from `begin` on, each XORed with its word fa .. fg, to LOW counters."""
+    for word in range(RUN):
+        w = np.uint64(word)
+        p = begin + w
+        x, y, z = planes[p] ^ fa, planes[p + _1] ^ fb, planes[p + _2] ^ fc
         t = x ^ y
         ones, two_a = t ^ z, (x & y) | (t & z)
-        x, y = d[w] ^ fd, e[w] ^ fe
+        x, y = planes[p + _3] ^ fd, planes[p + _4] ^ fe
         t = ones ^ x
         two_b, ones = (ones & x) | (t & y), t ^ y
-        x, y = f[w] ^ ff, g[w] ^ fg
+        x, y = planes[p + _5] ^ ff, planes[p + _6] ^ fg
         t = ones ^ x
         two_c, ones = (ones & x) | (t & y), t ^ y
         t = two_a ^ two_b
         twos, fours = t ^ two_c, (two_a & two_b) | (t & two_c)
-        old = c0[w]
-        c0[w] = old ^ ones
+        old = counters[w]
+        counters[w] = old ^ ones
         carry = old & ones
-        old = c1[w]
+        old = counters[w + _1]
         t = old ^ twos
-        c1[w] = t ^ carry
+        counters[w + _1] = t ^ carry
         carry = (old & twos) | (t & carry)
-        old = c2[w]
+        old = counters[w + _2]
         t = old ^ fours
-        c2[w] = t ^ carry
+        counters[w + _2] = t ^ carry
         carry = (old & fours) | (t & carry)
-        old = c3[w]
-        c3[w] = old ^ carry
+        old = counters[w + _3]
+        counters[w + _3] = old ^ carry
         carry &= old
-        old = c4[w]
-        c4[w] = old ^ carry
+        old = counters[w + _4]
+        counters[w + _4] = old ^ carry
         carry &= old
-        old = c5[w]
-        c5[w] = old ^ carry
-        c6[w] ^= old & carry
+        old = counters[w + _5]
+        counters[w + _5] = old ^ carry
+        counters[w + _6] ^= old & carry
 
 
 @kernel
-def add_one(
-    plane: Any, flip: Any, c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, c6: Any
-) -> None:
-    """Add one plane to the LOW counters."""
-    for w in range(RUN):
-        carry = plane[w] ^ flip
-        old = c0[w]
-        c0[w] = old ^ carry
+def add_one(planes: Any, begin: Any, flip: Any, counters: Any) -> None:
+    """Add the plane at `begin` to LOW counters."""
+    for word in range(RUN):
+        w = np.uint64(word)
+        carry = planes[begin + w] ^ flip
+        old = counters[w]
+        counters[w] = old ^ carry
         carry &= old
-        old = c1[w]
-        c1[w] = old ^ carry
+        old = counters[w + _1]
+        counters[w + _1] = old ^ carry
         carry &= old
-        old = c2[w]
-        c2[w] = old ^ carry
+        old = counters[w + _2]
+        counters[w + _2] = old ^ carry
         carry &= old
-        old = c3[w]
-        c3[w] = old ^ carry
+        old = counters[w + _3]
+        counters[w + _3] = old ^ carry
         carry &= old
-        old = c4[w]
-        c4[w] = old ^ carry
+        old = counters[w + _4]
+        counters[w + _4] = old ^ carry
         carry &= old
-        old = c5[w]
-        c5[w] = old ^ carry
-        c6[w] ^= old & carry
+        old = counters[w + _5]
+        counters[w + _5] = old ^ carry
+        counters[w + _6] ^= old & carry
 
 
 @kernel
-def add_counters(total: Any, low: Any, carry: Any) -> None:
-    """total += low, both numbers in planes; carry (RUN,): scratch."""
-    for w in range(RUN):
-        carry[w] = np.uint64(0)
-    for level in range(len(total)):
-        old = total[level]
-        for w in range(RUN):
-            more = low[level, w] if level < LOW else np.uint64(0)
-            t = old[w] ^ more
-            more = (old[w] & more) | (t & carry[w])
-            old[w] = t ^ carry[w]
-            carry[w] = more
-
-
-@kernel
-def clear(planes: Any) -> None:
-    """All to zero, faster than by a slice."""
-    for level in range(planes.shape[0]):
-        for w in range(RUN):
-            planes[level, w] = np.uint64(0)
-
-
-@kernel
-def count_run(planes: Any, flips: Any, bits: int, low: Any, total: Any, carry: Any) -> None:
-    """The distances of a run's items, in planes, into `total`. low (LOW, RUN): scratch."""
-    clear(total)
-    if bits <= CHUNK:
-        count_chunk(planes, flips, 0, bits, total)
-        return
-    for begin in range(0, bits, CHUNK):
-        clear(low)
-        count_chunk(planes, flips, begin, min(bits, begin + CHUNK), low)
-        add_counters(total, low, carry)
-
-
-@kernel
-def count_chunk(planes: Any, flips: Any, begin: int, end: int, counters: Any) -> None:
-    """Add the planes begin .. end - 1, at most CHUNK, to the counters."""
-    f = begin
-    while f + 7 <= end:
+def count_chunk(planes: Any, begin: Any, flips: Any, first: int, last: int, counters: Any) -> None:
+    """The planes first .. last - 1, at most CHUNK, of the run at `begin`, into LOW counters."""
+    for place in range(LOW * RUN):
+        counters[place] = np.uint64(0)
+    f = first
+    while f + 7 <= last:
         add_seven(
-            planes[f], planes[f + 1], planes[f + 2], planes[f + 3], planes[f + 4], planes[f + 5],
-            planes[f + 6], flips[f], flips[f + 1], flips[f + 2], flips[f + 3], flips[f + 4],
-            flips[f + 5], flips[f + 6], counters[0], counters[1], counters[2], counters[3],
-            counters[4], counters[5], counters[6],
-        )  # fmt: skip
+            planes,
+            begin + np.uint64(f * RUN),
+            flips[f],
+            flips[f + 1],
+            flips[f + 2],
+            flips[f + 3],
+            flips[f + 4],
+            flips[f + 5],
+            flips[f + 6],
+            counters,
+        )
         f += 7
-    while f < end:
-        add_one(
-            planes[f], flips[f], counters[0], counters[1], counters[2], counters[3], counters[4],
-            counters[5], counters[6],
-        )  # fmt: skip
+    while f < last:
+        add_one(planes, begin + np.uint64(f * RUN), flips[f], counters)
         f += 1
 
 
 @kernel
+def count_run(planes: Any, begin: Any, flips: Any, bits: int, low: Any, total: Any) -> None:
+    """The distances of the items of the run at `begin`, in planes, into `total` (levels RUN,).
+
+    low (LOW RUN,): scratch.
+    """
+    if bits <= CHUNK:
+        count_chunk(planes, begin, flips, 0, bits, total)
+        return
+    for place in range(len(total)):
+        total[place] = np.uint64(0)
+    for first in range(0, bits, CHUNK):
+        count_chunk(planes, begin, flips, first, min(bits, first + CHUNK), low)
+        add_counters(total, low)
+
+
+@kernel
+def add_counters(total: Any, low: Any) -> None:
+    """total += low, both numbers in planes."""
+    for w in range(RUN):
+        carry = np.uint64(0)
+        for place in range(w, len(total), RUN):
+            old = total[place]
+            more = low[place] if place < len(low) else np.uint64(0)
+            t = old ^ more
+            total[place] = t ^ carry
+            carry = (old & more) | (t & carry)
+
+
+@kernel
 def any_below(counters: Any, bound: int, found: Any) -> Any:
-    """Whether the count of any item is less than `bound`. found (RUN,): scratch."""
-    for w in range(RUN):
-        found[w] = np.uint64(0)
-    for level in range(len(counters)):
-        one = counters[level]
-        if (bound >> level) & 1:
-            for w in range(RUN):
-                found[w] |= ~one[w]
-        else:
-            for w in range(RUN):
-                found[w] &= ~one[w]
+    """Whether the count of any item is less than `bound`; found (RUN,): which are."""
+    if len(counters) > LOW * RUN:
+        some = np.uint64(0)
+        for word in range(RUN):
+            found[word] = below(counters, word, bound)
+            some |= found[word]
+        return some != np.uint64(0)
+    return any_below_low(
+        counters,
+        found,
+        whole(bound, 0),
+        whole(bound, 1),
+        whole(bound, 2),
+        whole(bound, 3),
+        whole(bound, 4),
+        whole(bound, 5),
+        whole(bound, 6),
+    )
+
+
+@kernel
+def whole(number: int, bit: int) -> Any:
+    """One bit of a number as a word of ones or zeros."""
+    return np.uint64(0) - np.uint64((number >> bit) & 1)
+
+
+@kernel
+def any_below_low(
+    counters: Any, found: Any, b0: Any, b1: Any, b2: Any, b3: Any, b4: Any, b5: Any, b6: Any
+) -> Any:
+    """`any_below` of LOW counters; b0 .. b6: the bits of the bound, each as a whole word."""
     some = np.uint64(0)
-    for w in range(RUN):
-        some |= found[w]
+    for word in range(RUN):
+        w = np.uint64(word)
+        less = ~counters[w] & b0
+        one = ~counters[w + _1]
+        less = (one & less) | (b1 & (one | less))
+        one = ~counters[w + _2]
+        less = (one & less) | (b2 & (one | less))
+        one = ~counters[w + _3]
+        less = (one & less) | (b3 & (one | less))
+        one = ~counters[w + _4]
+        less = (one & less) | (b4 & (one | less))
+        one = ~counters[w + _5]
+        less = (one & less) | (b5 & (one | less))
+        one = ~counters[w + _6]
+        less = (one & less) | (b6 & (one | less))
+        found[w] = less
+        some |= less
     return some != np.uint64(0)
 
 
 @kernel
 def below(counters: Any, word: int, bound: int) -> Any:
     """The items of one word whose count is less than `bound`."""
-    found = np.uint64(0)
-    for level in range(len(counters)):
-        one = ~counters[level, word]
-        found = (one | found) if (bound >> level) & 1 else (one & found)
+    found, rest = np.uint64(0), bound
+    for place in range(word, len(counters), RUN):
+        one = ~counters[place]
+        found = (one | found) if rest & 1 else (one & found)
+        rest >>= 1
     return found
 
 
 @kernel
 def count_at(counters: Any, word: int, bit: Any) -> Any:
     """The count of one item."""
-    count = np.int64(0)
-    for level in range(len(counters)):
-        count |= np.int64((counters[level, word] >> bit) & np.uint64(1)) << level
+    count, weight = np.int64(0), 1
+    for place in range(word, len(counters), RUN):
+        count += weight * np.int64((counters[place] >> bit) & np.uint64(1))
+        weight += weight
     return count
 
 

@@ -46,7 +46,7 @@ def scan(
 ) -> None:
     """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
 
-    planes (runs, bits, RUN): the items in tie order; rows: their rows. Query b may not show
+    planes (runs bits RUN,): the items in tie order; rows: their rows. Query b may not show
     indices[indptr[b]:indptr[b + 1]], ascending. `which` should hold few queries: a run stays in
     the fast cache while they all pass over it.
     """
@@ -54,22 +54,23 @@ def scan(
     none = (1 << levels) - 1
     flips = np.empty((len(which), bits), dtype=np.uint64)
     worst = np.full(len(which), none, dtype=np.int64)
-    total = np.empty((levels, RUN), dtype=np.uint64)
-    low = np.empty((LOW, RUN), dtype=np.uint64)
-    found = np.empty(RUN, dtype=np.uint64)
-    carry = np.empty(RUN, dtype=np.uint64)
+    total = np.empty(levels * RUN, dtype=np.uint64)
+    low, found = np.empty(LOW * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
     for at in range(len(which)):
         spread(queries[which[at]], bits, flips[at])
         counts[which[at]] = 0
-    for run in range(len(planes)):
+    for run in range((len(rows) + ITEMS - 1) // ITEMS):
+        begin = np.uint64(run * bits * RUN)
         for at in range(len(which)):
-            count_run(planes[run], flips[at], bits, low, total, carry)
+            count_run(planes, begin, flips[at], bits, low, total)
             if not any_below(total, worst[at], found):
                 continue
             b = which[at]
             excluded = indices[indptr[b] : indptr[b + 1]]
             best, count = keys[b], counts[b]
             for word in range(RUN):
+                if not found[word]:
+                    continue
                 left = below(total, word, worst[at])
                 while left:
                     bit = trailing_zeros(left)
@@ -103,14 +104,13 @@ def scan_within(
     """
     levels = levels_for(bits)
     flips = np.empty(bits, dtype=np.uint64)
-    total = np.empty((levels, RUN), dtype=np.uint64)
-    low = np.empty((LOW, RUN), dtype=np.uint64)
-    found = np.empty(RUN, dtype=np.uint64)
-    carry = np.empty(RUN, dtype=np.uint64)
+    total = np.empty(levels * RUN, dtype=np.uint64)
+    low, found = np.empty(LOW * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
     spread(query, bits, flips)
     count = 0
-    for run in range(len(planes)):
-        count_run(planes[run], flips, bits, low, total, carry)
+    for run in range((len(rows) + ITEMS - 1) // ITEMS):
+        begin = np.uint64(run * bits * RUN)
+        count_run(planes, begin, flips, bits, low, total)
         if not any_below(total, radius + 1, found):
             continue
         for word in range(RUN):

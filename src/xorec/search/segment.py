@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,21 @@ from xorec.bits import Words
 from xorec.search import plan as planning
 from xorec.search.filters import Filters, Rows
 from xorec.search.plan import Method, Option, Plan
+from xorec.search.planes_kernels import ITEMS, RUN, slice_runs
+from xorec.search.scan_kernels import scan
 from xorec.search.tables import Tables
+from xorec.search.tables_kernels import probe
 from xorec.threads import Team
 
+Counts = npt.NDArray[np.int64]
+_FIRST = np.zeros(1, dtype=np.int64)
 TOGETHER = 32
 """Queries that pass over a run of planes while it is in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """rows (n,): the item's row at each place, in tie order. planes (runs, bits, RUN)."""
+    """rows (n,): the item's row at each place, in tie order. planes (runs bits RUN,): flat."""
 
     rows: Rows
     bits: int
@@ -67,105 +72,87 @@ class Segment:
         """(keys (B, k), counts): keys are distance above place, see `nearest_kernels`."""
         keys = np.empty((len(queries), k), dtype=np.uint64)
         counts = np.zeros(len(queries), dtype=np.int64)
-        which = np.arange(len(queries))
+        which = _FIRST if len(queries) == 1 else np.arange(len(queries))
         if self.tables is not None:
-            which = self._probe(queries, filters, keys, counts, team)
+            finished = np.zeros(len(queries), dtype=np.bool_)
+            share(team, which, 64, partial(self._probe, queries, filters, keys, counts, finished))
+            which = which[~finished]
         if len(which):
-            self._scan(queries, which, filters, keys, counts, team)
+            share(team, which, TOGETHER, partial(self._scan, queries, filters, keys, counts))
         return keys, counts
 
     def _probe(
-        self, queries: Words, filters: Filters, keys: Words, counts: Any, team: Team
-    ) -> npt.NDArray[np.int64]:
-        """Search by the tables; returns the queries that must be scanned instead."""
-        from xorec.search.tables_kernels import probe
-
-        tables = self.tables
-        assert tables is not None
-        finished = np.zeros(len(queries), dtype=np.bool_)
-        budget = planning.scan_cost(len(self.rows), self.bits)
-        share(
-            team,
-            np.arange(len(queries)),
-            64,
-            lambda which: probe(
-                tables.begins,
-                tables.widths,
-                tables.rings,
-                tables.masks,
-                tables.starts,
-                tables.full,
-                tables.places,
-                tables.copies,
-                self.rows,
-                queries,
-                which,
-                filters.shown,
-                filters.indptr,
-                filters.indices,
-                filters.denied,
-                budget,
-                keys,
-                counts,
-                finished,
-            ),
-        )
-        return np.flatnonzero(~finished)
-
-    def _scan(
         self,
         queries: Words,
-        which: npt.NDArray[np.int64],
         filters: Filters,
         keys: Words,
-        counts: Any,
-        team: Team,
+        counts: Counts,
+        finished: npt.NDArray[np.bool_],
+        which: Counts,
     ) -> None:
-        from xorec.search.scan_kernels import scan
-
-        share(
-            team,
+        """Search by the tables; what is not finished must be scanned."""
+        tables = self.tables
+        assert tables is not None
+        probe(
+            tables.begins,
+            tables.widths,
+            tables.rings,
+            tables.masks,
+            tables.starts,
+            tables.full,
+            tables.places,
+            tables.copies,
+            self.rows,
+            queries,
             which,
-            TOGETHER,
-            lambda some: scan(
-                self.planes,
-                self.bits,
-                self.rows,
-                queries,
-                some,
-                filters.shown,
-                filters.indptr,
-                filters.indices,
-                filters.denied,
-                keys,
-                counts,
-            ),
+            filters.shown,
+            filters.indptr,
+            filters.indices,
+            filters.denied,
+            planning.scan_cost(len(self.rows), self.bits),
+            keys,
+            counts,
+            finished,
+        )
+
+    def _scan(
+        self, queries: Words, filters: Filters, keys: Words, counts: Counts, which: Counts
+    ) -> None:
+        scan(
+            self.planes,
+            self.bits,
+            self.rows,
+            queries,
+            which,
+            filters.shown,
+            filters.indptr,
+            filters.indices,
+            filters.denied,
+            keys,
+            counts,
         )
 
 
 def share(
     team: Team,
-    which: npt.NDArray[np.int64],
+    which: Counts,
     size: int,
-    work: Callable[[npt.NDArray[np.int64]], object],
+    work: Callable[[Counts], object],
 ) -> None:
     """work(part) for consecutive parts of `which`, at most `size` long, as even as can be."""
-    pieces = -(-len(which) // size)
-    pieces = max(pieces, min(len(which), team.threads)) if len(which) > 1 else 1
-    if pieces == 1:
+    if len(which) == 1:
         work(which)
         return
+    pieces = max(-(-len(which) // size), min(len(which), team.threads))
     parts = np.array_split(which, pieces)
     team.each(len(parts), lambda at: work(parts[at]))
 
 
 def _slice(codes: Words, bits: int, rows: Rows, team: Team) -> Words:
-    from xorec.search.planes_kernels import ITEMS, RUN, slice_runs
-
     runs = -(-len(rows) // ITEMS)
     planes = np.empty((runs, bits, RUN), dtype=np.uint64)
     team.over(runs, lambda begin, end: slice_runs(codes, rows, bits, begin, end, planes))
-    return planes
+    return planes.reshape(-1)
 
 
 def _plan(
@@ -178,8 +165,6 @@ def _plan(
     sample: Words | None,
 ) -> Plan:
     """Scan a few queries for their k-th distance, and choose by it."""
-    from xorec.search.scan_kernels import scan
-
     if method == "scan":
         return planning.choose(codes, bits, codes[:0], np.zeros(0, np.int64), method=method,
                                memory=memory)  # fmt: skip

@@ -24,7 +24,7 @@ class Tables:
     """T tables over the same items, each by its own substring of the code.
 
     starts (T, buckets + 1) int32, full (T, buckets / 64): see `tables_kernels.fill_table`.
-    places (T, n) int32 and copies (T, n, W) uint64: the items in the order of the buckets.
+    places (T, n) int32 and copies (T, n W) uint64: the items in the order of the buckets.
     """
 
     begins: npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class Tables:
         starts = np.zeros((tables, buckets + 1), dtype=np.int32)
         full = np.zeros((tables, -(-buckets // 64)), dtype=np.uint64)
         places = np.empty((tables, len(rows)), dtype=np.int32)
-        copies = np.empty((tables, len(rows), codes.shape[1]), dtype=np.uint64)
+        copies = np.empty((tables, codes.size // len(codes) * len(rows)), dtype=np.uint64)
         team.each(
             tables,
             lambda t: fill_table(

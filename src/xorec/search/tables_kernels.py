@@ -17,7 +17,7 @@ import numpy as np
 
 from xorec.bits import popcount, prefetch
 from xorec.kernels import kernel
-from xorec.search.nearest_kernels import NOTHING, distance_of, key_of, may_show, offer
+from xorec.search.nearest_kernels import distance_of, key_of, may_show, offer
 
 AT_ONCE = 2048
 """Buckets that are listed before they are looked into."""
@@ -64,7 +64,8 @@ def fill_table(
         at = starts[bucket]
         starts[bucket] = at + 1
         places[at] = place
-        copies[at] = code
+        for w in range(len(code)):
+            copies[at * len(code) + w] = code[w]
     for bucket in range((1 << width) - 1, 0, -1):
         starts[bucket] = starts[bucket - 1]
     starts[0] = 0
@@ -79,6 +80,26 @@ def list_full(key: Any, masks: Any, full: Any, buckets: Any) -> Any:
         buckets[count] = bucket
         count += np.int64((full[bucket >> np.uint32(6)] >> np.uint64(bucket & np.uint32(63))) & 1)
     return count
+
+
+@kernel
+def consider(
+    distance: Any,
+    place: Any,
+    rows: Any,
+    shown: Any,
+    excluded: Any,
+    denied: Any,
+    best: Any,
+    kept: int,
+) -> int:
+    """Offer one candidate to best[:kept] if it may be shown; returns how many are kept."""
+    key = key_of(distance, place)
+    if kept == len(best) and key >= best[kept - 1]:
+        return kept
+    if not may_show(place, rows, shown, excluded, denied):
+        return kept
+    return offer(best, kept, key)
 
 
 @kernel
@@ -99,37 +120,37 @@ def look_into(
 ) -> tuple[int, int]:
     """Offer what stands in buckets[:count] to best[:kept]; (how many are kept, candidates).
 
-    spans (AT_ONCE, 2): scratch.
+    copies: the words of all codes, one after the other. spans (AT_ONCE, 2): scratch.
     """
-    k, seen = len(best), 0
-    worst = best[k - 1] if kept == k else NOTHING
-    firsts, one, query_word = copies[:, 0], copies.shape[1] == 1, query[0]
+    seen, words, first = 0, len(query), query[0]
+    reach = reach_of(best, kept)
     for at in range(min(_FAR, count)):
         prefetch(starts, buckets[at])
     for at in range(count + _NEAR):
         if at + _FAR < count:
             prefetch(starts, buckets[at + _FAR])
         if at < count:
-            begin = starts[buckets[at]]
+            begin = np.int64(starts[buckets[at]])
             spans[at, 0], spans[at, 1] = begin, starts[buckets[at] + np.uint32(1)]
-            prefetch(firsts, begin)
+            prefetch(copies, begin * words)
         if at < _NEAR:
             continue
         begin, end = spans[at - _NEAR, 0], spans[at - _NEAR, 1]
         seen += end - begin
         for entry in range(begin, end):
-            if one:
-                distance = popcount(firsts[entry] ^ query_word)
-            else:
-                distance = distance_of(copies[entry], query)
-            if key_of(distance, 0) < worst:
-                place = places[entry]
-                key = key_of(distance, place)
-                if key < worst and may_show(place, rows, shown, excluded, denied):
-                    kept = offer(best, kept, key)
-                    if kept == k:
-                        worst = best[k - 1]
+            distance = popcount(copies[entry * words] ^ first)
+            for w in range(1, words):
+                distance += popcount(copies[entry * words + w] ^ query[w])
+            if distance <= reach:
+                kept = consider(distance, places[entry], rows, shown, excluded, denied, best, kept)
+                reach = reach_of(best, kept)
     return kept, seen
+
+
+@kernel
+def reach_of(best: Any, kept: int) -> Any:
+    """The distance up to which a candidate may still be kept."""
+    return best[kept - 1] >> np.uint64(32) if kept == len(best) else np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -225,7 +246,7 @@ def probe_within(
 
     Returns how many there are. All rings that `radius` needs must be in `rings`.
     """
-    tables, found = len(widths), 0
+    tables, words, found = len(widths), len(query), 0
     buckets = np.empty(AT_ONCE + 1, dtype=np.uint32)
     for t in range(tables):
         key = substring(query, begins[t], widths[t])
@@ -237,7 +258,8 @@ def probe_within(
                 for at in range(count):
                     bucket = buckets[at]
                     for entry in range(starts[t, bucket], starts[t, bucket + np.uint32(1)]):
-                        distance = distance_of(copies[t, entry], query)
+                        code = copies[t, entry * words : (entry + 1) * words]
+                        distance = distance_of(code, query)
                         place = places[t, entry]
                         if np.int64(distance) <= radius and may_show(
                             place, rows, shown, excluded, denied
