@@ -163,6 +163,26 @@ def test_a_model_of_codes_is_explained_by_bits_and_known_by_its_digest(
     assert report["codes digest"] == Recommender.load(out).facts["codes"]["digest"]
 
 
+def test_a_model_of_two_stages_is_fitted_asked_and_evaluated(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "two.xorec"
+    quick = ("--bits", 32, "--epochs", 2, "--start", json.dumps({"epochs": 5}), "-o", out, "-q")
+    two = ("--model", "dsiml", "--shortlist", 20, "--keep", "int8")
+    assert run("fit", ratings, *two, *quick).exit_code == 0
+    loaded = Recommender.load(out)
+    assert loaded.representation.kind == "shortlist"
+    answer = json.loads(run("recommend", out, "--user", "u7", "-k", 5, "--json").stdout)
+    assert [item["id"] for item in answer["items"]] == loaded.recommend("u7", 5).ids()
+    new = run("recommend", out, "--items", "1003,1008", "-k", 3, "--json")
+    assert len(json.loads(new.stdout)["items"]) == 3
+    for words in (
+        ("similar", out, "--item", 1003),
+        ("explain", out, "--user", "u7", "--item", 1003),
+    ):
+        assert run(*words).exit_code == 0
+
+
 def test_compare_json_is_the_contract(run: Run, ratings: Path) -> None:
     result = run("compare", ratings, "--models", "popularity,item-knn", "--json", "-q")
     answer = json.loads(result.stdout)

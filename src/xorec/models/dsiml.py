@@ -19,6 +19,7 @@ from xorec.data.interactions import Interactions
 from xorec.errors import DataError
 from xorec.models.base import Growth, Model
 from xorec.models.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
+from xorec.models.dsiml_shortlist import Size, grown_shortlist, in_stages, two_stage_query
 from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML, ScaleInvariantConfig, SIMLConfig
@@ -30,6 +31,7 @@ from xorec.options import RunOptions
 from xorec.progress import SILENT
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
+from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Floats, Vectors
 
 
@@ -54,6 +56,12 @@ class DSIMLConfig(ScaleInvariantConfig):
         4.0, ge=0, description="ste: weight of the vectors' order where nobody gets best items"
     )
     asymmetric: bool = Field(False, description="rank float users against item bits")
+    shortlist: Size = Field(
+        0, description="nearest items by code that the vectors put in order; auto: by validation"
+    )
+    keep: Literal["float32", "float16", "int8"] = Field(
+        "float16", description="shortlist: how its vectors are kept"
+    )
     start: SIMLConfig = Field(
         default_factory=lambda: SIMLConfig.model_validate({}),
         description="settings of SIML, which it starts from",
@@ -81,6 +89,7 @@ class DSIML(Model[DSIMLConfig]):
         self._given: tuple[Floats, Floats] | None = None
         self.start_epochs_ = 0
         self.optimizer_ = ""
+        self.shortlist_ = 0
 
     @classmethod
     def from_vectors(
@@ -106,11 +115,17 @@ class DSIML(Model[DSIMLConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        begin = self._begin(train, *self._start_vectors(train, validation, options), options.seed)
+        vectors = self._start_vectors(train, validation, options)
+        begin = self._begin(train, *vectors, options.seed)
         if self.config.optimizer == "auto" and validation is not None:
-            return self._best(begin, (train, validation), options)
-        name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
-        return self._codes(self._optimize(name, begin, (train, validation), options))
+            codes = self._best(begin, (train, validation), options)
+        else:
+            name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
+            codes = self._codes(self._optimize(name, begin, (train, validation), options))
+        learned, self.shortlist_ = in_stages(
+            codes, vectors, self.config, train, validation, options
+        )
+        return learned
 
     def _begin(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
         """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
@@ -145,7 +160,7 @@ class DSIML(Model[DSIMLConfig]):
 
     def _best(
         self, begin: Start, parts: tuple[Interactions, Interactions], options: RunOptions
-    ) -> Representation:
+    ) -> Codes:
         """The codes of the optimiser that validation likes best; says which."""
         from xorec.evaluation.protocol import evaluate
 
@@ -187,24 +202,29 @@ class DSIML(Model[DSIMLConfig]):
         return Codes.from_signs(latent["users"], latent["items"], asymmetric=asymmetric)
 
     def refit_settings(self) -> dict[str, Any]:
-        """The optimiser and the numbers of epochs as validation chose them.
+        """The optimiser, the shortlist and the numbers of epochs as validation chose them.
 
         Straight-through keeps its own: its signs are hard only when the last epoch is done.
         """
-        settings = {**self.config.model_dump(), "optimizer": self.optimizer_}
+        chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
+        settings = {**self.config.model_dump(), **chosen}
         settings["start"]["epochs"] = max(1, self.start_epochs_)
         if self.optimizer_ in ("flip", "bqp"):
             settings["epochs"] = max(1, self.epochs_)
         return settings
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user's code (or vector), items as they are: where their items point."""
-        assert isinstance(representation, Codes)
-        own = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
-        total = own.sum(axis=0, dtype=np.float32)
-        place = pointed_at(total, len(own), representation.mean_item)[None]
-        return place if representation.user_vectors is not None else pack_signs(place)
+        """A new user's code (or vector, or both), items as they are: where their items point."""
+        codes = representation.codes if isinstance(representation, Shortlist) else representation
+        assert isinstance(codes, Codes)
+        own = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
+        place = pointed_at(own.sum(axis=0, dtype=np.float32), len(own), codes.mean_item)[None]
+        if isinstance(representation, Shortlist):
+            return two_stage_query(representation, place, history, self.config)
+        return place if codes.user_vectors is not None else pack_signs(place)
 
     def _grow(self, representation: Representation, growth: Growth) -> Representation:
+        if isinstance(representation, Shortlist):
+            return grown_shortlist(representation, growth, self.config)
         assert isinstance(representation, Codes)
         return grown_codes(representation, growth)
