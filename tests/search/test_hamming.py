@@ -83,7 +83,7 @@ def test_memory_is_bounded_by_the_option() -> None:
     added = free.nbytes - HammingIndex(codes, 64, method="scan").nbytes
     tables = free.segments[0].tables
     assert tables is not None
-    assert added == tables.nbytes == bytes_for(64, len(tables), len(codes))
+    assert added == tables.nbytes <= bytes_for(64, len(tables), len(codes))
     tight = HammingIndex(codes, 64, memory=1.0)
     assert "no table fits into 1 bytes an item" in tight.explain()
     same(tight.search(codes[:5], 10), free.search(codes[:5], 10))

@@ -91,17 +91,9 @@ class Segment:
         which: Counts,
     ) -> None:
         """Search by the tables; what is not finished must be scanned."""
-        tables = self.tables
-        assert tables is not None
+        assert self.tables is not None
         probe(
-            tables.begins,
-            tables.widths,
-            tables.rings,
-            tables.masks,
-            tables.starts,
-            tables.full,
-            tables.places,
-            tables.copies,
+            *self.tables.arrays(),
             self.rows,
             queries,
             which,

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import Words
+from xorec.search.filters import Rows
+from xorec.search.tables_kernels import count_buckets, fill_table
 from xorec.threads import Team
 
 _MASKS = 1 << 17
@@ -23,39 +25,45 @@ WIDEST = 26
 class Tables:
     """T tables over the same items, each by its own substring of the code.
 
-    starts (T, buckets + 1) int32, full (T, buckets / 64): see `tables_kernels.fill_table`.
-    places (T, n) int32 and copies (T, n W) uint64: the items in the order of the buckets.
+    full (T, buckets / 64): a bit for each bucket that is not empty; before (T, buckets / 64): how
+    many of those come before each word. starts: where each full bucket starts, table after table,
+    those of table t from firsts[t] on. places (T, n) and copies (T, n W): the items and their codes
+    in the order of the buckets.
     """
 
     begins: npt.NDArray[np.int64]
     widths: npt.NDArray[np.int64]
     rings: npt.NDArray[np.int64]
     masks: npt.NDArray[np.uint32]
-    starts: npt.NDArray[np.int32]
+    firsts: npt.NDArray[np.int64]
+    starts: Rows
     full: Words
-    places: npt.NDArray[np.int32]
+    before: Rows
+    places: Rows
     copies: Words
 
     @classmethod
-    def build(
-        cls, codes: Words, rows: npt.NDArray[np.int32], bits: int, tables: int, team: Team
-    ) -> Tables:
+    def build(cls, codes: Words, rows: Rows, bits: int, tables: int, team: Team) -> Tables:
         """`tables` tables of the items codes[rows] (m, W)."""
-        from xorec.search.tables_kernels import fill_table
-
         begins, widths = substrings(bits, tables)
-        buckets = 1 << int(widths.max())
-        starts = np.zeros((tables, buckets + 1), dtype=np.int32)
-        full = np.zeros((tables, -(-buckets // 64)), dtype=np.uint64)
+        words = -(-(1 << int(widths.max())) // 64)
+        full = np.zeros((tables, words), dtype=np.uint64)
+        before = np.zeros((tables, words), dtype=np.int32)
         places = np.empty((tables, len(rows)), dtype=np.int32)
-        copies = np.empty((tables, codes.size // len(codes) * len(rows)), dtype=np.uint64)
-        team.each(
-            tables,
-            lambda t: fill_table(
-                codes, rows, begins[t], widths[t], starts[t], full[t], places[t], copies[t]
-            ),
-        )
-        return cls(begins, widths, *rings_of(widths), starts, full, places, copies)
+        copies = np.empty((tables, len(rows) * codes.shape[1]), dtype=np.uint64)
+        starts = [np.zeros(0, dtype=np.int32)] * tables
+
+        def fill(t: int) -> None:
+            ends = np.zeros((1 << int(widths[t])) + 1, dtype=np.int32)
+            cut = (codes, rows, begins[t], widths[t], ends)
+            there = count_buckets(*cut, full[t], before[t])
+            starts[t] = np.empty(there + 1, dtype=np.int32)
+            fill_table(*cut, starts[t], places[t], copies[t])
+
+        team.each(tables, fill)
+        firsts = np.cumsum([0, *map(len, starts)])
+        filled = (firsts, np.concatenate(starts), full, before, places, copies)
+        return cls(begins, widths, *rings_of(widths), *filled)
 
     def __len__(self) -> int:
         return len(self.widths)
@@ -63,32 +71,34 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return sum(array.nbytes for array in (self.starts, self.full, self.places, self.copies))
+        return sum(array.nbytes for array in self.tensors().values())
+
+    def arrays(self) -> tuple[Any, ...]:
+        """All of them, in the order that kernels take."""
+        own = (self.begins, self.widths, self.rings, self.masks, self.firsts, self.starts)
+        return (*own, self.full, self.before, self.places, self.copies)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps."""
-        return {
-            "starts": self.starts,
-            "full": self.full,
-            "places": self.places,
-            "copies": self.copies,
-        }
+        return {name: getattr(self, name) for name in _KEPT}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int) -> Tables:
         """The inverse of `tensors`."""
-        starts, full, places, copies = (
-            tensors[name] for name in ("starts", "full", "places", "copies")
-        )
-        begins, widths = substrings(bits, len(starts))
-        return cls(begins, widths, *rings_of(widths), starts, full, places, copies)
+        kept = [tensors[name] for name in _KEPT]
+        begins, widths = substrings(bits, len(tensors["places"]))
+        return cls(begins, widths, *rings_of(widths), *kept)
+
+
+_KEPT = ("firsts", "starts", "full", "before", "places", "copies")
 
 
 def bytes_for(bits: int, tables: int, items: int) -> int:
-    """Bytes of that many tables."""
+    """Bytes of that many tables, at most: every bucket full, or every item alone in one."""
     _, widths = substrings(bits, tables)
     buckets, words = 1 << int(widths.max()), -(-bits // 64)
-    return tables * ((4 + 8 * words) * items + 4 * (buckets + 1) + buckets // 8)
+    starts = 4 * (min(buckets, items) + 1)
+    return tables * ((4 + 8 * words) * items + starts + 12 * -(-buckets // 64))
 
 
 def substrings(bits: int, tables: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

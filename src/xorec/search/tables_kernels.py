@@ -6,7 +6,8 @@ radius: once ring s of table t is done, everything within T s + t was seen (pige
 ends when the k-th distance is no more than that, so the whole tie at the k-th place was seen too.
 
 A probe reads one bit of a map of the buckets that hold anything, which fits a fast cache; only
-full buckets go further, and their lines are fetched a few buckets ahead.
+full buckets go further, by their number among the full ones (counted in the map), and their lines
+are fetched a few buckets ahead.
 """
 
 from __future__ import annotations
@@ -37,48 +38,71 @@ def substring(code: Any, begin: int, width: int) -> Any:
 
 
 @kernel
+def count_buckets(
+    codes: Any, rows: Any, begin: int, width: int, ends: Any, full: Any, before: Any
+) -> Any:
+    """Count the items of every bucket of one table; returns how many buckets hold any.
+
+    codes (m, W) are by row; rows: the row at each place. ends (2**width + 1,), zeros: the items
+    before each bucket. full: a bit for each bucket that is not empty, zeros; before: how many of
+    these stand before each word of `full`.
+    """
+    for place in range(len(rows)):
+        ends[substring(codes[rows[place]], begin, width) + 1] += 1
+    there = 0
+    for bucket in range(1 << width):
+        if not bucket & 63:
+            before[bucket >> 6] = there
+        if ends[bucket + 1]:
+            full[bucket >> 6] |= np.uint64(1) << np.uint64(bucket & 63)
+            there += 1
+        ends[bucket + 1] += ends[bucket]
+    return there
+
+
+@kernel
 def fill_table(
     codes: Any,
     rows: Any,
     begin: int,
     width: int,
+    ends: Any,
     starts: Any,
-    full: Any,
     places: Any,
     copies: Any,
 ) -> None:
-    """One table: bucket b holds places[starts[b]:starts[b + 1]], ascending, and their codes.
+    """One table: its s-th full bucket holds places[starts[s]:starts[s + 1]], and their codes.
 
-    codes (m, W) are by row; rows: the row at each place. starts (2**width + 1,) and full (a bit
-    for each bucket) come in as zeros.
+    ends: as `count_buckets` left it. copies: the words of all codes, one after the other.
     """
-    for place in range(len(rows)):
-        starts[substring(codes[rows[place]], begin, width) + 1] += 1
+    there = 0
     for bucket in range(1 << width):
-        if starts[bucket + 1]:
-            full[bucket >> 6] |= np.uint64(1) << np.uint64(bucket & 63)
-        starts[bucket + 1] += starts[bucket]
+        if ends[bucket + 1] > ends[bucket]:
+            starts[there] = ends[bucket]
+            there += 1
+    starts[there] = len(rows)
     for place in range(len(rows)):
         code = codes[rows[place]]
         bucket = substring(code, begin, width)
-        at = starts[bucket]
-        starts[bucket] = at + 1
+        at = ends[bucket]
+        ends[bucket] = at + 1
         places[at] = place
         for w in range(len(code)):
             copies[at * len(code) + w] = code[w]
-    for bucket in range((1 << width) - 1, 0, -1):
-        starts[bucket] = starts[bucket - 1]
-    starts[0] = 0
 
 
 @kernel
-def list_full(key: Any, masks: Any, full: Any, buckets: Any) -> Any:
-    """The buckets key ^ mask that are not empty, into `buckets`; returns how many."""
+def list_full(key: Any, masks: Any, full: Any, before: Any, found: Any) -> Any:
+    """Which of the full buckets the buckets key ^ mask are, into `found`; returns how many."""
     count = np.int64(0)
     for at in range(len(masks)):
         bucket = key ^ masks[at]
-        buckets[count] = bucket
-        count += np.int64((full[bucket >> np.uint32(6)] >> np.uint64(bucket & np.uint32(63))) & 1)
+        word, bit = bucket >> np.uint32(6), np.uint64(bucket & np.uint32(63))
+        here = full[word]
+        found[count] = before[word] + np.int32(
+            popcount(here & ((np.uint64(1) << bit) - np.uint64(1)))
+        )
+        count += np.int64((here >> bit) & np.uint64(1))
     return count
 
 
@@ -118,9 +142,9 @@ def look_into(
     kept: int,
     spans: Any,
 ) -> tuple[int, int]:
-    """Offer what stands in buckets[:count] to best[:kept]; (how many are kept, candidates).
+    """Offer what stands in the full buckets buckets[:count]; (how many are kept, candidates).
 
-    copies: the words of all codes, one after the other. spans (AT_ONCE, 2): scratch.
+    best[:kept]: the nearest so far. spans (AT_ONCE, 2): scratch.
     """
     seen, words, first = 0, len(query), query[0]
     reach = reach_of(best, kept)
@@ -131,7 +155,7 @@ def look_into(
             prefetch(starts, buckets[at + _FAR])
         if at < count:
             begin = np.int64(starts[buckets[at]])
-            spans[at, 0], spans[at, 1] = begin, starts[buckets[at] + np.uint32(1)]
+            spans[at, 0], spans[at, 1] = begin, starts[buckets[at] + 1]
             prefetch(copies, begin * words)
         if at < _NEAR:
             continue
@@ -148,6 +172,36 @@ def look_into(
 
 
 @kernel
+def next_near_word(copies: Any, entry: Any, end: Any, query: Any, reach: Any) -> Any:
+    """The next entry within `reach`, or `end`: codes of one word, four at a time."""
+    while entry + 4 <= end:
+        a = popcount(copies[entry] ^ query)
+        b = popcount(copies[entry + 1] ^ query)
+        c = popcount(copies[entry + 2] ^ query)
+        d = popcount(copies[entry + 3] ^ query)
+        if min(min(a, b), min(c, d)) <= reach:
+            break
+        entry += 4
+    while entry < end and popcount(copies[entry] ^ query) > reach:
+        entry += 1
+    return entry
+
+
+@kernel
+def next_near(copies: Any, entry: Any, end: Any, query: Any, reach: Any) -> Any:
+    """The next entry within `reach`, or `end`."""
+    words = len(query)
+    while entry < end:
+        distance = np.uint64(0)
+        for w in range(words):
+            distance += popcount(copies[entry * words + w] ^ query[w])
+        if distance <= reach:
+            break
+        entry += 1
+    return entry
+
+
+@kernel
 def reach_of(best: Any, kept: int) -> Any:
     """The distance up to which a candidate may still be kept."""
     return best[kept - 1] >> np.uint64(32) if kept == len(best) else np.uint64(0xFFFFFFFF)
@@ -159,8 +213,10 @@ def probe(
     widths: Any,
     rings: Any,
     masks: Any,
+    firsts: Any,
     starts: Any,
     full: Any,
+    before: Any,
     places: Any,
     copies: Any,
     rows: Any,
@@ -177,12 +233,12 @@ def probe(
 ) -> None:
     """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
 
-    begins, widths (T,): the substrings. rings[s, t]: how many masks ring s of table t has; they
-    begin at masks[rings[s, T]]. finished[b] is false where the rings would cost more than `budget`
-    (nanoseconds): that query must be scanned.
+    begins, widths (T,): the substrings. The starts of table t begin at firsts[t]. rings[s, t]: how
+    many masks ring s of table t has; they begin at masks[rings[s, T]]. finished[b] is false where
+    the rings would cost more than `budget` (nanoseconds): that query must be scanned.
     """
     tables, k = len(widths), keys.shape[1]
-    buckets = np.empty(AT_ONCE + 1, dtype=np.uint32)
+    buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     spans = np.empty((AT_ONCE + 1, 2), dtype=np.int64)
     for at in range(len(which)):
         b = which[at]
@@ -198,11 +254,11 @@ def probe(
                     break
                 for begin in range(first, last, AT_ONCE):
                     part = masks[begin : min(last, begin + AT_ONCE)]
-                    count = list_full(key, part, full[t], buckets)
+                    count = list_full(key, part, full[t], before[t], buckets)
                     kept, seen = look_into(
                         buckets,
                         count,
-                        starts[t],
+                        starts[firsts[t] : firsts[t + 1]],
                         places[t],
                         copies[t],
                         query,
@@ -230,8 +286,10 @@ def probe_within(
     widths: Any,
     rings: Any,
     masks: Any,
+    firsts: Any,
     starts: Any,
     full: Any,
+    before: Any,
     places: Any,
     copies: Any,
     query: Any,
@@ -247,17 +305,17 @@ def probe_within(
     Returns how many there are. All rings that `radius` needs must be in `rings`.
     """
     tables, words, found = len(widths), len(query), 0
-    buckets = np.empty(AT_ONCE + 1, dtype=np.uint32)
+    buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     for t in range(tables):
         key = substring(query, begins[t], widths[t])
         for ring in range(min((radius - t) // tables, widths[t]) + 1):
             first, last = rings[ring, tables], rings[ring, tables] + rings[ring, t]
             for begin in range(first, last, AT_ONCE):
                 part = masks[begin : min(last, begin + AT_ONCE)]
-                count = list_full(key, part, full[t], buckets)
+                count = list_full(key, part, full[t], before[t], buckets)
                 for at in range(count):
-                    bucket = buckets[at]
-                    for entry in range(starts[t, bucket], starts[t, bucket + np.uint32(1)]):
+                    bucket = firsts[t] + buckets[at]
+                    for entry in range(starts[bucket], starts[bucket + 1]):
                         code = copies[t, entry * words : (entry + 1) * words]
                         distance = distance_of(code, query)
                         place = places[t, entry]
