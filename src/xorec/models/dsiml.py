@@ -8,6 +8,7 @@ optimiser learns on with the signs themselves (`dsiml_optimizers`): `ste`, `flip
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from xorec.models.dsiml_optimizers import Start, start_arrays, step_of, with_bes
 from xorec.models.dsiml_shortlist import Size, grown_shortlist, in_stages, two_stage_query
 from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
+from xorec.models.settling import settled, settled_new
 from xorec.models.siml import SIML, ScaleInvariantConfig, SIMLConfig
 from xorec.models.siml_steps import Teacher, Terms
 from xorec.optim.checkpoint import Arrays
@@ -33,6 +35,7 @@ from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Floats, Vectors
+from xorec.threads import Team
 
 
 class DSIMLConfig(ScaleInvariantConfig):
@@ -121,7 +124,7 @@ class DSIML(Model[DSIMLConfig]):
             codes = self._best(begin, (train, validation), options)
         else:
             name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
-            codes = self._codes(self._optimize(name, begin, (train, validation), options))
+            codes = self._optimize(name, begin, (train, validation), options)
         learned, self.shortlist_ = in_stages(
             codes, vectors, self.config, train, validation, options
         )
@@ -144,19 +147,19 @@ class DSIML(Model[DSIMLConfig]):
         begin: Start,
         parts: tuple[Interactions, Interactions | None],
         options: RunOptions,
-    ) -> Arrays:
-        """The rows behind the codes that the optimiser `name` ends with."""
+    ) -> Codes:
+        """The codes that the optimiser `name` ends with."""
         self.optimizer_, self.history_, self.epochs_ = name, [], 0
         arrays = start_arrays(begin.users.copy(), begin.items.copy(), name)
-        if name == "none":
-            return arrays
-        trainer = EpochTrainer(self, *parts, options)
         with options.team() as team:
-            step = step_of(name, self.config, begin, options, team)
-            state = trainer.run(arrays, step, self._codes)
-        self.history_ = state.history
-        self.epochs_ = state.best_epoch or state.epoch
-        return state.arrays
+            represent = partial(self._codes, begin, options.seed, team)
+            if name == "none":
+                return represent(arrays)
+            trainer = EpochTrainer(self, *parts, options)
+            state = trainer.run(arrays, step_of(name, self.config, begin, options, team), represent)
+            self.history_ = state.history
+            self.epochs_ = state.best_epoch or state.epoch
+            return represent(state.arrays)
 
     def _best(
         self, begin: Start, parts: tuple[Interactions, Interactions], options: RunOptions
@@ -168,7 +171,7 @@ class DSIML(Model[DSIMLConfig]):
         found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
         for name in ("none", "bqp", "flip", "ste"):
             own = options.beside(name)
-            codes = self._codes(self._optimize(name, begin, parts, own))
+            codes = self._optimize(name, begin, parts, own)
             value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
             found[name] = (value, codes, self.history_, self.epochs_)
         best = max(found, key=lambda name: found[name][0])
@@ -197,9 +200,14 @@ class DSIML(Model[DSIMLConfig]):
         assert isinstance(vectors, Vectors)
         return vectors.user_vectors, vectors.item_vectors
 
-    def _codes(self, latent: Arrays) -> Codes:
-        asymmetric = self.config.asymmetric
-        return Codes.from_signs(latent["users"], latent["items"], asymmetric=asymmetric)
+    def _codes(self, begin: Start, seed: int, team: Team, latent: Arrays) -> Codes:
+        """The signs of the rows; float users settle against those of the items."""
+        users, items = latent["users"], latent["items"]
+        codes = Codes.from_signs(users, items)
+        if not self.config.asymmetric:
+            return codes
+        floats = settled(users, items, self.config, begin, seed, team)
+        return Codes(codes.user_codes, codes.item_codes, codes.bits, floats)
 
     def refit_settings(self) -> dict[str, Any]:
         """The optimiser, the shortlist and the numbers of epochs as validation chose them.
@@ -221,7 +229,9 @@ class DSIML(Model[DSIMLConfig]):
         place = pointed_at(own.sum(axis=0, dtype=np.float32), len(own), codes.mean_item)[None]
         if isinstance(representation, Shortlist):
             return two_stage_query(representation, place, history, self.config)
-        return place if codes.user_vectors is not None else pack_signs(place)
+        if codes.user_vectors is None:
+            return pack_signs(place)
+        return settled_new(place, history, codes.item_codes, self.config)
 
     def _grow(self, representation: Representation, growth: Growth) -> Representation:
         if isinstance(representation, Shortlist):

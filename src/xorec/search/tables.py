@@ -62,8 +62,9 @@ class Tables:
 
         team.each(tables, fill)
         firsts = np.cumsum([0, *map(len, starts)])
-        filled = (firsts, np.concatenate(starts), full, before, places, copies)
-        return cls(begins, widths, *rings_of(widths), *filled)
+        rings, masks = rings_of(widths)
+        flat = np.concatenate(starts)
+        return cls(begins, widths, rings, masks, firsts, flat, full, before, places, copies)
 
     def __len__(self) -> int:
         return len(self.widths)
@@ -73,7 +74,7 @@ class Tables:
         """Bytes of the tables."""
         return sum(array.nbytes for array in self.tensors().values())
 
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
         """All of them, in the order that kernels take."""
         own = (self.begins, self.widths, self.rings, self.masks, self.firsts, self.starts)
         return (*own, self.full, self.before, self.places, self.copies)
