@@ -141,12 +141,12 @@ def look_into(
     best: Any,
     kept: int,
     spans: Any,
-) -> tuple[int, int]:
+) -> tuple[int, Any]:
     """Offer what stands in the full buckets buckets[:count]; (how many are kept, candidates).
 
     best[:kept]: the nearest so far. spans (AT_ONCE, 2): scratch.
     """
-    seen, words, first = 0, len(query), query[0]
+    seen, words, first = np.int64(0), len(query), query[0]
     reach = reach_of(best, kept)
     for at in range(min(_FAR, count)):
         prefetch(starts, buckets[at])
@@ -159,45 +159,53 @@ def look_into(
             prefetch(copies, begin * words)
         if at < _NEAR:
             continue
-        begin, end = spans[at - _NEAR, 0], spans[at - _NEAR, 1]
-        seen += end - begin
-        for entry in range(begin, end):
-            distance = popcount(copies[entry * words] ^ first)
-            for w in range(1, words):
-                distance += popcount(copies[entry * words + w] ^ query[w])
-            if distance <= reach:
-                kept = consider(distance, places[entry], rows, shown, excluded, denied, best, kept)
-                reach = reach_of(best, kept)
+        entry, end = np.uint64(spans[at - _NEAR, 0]), np.uint64(spans[at - _NEAR, 1])
+        seen += np.int64(end - entry)
+        while True:
+            if words == 1:
+                entry = next_near_word(copies, entry, end, first, reach)
+            else:
+                entry = next_near(copies, entry, end, query, reach)
+            if entry >= end:
+                break
+            distance = distance_at(copies, entry, query)
+            kept = consider(distance, places[entry], rows, shown, excluded, denied, best, kept)
+            reach = reach_of(best, kept)
+            entry += np.uint64(1)
     return kept, seen
+
+
+@kernel
+def distance_at(copies: Any, entry: Any, query: Any) -> Any:
+    """The distance of the code of an entry."""
+    distance, words = np.uint64(0), np.uint64(len(query))
+    for w in range(len(query)):
+        distance += popcount(copies[entry * words + np.uint64(w)] ^ query[w])
+    return distance
 
 
 @kernel
 def next_near_word(copies: Any, entry: Any, end: Any, query: Any, reach: Any) -> Any:
     """The next entry within `reach`, or `end`: codes of one word, four at a time."""
-    while entry + 4 <= end:
-        a = popcount(copies[entry] ^ query)
-        b = popcount(copies[entry + 1] ^ query)
-        c = popcount(copies[entry + 2] ^ query)
-        d = popcount(copies[entry + 3] ^ query)
-        if min(min(a, b), min(c, d)) <= reach:
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    while entry + four <= end:
+        a = popcount(copies[entry] ^ query) <= reach
+        b = popcount(copies[entry + one] ^ query) <= reach
+        c = popcount(copies[entry + two] ^ query) <= reach
+        d = popcount(copies[entry + three] ^ query) <= reach
+        if a | b | c | d:
             break
-        entry += 4
+        entry += four
     while entry < end and popcount(copies[entry] ^ query) > reach:
-        entry += 1
+        entry += one
     return entry
 
 
 @kernel
 def next_near(copies: Any, entry: Any, end: Any, query: Any, reach: Any) -> Any:
     """The next entry within `reach`, or `end`."""
-    words = len(query)
-    while entry < end:
-        distance = np.uint64(0)
-        for w in range(words):
-            distance += popcount(copies[entry * words + w] ^ query[w])
-        if distance <= reach:
-            break
-        entry += 1
+    while entry < end and distance_at(copies, entry, query) > reach:
+        entry += np.uint64(1)
     return entry
 
 
