@@ -76,8 +76,10 @@ def _kernel_cache() -> str:
 
 def _model(path: Path) -> dict[str, Any]:
     from xorec import storage
+    from xorec.recommender import Recommender
 
     tensors, facts = storage.read(path, verify=True)
+    index = Recommender.load(path, verify=False).index
     codes = facts.get("codes")
     about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
     return {
@@ -88,4 +90,5 @@ def _model(path: Path) -> dict[str, Any]:
         "tensors": len(tensors),
         "bytes": path.stat().st_size,
         "digest": f"{facts['digest']} (verified)",
+        "search": index.explain(),
     }
