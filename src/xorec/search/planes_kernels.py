@@ -18,12 +18,12 @@ from xorec.kernels import kernel
 RUN = 32
 """Words in a plane of a run."""
 ITEMS = 64 * RUN
-_1, _2, _3, _4, _5, _6 = (np.uint64(plane * RUN) for plane in range(1, 7))
+_1, _2, _3, _4, _5, _6, _7 = (np.uint64(plane * RUN) for plane in range(1, 8))
 """From a word of a plane to that of another. Arrays are flat, and places in them unsigned: only
 then does the compiler work on four words at a time, and without counting references."""
-LOW = 7
+LOW = 8
 """Counter planes that a chunk of up to CHUNK bits fills."""
-CHUNK = 126
+CHUNK = 252
 
 
 @kernel
@@ -105,7 +105,10 @@ def add_seven(
         carry &= old
         old = counters[w + _5]
         counters[w + _5] = old ^ carry
-        counters[w + _6] ^= old & carry
+        carry &= old
+        old = counters[w + _6]
+        counters[w + _6] = old ^ carry
+        counters[w + _7] ^= old & carry
 
 
 @kernel
@@ -131,7 +134,10 @@ def add_one(planes: Any, begin: Any, flip: Any, counters: Any) -> None:
         carry &= old
         old = counters[w + _5]
         counters[w + _5] = old ^ carry
-        counters[w + _6] ^= old & carry
+        carry &= old
+        old = counters[w + _6]
+        counters[w + _6] = old ^ carry
+        counters[w + _7] ^= old & carry
 
 
 @kernel
@@ -160,10 +166,12 @@ def count_chunk(planes: Any, begin: Any, flips: Any, first: int, last: int, coun
 
 
 @kernel
-def count_run(planes: Any, begin: Any, flips: Any, bits: int, low: Any, total: Any) -> None:
+def count_run(
+    planes: Any, begin: Any, flips: Any, bits: int, low: Any, total: Any, carry: Any
+) -> None:
     """The distances of the items of the run at `begin`, in planes, into `total` (levels RUN,).
 
-    low (LOW RUN,): scratch.
+    low (LOW RUN,), carry (RUN,): scratch.
     """
     if bits <= CHUNK:
         count_chunk(planes, begin, flips, 0, bits, total)
@@ -172,20 +180,29 @@ def count_run(planes: Any, begin: Any, flips: Any, bits: int, low: Any, total: A
         total[place] = np.uint64(0)
     for first in range(0, bits, CHUNK):
         count_chunk(planes, begin, flips, first, min(bits, first + CHUNK), low)
-        add_counters(total, low)
+        add_counters(total, low, carry)
 
 
 @kernel
-def add_counters(total: Any, low: Any) -> None:
-    """total += low, both numbers in planes."""
-    for w in range(RUN):
-        carry = np.uint64(0)
-        for place in range(w, len(total), RUN):
-            old = total[place]
-            more = low[place] if place < len(low) else np.uint64(0)
-            t = old ^ more
-            total[place] = t ^ carry
-            carry = (old & more) | (t & carry)
+def add_counters(total: Any, low: Any, carry: Any) -> None:
+    """total += low, both numbers in planes. carry (RUN,): scratch."""
+    for word in range(RUN):
+        carry[word] = np.uint64(0)
+    for begin in range(0, len(total), RUN):
+        add_level(total, low, np.uint64(begin), begin < len(low), carry)
+
+
+@kernel
+def add_level(total: Any, low: Any, begin: Any, has_low: bool, carry: Any) -> None:
+    """One level of `add_counters`."""
+    mask = np.uint64(0) - np.uint64(has_low)
+    source = begin if has_low else np.uint64(0)
+    for word in range(RUN):
+        w = np.uint64(word)
+        old, more = total[begin + w], low[source + w] & mask
+        t = old ^ more
+        total[begin + w] = t ^ carry[w]
+        carry[w] = (old & more) | (t & carry[w])
 
 
 @kernel
@@ -207,6 +224,7 @@ def any_below(counters: Any, bound: int, found: Any) -> Any:
         whole(bound, 4),
         whole(bound, 5),
         whole(bound, 6),
+        whole(bound, 7),
     )
 
 
@@ -218,9 +236,18 @@ def whole(number: int, bit: int) -> Any:
 
 @kernel
 def any_below_low(
-    counters: Any, found: Any, b0: Any, b1: Any, b2: Any, b3: Any, b4: Any, b5: Any, b6: Any
+    counters: Any,
+    found: Any,
+    b0: Any,
+    b1: Any,
+    b2: Any,
+    b3: Any,
+    b4: Any,
+    b5: Any,
+    b6: Any,
+    b7: Any,
 ) -> Any:
-    """`any_below` of LOW counters; b0 .. b6: the bits of the bound, each as a whole word."""
+    """`any_below` of LOW counters; b0 .. b7: the bits of the bound, each as a whole word."""
     some = np.uint64(0)
     for word in range(RUN):
         w = np.uint64(word)
@@ -237,6 +264,8 @@ def any_below_low(
         less = (one & less) | (b5 & (one | less))
         one = ~counters[w + _6]
         less = (one & less) | (b6 & (one | less))
+        one = ~counters[w + _7]
+        less = (one & less) | (b7 & (one | less))
         found[w] = less
         some |= less
     return some != np.uint64(0)

@@ -62,7 +62,7 @@ def scan(
     for run in range((len(rows) + ITEMS - 1) // ITEMS):
         begin = np.uint64(run * bits * RUN)
         for at in range(len(which)):
-            count_run(planes, begin, flips[at], bits, low, total)
+            count_run(planes, begin, flips[at], bits, low, total, found)
             if not any_below(total, worst[at], found):
                 continue
             b = which[at]
@@ -110,7 +110,7 @@ def scan_within(
     count = 0
     for run in range((len(rows) + ITEMS - 1) // ITEMS):
         begin = np.uint64(run * bits * RUN)
-        count_run(planes, begin, flips, bits, low, total)
+        count_run(planes, begin, flips, bits, low, total, found)
         if not any_below(total, radius + 1, found):
             continue
         for word in range(RUN):
