@@ -19,7 +19,7 @@ from xorec.search.tables_kernels import BUCKET, CANDIDATE, PROBE, substring
 
 Method = Literal["auto", "scan", "mih"]
 
-SCAN = 0.0055
+SCAN = 0.005
 """Nanoseconds that a scan spends on one bit of one item, about."""
 SAMPLE_QUERIES, SAMPLE_ITEMS, PLANNED_K = 32, 16_384, 10
 MOST_TABLES = 16
@@ -123,7 +123,7 @@ def estimate(
         )
         found = every * count_within(items, query, begins, widths, radii)
         buckets = 0.6 * tried * (1 - exp(-found / max(1, tried)))
-        cost = PROBE * tried + BUCKET * buckets + CANDIDATE * found
+        cost = PROBE * tried + BUCKET * buckets + CANDIDATE * len(query) * found
         costs.append(2 * scan if radii.max() > deepest else min(cost, 2 * scan))
         probes.append(tried)
         candidates.append(found)

@@ -22,9 +22,12 @@ from xorec.search.nearest_kernels import distance_of, key_of, may_show, offer
 
 AT_ONCE = 2048
 """Buckets that are listed before they are looked into."""
-_NEAR, _FAR = 8, 24
-PROBE, BUCKET, CANDIDATE = 1.0, 10.0, 0.7
-"""What a probe, a bucket that is not empty and a candidate cost, in nanoseconds, about."""
+_NEAR, _FAR, _AHEAD = 8, 24, 64
+"""Buckets ahead that words and starts are fetched, and words of a bucket."""
+WAITING = 6
+"""Candidates that wait together for the lines of their places."""
+PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
+"""What a probe, a bucket that is not empty and a word of a candidate cost, in ns, about."""
 
 
 @kernel
@@ -107,9 +110,10 @@ def list_full(key: Any, masks: Any, full: Any, before: Any, found: Any) -> Any:
 
 
 @kernel
-def consider(
-    distance: Any,
-    place: Any,
+def admit(
+    waiting: Any,
+    waits: int,
+    places: Any,
     rows: Any,
     shown: Any,
     excluded: Any,
@@ -117,13 +121,18 @@ def consider(
     best: Any,
     kept: int,
 ) -> int:
-    """Offer one candidate to best[:kept] if it may be shown; returns how many are kept."""
-    key = key_of(distance, place)
-    if kept == len(best) and key >= best[kept - 1]:
-        return kept
-    if not may_show(place, rows, shown, excluded, denied):
-        return kept
-    return offer(best, kept, key)
+    """Offer waiting[:waits] (entry, distance) to best[:kept]; returns how many are kept.
+
+    They waited while the lines of their places came.
+    """
+    for at in range(waits):
+        place = places[waiting[at, 0]]
+        key = key_of(waiting[at, 1], place)
+        if kept == len(best) and key >= best[kept - 1]:
+            continue
+        if may_show(place, rows, shown, excluded, denied):
+            kept = offer(best, kept, key)
+    return kept
 
 
 @kernel
@@ -141,12 +150,13 @@ def look_into(
     best: Any,
     kept: int,
     spans: Any,
+    waiting: Any,
 ) -> tuple[int, Any]:
     """Offer what stands in the full buckets buckets[:count]; (how many are kept, candidates).
 
-    best[:kept]: the nearest so far. spans (AT_ONCE, 2): scratch.
+    best[:kept]: the nearest so far. spans (AT_ONCE, 2), waiting (WAITING, 2): scratch.
     """
-    seen, words, first = np.int64(0), len(query), query[0]
+    seen, waits, words, first = np.int64(0), 0, len(query), query[0]
     reach = reach_of(best, kept)
     for at in range(min(_FAR, count)):
         prefetch(starts, buckets[at])
@@ -156,7 +166,9 @@ def look_into(
         if at < count:
             begin = np.int64(starts[buckets[at]])
             spans[at, 0], spans[at, 1] = begin, starts[buckets[at] + 1]
-            prefetch(copies, begin * words)
+            last = min(spans[at, 1] * words, begin * words + _AHEAD)
+            for line in range(begin * words, last, 8):
+                prefetch(copies, line)
         if at < _NEAR:
             continue
         entry, end = np.uint64(spans[at - _NEAR, 0]), np.uint64(spans[at - _NEAR, 1])
@@ -168,10 +180,14 @@ def look_into(
                 entry = next_near(copies, entry, end, query, reach)
             if entry >= end:
                 break
-            distance = distance_at(copies, entry, query)
-            kept = consider(distance, places[entry], rows, shown, excluded, denied, best, kept)
-            reach = reach_of(best, kept)
+            waiting[waits, 0], waiting[waits, 1] = entry, distance_at(copies, entry, query)
+            prefetch(places, entry)
+            waits += 1
             entry += np.uint64(1)
+            if waits == WAITING:
+                kept = admit(waiting, waits, places, rows, shown, excluded, denied, best, kept)
+                reach, waits = reach_of(best, kept), 0
+    kept = admit(waiting, waits, places, rows, shown, excluded, denied, best, kept)
     return kept, seen
 
 
@@ -203,8 +219,12 @@ def next_near_word(copies: Any, entry: Any, end: Any, query: Any, reach: Any) ->
 
 @kernel
 def next_near(copies: Any, entry: Any, end: Any, query: Any, reach: Any) -> Any:
-    """The next entry within `reach`, or `end`."""
-    while entry < end and distance_at(copies, entry, query) > reach:
+    """The next entry within `reach`, or `end`. Mostly the first word alone tells that it is not."""
+    first, words = query[0], np.uint64(len(query))
+    while entry < end:
+        near = popcount(copies[entry * words] ^ first) <= reach
+        if near and distance_at(copies, entry, query) <= reach:
+            break
         entry += np.uint64(1)
     return entry
 
@@ -248,6 +268,7 @@ def probe(
     tables, k = len(widths), keys.shape[1]
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     spans = np.empty((AT_ONCE + 1, 2), dtype=np.int64)
+    waiting = np.empty((WAITING, 2), dtype=np.int64)
     for at in range(len(which)):
         b = which[at]
         query, best = queries[b], keys[b]
@@ -277,8 +298,9 @@ def probe(
                         best,
                         kept,
                         spans,
+                        waiting,
                     )
-                    cost += BUCKET * count + CANDIDATE * seen
+                    cost += BUCKET * count + CANDIDATE * len(query) * seen
                 if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= tables * ring + t:
                     done = True
                     break
