@@ -19,14 +19,12 @@ from xorec.search.hits import Exclude, Hits, check_k
 from xorec.search.nearest_kernels import unpack
 from xorec.search.plan import Method, Option, Plan
 from xorec.search.radius import Within, within
-from xorec.search.segment import Segment
+from xorec.search.segment import LONG_LIST, Segment
+from xorec.search.single import Single
 from xorec.search.tables import Tables
 from xorec.search.ties import TieRank
 from xorec.search.top_k import inverse
 from xorec.threads import Team
-
-_LONG_LIST = 1_024
-"""Longer answers are ranked by counting, not by insertion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +120,10 @@ class HammingIndex:
         for each its own, or what `only` made ready. The answer is the same for any method, number
         of threads and batch.
         """
+        if allow is None and not (deny is not None and len(deny)):
+            found = None if self._single is None else self._single.find(queries, k, exclude)
+            if found is not None:
+                return found
         queries = checks.check_codes(np.atleast_2d(queries), self.bits, "queries")
         items = len(self.items.codes)
         k = min(check_k(k), items)
@@ -220,9 +222,17 @@ class HammingIndex:
         shown: Shown = (~self.removed)[self.items.item_at].astype(np.uint8)
         return shown
 
+    @cached_property
+    def _single(self) -> Single | None:
+        """The short way for one query; None where there are no tables, or several segments."""
+        main = self.segments[0]
+        if len(self.segments) > 1 or main.tables is None:
+            return None
+        return Single(main, self._shown)
+
     def _among(self, queries: Words, k: int, hidden: Filters, team: Team) -> lists.Found:
         """The nearest that hidden.shown (by tie rank) lets through."""
-        if k > _LONG_LIST:
+        if k > LONG_LIST:
             return lists.rank_all(self.items, queries, k, hidden, team)
         if len(self.segments) == 1:
             return self.segments[0].nearest(queries, k, hidden, team)

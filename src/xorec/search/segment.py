@@ -20,6 +20,8 @@ from xorec.search.tables_kernels import probe
 from xorec.threads import Team
 
 Counts = npt.NDArray[np.int64]
+LONG_LIST = 1_024
+"""Longer answers are ranked by counting, not by insertion."""
 _FIRST = np.zeros(1, dtype=np.int64)
 TOGETHER = 32
 """Queries that pass over a run of planes while it is in the cache."""

@@ -20,7 +20,7 @@ from xorec.bits import popcount, prefetch
 from xorec.kernels import kernel
 from xorec.search.nearest_kernels import distance_of, key_of, may_show, offer
 
-AT_ONCE = 2048
+AT_ONCE = 512
 """Buckets that are listed before they are looked into."""
 _NEAR, _FAR, _AHEAD = 8, 24, 64
 """Buckets ahead that words and starts are fetched, and words of a bucket."""
@@ -123,8 +123,11 @@ def admit(
 ) -> int:
     """Offer waiting[:waits] (entry, distance) to best[:kept]; returns how many are kept.
 
-    They waited while the lines of their places came.
+    They waited while the lines of their places came; where rows are filtered, those come next.
     """
+    if len(excluded) or len(denied):
+        for at in range(waits):
+            prefetch(rows, places[waiting[at, 0]])
     for at in range(waits):
         place = places[waiting[at, 0]]
         key = key_of(waiting[at, 1], place)

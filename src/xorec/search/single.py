@@ -1,0 +1,49 @@
+"""The short way for one query by tables: a call through all checks costs as much as the search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.bits import Words
+from xorec.search.filters import Shown, check_lists
+from xorec.search.hits import Exclude, Hits
+from xorec.search.plan import scan_cost
+from xorec.search.segment import LONG_LIST, Segment
+from xorec.search.single_kernels import find_one
+
+_WORD, _NO_ROWS = np.dtype(np.uint64), np.zeros(0, dtype=np.int32)
+
+
+class Single:
+    """One segment with tables, its arrays laid out for the kernel."""
+
+    def __init__(self, segment: Segment, shown: Shown) -> None:
+        assert segment.tables is not None
+        items = len(segment.rows)
+        budget = scan_cost(items, segment.bits)
+        self._first = (*segment.tables.arrays(), segment.rows, segment.bits, budget)
+        self._shape = (1, -(-segment.bits // 64))
+        self._shown, self._most = shown, min(LONG_LIST, items)
+        self._behind = segment.bits % 64
+
+    def find(self, query: Any, k: Any, exclude: Exclude | None) -> Hits | None:
+        """The hits of one well-formed query (1, W); None: take the long way."""
+        if not self._is_plain(query) or type(k) is not int or not 0 < k <= self._most:
+            return None
+        seen = _NO_ROWS
+        if exclude is not None:
+            indptr, rows = check_lists(exclude, 1, "exclude")
+            seen = rows[indptr[0] : indptr[1]]
+        items, distances = np.empty((1, k), np.int32), np.empty((1, k), np.int32)
+        scores, counts = np.empty((1, k), np.float32), np.zeros(1, np.int64)
+        into = (items, scores, distances, counts)
+        if find_one(*self._first, query, self._shown, seen, *into):
+            return Hits(items, scores, counts, distances)
+        return None
+
+    def _is_plain(self, query: Words) -> bool:
+        if not isinstance(query, np.ndarray) or query.dtype != _WORD or query.shape != self._shape:
+            return False
+        return bool(query.flags.carray) and not (self._behind and int(query[0, -1]) >> self._behind)

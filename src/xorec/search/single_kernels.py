@@ -1,0 +1,65 @@
+"""One query at a time: search and answer in one call, because a call costs as much as a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.kernels import kernel
+from xorec.search.nearest_kernels import unpack
+from xorec.search.tables_kernels import probe
+
+
+@kernel
+def find_one(
+    begins: Any,
+    widths: Any,
+    rings: Any,
+    masks: Any,
+    firsts: Any,
+    starts: Any,
+    full: Any,
+    before: Any,
+    places: Any,
+    copies: Any,
+    rows: Any,
+    bits: int,
+    budget: float,
+    query: Any,
+    shown: Any,
+    excluded: Any,
+    items: Any,
+    scores: Any,
+    distances: Any,
+    counts: Any,
+) -> Any:
+    """`probe` and `unpack` for one query (1, W); false where it must be scanned."""
+    keys = np.empty(items.shape, dtype=np.uint64)
+    finished = np.zeros(1, dtype=np.bool_)
+    probe(
+        begins,
+        widths,
+        rings,
+        masks,
+        firsts,
+        starts,
+        full,
+        before,
+        places,
+        copies,
+        rows,
+        query,
+        np.zeros(1, dtype=np.int64),
+        shown,
+        np.array([0, len(excluded)]),
+        excluded,
+        excluded[:0],
+        budget,
+        keys,
+        counts,
+        finished,
+    )
+    if finished[0]:
+        unpack(keys, counts, rows, bits, items, scores, distances)
+    return finished[0]
