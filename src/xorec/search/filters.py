@@ -80,6 +80,8 @@ def for_kernels(array: npt.NDArray[T]) -> npt.NDArray[T]:
 
     Nothing ever writes to it; a memory-mapped array is mapped copy-on-write (`storage.read`).
     """
+    if type(array) is np.ndarray and array.flags.carray:
+        return array
     array = np.ascontiguousarray(array)
     if not array.flags.writeable:
         array = array.view()

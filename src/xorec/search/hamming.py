@@ -59,9 +59,8 @@ class HammingIndex:
         tie_rank = checks.check_tie_rank(tie_rank, len(codes))
         item_at = inverse(tie_rank)
         with Team(threads or available_threads()) as team:
-            main = Segment.build(
-                codes, bits, item_at, team, method=method, memory=memory, sample=sample
-            )
+            choice: dict[str, Any] = {"method": method, "memory": memory, "sample": sample}
+            main = Segment.build(codes, bits, item_at, team, place_of=tie_rank, **choice)
         self._set(lists.Items(codes, bits, tie_rank, item_at), (main,))
 
     def _set(
@@ -210,8 +209,9 @@ class HammingIndex:
         own = {name: for_kernels(array) for name, array in tensors.items()}
         tables = Tables.from_tensors(own, bits) if "starts" in own else None
         plan = Plan(Option(0 if tables is None else len(tables), 0.0), "as saved with the model")
-        main = Segment(own["rows"], bits, own["planes"], tables, plan)
-        items = lists.Items(for_kernels(codes), bits, for_kernels(tie_rank), own["rows"])
+        rank = for_kernels(tie_rank)
+        main = Segment(own["rows"], rank, bits, own["planes"], tables, plan)
+        items = lists.Items(for_kernels(codes), bits, rank, own["rows"])
         return cls.__new__(cls)._set(items, (main,))
 
     @cached_property

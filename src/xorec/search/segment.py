@@ -23,15 +23,18 @@ Counts = npt.NDArray[np.int64]
 LONG_LIST = 1_024
 """Longer answers are ranked by counting, not by insertion."""
 _FIRST = np.zeros(1, dtype=np.int64)
+_NO_ROWS = np.zeros(0, dtype=np.int32)
 TOGETHER = 32
 """Queries that pass over a run of planes while it is in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """rows (n,): the item's row at each place, in tie order. planes (runs bits RUN,): flat."""
+    """rows (n,): the item's row at each place, in tie order. place_of: the place of each row, where
+    these are the first of all; else empty. planes (runs bits RUN,): flat."""
 
     rows: Rows
+    place_of: Rows
     bits: int
     planes: Words
     tables: Tables | None
@@ -48,6 +51,7 @@ class Segment:
         method: Method = "auto",
         memory: float | None = None,
         sample: Words | None = None,
+        place_of: Rows = _NO_ROWS,
     ) -> Segment:
         """Of the items codes[rows]; `sample`: queries like those to come, for the choice."""
         planes = _slice(codes, bits, rows, team)
@@ -60,7 +64,7 @@ class Segment:
         tables = None
         if plan.chosen.tables:
             tables = Tables.build(codes, rows, bits, plan.chosen.tables, team)
-        return cls(rows, bits, planes, tables, plan)
+        return cls(rows, place_of, bits, planes, tables, plan)
 
     @property
     def nbytes(self) -> int:
@@ -97,6 +101,7 @@ class Segment:
         probe(
             *self.tables.arrays(),
             self.rows,
+            self.place_of,
             queries,
             which,
             filters.shown,

@@ -23,7 +23,8 @@ class Single:
         assert segment.tables is not None
         items = len(segment.rows)
         budget = scan_cost(items, segment.bits)
-        self._first = (*segment.tables.arrays(), segment.rows, segment.bits, budget)
+        own = (segment.rows, segment.place_of, segment.bits, budget)
+        self._first = (*segment.tables.arrays(), *own)
         self._shape = (1, -(-segment.bits // 64))
         self._shown, self._most = shown, min(LONG_LIST, items)
         self._behind = segment.bits % 64

@@ -19,6 +19,7 @@ import numpy as np
 from xorec.bits import popcount, prefetch
 from xorec.kernels import kernel
 from xorec.search.nearest_kernels import distance_of, key_of, may_show, offer
+from xorec.search.veil_kernels import FEW, VEIL, draw_veil, veiled
 
 AT_ONCE = 512
 """Buckets that are listed before they are looked into."""
@@ -118,6 +119,8 @@ def admit(
     shown: Any,
     excluded: Any,
     denied: Any,
+    veil: Any,
+    hidden: Any,
     best: Any,
     kept: int,
 ) -> int:
@@ -132,6 +135,8 @@ def admit(
         place = places[waiting[at, 0]]
         key = key_of(waiting[at, 1], place)
         if kept == len(best) and key >= best[kept - 1]:
+            continue
+        if veiled(place, veil, hidden):
             continue
         if may_show(place, rows, shown, excluded, denied):
             kept = offer(best, kept, key)
@@ -150,6 +155,8 @@ def look_into(
     shown: Any,
     excluded: Any,
     denied: Any,
+    veil: Any,
+    hidden: Any,
     best: Any,
     kept: int,
     spans: Any,
@@ -188,9 +195,11 @@ def look_into(
             waits += 1
             entry += np.uint64(1)
             if waits == WAITING:
-                kept = admit(waiting, waits, places, rows, shown, excluded, denied, best, kept)
+                kept = admit(
+                    waiting, waits, places, rows, shown, excluded, denied, veil, hidden, best, kept
+                )
                 reach, waits = reach_of(best, kept), 0
-    kept = admit(waiting, waits, places, rows, shown, excluded, denied, best, kept)
+    kept = admit(waiting, waits, places, rows, shown, excluded, denied, veil, hidden, best, kept)
     return kept, seen
 
 
@@ -251,6 +260,7 @@ def probe(
     places: Any,
     copies: Any,
     rows: Any,
+    place_of: Any,
     queries: Any,
     which: Any,
     shown: Any,
@@ -264,6 +274,7 @@ def probe(
 ) -> None:
     """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
 
+    rows: the row at each place; place_of: the place of each row, or empty where that is not known.
     begins, widths (T,): the substrings. The starts of table t begin at firsts[t]. rings[s, t]: how
     many masks ring s of table t has; they begin at masks[rings[s, T]]. finished[b] is false where
     the rings would cost more than `budget` (nanoseconds): that query must be scanned.
@@ -272,10 +283,14 @@ def probe(
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     spans = np.empty((AT_ONCE + 1, 2), dtype=np.int64)
     waiting = np.empty((WAITING, 2), dtype=np.int64)
+    veil, out = np.zeros(VEIL, dtype=np.uint64), np.empty(FEW, dtype=np.int32)
     for at in range(len(which)):
         b = which[at]
         query, best = queries[b], keys[b]
-        excluded = indices[indptr[b] : indptr[b + 1]]
+        excluded, others, hidden = indices[indptr[b] : indptr[b + 1]], denied, out[:0]
+        if 0 < len(excluded) + len(denied) <= min(FEW, len(place_of)):
+            hidden = out[: draw_veil(excluded, denied, place_of, veil, out)]
+            excluded, others = excluded[:0], denied[:0]
         kept, cost, done = 0, 0.0, False
         for ring in range(len(rings)):
             for t in range(tables):
@@ -297,7 +312,9 @@ def probe(
                         rows,
                         shown,
                         excluded,
-                        denied,
+                        others,
+                        veil,
+                        hidden,
                         best,
                         kept,
                         spans,
