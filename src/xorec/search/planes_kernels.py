@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from xorec.bits import prefetch
 from xorec.kernels import kernel
 
 RUN = 32
@@ -141,12 +142,20 @@ def add_one(planes: Any, begin: Any, flip: Any, counters: Any) -> None:
 
 
 @kernel
-def count_chunk(planes: Any, begin: Any, flips: Any, first: int, last: int, counters: Any) -> None:
-    """The planes first .. last - 1, at most CHUNK, of the run at `begin`, into LOW counters."""
+def count_chunk(
+    planes: Any, begin: Any, ahead: int, flips: Any, first: int, last: int, counters: Any
+) -> None:
+    """The planes first .. last - 1, at most CHUNK, of the run at `begin`, into LOW counters.
+
+    ahead: how far behind them the next words are that memory should bring, 0 for none. (Asking for
+    what is behind the last run does no harm.)
+    """
     for place in range(LOW * RUN):
         counters[place] = np.uint64(0)
     f = first
     while f + 7 <= last:
+        for line in range(f * RUN, (f + 7) * RUN if ahead else 0, 8):
+            prefetch(planes, begin + np.uint64(ahead + line))
         add_seven(
             planes,
             begin + np.uint64(f * RUN),
@@ -167,19 +176,19 @@ def count_chunk(planes: Any, begin: Any, flips: Any, first: int, last: int, coun
 
 @kernel
 def count_run(
-    planes: Any, begin: Any, flips: Any, bits: int, low: Any, total: Any, carry: Any
+    planes: Any, begin: Any, ahead: int, flips: Any, bits: int, low: Any, total: Any, carry: Any
 ) -> None:
     """The distances of the items of the run at `begin`, in planes, into `total` (levels RUN,).
 
     low (LOW RUN,), carry (RUN,): scratch.
     """
     if bits <= CHUNK:
-        count_chunk(planes, begin, flips, 0, bits, total)
+        count_chunk(planes, begin, ahead, flips, 0, bits, total)
         return
     for place in range(len(total)):
         total[place] = np.uint64(0)
     for first in range(0, bits, CHUNK):
-        count_chunk(planes, begin, flips, first, min(bits, first + CHUNK), low)
+        count_chunk(planes, begin, ahead, flips, first, min(bits, first + CHUNK), low)
         add_counters(total, low, carry)
 
 

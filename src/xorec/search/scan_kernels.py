@@ -52,6 +52,7 @@ def scan(
     """
     k, levels = keys.shape[1], levels_for(bits)
     none = (1 << levels) - 1
+    ahead = bits * RUN if len(which) == 1 else 0
     flips = np.empty((len(which), bits), dtype=np.uint64)
     worst = np.full(len(which), none, dtype=np.int64)
     total = np.empty(levels * RUN, dtype=np.uint64)
@@ -62,7 +63,7 @@ def scan(
     for run in range((len(rows) + ITEMS - 1) // ITEMS):
         begin = np.uint64(run * bits * RUN)
         for at in range(len(which)):
-            count_run(planes, begin, flips[at], bits, low, total, found)
+            count_run(planes, begin, ahead, flips[at], bits, low, total, found)
             if not any_below(total, worst[at], found):
                 continue
             b = which[at]
@@ -110,7 +111,7 @@ def scan_within(
     count = 0
     for run in range((len(rows) + ITEMS - 1) // ITEMS):
         begin = np.uint64(run * bits * RUN)
-        count_run(planes, begin, flips, bits, low, total, found)
+        count_run(planes, begin, bits * RUN, flips, bits, low, total, found)
         if not any_below(total, radius + 1, found):
             continue
         for word in range(RUN):
