@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Annotated, Any
@@ -97,5 +98,6 @@ def root(
 
 def main() -> None:
     """The entry point of the `xorec` script."""
+    gc.set_threshold(100_000, 50, 50)  # collecting among what imports make is a tenth of a start
     interrupts.listen()
     app()
