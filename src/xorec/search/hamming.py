@@ -224,11 +224,8 @@ class HammingIndex:
 
     @cached_property
     def _single(self) -> Single | None:
-        """The short way for one query; None where there are no tables, or several segments."""
-        main = self.segments[0]
-        if len(self.segments) > 1 or main.tables is None:
-            return None
-        return Single(main, self._shown)
+        """The short way for one query; None where there are several segments."""
+        return Single(self.segments[0], self._shown) if len(self.segments) == 1 else None
 
     def _among(self, queries: Words, k: int, hidden: Filters, team: Team) -> lists.Found:
         """The nearest that hidden.shown (by tie rank) lets through."""

@@ -1,4 +1,4 @@
-"""The short way for one query by tables: a call through all checks costs as much as the search."""
+"""The short way for one query: a call through all checks costs as much as the search."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from xorec.search.filters import Shown, check_lists
 from xorec.search.hits import Exclude, Hits
 from xorec.search.plan import scan_cost
 from xorec.search.segment import LONG_LIST, Segment
-from xorec.search.single_kernels import find_one
+from xorec.search.single_kernels import find_one, scan_one
 
 _WORD, _NO_ROWS = np.dtype(np.uint64), np.zeros(0, dtype=np.int32)
 
 
 class Single:
-    """One segment with tables, its arrays laid out for the kernel."""
+    """One segment, its arrays laid out for its kernel."""
 
     def __init__(self, segment: Segment, shown: Shown) -> None:
-        assert segment.tables is not None
         items = len(segment.rows)
         budget = scan_cost(items, segment.bits)
-        own = (segment.rows, segment.place_of, segment.bits, budget)
-        self._first = (*segment.tables.arrays(), *own)
+        self._kernel: Any = scan_one
+        self._first: tuple[Any, ...] = (segment.planes, segment.rows, segment.bits)
+        if segment.tables is not None:
+            self._kernel = find_one
+            own = (segment.rows, segment.place_of, segment.bits, budget)
+            self._first = (*segment.tables.arrays(), *own)
         self._shape = (1, -(-segment.bits // 64))
         self._shown, self._most = shown, min(LONG_LIST, items)
         self._behind = segment.bits % 64
@@ -40,7 +43,7 @@ class Single:
         items, distances = np.empty((1, k), np.int32), np.empty((1, k), np.int32)
         scores, counts = np.empty((1, k), np.float32), np.zeros(1, np.int64)
         into = (items, scores, distances, counts)
-        if find_one(*self._first, query, self._shown, seen, *into):
+        if self._kernel(*self._first, query, self._shown, seen, *into):
             return Hits(items, scores, counts, distances)
         return None
 

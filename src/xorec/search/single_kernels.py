@@ -8,6 +8,7 @@ import numpy as np
 
 from xorec.kernels import kernel
 from xorec.search.nearest_kernels import unpack
+from xorec.search.scan_kernels import scan
 from xorec.search.tables_kernels import probe
 
 
@@ -65,3 +66,36 @@ def find_one(
     if finished[0]:
         unpack(keys, counts, rows, bits, items, scores, distances)
     return finished[0]
+
+
+@kernel
+def scan_one(
+    planes: Any,
+    rows: Any,
+    bits: int,
+    query: Any,
+    shown: Any,
+    excluded: Any,
+    items: Any,
+    scores: Any,
+    distances: Any,
+    counts: Any,
+) -> Any:
+    """`scan` and `unpack` for one query (1, W)."""
+    keys = np.empty(items.shape, dtype=np.uint64)
+    indptr, which = np.array([0, len(excluded)]), np.zeros(1, dtype=np.int64)
+    scan(
+        planes,
+        bits,
+        rows,
+        query,
+        which,
+        shown,
+        indptr,
+        excluded,
+        excluded[:0],
+        keys,
+        counts,
+    )
+    unpack(keys, counts, rows, bits, items, scores, distances)
+    return True
