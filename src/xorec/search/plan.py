@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from xorec.bits import Words, popcount
 from xorec.kernels import kernel
+from xorec.search.buckets_kernels import substring
 from xorec.search.tables import WIDEST, bytes_for, rings_of, substrings
-from xorec.search.tables_kernels import BUCKET, CANDIDATE, PROBE, substring
+from xorec.search.tables_kernels import BUCKET, CANDIDATE, PROBE
 
 Method = Literal["auto", "scan", "mih"]
 

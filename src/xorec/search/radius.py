@@ -76,7 +76,7 @@ def within(
 def _keys(segment: Segment, query: Words, distance: int, filters: Filters, b: int) -> Words:
     """Distance above place, in any order, perhaps more than once."""
     from xorec.search.scan_kernels import scan_within
-    from xorec.search.tables_kernels import probe_within
+    from xorec.search.within_kernels import probe_within
 
     room = _FIRST_GUESS
     tables = segment.tables if _pays(segment, distance) else None

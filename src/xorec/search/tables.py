@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import Words
+from xorec.search.buckets_kernels import count_buckets, fill_table
 from xorec.search.filters import Rows
-from xorec.search.tables_kernels import count_buckets, fill_table
 from xorec.threads import Team
 
 _MASKS = 1 << 17

@@ -18,7 +18,8 @@ import numpy as np
 
 from xorec.bits import popcount, prefetch
 from xorec.kernels import kernel
-from xorec.search.nearest_kernels import distance_of, key_of, may_show, offer
+from xorec.search.buckets_kernels import substring
+from xorec.search.nearest_kernels import key_of, may_show, offer
 from xorec.search.veil_kernels import FEW, VEIL, draw_veil, veiled
 
 AT_ONCE = 512
@@ -29,70 +30,6 @@ WAITING = 6
 """Candidates that wait together for the lines of their places."""
 PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
 """What a probe, a bucket that is not empty and a word of a candidate cost, in ns, about."""
-
-
-@kernel
-def substring(code: Any, begin: int, width: int) -> Any:
-    """Bits begin .. begin + width - 1 of a code (W,), width up to 32."""
-    word, shift = begin >> 6, begin & 63
-    part = code[word] >> np.uint64(shift)
-    if shift + width > 64:
-        part |= code[word + 1] << np.uint64(64 - shift)
-    return np.uint32(part & np.uint64((1 << width) - 1))
-
-
-@kernel
-def count_buckets(
-    codes: Any, rows: Any, begin: int, width: int, ends: Any, full: Any, before: Any
-) -> Any:
-    """Count the items of every bucket of one table; returns how many buckets hold any.
-
-    codes (m, W) are by row; rows: the row at each place. ends (2**width + 1,), zeros: the items
-    before each bucket. full: a bit for each bucket that is not empty, zeros; before: how many of
-    these stand before each word of `full`.
-    """
-    for place in range(len(rows)):
-        ends[substring(codes[rows[place]], begin, width) + 1] += 1
-    there = 0
-    for bucket in range(1 << width):
-        if not bucket & 63:
-            before[bucket >> 6] = there
-        if ends[bucket + 1]:
-            full[bucket >> 6] |= np.uint64(1) << np.uint64(bucket & 63)
-            there += 1
-        ends[bucket + 1] += ends[bucket]
-    return there
-
-
-@kernel
-def fill_table(
-    codes: Any,
-    rows: Any,
-    begin: int,
-    width: int,
-    ends: Any,
-    starts: Any,
-    places: Any,
-    copies: Any,
-) -> None:
-    """One table: its s-th full bucket holds places[starts[s]:starts[s + 1]], and their codes.
-
-    ends: as `count_buckets` left it. copies: the words of all codes, one after the other.
-    """
-    there = 0
-    for bucket in range(1 << width):
-        if ends[bucket + 1] > ends[bucket]:
-            starts[there] = ends[bucket]
-            there += 1
-    starts[there] = len(rows)
-    for place in range(len(rows)):
-        code = codes[rows[place]]
-        bucket = substring(code, begin, width)
-        at = ends[bucket]
-        ends[bucket] = at + 1
-        places[at] = place
-        for w in range(len(code)):
-            copies[at * len(code) + w] = code[w]
 
 
 @kernel
@@ -328,51 +265,3 @@ def probe(
                 break
         finished[b] = done
         counts[b] = kept
-
-
-@kernel
-def probe_within(
-    begins: Any,
-    widths: Any,
-    rings: Any,
-    masks: Any,
-    firsts: Any,
-    starts: Any,
-    full: Any,
-    before: Any,
-    places: Any,
-    copies: Any,
-    query: Any,
-    radius: int,
-    rows: Any,
-    shown: Any,
-    excluded: Any,
-    denied: Any,
-    keys: Any,
-) -> int:
-    """The keys of all items within `radius`, some more than once, as far as `keys` reaches.
-
-    Returns how many there are. All rings that `radius` needs must be in `rings`.
-    """
-    tables, words, found = len(widths), len(query), 0
-    buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
-    for t in range(tables):
-        key = substring(query, begins[t], widths[t])
-        for ring in range(min((radius - t) // tables, widths[t]) + 1):
-            first, last = rings[ring, tables], rings[ring, tables] + rings[ring, t]
-            for begin in range(first, last, AT_ONCE):
-                part = masks[begin : min(last, begin + AT_ONCE)]
-                count = list_full(key, part, full[t], before[t], buckets)
-                for at in range(count):
-                    bucket = firsts[t] + buckets[at]
-                    for entry in range(starts[bucket], starts[bucket + 1]):
-                        code = copies[t, entry * words : (entry + 1) * words]
-                        distance = distance_of(code, query)
-                        place = places[t, entry]
-                        if np.int64(distance) <= radius and may_show(
-                            place, rows, shown, excluded, denied
-                        ):
-                            if found < len(keys):
-                                keys[found] = key_of(distance, place)
-                            found += 1
-    return found

@@ -1,0 +1,60 @@
+"""Radius search by tables: see `tables_kernels`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.kernels import kernel
+from xorec.search.buckets_kernels import substring
+from xorec.search.nearest_kernels import distance_of, key_of, may_show
+from xorec.search.tables_kernels import AT_ONCE, list_full
+
+
+@kernel
+def probe_within(
+    begins: Any,
+    widths: Any,
+    rings: Any,
+    masks: Any,
+    firsts: Any,
+    starts: Any,
+    full: Any,
+    before: Any,
+    places: Any,
+    copies: Any,
+    query: Any,
+    radius: int,
+    rows: Any,
+    shown: Any,
+    excluded: Any,
+    denied: Any,
+    keys: Any,
+) -> int:
+    """The keys of all items within `radius`, some more than once, as far as `keys` reaches.
+
+    Returns how many there are. All rings that `radius` needs must be in `rings`.
+    """
+    tables, words, found = len(widths), len(query), 0
+    buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
+    for t in range(tables):
+        key = substring(query, begins[t], widths[t])
+        for ring in range(min((radius - t) // tables, widths[t]) + 1):
+            first, last = rings[ring, tables], rings[ring, tables] + rings[ring, t]
+            for begin in range(first, last, AT_ONCE):
+                part = masks[begin : min(last, begin + AT_ONCE)]
+                count = list_full(key, part, full[t], before[t], buckets)
+                for at in range(count):
+                    bucket = firsts[t] + buckets[at]
+                    for entry in range(starts[bucket], starts[bucket + 1]):
+                        code = copies[t, entry * words : (entry + 1) * words]
+                        distance = distance_of(code, query)
+                        place = places[t, entry]
+                        if np.int64(distance) <= radius and may_show(
+                            place, rows, shown, excluded, denied
+                        ):
+                            if found < len(keys):
+                                keys[found] = key_of(distance, place)
+                            found += 1
+    return found
