@@ -79,9 +79,7 @@ def test_fewer_than_k_where_there_are_no_more(tmp_path: Path) -> None:
     assert set(frame["item"].to_list()) == {"y", "z"}
 
 
-def test_nothing_is_left_where_writing_fails(
-    shop: Recommender, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_where_writing_fails(shop: Recommender, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"\.parquet or \.csv"):
         batch.write(batch.for_all_users(shop, 3), tmp_path / "lists.txt")
     lists, calls = batch.for_all_users(shop, 7), []

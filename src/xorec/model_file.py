@@ -8,9 +8,10 @@ from typing import Any
 from xorec import storage
 from xorec.recommender import Recommender
 from xorec.representations import representation_class
+from xorec.search.index import index_of
 
-INDEX_FROM = 50_000
-"""Items from which on the index is kept in the file."""
+INDEX_FROM = 10_000
+"""Items from which on the index is kept in the file: choosing how to search takes a while there."""
 
 
 def save(recommender: Recommender, path: Path, index: bool | None) -> None:
@@ -28,7 +29,7 @@ def save(recommender: Recommender, path: Path, index: bool | None) -> None:
         tensors |= storage.pack_text("item_names", one.names)
     tensors |= _under("representation.", one.representation.tensors())
     if index or (index is None and len(one.items) >= INDEX_FROM):
-        tensors |= _under("index.", _index_tensors(one))
+        tensors |= _under("index.", one.index.tensors())
     kinds = {"user_ids": one.users.kind, "item_ids": one.items.kind}
     facts = {**one.facts, "representation": one.representation.kind, "id_kinds": kinds}
     storage.write(path, tensors, facts)
@@ -58,14 +59,9 @@ def _from_file(tensors: dict[str, Any], facts: dict[str, Any]) -> Recommender:
     )
     kept = _without("index.", tensors)
     if kept:
-        index = recommender.representation.index_from(kept, recommender.tie_rank)
+        index = index_of(recommender.representation, recommender.tie_rank, kept)
         recommender.__dict__["index"] = index  # what the cached property would make
     return recommender
-
-
-def _index_tensors(recommender: Recommender) -> dict[str, Any]:
-    found: dict[str, Any] = getattr(recommender.index, "tensors", dict)()
-    return found
 
 
 def _under(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:

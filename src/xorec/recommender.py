@@ -160,7 +160,7 @@ class Recommender:
     def save(self, path: str | Path, *, index: bool | None = None) -> None:
         """Write the model file, whole or not at all.
 
-        index: keep the search index in it too; None does so from 50,000 items on, where making it
+        index: keep the search index in it too; None does so from 10,000 items on, where making it
         anew takes longer than reading it.
         """
         from xorec import model_file
@@ -193,8 +193,7 @@ class Recommender:
 
     def only(self, items: Iterable[Hashable]) -> Choice:
         """Make ready a choice of items (a category, what is in stock) for many lists: `allow`."""
-        rows = self._item_rows(items)
-        return Choice(self.index.only(rows) if hasattr(self.index, "only") else rows)
+        return Choice(self.index.only(self._item_rows(items)))
 
     def _list(
         self,

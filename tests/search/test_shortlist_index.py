@@ -12,6 +12,7 @@ from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Vectors
 from xorec.search.hits import Hits
+from xorec.search.index import index_of
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import as_lists, make_codes, nearest
 
@@ -65,7 +66,7 @@ def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
     seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(4)]
     deny = np.flatnonzero(rng.random(items) < 0.1)
     allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.5, 1.0]), label="allowed")
-    index, queries = shortlist.make_index(tie_rank), shortlist.queries(np.arange(4))
+    index, queries = index_of(shortlist, tie_rank), shortlist.queries(np.arange(4))
     hidden = [{*own, *deny.tolist()} for own in seen]
     hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
     check(hits, shortlist, tie_rank, k, hidden)
@@ -83,7 +84,7 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
     shortlist = Shortlist.of(codes, users, items, 100, keep if keep in KEEPS[:3] else "float32")
     if keep == "asymmetric":
         shortlist = Shortlist.of(codes, users, None, 100)
-    index = shortlist.make_index(rng.permutation(3000).astype(np.int32))
+    index = index_of(shortlist, rng.permutation(3000).astype(np.int32))
     queries = shortlist.queries(np.arange(90))
     whole = index.search(queries, 20)
     assert np.unique(whole.counts).tolist() == [20]
@@ -110,7 +111,7 @@ def test_a_shortlist_of_everything_ranks_as_the_vectors_do(keep: Any) -> None:
         plain = Codes(codes.user_codes, codes.item_codes, codes.bits, shortlist.users.floats())
     rows = np.arange(4)
     expected = top_k(plain.scores(rows), 50, rank)
-    hits = shortlist.make_index(rank).search(shortlist.queries(rows), 50)
+    hits = index_of(shortlist, rank).search(shortlist.queries(rows), 50)
     np.testing.assert_array_equal(hits.items, expected.items)
     np.testing.assert_array_equal(hits.scores, expected.scores)
 
@@ -118,8 +119,8 @@ def test_a_shortlist_of_everything_ranks_as_the_vectors_do(keep: Any) -> None:
 def test_an_index_from_its_tensors_is_the_same() -> None:
     rng = np.random.default_rng(4)
     shortlist, rank = make(rng, 400, 30, "float16"), rng.permutation(400).astype(np.int32)
-    made, queries = shortlist.make_index(rank), shortlist.queries(np.arange(4))
-    kept = shortlist.index_from(made.tensors(), rank)
+    made, queries = index_of(shortlist, rank), shortlist.queries(np.arange(4))
+    kept = index_of(shortlist, rank, made.tensors())
     np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
     assert "30 nearest codes" in made.explain()
     assert made.nbytes > shortlist.items.nbytes  # type: ignore[union-attr]

@@ -84,16 +84,6 @@ class Representation(ABC):
         """
         return self.scores(users)
 
-    def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
-        """An index of this representation's own (`search.index.Index`); None: rank all scores."""
-        return None
-
-    def index_from(
-        self, tensors: Mapping[str, npt.NDArray[Any]], tie_rank: npt.NDArray[np.int32]
-    ) -> Any:
-        """The index that `make_index` made, from its tensors in a file."""
-        raise NotImplementedError
-
     def distance(self, score: float) -> int | None:
         """The Hamming distance behind a score, where there is one."""
         return None

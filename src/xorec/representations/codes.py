@@ -85,20 +85,6 @@ class Codes(Representation):
         codes_kernels.look_up(tables, as_bytes, scores)
         return scores
 
-    def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
-        from xorec.search.hamming import HammingIndex
-
-        if self.user_vectors is not None:
-            return None
-        return HammingIndex(self.item_codes, self.bits, tie_rank, sample=self.user_codes)
-
-    def index_from(
-        self, tensors: Mapping[str, npt.NDArray[Any]], tie_rank: npt.NDArray[np.int32]
-    ) -> Any:
-        from xorec.search.hamming import HammingIndex
-
-        return HammingIndex.from_tensors(tensors, self.item_codes, self.bits, tie_rank)
-
     def among_items(self) -> Codes:
         return Codes(self.item_codes, self.item_codes, self.bits)
 

@@ -151,18 +151,6 @@ class Shortlist(Representation):
         scores[np.nonzero(there)[0], near.items[there]] = exact[there]
         return scores
 
-    def make_index(self, tie_rank: npt.NDArray[np.int32]) -> Any:
-        from xorec.search.shortlist import ShortlistIndex
-
-        return ShortlistIndex(self.codes.make_index(tie_rank), self)
-
-    def index_from(
-        self, tensors: Mapping[str, npt.NDArray[Any]], tie_rank: npt.NDArray[np.int32]
-    ) -> Any:
-        from xorec.search.shortlist import ShortlistIndex
-
-        return ShortlistIndex(self.codes.index_from(tensors, tie_rank), self)
-
     def among_items(self) -> Representation:
         """By the vectors, or else by the codes."""
         return self.codes.among_items() if self.vectors is None else self.vectors.among_items()

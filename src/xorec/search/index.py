@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,10 @@ import numpy.typing as npt
 from xorec.representations.base import Representation
 from xorec.search.hits import Exclude, Hits
 from xorec.search.ties import TieRank
+
+if TYPE_CHECKING:
+    from xorec.representations.codes import Codes
+    from xorec.search.hamming import HammingIndex
 
 
 class Index(Protocol):
@@ -32,6 +37,14 @@ class Index(Protocol):
         """
         ...
 
+    def only(self, items: npt.NDArray[Any]) -> Any:
+        """Make ready a choice of items (rows, or one bool for each row) for many searches."""
+        ...
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file keeps of it beside the representation; nothing where it needs no making."""
+        ...
+
     def explain(self) -> str:
         """What is searched by, and why."""
         ...
@@ -42,9 +55,29 @@ class Index(Protocol):
         ...
 
 
-def index_of(representation: Representation, tie_rank: TieRank) -> Index:
-    """The best index for a representation: its own, or one over all scores."""
+def index_of(
+    representation: Representation, tie_rank: TieRank, kept: Mapping[str, Any] | None = None
+) -> Index:
+    """The best index for a representation: by its codes where it has them, else over all scores.
+
+    kept: the tensors of an index that a file has kept; it is not made anew then.
+    """
+    if representation.kind == "shortlist":
+        from xorec.search.shortlist import ShortlistIndex
+
+        two: Any = representation
+        return ShortlistIndex(_hamming(two.codes, tie_rank, kept), two)
+    codes: Any = representation
+    if representation.kind == "codes" and codes.user_vectors is None:
+        return _hamming(codes, tie_rank, kept)
     from xorec.search.scores import ScoreIndex
 
-    own = representation.make_index(tie_rank)
-    return ScoreIndex(representation, tie_rank) if own is None else own
+    return ScoreIndex(representation, tie_rank)
+
+
+def _hamming(codes: Codes, tie_rank: TieRank, kept: Mapping[str, Any] | None) -> HammingIndex:
+    from xorec.search.hamming import HammingIndex
+
+    if kept is not None:
+        return HammingIndex.from_tensors(kept, codes.item_codes, codes.bits, tie_rank)
+    return HammingIndex(codes.item_codes, codes.bits, tie_rank, sample=codes.user_codes)

@@ -86,7 +86,7 @@ def _keys(segment: Segment, query: Words, distance: int, filters: Filters, b: in
         if tables is None:
             count = scan_within(segment.planes, segment.bits, query, distance, *hidden, keys)
         else:
-            count = probe_within(*tables.arrays(), query, distance, *hidden, keys)
+            count = probe_within(tables.arrays(), query, distance, *hidden, keys)
         if count <= room:
             return keys[:count]
         room = count

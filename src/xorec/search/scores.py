@@ -36,6 +36,14 @@ class ScoreIndex:
         """What is searched by."""
         return f"all scores: {self.representation.score_is}"
 
+    def only(self, items: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A choice of items is ready as it is."""
+        return np.asarray(items)
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Nothing is made that a file could keep."""
+        return {}
+
     def search(
         self,
         queries: Any,

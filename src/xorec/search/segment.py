@@ -99,7 +99,7 @@ class Segment:
         """Search by the tables; what is not finished must be scanned."""
         assert self.tables is not None
         probe(
-            *self.tables.arrays(),
+            self.tables.arrays(),
             self.rows,
             self.place_of,
             queries,

@@ -27,7 +27,7 @@ class Single:
         if segment.tables is not None:
             self._kernel = find_one
             own = (segment.rows, segment.place_of, segment.bits, budget)
-            self._first = (*segment.tables.arrays(), *own)
+            self._first = (segment.tables.arrays(), *own)
         self._shape = (1, -(-segment.bits // 64))
         self._shown, self._most = shown, min(LONG_LIST, items)
         self._behind = segment.bits % 64

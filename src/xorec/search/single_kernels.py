@@ -14,16 +14,7 @@ from xorec.search.tables_kernels import probe
 
 @kernel
 def find_one(
-    begins: Any,
-    widths: Any,
-    rings: Any,
-    masks: Any,
-    firsts: Any,
-    starts: Any,
-    full: Any,
-    before: Any,
-    places: Any,
-    copies: Any,
+    tables: Any,
     rows: Any,
     place_of: Any,
     bits: int,
@@ -40,16 +31,7 @@ def find_one(
     keys = np.empty(items.shape, dtype=np.uint64)
     finished = np.zeros(1, dtype=np.bool_)
     probe(
-        begins,
-        widths,
-        rings,
-        masks,
-        firsts,
-        starts,
-        full,
-        before,
-        places,
-        copies,
+        tables,
         rows,
         place_of,
         query,

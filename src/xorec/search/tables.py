@@ -74,7 +74,7 @@ class Tables:
         """Bytes of the tables."""
         return sum(array.nbytes for array in self.tensors().values())
 
-    def arrays(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
         """All of them, in the order that kernels take."""
         own = (self.begins, self.widths, self.rings, self.masks, self.firsts, self.starts)
         return (*own, self.full, self.before, self.places, self.copies)

@@ -186,16 +186,7 @@ def reach_of(best: Any, kept: int) -> Any:
 
 @kernel
 def probe(
-    begins: Any,
-    widths: Any,
-    rings: Any,
-    masks: Any,
-    firsts: Any,
-    starts: Any,
-    full: Any,
-    before: Any,
-    places: Any,
-    copies: Any,
+    tables: Any,
     rows: Any,
     place_of: Any,
     queries: Any,
@@ -212,11 +203,13 @@ def probe(
     """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
 
     rows: the row at each place; place_of: the place of each row, or empty where that is not known.
-    begins, widths (T,): the substrings. The starts of table t begin at firsts[t]. rings[s, t]: how
-    many masks ring s of table t has; they begin at masks[rings[s, T]]. finished[b] is false where
-    the rings would cost more than `budget` (nanoseconds): that query must be scanned.
+    tables: `Tables.arrays`; begins, widths (T,) are the substrings, the starts of table t begin at
+    firsts[t], ring s of table t has rings[s, t] masks, which begin at masks[rings[s, T]].
+    finished[b] is false where the rings would cost more than `budget` (nanoseconds): that query
+    must be scanned.
     """
-    tables, k = len(widths), keys.shape[1]
+    begins, widths, rings, masks, firsts, starts, full, before, places, copies = tables
+    count_tables, k = len(widths), keys.shape[1]
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     spans = np.empty((AT_ONCE + 1, 2), dtype=np.int64)
     waiting = np.empty((WAITING, 2), dtype=np.int64)
@@ -230,9 +223,9 @@ def probe(
             excluded, others = excluded[:0], denied[:0]
         kept, cost, done = 0, 0.0, False
         for ring in range(len(rings)):
-            for t in range(tables):
+            for t in range(count_tables):
                 key = substring(query, begins[t], widths[t])
-                first, last = rings[ring, tables], rings[ring, tables] + rings[ring, t]
+                first, last = rings[ring, count_tables], rings[ring, count_tables] + rings[ring, t]
                 cost += PROBE * (last - first)
                 if cost > budget:
                     break
@@ -258,7 +251,7 @@ def probe(
                         waiting,
                     )
                     cost += BUCKET * count + CANDIDATE * len(query) * seen
-                if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= tables * ring + t:
+                if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= count_tables * ring + t:
                     done = True
                     break
             if done or cost > budget:

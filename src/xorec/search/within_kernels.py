@@ -14,16 +14,7 @@ from xorec.search.tables_kernels import AT_ONCE, list_full
 
 @kernel
 def probe_within(
-    begins: Any,
-    widths: Any,
-    rings: Any,
-    masks: Any,
-    firsts: Any,
-    starts: Any,
-    full: Any,
-    before: Any,
-    places: Any,
-    copies: Any,
+    tables: Any,
     query: Any,
     radius: int,
     rows: Any,
@@ -36,12 +27,13 @@ def probe_within(
 
     Returns how many there are. All rings that `radius` needs must be in `rings`.
     """
-    tables, words, found = len(widths), len(query), 0
+    begins, widths, rings, masks, firsts, starts, full, before, places, copies = tables
+    count_tables, words, found = len(widths), len(query), 0
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
-    for t in range(tables):
+    for t in range(count_tables):
         key = substring(query, begins[t], widths[t])
-        for ring in range(min((radius - t) // tables, widths[t]) + 1):
-            first, last = rings[ring, tables], rings[ring, tables] + rings[ring, t]
+        for ring in range(min((radius - t) // count_tables, widths[t]) + 1):
+            first, last = rings[ring, count_tables], rings[ring, count_tables] + rings[ring, t]
             for begin in range(first, last, AT_ONCE):
                 part = masks[begin : min(last, begin + AT_ONCE)]
                 count = list_full(key, part, full[t], before[t], buckets)
