@@ -1,0 +1,102 @@
+"""ItemWeights: what each item says for each other item, and each user's own items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class ItemWeights(Representation):
+    """score(u, j) = sum over the items i of u of weights[i, j].
+
+    weights: float32 (k, k), between the k items at the rows `items`; other items say nothing and
+    score 0. history: sparse (n, m). A query is a sparse row of items.
+    """
+
+    kind = "item-weights"
+
+    def __init__(
+        self,
+        weights: npt.NDArray[np.float32],
+        items: npt.NDArray[np.int32],
+        history: csr_array[np.float32],
+    ) -> None:
+        self.weights, self.items, self.history = weights, items, history
+
+    @property
+    def n_users(self) -> int:
+        return int(self.history.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        return int(self.history.shape[1])
+
+    @cached_property
+    def _place(self) -> npt.NDArray[np.int32]:
+        """Where each item stands in `weights`; -1 where it does not."""
+        place = np.full(self.n_items, -1, dtype=np.int32)
+        place[self.items] = np.arange(len(self.items), dtype=np.int32)
+        return place
+
+    def queries(self, users: Rows) -> csr_array[np.float32]:
+        return self.history[users]
+
+    def score(self, queries: Any) -> Scores:
+        from xorec.representations.item_weights_kernels import sum_rows
+
+        sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
+        indptr, indices = queries.indptr.astype(np.int64), queries.indices.astype(np.int32)
+        sum_rows(indptr, indices, self._place, self.weights, sums)
+        if len(self.items) == self.n_items:
+            return sums
+        scores = np.zeros((queries.shape[0], self.n_items), dtype=np.float32)
+        scores[:, self.items] = sums
+        return scores
+
+    def among_items(self) -> ItemWeights:
+        """An item as somebody who has that item alone."""
+        from scipy.sparse import eye_array
+
+        alone = eye_array(self.n_items, format="csr", dtype=np.float32)
+        return ItemWeights(self.weights, self.items, alone)
+
+    def likeness(self, items: Rows, item: int) -> Scores:
+        """What each of `items` adds to the score of `item`: they sum to it."""
+        rows, column = self._place[items], self._place[item]
+        if column < 0:
+            return np.zeros(len(rows), dtype=np.float32)
+        found: Scores = np.where(rows >= 0, self.weights[rows, column], np.float32(0))
+        return found
+
+    @property
+    def score_is(self) -> str:
+        return "the sum of what each of the user's items says for the item"
+
+    def tensors(self) -> Tensors:
+        return {
+            "weights": self.weights,
+            "weight_items": self.items,
+            "history_indptr": self.history.indptr.astype(np.int64),
+            "history_items": self.history.indices.astype(np.int32),
+            "sizes": np.array(self.history.shape, dtype=np.int64),
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        from scipy.sparse import csr_array
+
+        own, (n, m) = tensors["history_items"], tensors["sizes"]
+        history = csr_array(
+            (np.ones(len(own), dtype=np.float32), own, tensors["history_indptr"]),
+            shape=(int(n), int(m)),
+        )
+        return cls(tensors["weights"], tensors["weight_items"], history)
