@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from xorec.models import MODELS
 from xorec.recommender import Recommender
 
 from .conftest import Run
@@ -280,7 +281,8 @@ def test_models_lists_settings_with_ranges(run: Run) -> None:
     by_name = {row["name"]: row for row in rows}
     assert by_name["dimensions"]["range"] == ">= 1, <= 4096"
     names = [row["model"] for row in json.loads(run("models", "--json").stdout)["rows"]]
-    assert names == ["popularity", "item-knn", "bpr", "siml", "dsiml"]
+    assert names == list(MODELS)
+    assert {"bpr", "als", "ease", "cml", "sml", "cpr", "lightgcn", "siml-gcn", "dsiml"} <= {*names}
 
 
 def test_doctor(run: Run, model: Path) -> None:

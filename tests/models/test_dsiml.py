@@ -7,7 +7,7 @@ import pytest
 
 from xorec.bits import unpack_signs
 from xorec.data.catalog import load_data
-from xorec.errors import DataError
+from xorec.errors import DataError, OptionError
 from xorec.evaluation.protocol import evaluate
 from xorec.losses.scale_invariant import (
     pairwise_part,
@@ -15,9 +15,11 @@ from xorec.losses.scale_invariant import (
     siml_gradients,
     siml_slopes,
 )
+from xorec.models import model_class
 from xorec.models.dsiml import DSIML
 from xorec.models.dsiml_optimizers import with_best_items
 from xorec.models.fitting import fit_with_validation
+from xorec.models.popularity import Popularity
 from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML
 from xorec.models.siml_steps import Rows, Steps, Terms, unit_codes
@@ -194,3 +196,26 @@ def test_both_numbers_of_epochs_are_chosen_on_validation() -> None:
     final = fit_with_validation(model, train, validation)
     assert 1 <= final.config.epochs <= 10
     assert final.config.start.epochs in (5, 10, 15, 20)
+
+
+@pytest.mark.parametrize("model", ["siml-gcn", "lightgcn"])
+def test_bits_can_be_learned_from_a_model_of_the_graph(model: str) -> None:
+    """The start is that very model's fit, and the codes are those of its vectors."""
+    train, test = halves(planted())
+    own = {"epochs": 10, "batch_size": 1000, "dimensions": 16}
+    ours = DSIML(bits=32, optimizer="none", start={"model": model, **own}).fit(train)
+    vectors = model_class(model)(**own).fit(train).representation_.tensors()
+    given = DSIML.from_vectors(
+        vectors["user_vectors"], vectors["item_vectors"], bits=32, optimizer="none"
+    ).fit(train)
+    for name, tensor in ours.representation_.tensors().items():
+        np.testing.assert_array_equal(tensor, given.representation_.tensors()[name])
+    floor = evaluate(Popularity().fit(train).representation_, train, test, ks=(10,))["ndcg@10"]
+    assert evaluate(ours.representation_, train, test, ks=(10,))["ndcg@10"] > floor
+
+
+def test_a_start_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(OptionError, match="its model must be siml, siml-gcn or lightgcn"):
+        DSIML(start={"model": "popularity"})
+    with pytest.raises(OptionError, match="wings"):
+        DSIML(start={"model": "lightgcn", "wings": 2})

@@ -10,8 +10,15 @@ from xorec.errors import OptionError
 MODELS = {
     "popularity": ("xorec.models.popularity", "Popularity"),
     "item-knn": ("xorec.models.item_knn", "ItemKNN"),
+    "ease": ("xorec.models.ease", "EASE"),
+    "als": ("xorec.models.als", "ALS"),
     "bpr": ("xorec.models.bpr", "BPR"),
+    "cml": ("xorec.models.cml", "CML"),
+    "sml": ("xorec.models.sml", "SML"),
+    "cpr": ("xorec.models.cpr", "CPR"),
+    "lightgcn": ("xorec.models.lightgcn", "LightGCN"),
     "siml": ("xorec.models.siml", "SIML"),
+    "siml-gcn": ("xorec.models.siml_gcn", "SIMLGCN"),
     "dsiml": ("xorec.models.dsiml", "DSIML"),
 }
 """Name on the command line: (module, class)."""

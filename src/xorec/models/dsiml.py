@@ -21,10 +21,11 @@ from xorec.errors import DataError
 from xorec.models.base import Growth, Model
 from xorec.models.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
 from xorec.models.dsiml_shortlist import Size, grown_shortlist, in_stages, two_stage_query
+from xorec.models.dsiml_starts import AnyStart, SIMLStart, start_model
 from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
 from xorec.models.settling import settled, settled_new
-from xorec.models.siml import SIML, ScaleInvariantConfig, SIMLConfig
+from xorec.models.siml import ScaleInvariantConfig
 from xorec.models.siml_steps import Teacher, Terms
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochTrainer
@@ -65,9 +66,9 @@ class DSIMLConfig(ScaleInvariantConfig):
     keep: Literal["float32", "float16", "int8"] = Field(
         "float16", description="shortlist: how its vectors are kept"
     )
-    start: SIMLConfig = Field(
-        default_factory=lambda: SIMLConfig.model_validate({}),
-        description="settings of SIML, which it starts from",
+    start: AnyStart = Field(
+        default_factory=lambda: SIMLStart.model_validate({}),
+        description="settings of the model it starts from; its `model`: siml, siml-gcn, lightgcn",
     )
 
     def terms(self, epoch: int) -> Terms:
@@ -184,7 +185,7 @@ class DSIML(Model[DSIMLConfig]):
     def _start_vectors(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> tuple[Floats, Floats]:
-        """SIML's vectors, or the ones that were given."""
+        """The vectors of the model that it starts from, or the ones that were given."""
         if self._given is not None:
             users, items = self._given
             if (len(users), len(items)) != (train.n_users, train.n_items):
@@ -194,9 +195,9 @@ class DSIML(Model[DSIMLConfig]):
                 )
             return users, items
         first = options.beside("start")
-        siml = SIML(**self.config.start.model_dump()).fit(train, validation, first)
-        self.start_epochs_ = siml.epochs_
-        vectors = siml.representation_
+        model = start_model(self.config.start).fit(train, validation, first)
+        self.start_epochs_ = model.epochs_
+        vectors = model.representation_
         assert isinstance(vectors, Vectors)
         return vectors.user_vectors, vectors.item_vectors
 

@@ -19,8 +19,8 @@ from pydantic_core import PydanticCustomError
 from xorec.bits import pack_signs
 from xorec.data.interactions import Interactions
 from xorec.models.base import Growth
+from xorec.models.dsiml_starts import start_model
 from xorec.models.folding import grown_codes
-from xorec.models.siml import SIML
 from xorec.optim.rotation import unit_rows
 from xorec.options import RunOptions
 from xorec.progress import SILENT
@@ -118,7 +118,7 @@ def two_stage_query(
 
 
 def _folded(vectors: Vectors, history: npt.NDArray[np.integer], config: DSIMLConfig) -> Floats:
-    found: Floats = SIML(**config.start.model_dump()).fold_in(vectors, history)
+    found: Floats = start_model(config.start).fold_in(vectors, history)
     return found
 
 

@@ -21,7 +21,7 @@ from pydantic import Field
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.losses.scale_invariant import margin_offset
-from xorec.models.base import Model
+from xorec.models.base import Model, ModelConfig
 from xorec.models.row_kernels import BALL, FREE, SPHERE
 from xorec.models.siml_steps import Rows, Steps, Terms
 from xorec.optim.checkpoint import Arrays
@@ -30,14 +30,14 @@ from xorec.optim.passes import Pass, Triplets
 from xorec.optim.rotation import unit_rows
 from xorec.options import RunOptions
 from xorec.representations.base import Representation
-from xorec.representations.vectors import Vectors
+from xorec.representations.vectors import Floats, Vectors
 
 _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 _FOLD_IN_PASSES = 20
 
 
-class ScaleInvariantConfig(EpochConfig):
-    """The settings of the loss and its triplets, which SIML and DSIML share."""
+class ScaleInvariantLoss(ModelConfig):
+    """The settings of the loss."""
 
     gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
@@ -48,9 +48,6 @@ class ScaleInvariantConfig(EpochConfig):
     form: Literal["triplet", "npair"] = Field(
         "npair", description="a log for each negative, or one around all of a pair (N-pair)"
     )
-    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
-    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
-    block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
 
     def loss(self) -> Terms:
         """The loss as the kernels take it, on the unit sphere."""
@@ -61,6 +58,14 @@ class ScaleInvariantConfig(EpochConfig):
             margin_offset(self.gamma, self.margin),
             self.form == "npair",
         )
+
+
+class ScaleInvariantConfig(ScaleInvariantLoss, EpochConfig):
+    """The settings of the loss and its triplets, which SIML and DSIML share."""
+
+    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
 
 
 class SIMLConfig(ScaleInvariantConfig):
@@ -120,22 +125,34 @@ class SIML(Model[SIMLConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
-        items = np.ascontiguousarray(representation.item_vectors)
-        positives = np.unique(history).astype(np.int32)
-        pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
-        sampler = Negatives(positives, np.array([0, len(positives)]), representation.n_items)
-        user = items[positives].mean(axis=0, keepdims=True)
-        negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
-        triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
-        terms = self.config.terms()
-        rows = Rows.of(user, np.zeros(1, dtype=np.float32), terms.kind)
-        fixed = Rows(items, items, np.zeros(0, np.float32), np.zeros(0, np.int64))
-        for epoch in range(2 * _FOLD_IN_PASSES):
-            sampler.draw(negatives, pairs, owner, 0, epoch)
-            Steps(triplets, rows, fixed, terms).learn_users(slice(None))
-            if epoch >= _FOLD_IN_PASSES:
-                total += user
-        return unit_rows(total) if self.config.norms == "sphere" else total / _FOLD_IN_PASSES
+        user = folded(
+            representation.item_vectors, history, self.config.terms(), self.config.negatives
+        )
+        return unit_rows(user) if self.config.norms == "sphere" else user
+
+
+def folded(
+    item_vectors: Floats, history: npt.NDArray[np.integer], terms: Terms, count: int
+) -> Floats:
+    """The vector (1, d) of somebody who has the items `history`, items fixed.
+
+    The users' step alone, `count` fresh negatives a pair, averaged over the last passes.
+    """
+    items = np.ascontiguousarray(item_vectors)
+    positives = np.unique(history).astype(np.int32)
+    pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
+    sampler = Negatives(positives, np.array([0, len(positives)]), len(items))
+    user = items[positives].mean(axis=0, keepdims=True)
+    negatives = np.empty((len(positives), count), dtype=np.int32)
+    triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
+    rows = Rows.of(user, np.zeros(1, dtype=np.float32), terms.kind)
+    fixed = Rows(items, items, np.zeros(0, np.float32), np.zeros(0, np.int64))
+    for epoch in range(2 * _FOLD_IN_PASSES):
+        sampler.draw(negatives, pairs, owner, 0, epoch)
+        Steps(triplets, rows, fixed, terms).learn_users(slice(None))
+        if epoch >= _FOLD_IN_PASSES:
+            total += user
+    return np.asarray(total / _FOLD_IN_PASSES, dtype=np.float32)
 
 
 def _vectors(arrays: Arrays) -> Vectors:

@@ -27,6 +27,7 @@ from xorec.kernels import kernel
 from xorec.rng import below, draw, stream
 
 _BLOCK_STREAM = 0x626C6F636B73  # keeps these draws apart from those of the negatives
+_DRAW_STREAM = 0x7573657273  # and these from both
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +54,41 @@ class Block:
 def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) -> Iterator[Block]:
     """The pairs of `train`, each once, in random blocks of about `pairs_per_block`."""
     count = max(1, round(train.n_pairs / pairs_per_block))
-    bounds, pairs, users = _deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch)
+    yield from _blocks(*_deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch))
+
+
+def user_blocks_of(
+    train: Interactions, pairs_per_block: int, seed: int, epoch: int
+) -> Iterator[Block]:
+    """As many pairs, but every user has the same number of them: drawn from the user's own."""
+    active = max(1, int(np.count_nonzero(train.user_counts)))
+    each = max(1, round(train.n_pairs / active))
+    dealt = np.cumsum(np.concatenate([[0], np.where(train.user_counts > 0, each, 0)]))
+    count = max(1, round(int(dealt[-1]) / pairs_per_block))
+    bounds, _, users = _deal(dealt, count, seed ^ _BLOCK_STREAM, epoch)
+    yield from _blocks(bounds, _own_pairs(train.indptr, users, seed ^ _DRAW_STREAM, epoch), users)
+
+
+def _blocks(
+    bounds: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64], users: npt.NDArray[np.int32]
+) -> Iterator[Block]:
     for begin, end in pairwise(bounds):
         if end > begin:
             owners = users[begin:end]
             runs = np.flatnonzero(owners[1:] != owners[:-1]) + 1
             starts = np.concatenate([[0], runs, [end - begin]])
             yield Block(pairs[begin:end], owners, starts)
+
+
+@kernel
+def _own_pairs(indptr: Any, users: Any, seed: Any, epoch: Any) -> Any:
+    """A random pair of each user's own."""
+    pairs = np.empty(len(users), dtype=np.int64)
+    for at in range(len(users)):
+        user = users[at]
+        own = indptr[user + 1] - indptr[user]
+        pairs[at] = indptr[user] + below(draw(stream(seed, epoch, user), at), own)
+    return pairs
 
 
 @kernel

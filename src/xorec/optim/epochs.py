@@ -49,7 +49,9 @@ class EpochTrainer:
         self._config: EpochConfig = model.config
         self._name = model.name
         self._train, self._options = train, options
-        self._validation = None if validation is None else _sample(validation, options.seed)
+        self._validation = (
+            None if validation is None else validation_sample(validation, options.seed)
+        )
         self._checkpoint: Checkpoint | None = None
         if options.checkpoint is not None:
             self._checkpoint = Checkpoint(
@@ -89,9 +91,11 @@ class EpochTrainer:
 
     def _refuse_divergence(self, epoch: int, facts: dict[str, float]) -> None:
         if not np.isfinite(list(facts.values())).all():
+            ways = ("learning_rate", "negatives", "block_size")
+            smaller = [name for name in ways if name in type(self._config).model_fields]
             raise XorecError(
-                f"{self._name} diverged in epoch {epoch}: take a smaller learning_rate, fewer "
-                "negatives or a smaller block_size."
+                f"{self._name} diverged in epoch {epoch}: take a smaller "
+                f"{' or '.join(smaller) or 'number of epochs'}."
             )
 
     def _validate(
@@ -116,7 +120,7 @@ class EpochTrainer:
         return {f"validation_{_METRIC}": value}
 
 
-def _sample(validation: Interactions, seed: int) -> Interactions:
+def validation_sample(validation: Interactions, seed: int) -> Interactions:
     """At most 5,000 of the validation users, chosen by a seeded hash of their row."""
     users = np.flatnonzero(validation.user_counts)
     if len(users) <= _VALIDATION_USERS:

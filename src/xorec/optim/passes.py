@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.optim.blocks import Block, blocks_of, item_parts
+from xorec.optim.blocks import Block, blocks_of, item_parts, user_blocks_of
 from xorec.threads import Team
 
 _BLOCKS, _FEWEST = 64, 256
@@ -62,28 +62,41 @@ class Pass:
     seed: int
     epoch: int
     team: Team
+    least_blocks: int = _BLOCKS
+    per_user: bool = False
+    """Every user has as many pairs in the pass as any other, drawn from their own."""
 
-    def run(self, steps_of: Callable[[Triplets], Steps]) -> float:
-        """Learn from every pair once; returns the mean loss of a triplet as it was met."""
-        size = min(self.block_size, max(_FEWEST, self.train.n_pairs // _BLOCKS))
-        blocks = blocks_of(self.train, size, self.seed, self.epoch)
-        total = sum(self._block(block, steps_of) for block in blocks)
-        return total / (self.train.n_pairs * self.negatives)
+    def run(
+        self, steps_of: Callable[[Triplets], Steps], after: Callable[[], object] = lambda: None
+    ) -> float:
+        """Learn from every pair once; returns the mean loss of a triplet as it was met.
 
-    def _block(self, block: Block, steps_of: Callable[[Triplets], Steps]) -> float:
+        after: what is to be done after each block.
+        """
+        size = min(self.block_size, max(_FEWEST, self.train.n_pairs // self.least_blocks))
+        deal = user_blocks_of if self.per_user else blocks_of
+        total, pairs = 0.0, 0
+        for number, block in enumerate(deal(self.train, size, self.seed, self.epoch)):
+            total += self._block(block, number, steps_of)
+            pairs += len(block)
+            after()
+        return total / (pairs * self.negatives)
+
+    def _block(self, block: Block, number: int, steps_of: Callable[[Triplets], Steps]) -> float:
         triplets = Triplets(
             block.users,
             np.empty(len(block), dtype=np.int32),
             np.empty((len(block), self.negatives), dtype=np.int32),
         )
         steps = steps_of(triplets)
+        turn = (self.epoch << 24) + number if self.per_user else self.epoch  # pairs come again
 
         def learn_users(begin: int, end: int) -> None:
             own = slice(block.starts[begin], block.starts[end])
             pairs = block.pairs[own]
             triplets.positives[own] = self.train.indices[pairs]
             negatives = triplets.negatives[own]
-            self.sampler.draw(negatives, pairs, block.users[own], self.seed, self.epoch)
+            self.sampler.draw(negatives, pairs, block.users[own], self.seed, turn)
             steps.learn_users(own)
 
         parts = item_parts(self.team.threads)

@@ -9,9 +9,11 @@ from xorec.errors import ModelFileError
 
 REPRESENTATIONS = {
     "vectors": ("xorec.representations.vectors", "Vectors"),
+    "distances": ("xorec.representations.distances", "Distances"),
     "codes": ("xorec.representations.codes", "Codes"),
     "shortlist": ("xorec.representations.shortlist", "Shortlist"),
     "neighbours": ("xorec.representations.neighbours", "Neighbours"),
+    "item-weights": ("xorec.representations.item_weights", "ItemWeights"),
     "shared-scores": ("xorec.representations.shared_scores", "SharedScores"),
 }
 """Kind: (module, class)."""

@@ -1,0 +1,85 @@
+"""What LightGCN, SIML-GCN and CPR share: vectors from an encoder, learned by Adam."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from xorec.data.interactions import Interactions
+from xorec.models.base import Model
+from xorec.models.encoder import Encoder, start_arrays
+from xorec.optim.checkpoint import Arrays
+from xorec.optim.epochs import EpochConfig, EpochTrainer
+from xorec.optim.propagation import Propagation
+from xorec.options import RunOptions
+from xorec.representations.base import Representation
+from xorec.representations.vectors import Vectors
+from xorec.threads import Team
+
+
+class EncoderConfig(EpochConfig):
+    """Settings of the encoder and of Adam."""
+
+    epochs: int = Field(200, ge=1, description="passes over the training pairs, at most")
+    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
+    layers: int = Field(2, ge=0, le=10, description="how often neighbours are taken in; 0: none")
+    learning_rate: float = Field(0.02, gt=0, le=10, description="Adam's step size")
+    reg: float = Field(1e-3, ge=0, description="weight of the squared norms of the ego vectors")
+    batch_size: int = Field(32_768, ge=1, description="pairs of one step")
+    init_scale: float = Field(0.1, gt=0, description="standard deviation of the first vectors")
+
+
+class GraphConfig(EncoderConfig):
+    """Settings of models that learn from triplets."""
+
+    negatives: int = Field(8, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.5, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    sampling: Literal["pairs", "users"] = Field(
+        "pairs", description="every pair once an epoch, or every user equally often"
+    )
+
+
+E = TypeVar("E", bound=EncoderConfig)
+EpochOf = Callable[[int, Encoder], float]
+
+
+class GraphModel(Model[E]):
+    """A model whose vectors an encoder makes; what an epoch teaches it is the model's own."""
+
+    unit = False
+    """Whether vectors are scaled to unit length after the propagation."""
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        trainer = EpochTrainer(self, train, validation, options)
+        graph = Propagation.of(train, self.config.layers)
+        start = start_arrays(train, self.config.dimensions, self.config.init_scale, options.seed)
+        with options.team() as team:
+
+            def encoder(arrays: Arrays) -> Encoder:
+                return Encoder(graph, arrays, train.n_users, team, unit=self.unit)
+
+            epoch_of = self._epochs(train, options.seed, team)
+            state = trainer.run(
+                start,
+                lambda epoch, arrays: {"loss": epoch_of(epoch, encoder(arrays))},
+                lambda arrays: encoder(arrays).representation(),
+            )
+            self.history_ = state.history
+            self.epochs_ = state.best_epoch or state.epoch
+            return encoder(state.arrays).representation()
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's vector: what their items hand on, for they have none of their own yet."""
+        assert isinstance(representation, Vectors)
+        return representation.item_vectors[np.unique(history)].sum(axis=0, keepdims=True)
+
+    @abstractmethod
+    def _epochs(self, train: Interactions, seed: int, team: Team) -> EpochOf:
+        """A function that works off one epoch with an encoder and returns the mean loss."""

@@ -1,0 +1,77 @@
+"""LightGCN (He et al. 2020): BPR on vectors that are smoothed over the graph of the pairs.
+
+E = mean over layers 0..L of A^k E0 (`optim.propagation`); minimise
+mean softplus(E_u.(E_j - E_i)) + reg/2 (|e_u|^2 + |e_i|^2 + |e_j|^2) per triplet, e the ego vectors
+(rows of E0), by Adam over large batches. The gradient is in closed form (`encoder`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.models.encoder import Encoder
+from xorec.models.gradient_kernels import bpr_items, bpr_users
+from xorec.models.graph import EpochOf, GraphConfig, GraphModel
+from xorec.optim.passes import Pass, Triplets
+from xorec.threads import Team
+
+
+class LightGCNConfig(GraphConfig):
+    """Settings of LightGCN."""
+
+
+class LightGCN(GraphModel[LightGCNConfig]):
+    """Matrix factorisation smoothed over the graph of users and items."""
+
+    name = "lightgcn"
+    Config = LightGCNConfig
+
+    def _epochs(self, train: Interactions, seed: int, team: Team) -> EpochOf:
+        config = self.config
+        sampler = Negatives.of(train, config.alpha)
+        size = (config.negatives, config.batch_size, seed)
+
+        def epoch_of(epoch: int, encoder: Encoder) -> float:
+            run = Pass(train, sampler, *size, epoch, team, 1, config.sampling == "users")
+            steps: list[Steps] = []
+
+            def steps_of(triplets: Triplets) -> Steps:
+                steps[:] = [Steps(triplets, encoder)]
+                return steps[0]
+
+            def after() -> None:
+                encoder.learn(config.learning_rate, config.reg / steps[0].pairs)
+
+            return run.run(steps_of, after)
+
+        return epoch_of
+
+
+class Steps:
+    """The gradients of BPR's mean loss over one block, added to those of the encoder."""
+
+    def __init__(self, triplets: Triplets, encoder: Encoder) -> None:
+        self._triplets, self._encoder = triplets, encoder
+        self.pairs, negatives = triplets.negatives.shape
+        self._share = np.float32(1 / (self.pairs * negatives))
+        self._pull = np.empty((self.pairs, negatives), dtype=np.float32)
+        self._losses = np.empty(self.pairs, dtype=np.float32)
+
+    def learn_users(self, own: slice) -> None:
+        t, encoder = self._triplets, self._encoder
+        rows = (t.users[own], t.positives[own], t.negatives[own])
+        kept = (self._pull[own], self._losses[own])
+        bpr_users(encoder.users, encoder.items, *rows, *kept, *encoder.user_slopes, self._share)
+
+    def learn_items(self, part: int, parts: int) -> None:
+        t, encoder = self._triplets, self._encoder
+        rows = (t.users, t.positives, t.negatives, self._pull)
+        bpr_items(encoder.users, *rows, *encoder.item_slopes, part, parts)
+
+    def finish(self, part: int, parts: int) -> None:
+        """Nothing is left to do."""
+
+    def loss(self) -> float:
+        return float(self._losses.sum(dtype=np.float64))
