@@ -37,11 +37,13 @@ def test_the_command_lines() -> None:
     from xorec.cli.main import app
 
     lines = re.findall(r"(?m)^xorec .*$", README)
-    assert len(lines) == 13
+    assert len(lines) == 14
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
         if words[0] == "bench":  # as written it takes minutes
             words += ["--items", "2000", "--repeats", "1", "--quiet"]
+        if words[0] == "tune":
+            words += ["--trials", "2", "--epochs", "2"]
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, f"{line}\n{result.output}"
 

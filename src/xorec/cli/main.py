@@ -23,6 +23,7 @@ from xorec.cli import (
     models,
     recommend,
     similar,
+    tune,
     update,
 )
 from xorec.errors import XorecError
@@ -73,6 +74,7 @@ app.command("models")(models.models)
 app.command("fit", context_settings=_ANY_SETTING)(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
+app.command("tune", context_settings=_ANY_SETTING)(tune.tune)
 app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
 app.command("explain")(explain.explain)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,22 +100,35 @@ def compare_models(
     """
     models = make_models(names, settings, bits)
     seen = parts.train if parts.validation is None else parts.train.union(parts.validation)
-    contenders = []
-    for model in models:
-        began = time.perf_counter()
-        fitted = fit_with_validation(model, parts.train, parts.validation, options)
-        seconds = time.perf_counter() - began
-        result = evaluate(
-            fitted.representation_,
+    return [
+        measure(
+            partial(fit_with_validation, model, parts.train, parts.validation, options),
             seen,
             parts.test,
             ks=ks,
             by_category=by_category,
             options=options,
         )
-        micros = query_time(fitted.representation_, seen)
-        contenders.append(Contender(fitted, result, seconds, micros))
-    return contenders
+        for model in models
+    ]
+
+
+def measure(
+    fit: Callable[[], Model[Any]],
+    seen: Interactions,
+    test: Interactions,
+    *,
+    ks: Sequence[int] = (10, 20, 50, 100),
+    by_category: bool = False,
+    options: RunOptions = DEFAULTS,
+) -> Contender:
+    """Time the fit, evaluate once on `test`, and time single queries; `seen` is what it saw."""
+    began = time.perf_counter()
+    model = fit()
+    seconds = time.perf_counter() - began
+    learned = model.representation_
+    result = evaluate(learned, seen, test, ks=ks, by_category=by_category, options=options)
+    return Contender(model, result, seconds, query_time(learned, seen))
 
 
 def query_time(representation: Representation, seen: Interactions, k: int = 10) -> float:

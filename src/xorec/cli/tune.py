@@ -1,0 +1,154 @@
+"""xorec tune: search a model's settings on the validation part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from xorec import interrupts
+from xorec.cli import arguments as args
+
+if TYPE_CHECKING:
+    from xorec.data.split import Method
+    from xorec.experiments.tuning import Trial, Tuned
+
+
+def tune(
+    context: typer.Context,
+    data: args.Data,
+    model: Annotated[str, typer.Option(help="A name from `xorec models`.")],
+    trials: Annotated[int, typer.Option(help="Trials in all, those of earlier runs too.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the best settings go, TOML.")
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(help="The file of the trials; OUTPUT.study or MODEL.study by default."),
+    ] = None,
+    metric: Annotated[str, typer.Option(help="What is to be largest on validation.")] = "ndcg@20",
+    prune: Annotated[
+        bool, typer.Option(help="Stop trials that are clearly worse than most at the same epoch.")
+    ] = True,
+    timeout: Annotated[
+        float | None, typer.Option(help="Begin no trial after this many seconds of trials.")
+    ] = None,
+    split: args.SplitMethod = "random",
+    test: args.TestShare = 0.2,
+    validation: args.ValidationShare = 0.1,
+    config: args.Config = None,
+    user_column: args.UserColumn = None,
+    item_column: args.ItemColumn = None,
+    rating_column: args.RatingColumn = None,
+    time_column: args.TimeColumn = None,
+    split_column: args.SplitColumn = None,
+    min_rating: args.MinRating = None,
+    core: args.Core = 0,
+    seed: args.Seed = 0,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Search the settings of a model that are best on a validation part of DATA.
+
+    Prints the trials and the best settings; -o writes these as a file that `fit` and `compare` take
+    as --config. A setting given as an option (--dimensions 64 --epochs 40) or in --config stays as
+    it is. Finished trials are kept: the same command goes on where it was stopped. The test part of
+    the split is left out and not looked at. Needs Optuna: pip install 'xorec[tune]'.
+    """
+    from xorec.cli.output import print_json, print_line
+    from xorec.data.split import split as split_data
+    from xorec.experiments.tuning import check
+    from xorec.experiments.tuning import tune as run
+    from xorec.files import replacing
+
+    fixed = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
+    check(model, fixed, trials, metric)
+    options = args.run_options(seed, threads, quiet)
+    pairs = args.load(
+        data,
+        options.progress,
+        min_rating=min_rating,
+        core=core,
+        user_column=user_column,
+        item_column=item_column,
+        rating_column=rating_column,
+        time_column=time_column,
+        split_column=split_column,
+    )
+    method = cast("Method", split)
+    parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
+    kept = study or Path(f"{output or model}.study")
+    how: dict[str, Any] = {"fixed": fixed, "metric": metric, "prune": prune, "timeout": timeout}
+    with interrupts.saying(lambda: "Run the same command again to go on." if kept.exists() else ""):
+        found = run(model, parts, trials=trials, study=kept, **how, options=options)
+    best = found.best
+    text = settings_file(found)
+    if output is not None:
+        with replacing(output) as temporary:
+            temporary.write_text(text)
+    if json:
+        size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
+        head = {"data": {"name": data, **size}, "split": parts.describe(), "model": model}
+        result = {"trial": best.number, "value": best.value, "epochs": best.epochs}
+        facts = {"metric": metric, "best": {**result, "settings": found.settings}}
+        rows = [trial.row() for trial in in_order(found.trials)]
+        print_json({**head, **facts, "study": str(kept), "rows": rows})
+        return
+    _print_trials(found)
+    print_line()
+    print_line(text.rstrip())
+
+
+def in_order(trials: list[Trial]) -> list[Trial]:
+    """The best first; then the trials that were stopped, then those that failed."""
+    places = {"complete": 0, "pruned": 1, "failed": 2}
+    return sorted(trials, key=lambda t: (places[t.state], -(t.value or 0.0), t.number))
+
+
+def _print_trials(found: Tuned) -> None:
+    """The trials in 80 columns: the settings that moved share the last one."""
+    from xorec.cli.output import print_table
+
+    rows = [
+        (
+            trial.number,
+            f"{trial.value:.4f}" if trial.value is not None else "",
+            "" if trial.state == "complete" else trial.state,
+            trial.epochs,
+            f"{trial.seconds:.1f}",
+            " ".join(f"{name}={_short(v)}" for name, v in trial.settings.items()),
+        )
+        for trial in in_order(found.trials)
+    ]
+    heads = ("trial", found.metric, "", "epochs", "s", "settings")
+    print_table(heads, rows, right=("trial", found.metric, "epochs", "s"))
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def settings_file(found: Tuned) -> str:
+    """The best settings as TOML, with a comment that says where they come from."""
+    best = found.best
+    at = f", epoch {best.epochs}" if best.epochs else ""
+    lines = [
+        f"# trial {best.number} of {len(found.trials)}: validation {found.metric} "
+        f"{best.value:.4f}{at}",
+        *_table(found.model, found.settings),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(name: str, settings: dict[str, Any]) -> list[str]:
+    """A TOML table; a setting that is a table follows as [name.setting]; None is left out."""
+    import json
+
+    own = {key: v for key, v in settings.items() if not isinstance(v, dict) and v is not None}
+    lines = [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in own.items())]
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            lines += ["", *_table(f"{name}.{key}", value)]
+    return lines

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from xorec.cli.arguments import read_config
+from xorec.cli.tune import settings_file
+from xorec.experiments.tuning import Trial, Tuned
+from xorec.recommender import Recommender
+
+from .conftest import Run
+from .test_errors import refused
+from .test_processes import XOREC
+
+KNN = ("--model", "item-knn", "--trials")
+
+
+def test_from_data_to_a_file_that_fit_and_compare_take(run: Run, tmp_path: Path) -> None:
+    best = tmp_path / "best.toml"
+    words = ("--model", "bpr", "--trials", 2, "--epochs", 2, "--dimensions", 8, "-q")
+    answer = json.loads(run("tune", "debian", *words, "-o", best, "--json").stdout)
+    assert [row["state"] for row in answer["rows"]] == ["complete"] * 2
+    assert answer["rows"][0]["value"] == answer["best"]["value"]
+    assert answer["rows"][0]["value"] >= answer["rows"][1]["value"]
+    assert Path(answer["study"]) == tmp_path / "best.toml.study"
+    settings = answer["best"]["settings"]
+    assert read_config(best) == {"bpr": settings}
+    assert (settings["epochs"], settings["dimensions"]) == (2, 8)
+    out = tmp_path / "m.xorec"
+    fitted = run("fit", "debian", "--model", "bpr", "--config", best, "-o", out, "-q")
+    assert fitted.exit_code == 0, fitted.output
+    assert settings.items() <= Recommender.load(out).facts["config"].items()
+    compared = run("compare", "debian", "--models", "bpr", "--config", best, "--json", "-q")
+    assert json.loads(compared.stdout)["rows"][0]["dimensions"] == 8
+
+
+def test_the_same_command_goes_on(
+    run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = json.loads(run("tune", ratings, *KNN, 3, "--json", "-q").stdout)
+    assert [path.name for path in tmp_path.iterdir()] == ["item-knn.study"]
+    result = run("tune", ratings, *KNN, 8, "--json", "-q")
+    more = json.loads(result.stdout)
+    assert len(more["rows"]) == 8
+    assert all(row in more["rows"] for row in first["rows"])
+    refused(run("tune", ratings, *KNN, 8, "--seed", 1, "-q"), "item-knn.study", "seed", "--study")
+
+
+def test_ctrl_c_and_kill_9_lose_no_finished_trial(ratings: Path, tmp_path: Path) -> None:
+    words = ("--model", "bpr", "--trials", 6, "--epochs", 500, "--dimensions", 8, "--json", "-q")
+
+    def start(study: str) -> subprocess.Popen[str]:
+        own = [*XOREC, *map(str, ("tune", ratings, *words, "--study", tmp_path / study))]
+        return subprocess.Popen(
+            own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+
+    def wait_for_trials(count: int, process: subprocess.Popen[str]) -> None:
+        for _ in range(2400):
+            path = tmp_path / "broken"
+            if path.exists() and path.read_bytes().count(b'{"op_code":4') >= count:
+                return
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        raise AssertionError("no trial came to its end")
+
+    whole = json.loads(start("whole").communicate(timeout=120)[0])["rows"]
+    process = start("broken")
+    wait_for_trials(1, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Run the same command again to go on." in errors
+    process = start("broken")
+    wait_for_trials(3, process)
+    process.kill()
+    process.communicate(timeout=60)
+    again = json.loads(start("broken").communicate(timeout=120)[0])["rows"]
+    assert [{**row, "seconds": 0} for row in again] == [{**row, "seconds": 0} for row in whole]
+
+
+def test_the_table_fits_80_columns_and_ends_with_the_settings(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    words = ("--model", "bpr", "--trials", 3, "--epochs", 2, "-q", "--study", tmp_path / "s")
+    result = run("tune", ratings, *words)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    table, _, toml = result.stdout.partition("# trial")
+    assert "ndcg@20" in table
+    assert "bpr" in tomllib.loads("#" + toml)
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def test_settings_of_every_kind_are_written(tmp_path: Path) -> None:
+    fixed = {"bits": 16, "solver": 'a "b"', "none": None, "start": {"epochs": 4, "gamma": 1e-07}}
+    trial = Trial(7, "complete", 0.25, 12, 1.0, {"teach": 4.0, "asymmetric": True}, {})
+    text = settings_file(Tuned("dsiml", "ndcg@20", fixed, [trial]))
+    assert text.startswith("# trial 7 of 1: validation ndcg@20 0.2500, epoch 12\n[dsiml]\n")
+    del fixed["none"]
+    assert tomllib.loads(text) == {"dsiml": {**fixed, "teach": 4.0, "asymmetric": True}}
+
+
+def test_bad_requests_are_refused_before_data_is_read(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "no.csv"
+    refused(run("tune", data, "--model", "popularity", "-q"), "nothing to tune")
+    refused(run("tune", data, "--model", "bpr", "--epoch", 3, "-q"), "'epoch'", "epochs")
+    refused(run("tune", data, "--model", "bpr", "--metric", "mse@3", "-q"), "mse@3", "ndcg")
+    refused(run("tune", data, *KNN, 0, "-q"), "trials is 0")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tuning_needs_a_validation_part(run: Run, ratings: Path, tmp_path: Path) -> None:
+    study = ("--study", tmp_path / "s")
+    refused(run("tune", ratings, *KNN, 1, "--validation", 0, *study, "-q"), "--validation")
+    assert list(tmp_path.iterdir()) == []
