@@ -81,45 +81,52 @@ class Negatives:
 
 
 @inlined
-def _uniform(number: Any, indices: Any, lo: Any, hi: Any, n_items: Any) -> Any:
-    """The item at a random place of the complement of indices[lo:hi]."""
-    place = below(number, n_items - (hi - lo))
-    left, right = lo, hi
-    while left < right:  # count the user's items that lie before that place
-        middle = (left + right) >> 1
-        if indices[middle] - (middle - lo) <= place:
-            left = middle + 1
-        else:
-            right = middle
-    return place + (left - lo)
+def _count_before(places: Any, before: Any, indices: Any, lo: Any, hi: Any) -> None:
+    """How many of the user's items indices[lo:hi] lie before each place of their complement.
+
+    Binary search for all places in step and without branches: a branch here is guessed wrongly
+    half the time, and one search would wait for its own loads.
+    """
+    left = hi - lo
+    while left > 0:
+        half = (left + 1) >> 1
+        for k in range(len(places)):
+            at = before[k] + half
+            if at <= hi - lo:
+                before[k] = at if indices[lo + at - 1] - (at - 1) <= places[k] else before[k]
+        left = left >> 1
 
 
 @inlined
-def _weighted(number: Any, indices: Any, lo: Any, hi: Any, cumulative: Any, taken: Any) -> Any:
-    """The item at a random weight of the complement of indices[lo:hi]."""
-    n_items = len(cumulative) - 1
-    own = taken[hi - 1] if hi > lo else 0
-    place = below(number, cumulative[n_items] - own)
-    left, right = lo, hi
-    while (
-        left < right
-    ):  # weight of the complement before an own item = cumulative - taken before it
-        middle = (left + right) >> 1
-        item = indices[middle]
-        if cumulative[item + 1] - taken[middle] <= place:
-            left = middle + 1
-        else:
-            right = middle
-    if left > lo:
-        place += taken[left - 1]
-    first, last = 0, n_items
-    while first < last:
-        middle = (first + last) >> 1
-        if cumulative[middle + 1] <= place:
-            first = middle + 1
-        else:
-            last = middle
-    return first
+def _weight_before(
+    places: Any, before: Any, indices: Any, lo: Any, hi: Any, W: Any, T: Any
+) -> None:
+    """The same where items have weights: W of all before each item, T taken up to each own pair."""
+    left = hi - lo
+    while left > 0:
+        half = (left + 1) >> 1
+        for k in range(len(places)):
+            at = before[k] + half
+            if at <= hi - lo:
+                free = W[indices[lo + at - 1] + 1] - T[lo + at - 1]
+                before[k] = at if free <= places[k] else before[k]
+        left = left >> 1
+
+
+@inlined
+def _items_at(places: Any, found: Any, W: Any) -> None:
+    """The item that each weight falls on: how many of the sums W[1:] are no larger."""
+    most = len(W) - 1
+    left = most
+    for k in range(len(places)):
+        found[k] = 0
+    while left > 0:
+        half = (left + 1) >> 1
+        for k in range(len(places)):
+            at = found[k] + half
+            if at <= most:
+                found[k] = at if W[at] <= places[k] else found[k]
+        left = left >> 1
 
 
 @kernel
@@ -127,16 +134,22 @@ def _draw_uniform(
     out: Any, pairs: Any, users: Any, indptr: Any, indices: Any, n_items: Any, seed: Any, epoch: Any
 ) -> None:
     count = out.shape[1]
+    places, before = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     for row in range(len(pairs)):
         user = users[row]
         lo, hi = indptr[user], indptr[user + 1]
+        if hi - lo >= n_items:
+            for k in range(count):
+                out[row, k] = -1
+            continue
         key = stream(seed, epoch, user)
         for k in range(count):
-            if hi - lo >= n_items:
-                out[row, k] = -1
-            else:
-                number = draw(key, (pairs[row] - lo) * count + k)
-                out[row, k] = _uniform(number, indices, lo, hi, n_items)
+            number = draw(key, (pairs[row] - lo) * count + k)
+            places[k] = below(number, n_items - (hi - lo))
+            before[k] = 0
+        _count_before(places, before, indices, lo, hi)
+        for k in range(count):
+            out[row, k] = places[k] + before[k]
 
 
 @kernel
@@ -153,13 +166,24 @@ def _draw_weighted(
 ) -> None:
     count = out.shape[1]
     n_items = len(cumulative) - 1
+    places, found = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     for row in range(len(pairs)):
         user = users[row]
         lo, hi = indptr[user], indptr[user + 1]
-        key = stream(seed, epoch, user)
-        for k in range(count):
-            if hi - lo >= n_items:
+        if hi - lo >= n_items:
+            for k in range(count):
                 out[row, k] = -1
-            else:
-                number = draw(key, (pairs[row] - lo) * count + k)
-                out[row, k] = _weighted(number, indices, lo, hi, cumulative, taken)
+            continue
+        key = stream(seed, epoch, user)
+        own = taken[hi - 1] if hi > lo else 0
+        for k in range(count):
+            number = draw(key, (pairs[row] - lo) * count + k)
+            places[k] = below(number, cumulative[n_items] - own)
+            found[k] = 0
+        _weight_before(places, found, indices, lo, hi, cumulative, taken)
+        for k in range(count):
+            if found[k] > 0:
+                places[k] += taken[lo + found[k] - 1]
+        _items_at(places, found, cumulative)
+        for k in range(count):
+            out[row, k] = found[k]

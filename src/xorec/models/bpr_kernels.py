@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
+from xorec.models.row_kernels import fetch_next
 
 _STEEP = np.float32(15)  # beyond, sigma is flat: keeps exp and log finite
 
@@ -35,7 +36,9 @@ def step_users(
     """
     size, count = users.shape[1], negatives.shape[1]
     keep = np.float32(1) - rate * reg
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         loss = np.float32(0)
         for k in range(count):
@@ -73,7 +76,9 @@ def step_items(
     Only for the items v of this part, v & (parts - 1) == part, pair after pair.
     """
     count, mask = negatives.shape[1], parts - 1
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, items.shape[1], positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         if i & mask == part:
             together, drawn = np.float32(0), np.float32(0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
-from xorec.models.row_kernels import BALL, move, show
+from xorec.models.row_kernels import BALL, fetch_next, move, show
 
 
 @inlined
@@ -46,7 +46,9 @@ def step_users(
     """
     size, count, catalogue = users.shape[1], negatives.shape[1], np.float32(len(items))
     step = np.empty(size, dtype=np.float32)
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         reach = margin + square_distance(users, u, items, i)
         hinge, best, inside, drawn = np.float32(0), -1, np.float32(0), np.float32(0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xorec.kernels import fast_kernel
+from xorec.models.row_kernels import fetch_next
 from xorec.models.siml_kernels import pair_slopes
 
 _STEEP = np.float32(30)
@@ -38,7 +39,9 @@ def bpr_users(
     size, count = users.shape[1], negatives.shape[1]
     one = np.float32(1)
     step = np.empty(size, dtype=users.dtype)
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         near, loss, together = np.float32(0), np.float32(0), np.float32(0)
         for f in range(size):
@@ -79,7 +82,9 @@ def bpr_items(
     """d_i's slope -pull b_u, d_j's slope pull b_u, of the items v & (parts - 1) == part."""
     size, count, mask = users.shape[1], negatives.shape[1], parts - 1
     each = np.float32(1) / np.float32(count)
+    table = item_slopes.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         if i & mask == part:
             together = np.float32(0)
@@ -120,7 +125,9 @@ def siml_users(
     """The scale-invariant loss of each pair, and the users' slopes (a sum, not a mean)."""
     size = users.shape[1]
     step = np.empty(size, dtype=users.dtype)
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         pair_slopes(
             users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
@@ -150,7 +157,9 @@ def siml_items(
     """The slopes of the items of this part, in both roles."""
     size, count, mask = users.shape[1], negatives.shape[1], parts - 1
     each = np.float32(1) / np.float32(count)
+    table = item_slopes.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         if i & mask == part:
             rise = lift[pair]

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
-from xorec.models.row_kernels import move, show
+from xorec.models.row_kernels import fetch_next, move, show
 from xorec.models.teacher_kernels import teach
 
 _STEEP = np.float32(30)
@@ -141,7 +141,9 @@ def step_users(
     size, candidates = users.shape[1], negatives.shape[1] + 1
     step = np.empty(size, dtype=np.float32)
     told, known = np.empty(candidates, np.float32), np.empty(candidates, np.float32)
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         pair_slopes(
             users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
@@ -184,7 +186,9 @@ def step_items(
     """
     size, count, mask = users.shape[1], negatives.shape[1], parts - 1
     step = np.empty(size, dtype=np.float32)
+    table = rows.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         if i & mask == part:
             rise = lift[pair]

@@ -21,7 +21,7 @@ import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
 from xorec.models.cml_kernels import square_distance
-from xorec.models.row_kernels import BALL, move, show
+from xorec.models.row_kernels import BALL, fetch_next, move, show
 
 _TINY = np.float32(1e-8)
 
@@ -62,7 +62,9 @@ def step_users(
     size, count = users.shape[1], negatives.shape[1]
     zero, two = np.float32(0), np.float32(2)
     step = np.empty(size, dtype=np.float32)
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         near = square_distance(users, u, items, i)
         m, n = user_margins[u], item_margins[i]
@@ -129,7 +131,9 @@ def step_items(
     """
     size, count, mask, two = users.shape[1], negatives.shape[1], parts - 1, np.float32(2)
     step = np.empty(size, dtype=np.float32)
+    table = items.ravel()
     for pair in range(len(owner)):
+        fetch_next(table, size, positives, negatives, pair)
         u, i = owner[pair], positives[pair]
         if i & mask == part:
             near_count, far_count, drawn = np.float32(0), np.float32(0), np.float32(0)
