@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from xorec.bits import prefetch
 from xorec.kernels import fast_kernel
+
+
+_AHEAD = 8
+"""How many neighbours ahead rows are asked for from memory."""
 
 
 @fast_kernel
@@ -40,11 +45,16 @@ def take_in(
     """
     size = ego.shape[1]
     total = np.empty(size, dtype=ego.dtype)
+    table = handed.ravel()
     for row in range(begin, end):
         for f in range(size):
             total[f] = np.float32(0)
         at, stop = indptr[row], indptr[row + 1]
         while at + 4 <= stop:
+            if at + _AHEAD + 4 <= len(indices):
+                for place in range(at + _AHEAD, at + _AHEAD + 4):
+                    for f in range(0, size, 16):
+                        prefetch(table, np.int64(indices[place]) * size + f)
             a, b, c, e = indices[at], indices[at + 1], indices[at + 2], indices[at + 3]
             for f in range(size):
                 total[f] += (handed[a, f] + handed[b, f]) + (handed[c, f] + handed[e, f])
