@@ -13,7 +13,6 @@ import numpy as np
 from xorec.bits import prefetch
 from xorec.kernels import fast_kernel
 
-
 _AHEAD = 8
 """How many neighbours ahead rows are asked for from memory."""
 
