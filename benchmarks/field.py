@@ -23,6 +23,7 @@ import numpy as np
 
 from xorec.cli.arguments import read_config
 from xorec.data.catalog import load_data
+from xorec.data.prepare import prepare
 from xorec.data.split import Method, Split, split
 from xorec.evaluation.result import Evaluation
 from xorec.evaluation.significance import compare
@@ -154,6 +155,7 @@ def main() -> None:
     parser.add_argument("--fixed", type=Path, help="TOML or JSON, a table for each model")
     parser.add_argument("--last", type=Path, help="the same, for the last fit alone")
     parser.add_argument("--timeout-minutes", type=float, default=float("inf"), help="of a model")
+    parser.add_argument("--core", type=int, default=0, help="keep users and items with so many")
     parser.add_argument("--against", default="siml")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int)
@@ -163,7 +165,7 @@ def main() -> None:
     progress = SILENT if arguments.quiet else TerminalProgress()
     options = RunOptions(seed=arguments.seed, threads=arguments.threads, progress=progress)
     fixed = read_config(arguments.fixed)
-    data = load_data(arguments.data)
+    data = prepare(load_data(arguments.data), core=arguments.core)
     method: Method = "random" if data.parts is None else "given"
     parts = split(data, method=method, test=0.2, validation=0.1, seed=arguments.seed)
     field = Field(parts, arguments.out, read_config(arguments.last), options)

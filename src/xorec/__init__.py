@@ -24,22 +24,37 @@ if TYPE_CHECKING:
     from xorec.errors import XorecError
     from xorec.evaluation.protocol import evaluate
     from xorec.evaluation.significance import compare
+    from xorec.experiments.tuning import tune
+    from xorec.models.als import ALS
     from xorec.models.bpr import BPR
+    from xorec.models.cml import CML
+    from xorec.models.cpr import CPR
     from xorec.models.dsiml import DSIML
+    from xorec.models.ease import EASE
     from xorec.models.item_knn import ItemKNN
+    from xorec.models.lightgcn import LightGCN
     from xorec.models.popularity import Popularity
     from xorec.models.siml import SIML
+    from xorec.models.siml_gcn import SIMLGCN
+    from xorec.models.sml import SML
     from xorec.options import RunOptions
     from xorec.recommender import Recommender
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "ALS",
     "BPR",
+    "CML",
+    "CPR",
     "DSIML",
+    "EASE",
     "SIML",
+    "SIMLGCN",
+    "SML",
     "Interactions",
     "ItemKNN",
+    "LightGCN",
     "Popularity",
     "Recommender",
     "RunOptions",
@@ -50,17 +65,25 @@ __all__ = [
     "prepare",
     "read",
     "split",
+    "tune",
 ]
 
 _HOMES = {
+    "ALS": "xorec.models.als",
     "BPR": "xorec.models.bpr",
+    "CML": "xorec.models.cml",
+    "CPR": "xorec.models.cpr",
     "DSIML": "xorec.models.dsiml",
+    "EASE": "xorec.models.ease",
     "Interactions": "xorec.data.interactions",
     "ItemKNN": "xorec.models.item_knn",
+    "LightGCN": "xorec.models.lightgcn",
     "Popularity": "xorec.models.popularity",
     "Recommender": "xorec.recommender",
     "RunOptions": "xorec.options",
     "SIML": "xorec.models.siml",
+    "SIMLGCN": "xorec.models.siml_gcn",
+    "SML": "xorec.models.sml",
     "XorecError": "xorec.errors",
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",
@@ -68,6 +91,7 @@ _HOMES = {
     "prepare": "xorec.data.prepare",
     "read": "xorec.data.read",
     "split": "xorec.data.split",
+    "tune": "xorec.experiments.tuning",
 }
 
 

@@ -49,7 +49,8 @@ def _settings(model: Any) -> list[dict[str, Any]]:
             for kind, sign in (("Ge", ">="), ("Gt", ">"), ("Le", "<="), ("Lt", "<"))
             if kind in limits
         ]
-        default = str(field.default)
+        value = field.get_default(call_default_factory=True)
+        default = "its own" if hasattr(value, "model_fields_set") else str(value)
         about = field.description or ""
         rows.append({"name": name, "default": default, "range": ", ".join(words), "about": about})
     return rows

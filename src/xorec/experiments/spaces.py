@@ -79,6 +79,7 @@ Range = Float | Int | Choice
 Space = dict[str, Range]
 
 _POPULARITY = Choice((0.0, 0.5))
+_FORM = Choice(("npair", "triplet"))
 
 SPACES: dict[str, Space] = {
     "popularity": {},
@@ -125,20 +126,20 @@ SPACES: dict[str, Space] = {
         "oversampling": Float(1.0, 6.0, log=True),
     },
     "siml": {
-        "temperature": Float(2.0, 6.0, log=True),
-        "gamma": Float(0.8, 1.2),
-        "lambda_": Float(0.3, 3.0, log=True),
-        "alpha": Choice((0.0, 0.25, 0.5)),
-        "learning_rate": Float(0.5, 2.0, log=True),
+        "form": _FORM,
+        "temperature": Float(2.0, 5.0, log=True),
+        "lambda_": Float(0.7, 4.0, log=True),
+        "norms": Choice(("sphere", "ball")),
+        "alpha": _POPULARITY,
     },
     "siml-gcn": {
+        "form": _FORM,
+        "temperature": Float(2.0, 6.0, log=True),
+        "lambda_": Float(0.7, 4.0, log=True),
+        "layers": Int(1, 2),
         "learning_rate": Float(1e-2, 5e-2, log=True),
-        "layers": Int(1, 3),
-        "temperature": Float(2.0, 8.0, log=True),
-        "gamma": Float(0.8, 1.2),
-        "lambda_": Float(0.3, 3.0, log=True),
         "reg": Float(1e-6, 1e-2, log=True),
-        "alpha": Choice((0.0, 0.25, 0.5)),
+        "alpha": _POPULARITY,
     },
     "dsiml": {
         "temperature": Float(1.5, 10.0, log=True),

@@ -1,5 +1,7 @@
-"""SIML: scale-invariant metric learning. BPR's pairwise part on the unit sphere, and an angle at
-each negative that must stay small however dense the neighbourhood is (METHOD, section 2).
+"""SIML: scale-invariant metric learning. Unit vectors, angles that stay small at any density.
+
+BPR's pairwise part on the unit sphere, and an angle at each negative that must stay small however
+dense the neighbourhood is (METHOD, section 2).
 
 minimise  sum over (u, i, j) of  l(x) + lambda l(y),  l(t) = log(1 + e^t),  on unit vectors
 x = (c_uj - c_ui) / 2,   y = tau (2 gamma^2 (c_uj + c_ij) - (1 + gamma^2) c_ui),  c a cosine.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,6 +35,8 @@ class ModelTests:
     def test_is_registered_under_its_name(self) -> None:
         assert self.model.name in MODELS
         assert model_class(self.model.name) is self.model
+        about = (sys.modules[self.model.__module__].__doc__ or "").splitlines()[0]
+        assert about.endswith("."), f"`xorec models` shows half a sentence: {about}"
 
     def test_settings_round_trip_through_json(self) -> None:
         config = self.make().config
