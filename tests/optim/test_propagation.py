@@ -21,8 +21,8 @@ def graph() -> Interactions:
     return data.select(keep)
 
 
-def by_hand(train: Interactions, layers: int) -> Doubles:
-    """The operator as a dense matrix: 1/(L+1) sum of powers of the scaled adjacency matrix."""
+def by_hand(train: Interactions, layers: int, smoothing: float = 1.0) -> Doubles:
+    """The operator as a dense matrix: the weighted mean of powers of the scaled adjacency."""
     n, size = train.n_users, train.n_users + train.n_items
     adjacent = np.zeros((size, size))
     for user in range(n):
@@ -30,12 +30,14 @@ def by_hand(train: Interactions, layers: int) -> Doubles:
             weight = 1 / np.sqrt(train.user_counts[user] * train.item_counts[item])
             adjacent[user, n + item] = adjacent[n + item, user] = weight
     powers = [np.linalg.matrix_power(adjacent, layer) for layer in range(layers + 1)]
-    return np.asarray(np.mean(powers, axis=0))
+    return np.asarray(np.average(powers, axis=0, weights=smoothing ** np.arange(layers + 1)))
 
 
-def applied(train: Interactions, layers: int, ego: Doubles, threads: int = 1) -> Doubles:
+def applied(
+    train: Interactions, layers: int, ego: Doubles, threads: int = 1, smoothing: float = 1.0
+) -> Doubles:
     out, spare = np.empty_like(ego), (np.empty_like(ego), np.empty_like(ego))
-    operator = Propagation.of(train, layers)
+    operator = Propagation.of(train, layers, smoothing)
     operator.scales.setflags(write=False)
     with Team(threads) as team:
         operator.apply(ego, out, spare, team)  # type: ignore[arg-type]
@@ -49,6 +51,13 @@ def test_propagation_is_the_mean_of_powers(layers: int) -> None:
     np.testing.assert_allclose(
         applied(train, layers, ego), by_hand(train, layers) @ ego, rtol=1e-6, atol=1e-7
     )  # scales are float32
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_layers_may_weigh_less_the_farther_they_are(layers: int) -> None:
+    ego = np.random.default_rng(layers).standard_normal((16, 6))
+    found = applied(graph(), layers, ego, smoothing=0.3)
+    np.testing.assert_allclose(found, by_hand(graph(), layers, 0.3) @ ego, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

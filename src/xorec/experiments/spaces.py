@@ -134,11 +134,10 @@ SPACES: dict[str, Space] = {
     },
     "siml-gcn": {
         "form": _FORM,
-        "temperature": Float(2.0, 6.0, log=True),
+        "temperature": Float(2.0, 5.0, log=True),
         "lambda_": Float(0.7, 4.0, log=True),
+        "smoothing": Float(0.1, 1.0, log=True),
         "layers": Int(1, 2),
-        "learning_rate": Float(1e-2, 5e-2, log=True),
-        "reg": Float(1e-6, 1e-2, log=True),
         "alpha": _POPULARITY,
     },
     "dsiml": {

@@ -59,7 +59,7 @@ class CPR(GraphModel[CPRConfig]):
                 cycles = Cycles.drawn(train, sizes, seed, epoch * batches + batch, team)
                 losses.append(cycles.teach(encoder, config.batch_size, team))
                 encoder.met.fill(1)
-                encoder.learn(config.learning_rate, shrink)
+                encoder.learn(config.rate(epoch), shrink)
             return float(np.mean(losses))
 
         return epoch_of

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.data.interactions import Interactions
-from xorec.optim.adam_kernels import adam
+from xorec.optim.adam_kernels import adagrad, adam
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.propagation import Propagation
 from xorec.optim.unit_kernels import through_unit, to_unit
@@ -23,11 +23,15 @@ from xorec.threads import Team
 Floats = npt.NDArray[np.float32]
 
 
-def start_arrays(train: Interactions, dimensions: int, scale: float, seed: int) -> Arrays:
-    """Small normal ego vectors, users then items, and Adam at its start."""
+def start_arrays(
+    train: Interactions, dimensions: int, scale: float, seed: int, optimizer: str = "adam"
+) -> Arrays:
+    """Small normal ego vectors, users then items, and the optimiser at its start."""
     rng = np.random.Generator(np.random.Philox(seed))
     rows = train.n_users + train.n_items
     ego = np.float32(scale) * rng.standard_normal((rows, dimensions), dtype=np.float32)
+    if optimizer == "adagrad":
+        return {"ego": ego, "spent": np.zeros(rows, dtype=np.float32)}
     moments = {"first": np.zeros_like(ego), "second": np.zeros_like(ego)}
     return {"ego": ego, **moments, "steps": np.zeros(1, dtype=np.int64)}
 
@@ -71,7 +75,6 @@ class Encoder:
     def learn(self, rate: float, shrink: float) -> None:
         """One step. shrink times how often a row was met is the weight of its squared norm / 2."""
         arrays, slopes = self._arrays, self.slopes
-        arrays["steps"] += 1
         if self._unit:
             at = (self._propagated, self.vectors, slopes)
             self._graph.over_rows(self._team, partial(through_unit, *at))
@@ -80,9 +83,14 @@ class Encoder:
             back = self._propagated  # it is made anew below
             self._graph.apply(slopes, back, self._spare, self._team)
         self.met *= np.float32(shrink)
-        moments = (arrays["first"], arrays["second"])
-        step = (arrays["ego"], back, self.met, *moments, np.float32(rate), arrays["steps"][0])
-        self._graph.over_rows(self._team, partial(adam, *step))
+        rows = (arrays["ego"], back, self.met)
+        if "spent" in arrays:
+            step = partial(adagrad, *rows, arrays["spent"], np.float32(rate))
+        else:
+            arrays["steps"] += 1
+            moments = (arrays["first"], arrays["second"])
+            step = partial(adam, *rows, *moments, np.float32(rate), arrays["steps"][0])
+        self._graph.over_rows(self._team, step)
         slopes.fill(0)
         self.met.fill(0)
         self._encode()

@@ -28,10 +28,21 @@ class EncoderConfig(EpochConfig):
     epochs: int = Field(200, ge=1, description="passes over the training pairs, at most")
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     layers: int = Field(2, ge=0, le=10, description="how often neighbours are taken in; 0: none")
+    smoothing: float = Field(
+        1.0, ge=0, le=10, description="what a layer weighs beside the one before; LightGCN: 1"
+    )
     learning_rate: float = Field(0.02, gt=0, le=10, description="Adam's step size")
+    decay: float = Field(0.0, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     reg: float = Field(1e-3, ge=0, description="weight of the squared norms of the ego vectors")
     batch_size: int = Field(32_768, ge=1, description="pairs of one step")
+    optimizer: Literal["adam", "adagrad"] = Field(
+        "adam", description="adam for each number, or adagrad for each row"
+    )
     init_scale: float = Field(0.1, gt=0, description="standard deviation of the first vectors")
+
+    def rate(self, epoch: int) -> float:
+        """The step size of an epoch."""
+        return self.learning_rate / (1 + self.decay * epoch)
 
 
 class GraphConfig(EncoderConfig):
@@ -58,8 +69,10 @@ class GraphModel(Model[E]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         trainer = EpochTrainer(self, train, validation, options)
-        graph = Propagation.of(train, self.config.layers)
-        start = start_arrays(train, self.config.dimensions, self.config.init_scale, options.seed)
+        graph = Propagation.of(train, self.config.layers, self.config.smoothing)
+        config = self.config
+        size = (config.dimensions, config.init_scale, options.seed, config.optimizer)
+        start = start_arrays(train, *size)
         with options.team() as team:
 
             def encoder(arrays: Arrays) -> Encoder:

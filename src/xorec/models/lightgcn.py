@@ -42,7 +42,7 @@ class LightGCN(GraphModel[LightGCNConfig]):
                 return steps[0]
 
             def after() -> None:
-                encoder.learn(config.learning_rate, config.reg / steps[0].pairs)
+                encoder.learn(config.rate(epoch), config.reg / steps[0].pairs)
 
             return run.run(steps_of, after)
 

@@ -1,7 +1,9 @@
 """SIML-GCN: the scale-invariant loss on vectors that are smoothed over the graph of the pairs.
 
 LightGCN's propagation, each vector then scaled to unit length, and SIML's loss instead of BPR's
-(METHOD, sections 2 and 5), with `reg` on the ego vectors of each pair and its negatives.
+(METHOD, sections 2 and 5), with `reg` on the ego vectors of each pair and its negatives. The loss
+pushes an item from its negatives while the graph pulls everything together, so layers weigh less
+(`smoothing`) than in LightGCN.
 """
 
 from __future__ import annotations
@@ -30,9 +32,15 @@ class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
     """Settings of SIML-GCN."""
 
     layers: int = Field(1, ge=0, le=10, description="how often neighbours are taken in; 0: none")
+    smoothing: float = Field(
+        0.3, ge=0, le=10, description="what a layer weighs beside the one before; LightGCN: 1"
+    )
     learning_rate: float = Field(0.03, gt=0, le=10, description="Adam's step size")
-    reg: float = Field(1e-4, ge=0, description="weight of the squared norms of the ego vectors")
+    decay: float = Field(0.1, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
+    reg: float = Field(0.0, ge=0, description="weight of the squared norms of the ego vectors")
     negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    batch_size: int = Field(16_384, ge=1, description="pairs of one step")
 
 
 class SIMLGCN(GraphModel[SIMLGCNConfig]):
@@ -51,7 +59,7 @@ class SIMLGCN(GraphModel[SIMLGCNConfig]):
             run = Pass(train, sampler, *size, epoch, team, 1, config.sampling == "users")
             return run.run(
                 lambda triplets: Steps(triplets, encoder, terms),
-                lambda: encoder.learn(config.learning_rate, config.reg),
+                lambda: encoder.learn(config.rate(epoch), config.reg),
             )
 
         return epoch_of

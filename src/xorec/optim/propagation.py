@@ -1,9 +1,9 @@
 """Propagation over the graph of users and items (LightGCN, He et al. 2020).
 
-E = 1/(L+1) (I + A + ... + A^L) E0,  A the pairs' graph, entry (u, i) = 1 / sqrt(n_u n_i), users and
-items stacked. It is linear and symmetric, so the gradient with respect to E0 is the same operator
-applied to the gradient with respect to E: no tape, no autograd. By Horner's rule, L products:
-E = 1/(L+1) (E0 + A (E0 + A (E0 + ...))).
+E = (I + s A + ... + s^L A^L) E0 / (1 + s + ... + s^L),  A the pairs' graph, entry (u, i) =
+1 / sqrt(n_u n_i), users and items stacked; the smoothing s is 1 in LightGCN. It is linear and
+symmetric, so the gradient with respect to E0 is the same operator applied to the gradient with
+respect to E: no tape, no autograd. By Horner's rule, L products: E0 + s A (E0 + s A (E0 + ...)).
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ class Propagation:
     """
 
     layers: int
+    smoothing: float
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     scales: Floats
     cuts: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, train: Interactions, layers: int) -> Propagation:
+    def of(cls, train: Interactions, layers: int, smoothing: float = 1.0) -> Propagation:
         """The graph of the training pairs."""
         item_indptr, owners = train.by_item
         indptr = np.concatenate([train.indptr, train.n_pairs + item_indptr[1:]]).astype(np.int64)
@@ -47,7 +48,7 @@ class Propagation:
         work = np.arange(len(counts) + 1) + indptr  # a row costs about as much as a neighbour
         cuts = np.searchsorted(work, np.linspace(0, work[-1], _PIECES + 1))
         cuts[0], cuts[-1] = 0, len(counts)
-        return cls(layers, indptr, indices, scales, cuts)
+        return cls(layers, smoothing, indptr, indices, scales, cuts)
 
     def apply(self, ego: Floats, out: Floats, spare: tuple[Floats, Floats], team: Team) -> None:
         """out = E of ego = E0, all of one shape (rows, d); `spare` are two arrays to work in."""
@@ -62,8 +63,9 @@ class Propagation:
         for layer in range(self.layers):
             last = layer == self.layers - 1
             target = out if last else other
-            share = np.float32(1 / (self.layers + 1) if last else 0)
-            self.over_rows(team, partial(take_in, *graph, handed, target, share))
+            whole = sum(self.smoothing**power for power in range(self.layers + 1))
+            shares = (np.float32(self.smoothing), np.float32(1 / whole if last else 0))
+            self.over_rows(team, partial(take_in, *graph, handed, target, *shares))
             handed, other = other, handed
 
     def over_rows(self, team: Team, work: Callable[[int, int], object]) -> None:

@@ -33,11 +33,12 @@ def take_in(
     ego: Any,
     handed: Any,
     out: Any,
+    smoothing: Any,
     share: Any,
     begin: Any,
     end: Any,
 ) -> None:
-    """h_r = ego_r + s_r sum over neighbours j of handed_j; out_r = share h_r, or s_r h_r.
+    """h_r = ego_r + smoothing s_r sum over neighbours j of handed_j; out_r = share h_r, or s_r h_r.
 
     share > 0 says that this is the last layer. Four neighbours at a time: the sums are read and
     written once for four rows, and four rows are on their way from memory at once.
@@ -64,6 +65,7 @@ def take_in(
                 total[f] += handed[a, f]
             at += 1
         scale = scales[row]
+        taken = smoothing * scale
         factor = share if share > np.float32(0) else scale
         for f in range(size):
-            out[row, f] = factor * (ego[row, f] + scale * total[f])
+            out[row, f] = factor * (ego[row, f] + taken * total[f])
