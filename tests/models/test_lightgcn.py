@@ -26,6 +26,11 @@ class TestByUser(EpochModelTests):
     settings = {**TINY, "sampling": "users", "layers": 1, "negatives": 1}  # noqa: RUF012
 
 
+class TestAdagrad(EpochModelTests):
+    model = LightGCN
+    settings = {**TINY, "optimizer": "adagrad", "learning_rate": 0.3, "decay": 0.01}  # noqa: RUF012
+
+
 def block(seed: int, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3) -> tuple[Any, ...]:
     """Users and items in float64, and the triplets of a block, some negatives missing."""
     rng = np.random.default_rng(seed)

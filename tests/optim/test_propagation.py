@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from xorec.data.interactions import Interactions
-from xorec.optim.adam_kernels import adam
+from xorec.optim.adam_kernels import adagrad, adam
 from xorec.optim.propagation import Propagation
 from xorec.optim.unit_kernels import through_unit, to_unit
 from xorec.testing.data import planted
@@ -88,6 +88,22 @@ def test_adam_is_the_textbooks() -> None:
         mine -= 0.05 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
         adam(rows, gradient, shrink, first, second, 0.05, step, 0, 4)
     np.testing.assert_allclose(rows, mine, rtol=2e-4)  # its constants are float32
+
+
+def test_adagrad_has_one_number_a_row() -> None:
+    """A row that was not met, and has no L2, stays; the others move by rate / root of the sum."""
+    rng = np.random.default_rng(4)
+    rows, shrink = rng.standard_normal((4, 3)), np.array([0.0, 0.1, 0.2, 0.0])
+    mine, spent, own = rows.copy(), np.zeros(4), np.zeros(4)
+    for _ in range(5):
+        gradient = rng.standard_normal((4, 3))
+        gradient[3] = 0
+        whole = gradient + shrink[:, None] * mine
+        own += (whole**2).sum(axis=1)
+        mine[:3] -= 0.5 * whole[:3] / np.sqrt(own[:3, None])
+        adagrad(rows, gradient, shrink, spent, 0.5, 0, 4)
+    np.testing.assert_allclose(rows, mine, rtol=1e-9)
+    np.testing.assert_allclose(spent, own, rtol=1e-9)
 
 
 def test_gradients_come_back_through_the_scaling_to_unit_length() -> None:
