@@ -112,6 +112,10 @@ def ready_made(train: Interactions, batch: int) -> Triplets:
 
 def recbole_step(train: Interactions, one: Triplets, layers: int) -> Callable[[], object]:
     import torch
+
+    for old, new in {"bool8": np.bool_, "float_": np.float64, "complex_": complex}.items():
+        if not hasattr(np, old):  # names that RecBole 1.2 asks for and NumPy 2 has no more
+            setattr(np, old, new)
     from recbole.model.general_recommender import LightGCN
 
     class Data:
