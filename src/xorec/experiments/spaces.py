@@ -127,18 +127,15 @@ SPACES: dict[str, Space] = {
     },
     "siml": {
         "form": _FORM,
-        "temperature": Float(2.0, 5.0, log=True),
-        "lambda_": Float(0.7, 4.0, log=True),
         "norms": Choice(("sphere", "ball")),
-        "alpha": _POPULARITY,
+        "lambda_": Float(1.0, 4.0, log=True),
+        "temperature": Float(2.4, 4.5, log=True),
     },
     "siml-gcn": {
         "form": _FORM,
-        "temperature": Float(2.0, 5.0, log=True),
-        "lambda_": Float(0.7, 4.0, log=True),
         "smoothing": Float(0.1, 1.0, log=True),
-        "layers": Int(1, 2),
-        "alpha": _POPULARITY,
+        "lambda_": Float(1.0, 4.0, log=True),
+        "temperature": Float(2.4, 4.5, log=True),
     },
     "dsiml": {
         "temperature": Float(1.5, 10.0, log=True),
