@@ -60,7 +60,7 @@ def products(train: Interactions, threads: int, rounds: int) -> dict[str, float]
         size=matrix.shape,
     )
     coo, dense = csr.to_sparse_coo().coalesce(), torch.from_numpy(rows)
-    stream, total = np.empty((matrix.nnz, DIMENSIONS), np.float32), np.empty(1, np.float32)
+    stream, total = np.ones((matrix.nnz, DIMENSIONS), np.float32), np.empty(1, np.float32)
     with Team(threads) as team, torch.no_grad():
 
         def read(begin: int, end: int) -> None:

@@ -129,7 +129,8 @@ SPACES: dict[str, Space] = {
         "form": _FORM,
         "norms": Choice(("sphere", "ball")),
         "lambda_": Float(1.0, 4.0, log=True),
-        "temperature": Float(2.4, 4.5, log=True),
+        "temperature": Float(2.4, 7.0, log=True),
+        "negatives": Choice((20, 50)),
     },
     "siml-gcn": {
         "form": _FORM,
