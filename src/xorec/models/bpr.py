@@ -80,19 +80,27 @@ class BPR(Model[BPRConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
-        items = np.ascontiguousarray(representation.item_vectors)
-        positives = np.unique(history).astype(np.int32)
-        pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
-        sampler = Negatives(positives, np.array([0, len(positives)]), representation.n_items)
-        user = np.zeros((1, items.shape[1]), dtype=np.float32)
-        negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
-        triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
-        for epoch in range(2 * _FOLD_IN_PASSES):
-            sampler.draw(negatives, pairs, owner, 0, epoch)
-            _Steps.of(triplets, user, items, self.config, epoch).learn_users(slice(None))
-            if epoch >= _FOLD_IN_PASSES:
-                total += user
-        return total / np.float32(_FOLD_IN_PASSES)
+        return folded(representation.item_vectors, history, self.config)
+
+
+def folded(item_vectors: Floats, history: npt.NDArray[np.integer], config: BPRConfig) -> Floats:
+    """The vector (1, d) of somebody who has the items `history`, items fixed.
+
+    The users' step alone, fresh negatives in each pass, averaged over the last passes.
+    """
+    items = np.ascontiguousarray(item_vectors)
+    positives = np.unique(history).astype(np.int32)
+    pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
+    sampler = Negatives(positives, np.array([0, len(positives)]), len(items))
+    user = np.zeros((1, items.shape[1]), dtype=np.float32)
+    negatives = np.empty((len(positives), config.negatives), dtype=np.int32)
+    triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
+    for epoch in range(2 * _FOLD_IN_PASSES):
+        sampler.draw(negatives, pairs, owner, 0, epoch)
+        _Steps.of(triplets, user, items, config, epoch).learn_users(slice(None))
+        if epoch >= _FOLD_IN_PASSES:
+            total += user
+    return np.asarray(total / np.float32(_FOLD_IN_PASSES))
 
 
 @dataclass(frozen=True, eq=False)
