@@ -83,22 +83,27 @@ def tune(
     how: dict[str, Any] = {"fixed": fixed, "metric": metric, "prune": prune, "timeout": timeout}
     with interrupts.saying(lambda: "Run the same command again to go on." if kept.exists() else ""):
         found = run(model, parts, trials=trials, study=kept, **how, options=options)
-    best = found.best
     text = settings_file(found)
     if output is not None:
         with replacing(output) as temporary:
             temporary.write_text(text)
     if json:
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        head = {"data": {"name": data, **size}, "split": parts.describe(), "model": model}
-        result = {"trial": best.number, "value": best.value, "epochs": best.epochs}
-        facts = {"metric": metric, "best": {**result, "settings": found.settings}}
-        rows = [trial.row() for trial in in_order(found.trials)]
-        print_json({**head, **facts, "study": str(kept), "rows": rows})
+        head = {"data": {"name": data, **size}, "split": parts.describe(), "study": str(kept)}
+        print_json({**head, **_facts(found)})
         return
     _print_trials(found)
     print_line()
     print_line(text.rstrip())
+
+
+def _facts(found: Tuned) -> dict[str, Any]:
+    """What was found, as JSON."""
+    best = found.best
+    result = {"trial": best.number, "value": best.value, "epochs": best.epochs}
+    rows = [trial.row() for trial in in_order(found.trials)]
+    about = {"model": found.model, "metric": found.metric}
+    return {**about, "best": {**result, "settings": found.settings}, "rows": rows}
 
 
 def in_order(trials: list[Trial]) -> list[Trial]:

@@ -72,8 +72,6 @@ class ALS(Model[ALSConfig]):
                 return {"loss": (items.solve(D, B, team) + users.penalty(B)) / train.n_pairs}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
-        self.history_ = state.history
-        self.epochs_ = state.best_epoch or state.epoch
         return _vectors(state.arrays)
 
     def _start(self, train: Interactions, seed: int) -> Arrays:

@@ -64,8 +64,6 @@ class BPR(Model[BPRConfig]):
                 return {"loss": run.run(lambda t: _Steps.of(t, users, items, self.config, epoch))}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
-        self.history_ = state.history
-        self.epochs_ = state.best_epoch or state.epoch
         return _vectors(state.arrays)
 
     def _start(self, train: Interactions, seed: int) -> Arrays:

@@ -10,6 +10,7 @@ as many as a batch needs, those with the smallest q are learned from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from xorec.models.cpr_kernels import cycle_scores, cycle_slopes, draw_cycles
 from xorec.models.encoder import Encoder
 from xorec.models.graph import EncoderConfig, EpochOf, GraphModel
 from xorec.optim.blocks import item_parts
+from xorec.representations.base import Representation
+from xorec.representations.vectors import Vectors
 from xorec.threads import Team
 
 
@@ -63,6 +66,11 @@ class CPR(GraphModel[CPRConfig]):
             return float(np.mean(losses))
 
         return epoch_of
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's vector: the sum of their items'."""
+        assert isinstance(representation, Vectors)
+        return representation.item_vectors[np.unique(history)].sum(axis=0, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,8 +158,6 @@ class DSIML(Model[DSIMLConfig]):
                 return represent(arrays)
             trainer = EpochTrainer(self, *parts, options)
             state = trainer.run(arrays, step_of(name, self.config, begin, options, team), represent)
-            self.history_ = state.history
-            self.epochs_ = state.best_epoch or state.epoch
             return represent(state.arrays)
 
     def _best(

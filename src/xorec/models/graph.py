@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
 from xorec.models.base import Model
 from xorec.models.encoder import Encoder, start_arrays
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochConfig, EpochTrainer
+from xorec.optim.passes import Pass, Steps, Triplets
 from xorec.optim.propagation import Propagation
 from xorec.options import RunOptions
 from xorec.representations.base import Representation
-from xorec.representations.vectors import Vectors
 from xorec.threads import Team
 
 
@@ -84,15 +83,45 @@ class GraphModel(Model[E]):
                 lambda epoch, arrays: {"loss": epoch_of(epoch, encoder(arrays))},
                 lambda arrays: encoder(arrays).representation(),
             )
-            self.history_ = state.history
-            self.epochs_ = state.best_epoch or state.epoch
             return encoder(state.arrays).representation()
-
-    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """A new user's vector: what their items hand on, for they have none of their own yet."""
-        assert isinstance(representation, Vectors)
-        return representation.item_vectors[np.unique(history)].sum(axis=0, keepdims=True)
 
     @abstractmethod
     def _epochs(self, train: Interactions, seed: int, team: Team) -> EpochOf:
         """A function that works off one epoch with an encoder and returns the mean loss."""
+
+
+class TripletSteps(Steps, Protocol):
+    """The gradients of one block; `scale`: what they were divided by, and the L2 term must be."""
+
+    scale: float
+
+
+T = TypeVar("T", bound=GraphConfig)
+
+
+class TripletGraphModel(GraphModel[T]):
+    """Learns from triplets: one step of the encoder after each block of them."""
+
+    @abstractmethod
+    def _steps(self, triplets: Triplets, encoder: Encoder) -> TripletSteps:
+        """What adds the gradients of a block to those of the encoder."""
+
+    def _epochs(self, train: Interactions, seed: int, team: Team) -> EpochOf:
+        config = self.config
+        sampler = Negatives.of(train, config.alpha)
+        size = (config.negatives, config.batch_size, seed)
+
+        def epoch_of(epoch: int, encoder: Encoder) -> float:
+            run = Pass(train, sampler, *size, epoch, team, 1, config.sampling == "users")
+            scale = [1.0]
+
+            def steps_of(triplets: Triplets) -> TripletSteps:
+                steps = self._steps(triplets, encoder)
+                scale[0] = steps.scale
+                return steps
+
+            return run.run(
+                steps_of, lambda: encoder.learn(config.rate(epoch), config.reg / scale[0])
+            )
+
+        return epoch_of

@@ -12,47 +12,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.data.interactions import Interactions
-from xorec.data.negatives import Negatives
 from xorec.models.bpr import BPR, folded
 from xorec.models.encoder import Encoder
 from xorec.models.gradient_kernels import bpr_items, bpr_users
-from xorec.models.graph import EpochOf, GraphConfig, GraphModel
-from xorec.optim.passes import Pass, Triplets
+from xorec.models.graph import GraphConfig, TripletGraphModel
+from xorec.optim.passes import Triplets
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
-from xorec.threads import Team
 
 
 class LightGCNConfig(GraphConfig):
     """Settings of LightGCN."""
 
 
-class LightGCN(GraphModel[LightGCNConfig]):
+class LightGCN(TripletGraphModel[LightGCNConfig]):
     """Matrix factorisation smoothed over the graph of users and items."""
 
     name = "lightgcn"
     Config = LightGCNConfig
 
-    def _epochs(self, train: Interactions, seed: int, team: Team) -> EpochOf:
-        config = self.config
-        sampler = Negatives.of(train, config.alpha)
-        size = (config.negatives, config.batch_size, seed)
-
-        def epoch_of(epoch: int, encoder: Encoder) -> float:
-            run = Pass(train, sampler, *size, epoch, team, 1, config.sampling == "users")
-            steps: list[Steps] = []
-
-            def steps_of(triplets: Triplets) -> Steps:
-                steps[:] = [Steps(triplets, encoder)]
-                return steps[0]
-
-            def after() -> None:
-                encoder.learn(config.rate(epoch), config.reg / steps[0].pairs)
-
-            return run.run(steps_of, after)
-
-        return epoch_of
+    def _steps(self, triplets: Triplets, encoder: Encoder) -> Steps:
+        return Steps(triplets, encoder)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the items as they are.
@@ -69,10 +49,11 @@ class Steps:
 
     def __init__(self, triplets: Triplets, encoder: Encoder) -> None:
         self._triplets, self._encoder = triplets, encoder
-        self.pairs, negatives = triplets.negatives.shape
-        self._share = np.float32(1 / (self.pairs * negatives))
-        self._pull = np.empty((self.pairs, negatives), dtype=np.float32)
-        self._losses = np.empty(self.pairs, dtype=np.float32)
+        pairs, negatives = triplets.negatives.shape
+        self.scale = float(pairs)
+        self._share = np.float32(1 / (pairs * negatives))
+        self._pull = np.empty((pairs, negatives), dtype=np.float32)
+        self._losses = np.empty(pairs, dtype=np.float32)
 
     def learn_users(self, own: slice) -> None:
         t, encoder = self._triplets, self._encoder

@@ -106,8 +106,6 @@ class MetricModel(Model[M]):
                 return {"loss": loss}
 
             state = trainer.run(self._start(train, options.seed), step, _distances)
-        self.history_ = state.history
-        self.epochs_ = state.best_epoch or state.epoch
         return _distances(state.arrays)
 
     def _start(self, train: Interactions, seed: int) -> Arrays:

@@ -107,8 +107,6 @@ class SIML(Model[SIMLConfig]):
                 return {"loss": run.run(lambda t: Steps(t, users, items, terms, next(blocks)))}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
-        self.history_ = state.history
-        self.epochs_ = state.best_epoch or state.epoch
         return _vectors(state.arrays)
 
     def _start(self, train: Interactions, seed: int) -> Arrays:

@@ -14,18 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from xorec.data.interactions import Interactions
-from xorec.data.negatives import Negatives
 from xorec.models.encoder import Encoder
 from xorec.models.gradient_kernels import siml_items, siml_users
-from xorec.models.graph import EpochOf, GraphConfig, GraphModel
+from xorec.models.graph import GraphConfig, TripletGraphModel
 from xorec.models.siml import ScaleInvariantLoss, folded
 from xorec.models.siml_steps import Terms
-from xorec.optim.passes import Pass, Triplets
+from xorec.optim.passes import Triplets
 from xorec.optim.rotation import unit_rows
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
-from xorec.threads import Team
 
 
 class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
@@ -43,26 +40,15 @@ class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
     batch_size: int = Field(16_384, ge=1, description="pairs of one step")
 
 
-class SIMLGCN(GraphModel[SIMLGCNConfig]):
+class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
     """Unit vectors from the graph, learned with the scale-invariant loss."""
 
     name = "siml-gcn"
     Config = SIMLGCNConfig
     unit = True
 
-    def _epochs(self, train: Interactions, seed: int, team: Team) -> EpochOf:
-        config, terms = self.config, self.config.loss()
-        sampler = Negatives.of(train, config.alpha)
-        size = (config.negatives, config.batch_size, seed)
-
-        def epoch_of(epoch: int, encoder: Encoder) -> float:
-            run = Pass(train, sampler, *size, epoch, team, 1, config.sampling == "users")
-            return run.run(
-                lambda triplets: Steps(triplets, encoder, terms),
-                lambda: encoder.learn(config.rate(epoch), config.reg),
-            )
-
-        return epoch_of
+    def _steps(self, triplets: Triplets, encoder: Encoder) -> Steps:
+        return Steps(triplets, encoder, self.config.loss())
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: SIML's step for users alone, the items as they are."""
@@ -76,6 +62,7 @@ class Steps:
 
     def __init__(self, triplets: Triplets, encoder: Encoder, terms: Terms) -> None:
         self._triplets, self._encoder, self._terms = triplets, encoder, terms
+        self.scale = 1.0
         pairs, count = triplets.negatives.shape
         self._push, self._pull = (np.empty((pairs, count), dtype=np.float32) for _ in range(2))
         self._lift, self._losses = (np.empty(pairs, dtype=np.float32) for _ in range(2))

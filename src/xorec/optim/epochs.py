@@ -46,6 +46,7 @@ class EpochTrainer:
         validation: Interactions | None,
         options: RunOptions,
     ) -> None:
+        self._model = model
         self._config: EpochConfig = model.config
         self._name = model.name
         self._train, self._options = train, options
@@ -64,7 +65,10 @@ class EpochTrainer:
         step: Callable[[int, Arrays], dict[str, float]],
         represent: Callable[[Arrays], Representation],
     ) -> TrainingState:
-        """Train from `arrays`; the returned state's `arrays` are the ones to keep."""
+        """Train from `arrays`; the returned state's `arrays` are the ones to keep.
+
+        The model gets its `history_` and `epochs_`.
+        """
         state = TrainingState(arrays)
         if (
             self._checkpoint is not None
@@ -87,6 +91,8 @@ class EpochTrainer:
             self._checkpoint.save(state, now=True)
         if state.best:
             state.arrays = state.best
+        self._model.history_ = state.history
+        self._model.epochs_ = state.best_epoch or state.epoch
         return state
 
     def _refuse_divergence(self, epoch: int, facts: dict[str, float]) -> None:
