@@ -20,6 +20,7 @@ class RunOptions:
     progress: where progress is shown; silent by default.
     checkpoint: a file that a long fit writes as it goes, so that it can be resumed.
     resume: go on from `checkpoint` if it exists and belongs to this very run.
+    cache: a folder for vectors that several fits start from: learned once, then read.
     """
 
     seed: int = 0
@@ -27,6 +28,7 @@ class RunOptions:
     progress: Progress = SILENT
     checkpoint: Path | None = None
     resume: bool = False
+    cache: Path | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:

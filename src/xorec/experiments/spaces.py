@@ -138,6 +138,7 @@ SPACES: dict[str, Space] = {
         "lambda_": Float(1.0, 4.0, log=True),
         "temperature": Float(2.4, 4.5, log=True),
     },
+    "signs": {"turn": Choice(("itq", "random")), "centre": Choice((False, True))},
     "dsiml": {
         "temperature": Float(1.5, 10.0, log=True),
         "softness": Float(0.0, 1.5),

@@ -39,7 +39,6 @@ class TrialRunner:
         self._train, self._validation = parts.train, parts.validation
         self._judged_on = validation_sample(parts.validation, options.seed)
         self._prune, self._options, self._task = prune, options, task
-        self._start: tuple[Any, Any, int] | None = None
 
     def run(self, finished: list[Any]) -> Any:
         """The next trial, as Optuna keeps it."""
@@ -92,7 +91,8 @@ class TrialRunner:
         try:
             with warnings.catch_warnings():  # a fit that diverges overflows before it says so
                 warnings.simplefilter("ignore", RuntimeWarning)
-                model = self._model(moved, quiet).fit(self._train, self._validation, quiet)
+                model = model_class(self._name)(**self._fixed, **moved)
+                model.fit(self._train, self._validation, quiet)
                 value = self._value(model)
         except ClearlyWorseError:
             return TrialState.PRUNED, None, {"epochs": max(reports)}
@@ -116,19 +116,3 @@ class TrialRunner:
             model.representation_, self._train, self._judged_on, ks=(cut,), options=quiet
         )
         return float(result[self._metric])
-
-    def _model(self, moved: dict[str, Any], options: RunOptions) -> Any:
-        """The model of a trial. DSIML starts from the same vectors in all: once fitted."""
-        settings = {**self._fixed, **moved}
-        if self._name != "dsiml":
-            return model_class(self._name)(**settings)
-        from xorec.models.dsiml import DSIML
-        from xorec.models.dsiml_starts import start_model
-
-        if self._start is None:
-            start = start_model(DSIML(**self._fixed).config.start)
-            tensors = start.fit(self._train, self._validation, options).representation_.tensors()
-            self._start = (tensors["user_vectors"], tensors["item_vectors"], start.epochs_)
-        model = DSIML.from_vectors(*self._start[:2], **settings)
-        model.start_epochs_ = self._start[2]
-        return model

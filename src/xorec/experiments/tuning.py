@@ -11,9 +11,10 @@ import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from xorec.data.split import Split
@@ -116,9 +117,10 @@ def tune(
     with (
         _quiet_optuna(),
         open_study(study, about) as kept,
+        _cached(options) as cached,
         options.progress.task(f"tune {model}", total=trials) as task,
     ):
-        runner = TrialRunner(model, parts, own, space, metric, prune, options, task)
+        runner = TrialRunner(model, parts, own, space, metric, prune, cached, task)
         task.advance(min(trials, len(kept.trials)))
         while len(kept.trials) < trials and not _out_of_time(kept, timeout):
             kept.add(runner.run(kept.trials))
@@ -159,6 +161,16 @@ def check(model: str, fixed: Mapping[str, Any], trials: int, metric: str) -> Spa
     if trials < 1:
         raise OptionError(f"trials is {trials}: give 1 or more.")
     return space_of(model, fixed)
+
+
+@contextmanager
+def _cached(options: RunOptions) -> Iterator[RunOptions]:
+    """Options with a cache, so that trials that start from the same vectors learn them once."""
+    if options.cache is not None:
+        yield options
+        return
+    with TemporaryDirectory(prefix="xorec-") as folder:
+        yield replace(options, cache=Path(folder))
 
 
 @contextmanager

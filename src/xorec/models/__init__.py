@@ -19,6 +19,7 @@ MODELS = {
     "lightgcn": ("xorec.models.lightgcn", "LightGCN"),
     "siml": ("xorec.models.siml", "SIML"),
     "siml-gcn": ("xorec.models.siml_gcn", "SIMLGCN"),
+    "signs": ("xorec.models.signs", "Signs"),
     "dsiml": ("xorec.models.dsiml", "DSIML"),
 }
 """Name on the command line: (module, class)."""

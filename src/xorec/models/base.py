@@ -65,7 +65,7 @@ class Model(ABC, Generic[C]):
         try:
             self.config = self.Config(**settings)  # type: ignore[assignment]
         except ValidationError as error:
-            raise OptionError(_explain(self.name, self.Config, error)) from None
+            raise OptionError(explain(self.name, self.Config, error)) from None
         self._representation: Representation | None = None
         self.history_ = []
         self.epochs_ = 0
@@ -123,11 +123,13 @@ class Model(ABC, Generic[C]):
         raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
 
 
-def _explain(name: str, config: type[ModelConfig], error: ValidationError) -> str:
+def explain(name: str, config: type[ModelConfig], error: ValidationError) -> str:
     """One line for the first setting that pydantic refused."""
     first = error.errors()[0]
     setting = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = ", ".join(config.model_fields) or "none"
         return f"{name} has no setting {setting!r}: its settings are {known}."
+    if first["type"] == "start":
+        return f"{name}: {setting}: {first['msg'].removesuffix('.')}."
     return f"{name}: {setting} is {first['input']!r}: {first['msg'].lower()}."

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from xorec.bits import pack_signs, unpack_signs
 from xorec.data.interactions import Interactions
@@ -21,12 +21,12 @@ from xorec.errors import DataError
 from xorec.models.base import Growth, Model
 from xorec.models.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
 from xorec.models.dsiml_shortlist import Size, grown_shortlist, in_stages, two_stage_query
-from xorec.models.dsiml_starts import AnyStart, SIMLStart, start_model
 from xorec.models.folding import grown_codes, pointed_at
 from xorec.models.row_kernels import SIGNS
 from xorec.models.settling import settled, settled_new
 from xorec.models.siml import ScaleInvariantConfig
 from xorec.models.siml_steps import Teacher, Terms
+from xorec.models.starts import FromSIML, fit_start, refit_start
 from xorec.optim.checkpoint import Arrays
 from xorec.optim.epochs import EpochTrainer
 from xorec.optim.rotation import learn_rotation, to_dimensions, unit_rows
@@ -35,7 +35,7 @@ from xorec.progress import SILENT
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
-from xorec.representations.vectors import Floats, Vectors
+from xorec.representations.vectors import Floats
 from xorec.threads import Team
 
 
@@ -66,10 +66,17 @@ class DSIMLConfig(ScaleInvariantConfig):
     keep: Literal["float32", "float16", "int8"] = Field(
         "float16", description="shortlist: how its vectors are kept"
     )
-    start: AnyStart = Field(
-        default_factory=lambda: SIMLStart.model_validate({}),
-        description="settings of the model it starts from; its `model`: siml, siml-gcn, lightgcn",
+    start: FromSIML = Field(
+        default={},
+        validate_default=True,
+        description="settings of the model it starts from; its `model`: siml, bpr, als, ...",
     )
+
+    @model_validator(mode="after")
+    def _shortlist_by_dot_products(self) -> Self:
+        if self.shortlist and self.start.model in ("cml", "sml"):
+            raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
+        return self
 
     def terms(self, epoch: int) -> Terms:
         """The loss, the steps and the softness of an epoch: steps and softness run out.
@@ -192,12 +199,9 @@ class DSIML(Model[DSIMLConfig]):
                     f"training part has {train.n_users} and {train.n_items}."
                 )
             return users, items
-        first = options.beside("start")
-        model = start_model(self.config.start).fit(train, validation, first)
-        self.start_epochs_ = model.epochs_
-        vectors = model.representation_
-        assert isinstance(vectors, Vectors)
-        return vectors.user_vectors, vectors.item_vectors
+        started = fit_start(self.config.start, train, validation, options)
+        self.start_epochs_ = started.epochs
+        return started.user_vectors, started.item_vectors
 
     def _codes(self, begin: Start, seed: int, team: Team, latent: Arrays) -> Codes:
         """The signs of the rows; float users settle against those of the items."""
@@ -215,7 +219,7 @@ class DSIML(Model[DSIMLConfig]):
         """
         chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
         settings = {**self.config.model_dump(), **chosen}
-        settings["start"]["epochs"] = max(1, self.start_epochs_)
+        settings["start"] = refit_start(self.config.start, self.start_epochs_)
         if self.optimizer_ in ("flip", "bqp"):
             settings["epochs"] = max(1, self.epochs_)
         return settings

@@ -19,8 +19,8 @@ from pydantic_core import PydanticCustomError
 from xorec.bits import pack_signs
 from xorec.data.interactions import Interactions
 from xorec.models.base import Growth
-from xorec.models.dsiml_starts import start_model
 from xorec.models.folding import grown_codes
+from xorec.models.starts import start_model
 from xorec.optim.rotation import unit_rows
 from xorec.options import RunOptions
 from xorec.progress import SILENT

@@ -20,13 +20,15 @@ def fit_with_validation(
     """Find the number of epochs on `validation`, then fit anew on both parts together.
 
     So every model, with epochs or without, learns from the same pairs in the end. A model that
-    has no epochs, or no validation part, is fitted once. Returns the model of the last fit.
+    has no epochs (nor a start that has), or no validation part, is fitted once. Returns the model
+    of the last fit.
     """
-    if validation is None or "epochs" not in type(model.config).model_fields:
+    if validation is None or not {"epochs", "start"} & set(type(model.config).model_fields):
         return model.fit(train if validation is None else train.union(validation), None, options)
     first = options.beside("validation")
     model.fit(train, validation, first)
-    options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
+    if model.epochs_:
+        options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
     again = type(model)(**model.refit_settings())
     return again.fit(train.union(validation), None, options)
 
