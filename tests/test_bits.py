@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.bits import pack_signs, popcount, unpack_signs, words_for
+from xorec.bits import add_eight, pack_signs, popcount, unpack_signs, words_for
 from xorec.kernels import kernel
 
 
@@ -13,6 +13,11 @@ from xorec.kernels import kernel
 def counts(words: Any, out: Any) -> None:
     for at in range(len(words)):
         out[at] = popcount(words[at])
+
+
+@kernel
+def add(sums: Any, at: Any, table: Any, place: Any) -> None:
+    add_eight(sums, at, table, place)
 
 
 @pytest.mark.parametrize("bits", [1, 8, 20, 63, 64, 65, 100, 256])
@@ -33,3 +38,18 @@ def test_popcount_is_pythons_bit_count() -> None:
     out = np.empty(200, dtype=np.int64)
     counts(words, out)
     assert out.tolist() == [int(word).bit_count() for word in words]
+
+
+def test_popcount_of_bytes() -> None:
+    out = np.empty(256, dtype=np.int64)
+    counts(np.arange(256).astype(np.uint8), out)
+    assert out.tolist() == [value.bit_count() for value in range(256)]
+
+
+@pytest.mark.parametrize(("at", "place"), [(0, 0), (3, 5), (12, 12)])
+def test_eight_sums_at_once_and_no_more(at: int, place: int) -> None:
+    sums, table = np.random.default_rng(0).standard_normal((2, 20)).astype(np.float32)
+    expected = sums.copy()
+    expected[at : at + 8] += table[place : place + 8]
+    add(sums, at, table, place)
+    np.testing.assert_array_equal(sums, expected)

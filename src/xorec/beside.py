@@ -25,12 +25,13 @@ class Beside:
 
     @classmethod
     def of_items(cls, recommender: Recommender) -> Beside:
-        """Items beside items; plain codes share the recommender's own index."""
+        """Items beside items; codes share the recommender's own index, or its planes."""
         from xorec.search.hamming import HammingIndex
 
         among, own = recommender.representation.among_items(), recommender.index
-        shared = isinstance(own, HammingIndex) and among.kind == "codes"
-        return cls(among, own if shared else index_of(among, recommender.tie_rank))
+        if isinstance(own, HammingIndex) and among.kind == "codes":
+            return cls(among, own.by("hamming"))
+        return cls(among, index_of(among, recommender.tie_rank))
 
     @classmethod
     def of_users(cls, recommender: Recommender) -> Beside:

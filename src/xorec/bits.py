@@ -21,14 +21,14 @@ _FALSE = ir.Constant(ir.IntType(1), 0)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def popcount(typing_context: Any, word: Any) -> Any:
-    """The number of set bits of a uint64: one instruction where the machine has it."""
-    if word != types.uint64:
+    """The number of set bits of a uint64 or uint8: one instruction where the machine has it."""
+    if word not in (types.uint64, types.uint8):
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
-    return types.uint64(types.uint64), generate
+    return word(word), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -60,6 +60,29 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_eight(typing_context: Any, sums: Any, at: Any, table: Any, place: Any) -> Any:
+    """sums[at + q] += table[place + q] for q = 0 .. 7, float32, in one go: the compiler would not.
+
+    Both arrays have one dimension; nothing checks that they are long enough.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def pointer(first: int) -> Any:
+            of, number = signature.args[first : first + 2]
+            found = context.make_array(of)(context, builder, arguments[first])
+            index = context.cast(builder, arguments[first + 1], number, types.intp)
+            one = cgutils.get_item_pointer(context, builder, of, found, [index])
+            return builder.bitcast(one, ir.VectorType(ir.FloatType(), 8).as_pointer())
+
+        into = pointer(0)
+        total = builder.fadd(builder.load(into, align=4), builder.load(pointer(2), align=4))
+        builder.store(total, into, align=4)
+        return context.get_dummy_value()
+
+    return types.void(sums, at, table, place), generate
 
 
 def words_for(bits: int) -> int:

@@ -7,41 +7,60 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from xorec.errors import DataError, OptionError
 from xorec.search.hamming import HammingIndex
 from xorec.search.plan import scan_cost
 from xorec.search.tables import bytes_for, rings_of, substrings
-from xorec.testing.indexes import IndexTests, make_codes, nearest, same
+from xorec.testing.indexes import CodeIndexTests, best, hamming, make_codes, often, same
 
 Words = npt.NDArray[np.uint64]
 Ranks = npt.NDArray[np.int32]
 
 
-class TestAuto(IndexTests):
-    def make(self, codes: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
-        return HammingIndex(codes, bits, tie_rank, threads=1)
+class TestAuto(CodeIndexTests):
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        return HammingIndex(items, bits, tie_rank, threads=1)
 
 
-class TestScan(IndexTests):
-    def make(self, codes: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
-        return HammingIndex(codes, bits, tie_rank, method="scan", threads=2)
+class TestScan(CodeIndexTests):
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        return HammingIndex(items, bits, tie_rank, method="scan", threads=2)
+
+    @often
+    @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
+    def test_all_codes_xored_with_one(self, seed: int, bits: int) -> None:
+        rng = np.random.default_rng(seed)
+        codes, queries = make_codes(rng, 500, bits, "clusters"), make_codes(rng, 4, bits, "spread")
+        tie_rank, one = rng.permutation(500).astype(np.int32), make_codes(rng, 1, bits, "spread")
+        before = self.make(codes, bits, tie_rank).search(queries, 15)
+        same(self.make(codes ^ one, bits, tie_rank).search(queries ^ one, 15), before)
 
 
-class TestTables(IndexTests):
-    def make(self, codes: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
-        return HammingIndex(codes, bits, tie_rank, method="mih", threads=2)
+class TestMasked(CodeIndexTests):
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        return HammingIndex(items, bits, tie_rank, distance="masked", threads=2)
+
+    def costs(self, items: Words, query: Words, bits: int) -> Any:
+        return np.bitwise_count(query & ~items).sum(axis=1).astype(np.int64)
 
 
-class TestTablesThatMayNotSwitch(IndexTests):
+class TestTables(CodeIndexTests):
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        return HammingIndex(items, bits, tie_rank, method="mih", threads=2)
+
+
+class TestTablesThatMayNotSwitch(CodeIndexTests):
     """Small data hardly ever costs more by tables than by a scan, so the switch is put off."""
 
     @pytest.fixture(autouse=True)
     def _never(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("xorec.search.plan.scan_cost", lambda items, bits: 1e12)
 
-    def make(self, codes: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
-        return HammingIndex(codes, bits, tie_rank, method="mih", threads=1)
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        return HammingIndex(items, bits, tie_rank, method="mih", threads=1)
 
 
 def low_rank(items: int, bits: int, seed: int = 0) -> Any:
@@ -71,7 +90,7 @@ def test_a_hopeless_query_is_scanned() -> None:
     tie_rank = np.arange(len(codes), dtype=np.int32)
     hits = index.search(far, 10)
     for b in range(2):
-        rows, distances = nearest(codes, far[b], tie_rank, 10, set())
+        rows, distances = best(hamming(codes, far[b]), tie_rank, 10, set())
         assert hits.items[b].tolist() == rows
         assert hits.distances is not None
         assert hits.distances[b].tolist() == distances
@@ -116,13 +135,42 @@ def test_a_thousand_bits() -> None:
     for method in ("scan", "mih"):
         hits = HammingIndex(codes, 1024, tie_rank, method=method).search(queries, 10)
         for b in range(3):
-            rows, _ = nearest(codes, queries[b], tie_rank, 10, set())
+            rows, _ = best(hamming(codes, queries[b]), tie_rank, 10, set())
             assert hits.items[b].tolist() == rows
+
+
+def test_the_same_planes_serve_both_distances() -> None:
+    rng = np.random.default_rng(0)
+    codes, queries = make_codes(rng, 3000, 64, "spread"), make_codes(rng, 5, 64, "spread")
+    rank = rng.permutation(3000).astype(np.int32)
+    plain = HammingIndex(codes, 64, rank, method="mih").remove(np.array([4, 9]))
+    masked = HammingIndex(codes, 64, rank, distance="masked").remove(np.array([4, 9]))
+    same(plain.by("masked").search(queries, 30), masked.search(queries, 30))
+    same(masked.by("hamming").search(queries, 30), plain.search(queries, 30))
+    assert plain.by("masked").segments[0].planes is plain.segments[0].planes
+    assert plain.by("hamming") is plain
+    assert masked.explain().startswith("scan: masks hide bits")
+
+
+def test_many_bits_of_which_few_are_set() -> None:
+    """Counters wide enough for all bits, planes of only some."""
+    rng = np.random.default_rng(0)
+    codes, rank = make_codes(rng, 300, 1024, "clusters"), rng.permutation(300).astype(np.int32)
+    index = HammingIndex(codes, 1024, rank, distance="masked")
+    for words in (1, 4, 16):
+        query = make_codes(rng, 1, 1024, "spread")
+        query[:, words:] = 0
+        rows, _ = best(np.bitwise_count(query & ~codes).sum(axis=1), rank, 10, set())
+        assert index.search(query, 10).items[0].tolist() == rows
 
 
 def test_bad_input_is_refused() -> None:
     codes = make_codes(np.random.default_rng(0), 10, 20, "spread")
     index = HammingIndex(codes, 20)
+    with pytest.raises(OptionError, match="distance is 'jaccard'"):
+        HammingIndex(codes, 20, distance="jaccard")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="masked codes have no tables"):
+        HammingIndex(codes, 20, distance="masked", method="mih")
     with pytest.raises(DataError, match="20 bits need uint64"):
         HammingIndex(codes.astype(np.int64), 20)
     with pytest.raises(DataError, match="bits behind the last"):
@@ -131,19 +179,7 @@ def test_bad_input_is_refused() -> None:
         HammingIndex(codes, 20, np.zeros(10, dtype=np.int32))
     with pytest.raises(DataError, match=r"queries are uint64 of shape \(1, 2\)"):
         index.search(np.zeros((1, 2), dtype=np.uint64), 3)
-    with pytest.raises(DataError, match="row 10 but rows go from 0 to 9"):
-        index.search(codes, 3, deny=np.array([10]))
-    with pytest.raises(DataError, match="3 lists but there are 10 queries"):
-        index.search(codes, 3, exclude=(np.zeros(4, dtype=np.int64), np.zeros(0, dtype=np.int32)))
-    with pytest.raises(OptionError, match="k is 0"):
-        index.search(codes, 0)
     with pytest.raises(DataError, match="distance is -1"):
         index.within(codes, -1)
     with pytest.raises(DataError, match="build the index again"):
         index.remove(np.array([1])).tensors()
-
-
-def test_no_query_no_hit() -> None:
-    codes = make_codes(np.random.default_rng(0), 10, 20, "spread")
-    hits = HammingIndex(codes, 20).search(codes[:0], 3)
-    assert hits.items.shape == (0, 3)

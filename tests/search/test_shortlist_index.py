@@ -14,7 +14,7 @@ from xorec.representations.vectors import Vectors
 from xorec.search.hits import Hits
 from xorec.search.index import index_of
 from xorec.search.top_k import top_k
-from xorec.testing.indexes import as_lists, make_codes, nearest
+from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
 KEEPS = ("float32", "float16", "int8", "asymmetric")
 
@@ -45,12 +45,13 @@ def check(hits: Hits, shortlist: Shortlist, tie_rank: Any, k: int, hidden: list[
     for user, own in enumerate(hidden):
         codes = shortlist.codes
         size = max(k, shortlist.size)
-        near, _ = nearest(codes.item_codes, codes.user_codes[user], tie_rank, size, own)
+        distances = hamming(codes.item_codes, codes.user_codes[user])
+        near, _ = best(distances, tie_rank, size, own)
         scores = exact_scores(shortlist, user)
-        best = sorted(near, key=lambda row: (-scores[row], tie_rank[row]))[:k]
+        first = sorted(near, key=lambda row: (-scores[row], tie_rank[row]))[:k]
         items, values = hits.row(user)
-        assert items.tolist() == best
-        np.testing.assert_array_equal(values, scores[best].astype(np.float32))
+        assert items.tolist() == first
+        np.testing.assert_array_equal(values, scores[first].astype(np.float32))
 
 
 @pytest.mark.parametrize("keep", KEEPS)

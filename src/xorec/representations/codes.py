@@ -79,11 +79,30 @@ class Codes(Representation):
         if queries.dtype == np.uint64:
             codes_kernels.agreement(queries, self.item_codes, self.bits, scores)
             return scores
-        as_bytes = np.ascontiguousarray(self.item_codes, dtype="<u8").view(np.uint8)
-        tables = np.empty((len(queries), -(-self.bits // 8), 256), dtype=np.float32)
-        codes_kernels.byte_tables(queries.astype(np.float32, copy=False), tables)
-        codes_kernels.look_up(tables, as_bytes, scores)
+        from xorec.representations.look_up_kernels import look_up_all
+
+        look_up_all(self.columns, self.tables(queries), scores)
         return scores
+
+    @cached_property
+    def columns(self) -> npt.NDArray[np.uint8]:
+        """The items' bytes, (bytes, n_items): what float users look up."""
+        as_bytes = np.ascontiguousarray(self.item_codes, dtype="<u8").view(np.uint8)
+        return np.ascontiguousarray(as_bytes[:, : -(-self.bits // 8)].T)
+
+    @property
+    def query_length(self) -> int:
+        """The numbers of a float user."""
+        return self.bits
+
+    def tables(self, queries: Any) -> Floats:
+        """What each byte of an item adds for float users (B, bits): (B, bytes, 256)."""
+        from xorec.representations.codes_kernels import byte_tables
+
+        rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
+        tables = np.empty((len(rows), -(-self.bits // 8), 256), dtype=np.float32)
+        byte_tables(rows, tables)
+        return tables
 
     def among_items(self) -> Codes:
         return Codes(self.item_codes, self.item_codes, self.bits)

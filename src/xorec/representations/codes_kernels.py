@@ -23,6 +23,19 @@ def agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
             out[q, i] = np.float32(1) - np.float32(distance) * step
 
 
+@kernel
+def not_lacking(queries: Any, items: Any, bits: Any, out: Any) -> None:
+    """out[q, i] = 1 - |query and not item| / bits, for words queries (q, W) and items (m, W)."""
+    words = queries.shape[1]
+    step = np.float32(1) / np.float32(bits)
+    for q in range(queries.shape[0]):
+        for i in range(items.shape[0]):
+            distance = np.uint64(0)
+            for w in range(words):
+                distance += popcount(queries[q, w] & ~items[i, w])
+            out[q, i] = np.float32(1) - np.float32(distance) * step
+
+
 @fast_kernel
 def byte_tables(queries: Any, tables: Any) -> None:
     """tables[q, b, v] = sum over the 8 bits of byte b of query[8b + bit] * (+1 or -1 as v has it).
@@ -39,14 +52,3 @@ def byte_tables(queries: Any, tables: Any) -> None:
                         sign = np.float32(2 * ((value >> bit) & 1) - 1)
                         total += sign * queries[q, f]
                 tables[q, b, value] = total
-
-
-@fast_kernel
-def look_up(tables: Any, items: Any, out: Any) -> None:
-    """out[q, i] = sum over bytes b of tables[q, b, items[i, b]]; items: the codes as bytes."""
-    for q in range(tables.shape[0]):
-        for i in range(items.shape[0]):
-            total = np.float32(0)
-            for b in range(tables.shape[1]):
-                total += tables[q, b, items[i, b]]
-            out[q, i] = total

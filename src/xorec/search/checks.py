@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from xorec.bits import Words, words_for
-from xorec.errors import DataError
+from xorec.errors import DataError, OptionError
 from xorec.search.filters import for_kernels
 from xorec.search.ties import TieRank
 
+Distance = Literal["hamming", "masked"]
+"""The bits that differ, or those that the query has and the item lacks."""
 MOST_BITS = 1024
 
 
@@ -39,3 +43,10 @@ def check_tie_rank(tie_rank: TieRank | None, items: int) -> TieRank:
     if not seen.all():
         raise DataError("tie_rank is not a permutation: every item needs a place of its own.")
     return for_kernels(places.astype(np.int32, copy=False))
+
+
+def is_masked(distance: str) -> bool:
+    """Whether this is the distance of masked codes."""
+    if distance not in ("hamming", "masked"):
+        raise OptionError(f'the distance is {distance!r}: give "hamming" or "masked".')
+    return distance == "masked"

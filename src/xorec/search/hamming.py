@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import Words
-from xorec.errors import DataError
+from xorec.errors import DataError, OptionError
 from xorec.options import available_threads
 from xorec.search import checks, filters, lists
+from xorec.search.checks import Distance
 from xorec.search.filters import SHOW_ALL, Filters, Rows, Shown, for_kernels
 from xorec.search.hits import Exclude, Hits, check_k
 from xorec.search.nearest_kernels import unpack
@@ -39,9 +40,10 @@ class HammingIndex:
     """Exact top-k of codes by XOR and popcount; never changes, so threads may share it.
 
     codes (m, W): uint64 words of `bits` bits by row, see `xorec.bits`. tie_rank (m,): the order of
-    items at equal distance, see `ties.tie_rank`; None for the order of the rows. method: "auto"
-    chooses between a linear scan and multi-index hashing. memory: bytes an item that the tables of
-    the latter may take. sample: queries like those to come, for the choice.
+    items at equal distance, see `ties.tie_rank`; None for the order of the rows. distance: the bits
+    that differ, or ("masked") those that the query has and the item lacks. method: "auto" chooses
+    between a linear scan and multi-index hashing; masked codes are always scanned. memory: bytes an
+    item that the tables of the latter may take. sample: queries like those to come, for the choice.
     """
 
     def __init__(
@@ -50,18 +52,23 @@ class HammingIndex:
         bits: int,
         tie_rank: TieRank | None = None,
         *,
+        distance: Distance = "hamming",
         method: Method = "auto",
         memory: float | None = None,
         sample: Words | None = None,
         threads: int | None = None,
     ) -> None:
+        masked = checks.is_masked(distance)
+        if masked and method == "mih":
+            raise OptionError('masked codes have no tables: take method "scan" or "auto".')
         codes = checks.check_codes(codes, bits)
         tie_rank = checks.check_tie_rank(tie_rank, len(codes))
         item_at = inverse(tie_rank)
         with Team(threads or available_threads()) as team:
             choice: dict[str, Any] = {"method": method, "memory": memory, "sample": sample}
-            main = Segment.build(codes, bits, item_at, team, place_of=tie_rank, **choice)
-        self._set(lists.Items(codes, bits, tie_rank, item_at), (main,))
+            own = (codes, bits, item_at, team)
+            main = Segment.build(*own, place_of=tie_rank, masked=masked, **choice)
+        self._set(lists.Items(codes, bits, tie_rank, item_at, masked), (main,))
 
     def _set(
         self,
@@ -83,6 +90,23 @@ class HammingIndex:
     def bits(self) -> int:
         """Bits of a code."""
         return self.items.bits
+
+    @property
+    def distance(self) -> Distance:
+        """What items are ranked by."""
+        return "masked" if self.items.masked else "hamming"
+
+    def by(self, distance: Distance) -> HammingIndex:
+        """The same items by another distance, scanned on the same planes."""
+        masked = checks.is_masked(distance)
+        if masked == self.items.masked:
+            return self
+        plan = Plan(Option(0, 0.0), "the planes are shared")
+        segments = tuple(
+            replace(segment, tables=None, plan=plan, masked=masked) for segment in self.segments
+        )
+        items = replace(self.items, masked=masked)
+        return HammingIndex.__new__(HammingIndex)._set(items, segments, self.removed)
 
     @property
     def nbytes(self) -> int:
@@ -179,12 +203,14 @@ class HammingIndex:
         new = np.arange(len(main.rows), len(codes))
         many = len(new) > max(2_048, len(codes) // 20)
         if many or (np.diff(rank[main.rows]) < 0).any():
-            grown = HammingIndex(codes, self.bits, rank, threads=threads)
+            how: dict[str, Any] = {"distance": self.distance, "threads": threads}
+            grown = HammingIndex(codes, self.bits, rank, **how)
             return grown._set(grown.items, grown.segments, removed)
-        items = lists.Items(codes, self.bits, rank, inverse(rank))
+        masked = self.items.masked
+        items = lists.Items(codes, self.bits, rank, inverse(rank), masked)
         rows = new[np.argsort(rank[new])].astype(np.int32)
         with Team(1) as team:
-            tail = Segment.build(codes, self.bits, rows, team, method="scan")
+            tail = Segment.build(codes, self.bits, rows, team, method="scan", masked=masked)
         return HammingIndex.__new__(HammingIndex)._set(items, (main, tail), removed)
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
@@ -203,15 +229,20 @@ class HammingIndex:
 
     @classmethod
     def from_tensors(
-        cls, tensors: Mapping[str, npt.NDArray[Any]], codes: Words, bits: int, tie_rank: TieRank
+        cls,
+        tensors: Mapping[str, npt.NDArray[Any]],
+        codes: Words,
+        bits: int,
+        tie_rank: TieRank,
+        distance: Distance = "hamming",
     ) -> HammingIndex:
         """The inverse of `tensors`; the arrays may be memory-mapped."""
         own = {name: for_kernels(array) for name, array in tensors.items()}
         tables = Tables.from_tensors(own, bits) if "starts" in own else None
         plan = Plan(Option(0 if tables is None else len(tables), 0.0), "as saved with the model")
-        rank = for_kernels(tie_rank)
-        main = Segment(own["rows"], rank, bits, own["planes"], tables, plan)
-        items = lists.Items(for_kernels(codes), bits, rank, own["rows"])
+        rank, masked = for_kernels(tie_rank), checks.is_masked(distance)
+        main = Segment(own["rows"], rank, bits, own["planes"], tables, plan, masked)
+        items = lists.Items(for_kernels(codes), bits, rank, own["rows"], masked)
         return cls.__new__(cls)._set(items, (main,))
 
     @cached_property

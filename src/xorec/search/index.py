@@ -62,22 +62,32 @@ def index_of(
 
     kept: the tensors of an index that a file has kept; it is not made anew then.
     """
-    if representation.kind == "shortlist":
+    one: Any = representation
+    if one.kind == "shortlist":
         from xorec.search.shortlist import ShortlistIndex
 
-        two: Any = representation
-        return ShortlistIndex(_hamming(two.codes, tie_rank, kept), two)
-    codes: Any = representation
-    if representation.kind == "codes" and codes.user_vectors is None:
-        return _hamming(codes, tie_rank, kept)
+        return ShortlistIndex(_hamming(one.codes, tie_rank, kept), one)
+    if one.kind == "masked-codes" or (one.kind == "codes" and one.user_vectors is None):
+        return _hamming(one, tie_rank, kept)
+    if one.kind == "composed-codes":
+        from xorec.search.composed import ComposedIndex
+
+        return ComposedIndex(one, tie_rank)
+    if one.kind in ("codebooks", "codes"):
+        from xorec.search.look_up import LookUpIndex
+
+        return LookUpIndex(one, tie_rank)
     from xorec.search.scores import ScoreIndex
 
     return ScoreIndex(representation, tie_rank)
 
 
 def _hamming(codes: Codes, tie_rank: TieRank, kept: Mapping[str, Any] | None) -> HammingIndex:
+    from xorec.search.checks import Distance
     from xorec.search.hamming import HammingIndex
 
+    distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
+    items = (codes.item_codes, codes.bits)
     if kept is not None:
-        return HammingIndex.from_tensors(kept, codes.item_codes, codes.bits, tie_rank)
-    return HammingIndex(codes.item_codes, codes.bits, tie_rank, sample=codes.user_codes)
+        return HammingIndex.from_tensors(kept, *items, tie_rank, distance)
+    return HammingIndex(*items, tie_rank, distance=distance, sample=codes.user_codes)

@@ -22,12 +22,16 @@ _LISTED = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """All items of an index: codes by row, and their order. item_at: the row at each tie rank."""
+    """All items of an index: codes by row, and their order. item_at: the row at each tie rank.
+
+    masked: only the set bits of a query count.
+    """
 
     codes: Words
     bits: int
     tie_rank: TieRank
     item_at: Rows
+    masked: bool = False
 
 
 def is_short(choice: int, items: int, bits: int) -> bool:
@@ -55,6 +59,7 @@ def nearest_of_lists(
         64,
         lambda which: nearest_of_lists(
             items.codes,
+            items.masked,
             queries,
             which,
             spans,
@@ -81,6 +86,7 @@ def rank_all(items: Items, queries: Words, k: int, filters: Filters, team: Team)
         distances = np.empty(len(items.codes), dtype=np.uint16)
         counts[b] = rank_all(
             items.codes,
+            items.masked,
             queries[b],
             items.bits,
             items.item_at,

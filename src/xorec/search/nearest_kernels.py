@@ -88,8 +88,18 @@ def distance_of(code: Any, query: Any) -> Any:
 
 
 @kernel
+def lacking(code: Any, query: Any) -> Any:
+    """The bits that the query has and the code lacks."""
+    total = np.uint64(0)
+    for w in range(len(query)):
+        total += popcount(query[w] & ~code[w])
+    return total
+
+
+@kernel
 def nearest_of_lists(
     codes: Any,
+    masked: bool,
     queries: Any,
     which: Any,
     spans: Any,
@@ -115,7 +125,8 @@ def nearest_of_lists(
             if place + _AHEAD < end:
                 prefetch(first_words, rows[place + _AHEAD])
             row = rows[place]
-            distance = distance_of(codes[row], query)
+            code = codes[row]
+            distance = lacking(code, query) if masked else distance_of(code, query)
             if key_of(distance, 0) < worst:
                 key = key_of(distance, tie_rank[row])
                 if key < worst and not has(excluded, row) and not has(denied, row):
@@ -128,6 +139,7 @@ def nearest_of_lists(
 @kernel
 def rank_all(
     codes: Any,
+    masked: bool,
     query: Any,
     bits: int,
     rows: Any,
@@ -146,7 +158,8 @@ def rank_all(
     for place in range(len(rows)):
         distances[place] = hidden
         if may_show(place, rows, shown, excluded, denied):
-            distance = distance_of(codes[rows[place]], query)
+            code = codes[rows[place]]
+            distance = lacking(code, query) if masked else distance_of(code, query)
             distances[place] = distance
             ends[np.int64(distance) + 1] += 1
     for distance in range(bits + 1):

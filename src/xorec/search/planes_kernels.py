@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xorec.bits import prefetch
-from xorec.kernels import kernel
+from xorec.kernels import inlined, kernel
 
 RUN = 32
 """Words in a plane of a run."""
@@ -59,6 +59,44 @@ def slice_runs(codes: Any, rows: Any, bits: int, begin: int, end: int, planes: A
                     planes[run, f, word] = block[f - 64 * w]
 
 
+@inlined
+def add_words(
+    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, w: Any, counters: Any
+) -> None:
+    """Add seven words, one of each plane, to word w of LOW counters."""
+    t = a ^ b
+    ones, two_a = t ^ c, (a & b) | (t & c)
+    t = ones ^ d
+    two_b, ones = (ones & d) | (t & e), t ^ e
+    t = ones ^ f
+    two_c, ones = (ones & f) | (t & g), t ^ g
+    t = two_a ^ two_b
+    twos, fours = t ^ two_c, (two_a & two_b) | (t & two_c)
+    old = counters[w]
+    counters[w] = old ^ ones
+    carry = old & ones
+    old = counters[w + _1]
+    t = old ^ twos
+    counters[w + _1] = t ^ carry
+    carry = (old & twos) | (t & carry)
+    old = counters[w + _2]
+    t = old ^ fours
+    counters[w + _2] = t ^ carry
+    carry = (old & fours) | (t & carry)
+    old = counters[w + _3]
+    counters[w + _3] = old ^ carry
+    carry &= old
+    old = counters[w + _4]
+    counters[w + _4] = old ^ carry
+    carry &= old
+    old = counters[w + _5]
+    counters[w + _5] = old ^ carry
+    carry &= old
+    old = counters[w + _6]
+    counters[w + _6] = old ^ carry
+    counters[w + _7] ^= old & carry
+
+
 @kernel
 def add_seven(
     planes: Any,
@@ -76,40 +114,17 @@ def add_seven(
     for word in range(RUN):
         w = np.uint64(word)
         p = begin + w
-        x, y, z = planes[p] ^ fa, planes[p + _1] ^ fb, planes[p + _2] ^ fc
-        t = x ^ y
-        ones, two_a = t ^ z, (x & y) | (t & z)
-        x, y = planes[p + _3] ^ fd, planes[p + _4] ^ fe
-        t = ones ^ x
-        two_b, ones = (ones & x) | (t & y), t ^ y
-        x, y = planes[p + _5] ^ ff, planes[p + _6] ^ fg
-        t = ones ^ x
-        two_c, ones = (ones & x) | (t & y), t ^ y
-        t = two_a ^ two_b
-        twos, fours = t ^ two_c, (two_a & two_b) | (t & two_c)
-        old = counters[w]
-        counters[w] = old ^ ones
-        carry = old & ones
-        old = counters[w + _1]
-        t = old ^ twos
-        counters[w + _1] = t ^ carry
-        carry = (old & twos) | (t & carry)
-        old = counters[w + _2]
-        t = old ^ fours
-        counters[w + _2] = t ^ carry
-        carry = (old & fours) | (t & carry)
-        old = counters[w + _3]
-        counters[w + _3] = old ^ carry
-        carry &= old
-        old = counters[w + _4]
-        counters[w + _4] = old ^ carry
-        carry &= old
-        old = counters[w + _5]
-        counters[w + _5] = old ^ carry
-        carry &= old
-        old = counters[w + _6]
-        counters[w + _6] = old ^ carry
-        counters[w + _7] ^= old & carry
+        add_words(
+            planes[p] ^ fa,
+            planes[p + _1] ^ fb,
+            planes[p + _2] ^ fc,
+            planes[p + _3] ^ fd,
+            planes[p + _4] ^ fe,
+            planes[p + _5] ^ ff,
+            planes[p + _6] ^ fg,
+            w,
+            counters,
+        )
 
 
 @kernel

@@ -84,7 +84,8 @@ def _keys(segment: Segment, query: Words, distance: int, filters: Filters, b: in
     while True:
         keys = np.empty(room, dtype=np.uint64)
         if tables is None:
-            count = scan_within(segment.planes, segment.bits, query, distance, *hidden, keys)
+            runs = (segment.planes, segment.bits, segment.masked or None)
+            count = scan_within(*runs, query, distance, *hidden, keys)
         else:
             count = probe_within(tables.arrays(), query, distance, *hidden, keys)
         if count <= room:

@@ -31,7 +31,8 @@ TOGETHER = 32
 @dataclass(frozen=True, eq=False)
 class Segment:
     """rows (n,): the item's row at each place, in tie order. place_of: the place of each row, where
-    these are the first of all; else empty. planes (runs bits RUN,): flat."""
+    these are the first of all; else empty. planes (runs bits RUN,): flat. masked: only the set bits
+    of a query count."""
 
     rows: Rows
     place_of: Rows
@@ -39,6 +40,7 @@ class Segment:
     planes: Words
     tables: Tables | None
     plan: Plan
+    masked: bool = False
 
     @classmethod
     def build(
@@ -52,19 +54,20 @@ class Segment:
         memory: float | None = None,
         sample: Words | None = None,
         place_of: Rows = _NO_ROWS,
+        masked: bool = False,
     ) -> Segment:
         """Of the items codes[rows]; `sample`: queries like those to come, for the choice."""
         planes = _slice(codes, bits, rows, team)
         few = planning.no_need_to_plan(len(rows), bits)
-        if method == "auto" and few:
-            why = "there are few items"
+        if masked or (method == "auto" and few):
+            why = "masks hide bits that tables go by" if masked else "there are few items"
             plan = Plan(Option(0, planning.scan_cost(len(rows), bits)), why)
         else:
             plan = _plan(codes, bits, rows, planes, method, memory, sample)
         tables = None
         if plan.chosen.tables:
             tables = Tables.build(codes, rows, bits, plan.chosen.tables, team)
-        return cls(rows, place_of, bits, planes, tables, plan)
+        return cls(rows, place_of, bits, planes, tables, plan, masked)
 
     @property
     def nbytes(self) -> int:
@@ -120,6 +123,7 @@ class Segment:
         scan(
             self.planes,
             self.bits,
+            self.masked or None,
             self.rows,
             queries,
             which,
@@ -139,8 +143,9 @@ def share(
     work: Callable[[Counts], object],
 ) -> None:
     """work(part) for consecutive parts of `which`, at most `size` long, as even as can be."""
-    if len(which) == 1:
-        work(which)
+    if len(which) <= 1:
+        if len(which):
+            work(which)
         return
     pieces = max(-(-len(which) // size), min(len(which), team.threads))
     parts = np.array_split(which, pieces)
@@ -177,7 +182,7 @@ def _plan(
     indptr = np.zeros(len(queries) + 1, dtype=np.int64)
     which = np.arange(len(queries))
     shown = np.zeros(0, dtype=np.uint8)
-    scan(planes, bits, rows, queries, which, shown, indptr, nothing, nothing, keys, counts)
+    scan(planes, bits, None, rows, queries, which, shown, indptr, nothing, nothing, keys, counts)
     kth = (keys[:, k - 1] >> np.uint64(32)).astype(np.int64)
     items = codes if len(rows) == len(codes) else np.ascontiguousarray(codes[rows])
     return planning.choose(items, bits, queries, kth, method=method, memory=memory)

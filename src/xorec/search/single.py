@@ -23,7 +23,12 @@ class Single:
         items = len(segment.rows)
         budget = scan_cost(items, segment.bits)
         self._kernel: Any = scan_one
-        self._first: tuple[Any, ...] = (segment.planes, segment.rows, segment.bits)
+        self._first: tuple[Any, ...] = (
+            segment.planes,
+            segment.rows,
+            segment.bits,
+            segment.masked or None,
+        )
         if segment.tables is not None:
             self._kernel = find_one
             own = (segment.rows, segment.place_of, segment.bits, budget)

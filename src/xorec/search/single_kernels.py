@@ -55,6 +55,7 @@ def scan_one(
     planes: Any,
     rows: Any,
     bits: int,
+    masked: bool,
     query: Any,
     shown: Any,
     excluded: Any,
@@ -69,6 +70,7 @@ def scan_one(
     scan(
         planes,
         bits,
+        masked,
         rows,
         query,
         which,

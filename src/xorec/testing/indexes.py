@@ -1,4 +1,7 @@
-"""IndexTests: what every index of codes must do, against an oracle that says the rule in Python."""
+"""IndexTests: what every index must do, against an oracle that says the rule in Python.
+
+CodeIndexTests: what every index of codes must do besides.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xorec.bits import pack_signs, unpack_signs
+from xorec.errors import DataError, OptionError
 from xorec.search.hamming import HammingIndex
 from xorec.search.hits import Hits
+from xorec.search.index import Index
 
 Lists = list[list[int]]
 often = settings(
@@ -21,18 +26,23 @@ often = settings(
 """One test for several classes: that is what a kit is for."""
 
 
-def nearest(
-    codes: npt.NDArray[np.uint64],
-    query: npt.NDArray[np.uint64],
-    tie_rank: npt.NDArray[np.int32],
-    k: int,
-    hidden: set[int],
-) -> tuple[list[int], list[int]]:
-    """(rows, distances): by distance, then tie rank, without the hidden."""
-    distances = np.bitwise_count(codes ^ query).sum(axis=1).tolist()
-    shown = [row for row in range(len(codes)) if row not in hidden]
-    best = sorted(shown, key=lambda row: (distances[row], tie_rank[row]))[:k]
-    return best, [distances[row] for row in best]
+Costs = npt.NDArray[Any]
+Ranks = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+
+
+def best(costs: Costs, tie_rank: Ranks, k: int, hidden: set[int]) -> tuple[list[int], list[Any]]:
+    """(rows, costs) of the k items of least cost: then by tie rank, without the hidden."""
+    values = costs.tolist()
+    shown = [row for row in range(len(values)) if row not in hidden]
+    rows = sorted(shown, key=lambda row: (values[row], tie_rank[row]))[:k]
+    return rows, [values[row] for row in rows]
+
+
+def hamming(codes: Words, query: Words) -> Costs:
+    """The bits in which each code differs from the query."""
+    distances: Costs = np.bitwise_count(codes ^ query).sum(axis=1).astype(np.int64)
+    return distances
 
 
 def as_lists(lists: Lists) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -60,12 +70,29 @@ KINDS = ("spread", "clusters", "duplicates", "equal")
 
 
 class IndexTests:
-    """Derive, and say how the index is made."""
+    """Derive, and say what items and queries are, how the index is made, and what an item costs.
 
-    def make(
-        self, codes: npt.NDArray[np.uint64], bits: int, tie_rank: npt.NDArray[np.int32]
-    ) -> HammingIndex:
+    Items are uint64 codes unless said otherwise.
+    """
+
+    def items(self, rng: np.random.Generator, n: int, bits: int, kind: str) -> Any:
+        """n items, of one of KINDS."""
+        return make_codes(rng, n, bits, kind)
+
+    def queries(self, rng: np.random.Generator, n: int, bits: int, items: Any) -> Any:
+        """n queries, the last one like the first item."""
+        return np.concatenate([make_codes(rng, n - 1, bits, "spread"), items[:1]])
+
+    def take(self, items: Any, rows: npt.NDArray[np.integer]) -> Any:
+        """The items at these rows."""
+        return items[rows]
+
+    def make(self, items: Any, bits: int, tie_rank: Ranks) -> Index:
         """The index under test."""
+        raise NotImplementedError
+
+    def costs(self, items: Any, query: Any, bits: int) -> Costs:
+        """The distance of every item from a query, or minus its score: what ascends in a list."""
         raise NotImplementedError
 
     @pytest.mark.parametrize("bits", [8, 20, 64, 100, 128, 256])
@@ -73,73 +100,114 @@ class IndexTests:
     @given(data=st.data())
     def test_equals_the_oracle(self, bits: int, data: st.DataObject) -> None:
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-        items = data.draw(st.sampled_from([1, 2, 7, 63, 64, 65, 300, 2047, 2049]), label="items")
+        n = data.draw(st.sampled_from([1, 2, 7, 63, 64, 65, 300, 2047, 2049]), label="items")
         k = data.draw(st.sampled_from([1, 3, 10, 100, 1500, 3000]), label="k")
-        codes = make_codes(rng, items, bits, data.draw(st.sampled_from(KINDS), label="kind"))
-        tie_rank = rng.permutation(items).astype(np.int32)
-        queries = np.concatenate([make_codes(rng, 3, bits, "spread"), codes[:1]])
+        items = self.items(rng, n, bits, data.draw(st.sampled_from(KINDS), label="kind"))
+        tie_rank = rng.permutation(n).astype(np.int32)
+        queries = self.queries(rng, 4, bits, items)
         share = data.draw(st.sampled_from([0.0, 0.05, 0.5, 1.0]), label="seen")
-        seen: Lists = [np.flatnonzero(rng.random(items) < share).tolist() for _ in queries]
-        deny = np.flatnonzero(rng.random(items) < data.draw(st.sampled_from([0.0, 0.1])))
-        index = self.make(codes, bits, tie_rank)
+        seen: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(4)]
+        deny = np.flatnonzero(rng.random(n) < data.draw(st.sampled_from([0.0, 0.1])))
+        index = self.make(items, bits, tie_rank)
         hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
-        self._check(hits, codes, queries, tie_rank, k, [{*own, *deny.tolist()} for own in seen])
+        case = items, queries, bits, tie_rank
+        self._check(hits, case, k, [{*own, *deny.tolist()} for own in seen])
 
     @pytest.mark.parametrize("bits", [8, 64, 128])
     @often
     @given(data=st.data())
     def test_allow(self, bits: int, data: st.DataObject) -> None:
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
-        items, k = data.draw(st.sampled_from([5, 400, 2100]), label="items"), 10
-        codes = make_codes(rng, items, bits, data.draw(st.sampled_from(KINDS), label="kind"))
-        tie_rank = rng.permutation(items).astype(np.int32)
-        queries = make_codes(rng, 3, bits, "spread")
+        n, k = data.draw(st.sampled_from([(5, 10), (400, 10), (2100, 10), (2100, 1200)]))
+        items = self.items(rng, n, bits, data.draw(st.sampled_from(KINDS), label="kind"))
+        tie_rank = rng.permutation(n).astype(np.int32)
+        queries = self.queries(rng, 3, bits, items)
         share = data.draw(st.sampled_from([0.0, 0.01, 0.3, 0.9, 1.0]), label="allowed")
-        seen: Lists = [np.flatnonzero(rng.random(items) < 0.1).tolist() for _ in queries]
-        index, exclude = self.make(codes, bits, tie_rank), as_lists(seen)
-        allowed = rng.random(items) < share
+        seen: Lists = [np.flatnonzero(rng.random(n) < 0.1).tolist() for _ in range(3)]
+        index, exclude = self.make(items, bits, tie_rank), as_lists(seen)
+        allowed, case = rng.random(n) < share, (items, queries, bits, tie_rank)
         hidden = [{*own, *np.flatnonzero(~allowed).tolist()} for own in seen]
         choices = allowed, np.flatnonzero(allowed), index.only(allowed)
         for choice in choices:
             hits = index.search(queries, k, exclude=exclude, allow=choice)
-            self._check(hits, codes, queries, tie_rank, k, hidden)
-        own: Lists = [np.flatnonzero(rng.random(items) < share).tolist() for _ in queries]
+            self._check(hits, case, k, hidden)
+        own: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(3)]
         hits = index.search(queries, k, exclude=exclude, allow=as_lists(own))
-        hidden = [{*a, *(set(range(items)) - set(b))} for a, b in zip(seen, own, strict=True)]
-        self._check(hits, codes, queries, tie_rank, k, hidden)
+        hidden = [{*a, *(set(range(n)) - set(b))} for a, b in zip(seen, own, strict=True)]
+        self._check(hits, case, k, hidden)
 
     @pytest.mark.parametrize("bits", [20, 64, 200])
     def test_one_by_one_in_batches_and_on_threads(self, bits: int) -> None:
         rng = np.random.default_rng(bits)
-        codes, queries = (
-            make_codes(rng, 3000, bits, "clusters"),
-            make_codes(rng, 90, bits, "spread"),
-        )
-        tie_rank = rng.permutation(3000).astype(np.int32)
-        index = self.make(codes, bits, tie_rank)
+        items = self.items(rng, 3000, bits, "clusters")
+        queries = self.queries(rng, 90, bits, items)
+        index = self.make(items, bits, rng.permutation(3000).astype(np.int32))
         whole = index.search(queries, 20)
         for threads in (2, 3):
             same(index.search(queries, 20, threads=threads), whole)
-        for b in range(len(queries)):
+        for b in range(90):
             one = index.search(queries[b], 20)
             np.testing.assert_array_equal(one.items[0], whole.items[b])
+            np.testing.assert_array_equal(one.scores[0], whole.scores[b])
 
     @often
     @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
-    def test_masks_permuted_bits_and_permuted_items(self, seed: int, bits: int) -> None:
-        """XOR all codes with one mask, or permute bits: same hits. Permute items: same items."""
+    def test_permuted_items(self, seed: int, bits: int) -> None:
+        rng = np.random.default_rng(seed)
+        items = self.items(rng, 500, bits, "clusters")
+        queries = self.queries(rng, 4, bits, items)
+        tie_rank, rows = rng.permutation(500).astype(np.int32), rng.permutation(500)
+        before = self.make(items, bits, tie_rank).search(queries, 15)
+        after = self.make(self.take(items, rows), bits, tie_rank[rows]).search(queries, 15)
+        np.testing.assert_array_equal(rows[after.items], before.items)
+
+    def test_bad_filters_are_refused(self) -> None:
+        rng = np.random.default_rng(0)
+        items = self.items(rng, 10, 20, "spread")
+        queries = self.queries(rng, 3, 20, items)
+        index = self.make(items, 20, np.arange(10, dtype=np.int32))
+        with pytest.raises(DataError, match="deny has the row 10 but rows go from 0 to 9"):
+            index.search(queries, 3, deny=np.array([10]))
+        with pytest.raises(DataError, match="allow has the row -1"):
+            index.search(queries, 3, allow=np.array([-1]))
+        with pytest.raises(DataError, match=r"mask has shape \(9,\) but there are 10 items"):
+            index.search(queries, 3, allow=np.ones(9, dtype=np.bool_))
+        with pytest.raises(DataError, match="exclude has 2 lists but there are 3 queries"):
+            index.search(queries, 3, exclude=as_lists([[1], [2]]))
+        with pytest.raises(OptionError, match="k is 0"):
+            index.search(queries, 0)
+        assert index.search(queries[:0], 3).items.shape == (0, 3)
+
+    def _check(self, hits: Hits, case: Any, k: int, hidden: list[set[int]]) -> None:
+        """case: (items, queries, bits, tie_rank)."""
+        items, queries, bits, tie_rank = case
+        for b in range(len(queries)):
+            rows, costs = best(self.costs(items, queries[b], bits), tie_rank, k, hidden[b])
+            count = int(hits.counts[b])
+            assert hits.items[b, :count].tolist() == rows
+            found = -hits.scores if hits.distances is None else hits.distances
+            assert found[b, :count].tolist() == costs
+
+
+class CodeIndexTests(IndexTests):
+    """Derive, and say how the index is made; the costs are Hamming distances unless said."""
+
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        raise NotImplementedError
+
+    def costs(self, items: Words, query: Words, bits: int) -> Costs:
+        return hamming(items, query)
+
+    @often
+    @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
+    def test_permuted_bits(self, seed: int, bits: int) -> None:
         rng = np.random.default_rng(seed)
         codes, queries = make_codes(rng, 500, bits, "clusters"), make_codes(rng, 4, bits, "spread")
         tie_rank = rng.permutation(500).astype(np.int32)
         before = self.make(codes, bits, tie_rank).search(queries, 15)
-        mask = make_codes(rng, 1, bits, "spread")
-        same(self.make(codes ^ mask, bits, tie_rank).search(queries ^ mask, 15), before)
         order = rng.permutation(bits)
         mixed = [pack_signs(unpack_signs(words, bits)[:, order]) for words in (codes, queries)]
         same(self.make(mixed[0], bits, tie_rank).search(mixed[1], 15), before)
-        rows = rng.permutation(500)
-        after = self.make(codes[rows], bits, tie_rank[rows]).search(queries, 15)
-        np.testing.assert_array_equal(rows[after.items], before.items)
 
     @pytest.mark.parametrize("bits", [16, 64, 130])
     @often
@@ -154,7 +222,7 @@ class IndexTests:
         seen: Lists = [np.flatnonzero(rng.random(700) < 0.1).tolist() for _ in queries]
         found = self.make(codes, bits, tie_rank).within(queries, radius, exclude=as_lists(seen))
         for query, own, (items, distances) in zip(queries, seen, found, strict=True):
-            rows, far = nearest(codes, query, tie_rank, 700, set(own))
+            rows, far = best(self.costs(codes, query, bits), tie_rank, 700, set(own))
             expected = [(row, d) for row, d in zip(rows, far, strict=True) if d <= radius]
             assert list(zip(items.tolist(), distances.tolist(), strict=True)) == expected
 
@@ -168,15 +236,16 @@ class IndexTests:
         second = np.argsort(np.argsort(tie_rank[:2400])).astype(np.int32)
         index = self.make(codes[:2300], bits, first).add(codes[2300:2400], second)
         index = index.add(codes[2400:], tie_rank)
+        case = codes, queries, bits, tie_rank
         gone = rng.choice(2500, size=700, replace=False)
         for one, hidden in ((index, set()), (index.remove(gone), set(gone.tolist()))):
             assert len(one) == 2500 - len(hidden)
             hits = one.search(queries, 30)
-            self._check(hits, codes, queries, tie_rank, 30, [hidden] * len(queries))
+            self._check(hits, case, 30, [hidden] * len(queries))
             long = one.search(queries, 2400)
-            self._check(long, codes, queries, tie_rank, 2400, [hidden] * len(queries))
+            self._check(long, case, 2400, [hidden] * len(queries))
             found = one.within(queries[0], bits // 2)
-            rows, far = nearest(codes, queries[0], tie_rank, 2500, hidden)
+            rows, far = best(self.costs(codes, queries[0], bits), tie_rank, 2500, hidden)
             assert found.items.tolist() == [
                 r for r, d in zip(rows, far, strict=True) if d <= bits // 2
             ]
@@ -185,7 +254,7 @@ class IndexTests:
         allowed = np.arange(0, 2500, 3)
         hits = twice.search(queries, 30, allow=allowed)
         hidden = set(gone.tolist()) | (set(range(2500)) - set(allowed.tolist()))
-        self._check(hits, codes, queries, tie_rank, 30, [hidden] * len(queries))
+        self._check(hits, case, 30, [hidden] * len(queries))
 
     def test_kept_in_a_file(self) -> None:
         rng = np.random.default_rng(3)
@@ -195,31 +264,13 @@ class IndexTests:
         kept = {name: array.copy() for name, array in index.tensors().items()}
         for array in kept.values():
             array.flags.writeable = False
-        again = HammingIndex.from_tensors(kept, codes, 64, tie_rank)
+        again = HammingIndex.from_tensors(kept, codes, 64, tie_rank, index.distance)
         same(again.search(queries, 12), index.search(queries, 12))
-
-    def _check(
-        self,
-        hits: Hits,
-        codes: npt.NDArray[np.uint64],
-        queries: npt.NDArray[np.uint64],
-        tie_rank: npt.NDArray[np.int32],
-        k: int,
-        hidden: list[set[int]],
-    ) -> None:
-        for b, query in enumerate(queries):
-            rows, distances = nearest(codes, query, tie_rank, k, hidden[b])
-            count = int(hits.counts[b])
-            assert count == len(rows)
-            assert hits.items[b, :count].tolist() == rows
-            assert hits.distances is not None
-            assert hits.distances[b, :count].tolist() == distances
 
 
 def same(one: Hits, other: Hits) -> None:
-    """Equal in items, distances, order and counts."""
+    """Equal in items, scores, distances, order and counts."""
     np.testing.assert_array_equal(one.counts, other.counts)
     np.testing.assert_array_equal(one.items, other.items)
-    assert one.distances is not None
-    assert other.distances is not None
+    np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_array_equal(one.distances, other.distances)

@@ -1,0 +1,130 @@
+"""Codebooks: an item is a sum of learned vectors, one from each book; a user is a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.errors import DataError
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.vectors import Floats, Vectors
+
+Bytes = npt.NDArray[np.uint8]
+WIDEST = 256
+"""Words of a book, at most: an item names one by a byte."""
+
+
+class Codebooks(Representation):
+    """score(u, i) = user_vectors[u] . sum over the books b of codebooks[b, item_codes[i, b]].
+
+    user_vectors (n, D); item_codes uint8 (m, B); codebooks (B, W, D), W up to 256. For a query the
+    products with all B W words are made once; an item then costs B look-ups. These are added in
+    float32 from the first book to the last, in `score` and in every search.
+    """
+
+    kind = "codebooks"
+
+    def __init__(self, user_vectors: Floats, item_codes: Bytes, codebooks: Floats) -> None:
+        if codebooks.ndim != 3 or item_codes.ndim != 2 or len(codebooks) != item_codes.shape[1]:
+            raise DataError(
+                f"the items have codes of shape {item_codes.shape} and the books "
+                f"{codebooks.shape}: give (items, books) and (books, words, dimensions)."
+            )
+        words, size = codebooks.shape[1:]
+        if not 1 <= words <= WIDEST or item_codes.dtype != np.uint8:
+            raise DataError(
+                f"a book has {words} words and an item names them by {item_codes.dtype}: give 1 to "
+                f"{WIDEST} words, named by uint8."
+            )
+        if item_codes.size and int(item_codes.max()) >= words:
+            raise DataError(
+                f"an item has the word {int(item_codes.max())} but a book has only {words}."
+            )
+        if user_vectors.shape[1] != size:
+            raise DataError(
+                f"the users' vectors have {user_vectors.shape[1]} numbers but the books' {size}."
+            )
+        self.user_vectors, self.item_codes, self.codebooks = user_vectors, item_codes, codebooks
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_vectors)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_codes)
+
+    @cached_property
+    def columns(self) -> Bytes:
+        """The items by columns, uint8 (B, m)."""
+        return np.ascontiguousarray(self.item_codes.T)
+
+    @cached_property
+    def item_vectors(self) -> Floats:
+        """What the codes stand for, (m, D)."""
+        vectors = np.zeros((self.n_items, self.codebooks.shape[2]), dtype=np.float32)
+        for book, words in zip(self.codebooks, self.columns, strict=True):
+            vectors += book[words]
+        return vectors
+
+    @cached_property
+    def _by_dimension(self) -> Floats:
+        """The books with their words side by side, (B, D, W)."""
+        return np.ascontiguousarray(self.codebooks.transpose(0, 2, 1), dtype=np.float32)
+
+    def queries(self, users: Rows) -> Floats:
+        return self.user_vectors[users]
+
+    @property
+    def query_length(self) -> int:
+        """D, the numbers of a query."""
+        return int(self.codebooks.shape[2])
+
+    def tables(self, queries: Any) -> Floats:
+        """The products of queries (B, D) with every word: (queries, books, 256)."""
+        from xorec.representations.look_up_kernels import word_tables
+
+        rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
+        tables = np.zeros((len(rows), len(self.codebooks), WIDEST), dtype=np.float32)
+        word_tables(rows, self._by_dimension, tables)
+        return tables
+
+    def score(self, queries: Any) -> Scores:
+        from xorec.representations.look_up_kernels import look_up_all
+
+        tables = self.tables(queries)
+        scores = np.empty((len(tables), self.n_items), dtype=np.float32)
+        look_up_all(self.columns, tables, scores)
+        return scores
+
+    def among_items(self) -> Vectors:
+        """Cosines of what the codes stand for."""
+        return Vectors(self.user_vectors, self.item_vectors).among_items()
+
+    def among_users(self) -> Vectors:
+        """Cosines."""
+        return Vectors(self.user_vectors, self.item_vectors).among_users()
+
+    @property
+    def score_is(self) -> str:
+        return "the dot product of the user's vector and the sum of the item's words"
+
+    def facts(self) -> dict[str, Any]:
+        """`codebooks`: how many, of how many words each."""
+        books, words, size = self.codebooks.shape
+        return {"codebooks": {"books": books, "words": words, "dimensions": size}}
+
+    def tensors(self) -> Tensors:
+        return {
+            "user_vectors": self.user_vectors,
+            "item_codes": self.item_codes,
+            "codebooks": self.codebooks,
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        return cls(tensors["user_vectors"], tensors["item_codes"], tensors["codebooks"])

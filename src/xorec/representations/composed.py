@@ -1,0 +1,198 @@
+"""ComposedCodes: several short codes for each user and item, each with a weight of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.bits import Words, words_for
+from xorec.errors import DataError
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.codes import Codes
+from xorec.representations.vectors import Floats
+
+Bytes = npt.NDArray[np.uint8]
+_AT_ONCE = 65_536
+
+
+class ComposedQueries:
+    """Users as ComposedCodes ranks by them: words (B, W) and weights (B, G)."""
+
+    def __init__(self, words: Words, weights: Floats) -> None:
+        self.words = np.atleast_2d(words)
+        self.weights = np.atleast_2d(np.asarray(weights, dtype=np.float32))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(B, W)."""
+        return self.words.shape[0], self.words.shape[1]
+
+    def __getitem__(self, which: Any) -> ComposedQueries:
+        return ComposedQueries(self.words[which], self.weights[which])
+
+
+class Columns(NamedTuple):
+    """Codes by columns, as kernels take them: a row of bytes for each byte of each group.
+
+    bytes (G P, n): group g is the rows g P .. (g + 1) P - 1, its bits from the first on.
+    weights (G, n).
+    """
+
+    bytes: Bytes
+    weights: Floats
+
+
+class ComposedCodes(Representation):
+    """score(u, i) = sum over the groups g of eta_ug xi_ig b_ug.d_ig.
+
+    A code of bits = G r bits is G codes of r bits, group g at the bits g r .. (g + 1) r - 1;
+    b_ug.d_ig = r - 2 hamming. user_codes, item_codes: words (n, W), (m, W), see `xorec.bits`;
+    user_weights, item_weights: eta (n, G) and xi (m, G). Groups of weight 0 cost nothing.
+
+    In float32 the terms xi (eta (r - 2 hamming)) are added from the first group to the last, in
+    `score` and in every search, so that all agree to the bit.
+    """
+
+    kind = "composed-codes"
+
+    def __init__(
+        self,
+        user_codes: Words,
+        item_codes: Words,
+        user_weights: Floats,
+        item_weights: Floats,
+        bits: int,
+    ) -> None:
+        groups = item_weights.shape[1]
+        if groups < 1 or bits % groups:
+            raise DataError(f"{bits} bits do not make {groups} groups of equal length.")
+        sides = (
+            ("user", user_codes, user_weights),
+            ("item", item_codes, item_weights),
+        )
+        for name, words, weights in sides:
+            if words.shape[1] != words_for(bits):
+                raise DataError(
+                    f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
+                    f"{words_for(bits)}: pack them with xorec.bits.pack_signs."
+                )
+            if weights.shape != (len(words), groups):
+                raise DataError(
+                    f"the {name} weights have shape {weights.shape}: give one for each code and "
+                    f"group, {(len(words), groups)}."
+                )
+            if not np.isfinite(weights).all():
+                raise DataError(f"the {name} weights have NaN or infinity among them.")
+        self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
+        self.user_weights = np.asarray(user_weights, dtype=np.float32)
+        self.item_weights = np.asarray(item_weights, dtype=np.float32)
+
+    @property
+    def groups(self) -> int:
+        """G, the codes that a code is composed of."""
+        return int(self.item_weights.shape[1])
+
+    @property
+    def group_bits(self) -> int:
+        """r, the bits of one group."""
+        return self.bits // self.groups
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_codes)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_codes)
+
+    def queries(self, users: Rows) -> ComposedQueries:
+        return ComposedQueries(self.user_codes[users], self.user_weights[users])
+
+    @cached_property
+    def item_columns(self) -> Columns:
+        """The items by columns."""
+        as_bytes = group_bytes(self.item_codes, self.bits, self.groups)
+        return Columns(np.ascontiguousarray(as_bytes.T), np.ascontiguousarray(self.item_weights.T))
+
+    def ready(self, queries: ComposedQueries) -> tuple[Bytes, Floats]:
+        """Queries as kernels take them: the bytes of their groups (B, G P), weights (B, G)."""
+        shapes = (queries.words.shape[1:], queries.weights.shape[1:])
+        if shapes != ((words_for(self.bits),), (self.groups,)):
+            raise DataError(
+                f"the queries have words and weights of shape {shapes[0]} and {shapes[1]} each, "
+                f"but the items {(words_for(self.bits),)} and {(self.groups,)}."
+            )
+        if not np.isfinite(queries.weights).all():
+            raise DataError("the weights of the queries have NaN or infinity among them.")
+        weights = np.ascontiguousarray(queries.weights)
+        return group_bytes(queries.words, self.bits, self.groups), weights
+
+    def score(self, queries: ComposedQueries) -> Scores:
+        from xorec.representations.composed_kernels import score_all, scratch_for
+
+        size = self.group_bits
+        scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        score_all(*self.item_columns, size, *self.ready(queries), scratch_for(size), scores)
+        return scores
+
+    def among_items(self) -> ComposedCodes:
+        """Items in the place of users, with their own weights on both sides."""
+        own = (self.item_codes, self.item_weights)
+        return ComposedCodes(own[0], own[0], own[1], own[1], self.bits)
+
+    def among_users(self) -> ComposedCodes:
+        """Users in the place of items, with their own weights on both sides."""
+        own = (self.user_codes, self.user_weights)
+        return ComposedCodes(own[0], own[0], own[1], own[1], self.bits)
+
+    @property
+    def score_is(self) -> str:
+        return "the agreement of each pair of short codes, by the user's and the item's weights"
+
+    @property
+    def code_length(self) -> int:
+        return self.bits
+
+    def bits_agreed(self, query: ComposedQueries, item: int) -> int:
+        """Over all groups, whatever their weights."""
+        return self.bits - int(np.bitwise_count(query.words[0] ^ self.item_codes[item]).sum())
+
+    def facts(self) -> dict[str, Any]:
+        return Codes(self.user_codes, self.item_codes, self.bits).facts()
+
+    def tensors(self) -> Tensors:
+        return {
+            "user_codes": self.user_codes,
+            "item_codes": self.item_codes,
+            "user_weights": self.user_weights,
+            "item_weights": self.item_weights,
+            "bits": np.array([self.bits]),
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        codes = (tensors["user_codes"], tensors["item_codes"])
+        weights = (tensors["user_weights"], tensors["item_weights"])
+        return cls(*codes, *weights, int(tensors["bits"][0]))
+
+
+def group_bytes(words: Words, bits: int, groups: int) -> Bytes:
+    """The groups of codes (n, W) as whole bytes, each filled up with zeros: (n, G P)."""
+    size, n = bits // groups, len(words)
+    out = np.empty((n, groups * -(-size // 8)), dtype=np.uint8)
+    for begin in range(0, n, _AT_ONCE):
+        part = np.ascontiguousarray(words[begin : begin + _AT_ONCE], dtype="<u8").view(np.uint8)
+        if size % 8 == 0:
+            out[begin : begin + _AT_ONCE] = part[:, : bits // 8]
+            continue
+        own = np.unpackbits(part, axis=1, count=bits, bitorder="little")
+        split = np.packbits(own.reshape(len(own), groups, size), axis=2, bitorder="little")
+        out[begin : begin + _AT_ONCE] = split.reshape(len(own), -1)
+    return out

@@ -1,0 +1,58 @@
+"""MaskedCodes: the user's code says which bits matter, and an item loses for each that it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.bits import Words, pack_signs
+from xorec.errors import DataError
+from xorec.representations.base import Scores
+from xorec.representations.codes import Codes
+from xorec.representations.vectors import Floats
+
+
+class MaskedCodes(Codes):
+    """score(u, i) = 1 - |u and not i| / bits, in [0, 1]: the projected Hamming distance.
+
+    The user's set bits are the mask under which both codes are compared, so a bit that the user
+    does not have counts for nothing. The codes are those of `Codes`; a set bit is 1.
+    """
+
+    kind = "masked-codes"
+
+    def __init__(
+        self,
+        user_codes: Words,
+        item_codes: Words,
+        bits: int,
+        user_vectors: Floats | None = None,
+    ) -> None:
+        if user_vectors is not None:
+            raise DataError("a mask is made of bits: masked codes take no user vectors.")
+        super().__init__(user_codes, item_codes, bits)
+
+    @classmethod
+    def from_bits(cls, users: npt.NDArray[Any], items: npt.NDArray[Any]) -> MaskedCodes:
+        """From bits (n, d), (m, d): bool, or 0 and 1."""
+        packed = [pack_signs(np.where(np.asarray(bits) > 0, 1, -1)) for bits in (users, items)]
+        return cls(packed[0], packed[1], users.shape[1])
+
+    def score(self, queries: Any) -> Scores:
+        from xorec.representations.codes_kernels import not_lacking
+
+        queries = np.ascontiguousarray(np.atleast_2d(queries))
+        scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        not_lacking(queries, self.item_codes, self.bits, scores)
+        return scores
+
+    @property
+    def score_is(self) -> str:
+        return "the share of bits in which the item does not lack what the user has"
+
+    def bits_agreed(self, query: Any, item: int) -> int:
+        """The bits in which the item does not lack what the user has."""
+        words = np.atleast_2d(query)[0]
+        return self.bits - int(np.bitwise_count(words & ~self.item_codes[item]).sum())

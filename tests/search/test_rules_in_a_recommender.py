@@ -1,0 +1,118 @@
+"""Masked, composed and coded items through all that a recommender does with a representation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xorec import batch
+from xorec.bits import pack_signs
+from xorec.data.interactions import Interactions
+from xorec.evaluation.protocol import evaluate
+from xorec.options import RunOptions
+from xorec.recommender import Recommender
+from xorec.representations.base import Representation
+from xorec.representations.codebooks import Codebooks
+from xorec.representations.composed import ComposedCodes
+from xorec.representations.masked import MaskedCodes
+from xorec.search.ties import tie_rank
+from xorec.search.top_k import top_k
+from xorec.testing.data import planted
+
+DATA = planted(90, 60, per_user=12)
+
+
+def masked() -> MaskedCodes:
+    rng = np.random.default_rng(0)
+    return MaskedCodes.from_bits(rng.random((90, 20)) < 0.5, rng.random((60, 20)) < 0.5)
+
+
+def composed() -> ComposedCodes:
+    rng = np.random.default_rng(0)
+    codes = [pack_signs(rng.standard_normal((n, 20))) for n in (90, 60)]
+    weights = [rng.random((n, 4)).astype(np.float32) for n in (90, 60)]
+    return ComposedCodes(codes[0], codes[1], weights[0], weights[1], 20)
+
+
+def codebooks() -> Codebooks:
+    rng = np.random.default_rng(0)
+    users, books = rng.standard_normal((90, 8)), rng.standard_normal((3, 40, 8))
+    codes = rng.integers(40, size=(60, 3)).astype(np.uint8)
+    return Codebooks(users.astype(np.float32), codes, books.astype(np.float32))
+
+
+@pytest.fixture(scope="module", params=[masked, composed, codebooks])
+def learned(request: pytest.FixtureRequest) -> Representation:
+    found: Representation = request.param()
+    return found
+
+
+@pytest.fixture(scope="module")
+def shop(learned: Representation) -> Recommender:
+    return Recommender(
+        learned,
+        users=DATA.users,
+        items=DATA.items,
+        seen=(DATA.indptr, DATA.indices),
+        prior=DATA.item_counts,
+        tie_rank=tie_rank(DATA.items, DATA.item_counts),
+        facts={"model": "x", **learned.facts()},
+    )
+
+
+def test_lists_are_the_best_scores_of_what_is_not_seen(shop: Recommender) -> None:
+    scores = shop.representation.scores(np.arange(90))
+    expected = top_k(scores, 7, shop.tie_rank, shop.seen)
+    for row in (0, 5, 89):
+        one = shop.recommend(shop.users[row], 7)
+        assert one.ids() == [shop.items[int(item)] for item in expected.items[row]]
+        assert [i.score for i in one.items] == expected.scores[row].tolist()
+    lists = batch.for_all_users(shop, 7)
+    (block,) = lists.blocks(RunOptions(threads=2))
+    np.testing.assert_array_equal(block[1].items, expected.items)
+    np.testing.assert_array_equal(block[1].scores, expected.scores)
+
+
+def test_a_file_gives_the_same_lists(shop: Recommender, tmp_path: Path) -> None:
+    for index in (True, False):
+        shop.save(tmp_path / "shop.xorec", index=index)
+        again = Recommender.load(tmp_path / "shop.xorec")
+        assert type(again.representation) is type(shop.representation)
+        assert again.facts == shop.facts
+        for row in (3, 44):
+            user = shop.users[row]
+            assert again.recommend(user, 9) == shop.recommend(user, 9)
+            choice = [shop.items[item] for item in range(0, 60, 2)]
+            allowed = again.recommend(user, 9, allow=again.only(choice), deny=choice[:3])
+            assert allowed == shop.recommend(user, 9, allow=choice[3:])
+
+
+def test_similar_items_and_users(shop: Recommender) -> None:
+    everything = shop.representation.similar(np.arange(60))
+    for row in (0, 17):
+        scores = everything[row]
+        rows = sorted(set(range(60)) - {row}, key=lambda i: (-scores[i], shop.tie_rank[i]))[:5]
+        found = shop.similar(shop.items[row], 5)
+        assert [i.score for i in found.items] == pytest.approx(scores[rows].tolist(), abs=1e-6)
+        if shop.representation.kind != "codebooks":
+            assert found.ids() == [shop.items[i] for i in rows]
+    assert len(shop.similar_users(shop.users[4], 5).items) == 5
+
+
+def test_explanations_agree_with_the_lists(shop: Recommender) -> None:
+    user = shop.users[7]
+    for place, one in enumerate(shop.recommend(user, 4).items, start=1):
+        why = shop.explain(user, one.id)
+        assert (why.rank, why.score) == (place, one.score)
+        assert one.distance is None or why.distance == one.distance
+        assert len(why.because) == 5
+
+
+def test_evaluation_ranks_what_is_served(learned: Representation, shop: Recommender) -> None:
+    """Every user's first item of the list as the only test item: each is found at place 1."""
+    first = [shop.recommend(user, 1).ids()[0] for user in list(shop.users)]
+    rows = np.arange(90), shop.items.find_many(first)
+    test = Interactions.from_rows(DATA.users, DATA.items, *rows)
+    assert evaluate(learned, DATA, test, ks=(1,))["recall@1"] == 1
