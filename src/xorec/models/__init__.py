@@ -20,6 +20,7 @@ MODELS = {
     "siml": ("xorec.models.siml", "SIML"),
     "siml-gcn": ("xorec.models.siml_gcn", "SIMLGCN"),
     "signs": ("xorec.models.signs", "Signs"),
+    "phd": ("xorec.models.phd", "PHD"),
     "lightrec": ("xorec.models.lightrec", "LightRec"),
     "dsiml": ("xorec.models.dsiml", "DSIML"),
 }
