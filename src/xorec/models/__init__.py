@@ -20,6 +20,8 @@ MODELS = {
     "siml": ("xorec.models.siml", "SIML"),
     "siml-gcn": ("xorec.models.siml_gcn", "SIMLGCN"),
     "signs": ("xorec.models.signs", "Signs"),
+    "dcf": ("xorec.models.dcf", "DCF"),
+    "cccf": ("xorec.models.cccf", "CCCF"),
     "phd": ("xorec.models.phd", "PHD"),
     "lightrec": ("xorec.models.lightrec", "LightRec"),
     "dsiml": ("xorec.models.dsiml", "DSIML"),
