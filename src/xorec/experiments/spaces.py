@@ -139,12 +139,43 @@ SPACES: dict[str, Space] = {
         "temperature": Float(2.4, 4.5, log=True),
     },
     "signs": {"turn": Choice(("itq", "random")), "centre": Choice((False, True))},
+    "lightrec": {
+        "learning_rate": Float(1e-3, 1e-2, log=True),
+        "distill": Float(10.0, 1000.0, log=True),
+        "popularity": Float(1.0, 2.0),
+        "temperature": Float(0.3, 2.0, log=True),
+    },
+    "dcf": {
+        "negative_target": Float(-0.6, -0.15),
+        "start_reg": Float(0.02, 0.06, log=True),
+        "negatives": Choice((5, 10)),
+    },
+    "cccf": {
+        "negative_target": Float(-0.6, -0.15),
+        "start_reg": Float(0.02, 0.06, log=True),
+        "negatives": Choice((5, 10)),
+        "bandwidth": Float(2.0, 5.0, log=True),
+    },
     "dsiml": {
-        "temperature": Float(1.5, 10.0, log=True),
-        "softness": Float(0.0, 1.5),
-        "distill": Choice((0, 2, 5, 10)),
-        "teach": Float(0.0, 8.0),
-        "learning_rate": Float(0.05, 1.0, log=True),
+        "temperature": Float(2.5, 6.0, log=True),
+        "softness": Float(0.5, 2.0),
+        "learning_rate": Float(1.5, 8.0, log=True),
+        "teach": Choice((2.0, 4.0, 8.0)),
+    },
+    "dpr": {
+        "target": Float(0.8, 2.2, log=True),
+        "alpha": Float(2e-7, 2e-5, log=True),
+        "beta": Float(1e-6, 1e-4, log=True),
+    },
+    "drmf": {
+        "temperature": Float(1.5, 4.0, log=True),
+        "pace": Float(0.7, 1.5, log=True),
+        "start_epochs": Choice((10, 20)),
+    },
+    "phd": {
+        "negative_target": Float(0.1, 0.5),
+        "learning_rate": Float(5.0, 16.0, log=True),
+        "alpha": Float(0.3, 0.8),
     },
 }
 """Settings that move, by model. A model that is registered and not here has not been thought of."""

@@ -103,14 +103,14 @@ def _add(
     table: Any,
     lambda_: Any,
 ) -> None:
-    """Add the terms of one role to c and to the lower triangle of A."""
-    size, filled = len(c), 0
+    """Add the terms of one role to c and to the lower triangle of A; lambda_ = 0: x alone."""
+    size, filled, parts = len(c), 0, 1 if lambda_ == 0 else 2
     w = np.zeros((_TOGETHER, size), A.dtype)
     scale = np.zeros(_TOGETHER, A.dtype)
     for t in triplets:
         p, q = p_rows[t], q_rows[t]
         product = _dot(p_codes, p, q_codes, q)
-        for part in range(2):
+        for part in range(parts):
             xi = np.float64(phi[t]) if part == 0 else np.float64(eta[t])
             omega = np.float64(weights[t]) if part == 0 else np.float64(lambda_ * weights[t])
             curvature = curvature_of(xi)

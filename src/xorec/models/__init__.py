@@ -22,6 +22,8 @@ MODELS = {
     "signs": ("xorec.models.signs", "Signs"),
     "dcf": ("xorec.models.dcf", "DCF"),
     "cccf": ("xorec.models.cccf", "CCCF"),
+    "dpr": ("xorec.models.dpr", "DPR"),
+    "drmf": ("xorec.models.drmf", "DRMF"),
     "phd": ("xorec.models.phd", "PHD"),
     "lightrec": ("xorec.models.lightrec", "LightRec"),
     "dsiml": ("xorec.models.dsiml", "DSIML"),

@@ -18,7 +18,7 @@ from xorec.losses.scale_invariant import Floats
 from xorec.optim.bqp_kernels import assemble_rows, keep_lower, losses_of
 from xorec.optim.passes import Triplets
 from xorec.optim.sweep_kernels import ITEM, Signs
-from xorec.optim.sweeps import LossTerms, Problem, Rows, SweepResult, sweep
+from xorec.optim.sweeps import Problem, Rows, SweepResult, Terms, sweep
 from xorec.threads import Team
 
 _AT_ONCE = 16  # problems assembled, then solved: A of 64 bits takes 32 KB
@@ -55,7 +55,7 @@ def bqp_sweep(
     B: Signs,
     D: Signs,
     triplets: Triplets,
-    terms: LossTerms,
+    terms: Terms,
     team: Team,
     *,
     solver: str | Solver = "tabu",

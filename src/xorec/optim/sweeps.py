@@ -61,6 +61,20 @@ class LossTerms(NamedTuple):
         return role_tables(bits, temperature=temperature, gamma=gamma, margin=margin)
 
 
+class Terms(Protocol):
+    """What a sweep asks of the numbers of a loss; `LossTerms` are DSIML's."""
+
+    def __hash__(self) -> int:
+        """Tables are kept by the terms that they were made from."""
+
+    @property
+    def lambda_(self) -> float:
+        """The weight of the term y; 0: there is none."""
+
+    def roles(self, bits: int) -> Floats:
+        """The coefficients of x and y in each role (`losses.bound.role_tables`)."""
+
+
 class SweepResult(NamedTuple):
     """The loss of the triplets before and after a sweep, and how many bits it flipped."""
 
@@ -71,7 +85,7 @@ class SweepResult(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def loss_tables(bits: int, terms: LossTerms) -> LossTables:
+def loss_tables(bits: int, terms: Terms) -> LossTables:
     """x, y and their losses for all dot products that codes of so many bits can have."""
     of_x, of_y = terms.roles(bits)[0]
     step = np.arange(-bits - 2, bits + 3)
@@ -108,7 +122,7 @@ def list_all(triplets: Triplets, n_users: int, n_items: int) -> Lists:
     return Lists(*lists[:4], starts[0], pairs, starts[1], *own)
 
 
-def true_loss(B: Signs, D: Signs, triplets: Triplets, terms: LossTerms, team: Team) -> float:
+def true_loss(B: Signs, D: Signs, triplets: Triplets, terms: Terms, team: Team) -> float:
     """The sum over the triplets of l(x) + lambda l(y). B (n, d), D (m, d): codes of +-1, int8."""
     return Problem.of(B, D, triplets, terms, items=False).loss(team)
 
@@ -119,12 +133,12 @@ class Problem:
 
     codes: Codes
     lists: Lists
-    terms: LossTerms
+    terms: Terms
     tables: LossTables
 
     @classmethod
     def of(
-        cls, B: Signs, D: Signs, triplets: Triplets, terms: LossTerms, *, items: bool = True
+        cls, B: Signs, D: Signs, triplets: Triplets, terms: Terms, *, items: bool = True
     ) -> Problem:
         """The problem of these arrays; without `items`, only users can be changed."""
         for name, signs in (("B", B), ("D", D)):
