@@ -28,12 +28,15 @@ from xorec.data.split import Method, Split, split
 from xorec.evaluation.result import Evaluation
 from xorec.evaluation.significance import compare
 from xorec.experiments.comparison import measure
+from xorec.experiments.sizes import sizes_of
 from xorec.experiments.spaces import SPACES
 from xorec.experiments.tuning import tune
-from xorec.files import replacing
+from xorec.files import replacing, save_tensors
 from xorec.models import model_class
 from xorec.options import RunOptions
 from xorec.progress import SILENT, TerminalProgress
+from xorec.representations import representation_class
+from xorec.representations.base import Representation
 
 MAIN = "ndcg@10"
 KEPT = ("ndcg", "recall", "hits", "user_hr")
@@ -52,8 +55,11 @@ class Field:
 
     def row(self, name: str, fixed: dict[str, Any], trials: int, timeout: float) -> dict[str, Any]:
         """Tune, fit and test one model, as far as that is not done yet."""
-        facts, settings = self._tuned(name, fixed, trials, timeout)
-        settings |= self.last.get(name, {})
+        facts, settings = self.tuned(name, name, fixed, trials, timeout)
+        return {**self.tested(name, {**settings, **self.last.get(name, {})}), **facts}
+
+    def tested(self, name: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The model `name` with these settings, learned from all training pairs; tested once."""
         path = self._path(name, settings)
         if not path.exists():
             model = model_class(name)(**settings)
@@ -64,19 +70,22 @@ class Field:
                 options=self.options,
             )
             self._keep(path.with_suffix(".npz"), one.evaluation)
+            learned = one.model.representation_
+            save_tensors(path.with_suffix(".tensors"), learned.tensors(), {"kind": learned.kind})
+            facts = {**one.row(), **sizes_of(learned).row(), "settings": settings}
             with replacing(path) as temporary:
-                temporary.write_text(json.dumps({**one.row(), "settings": settings}))
+                temporary.write_text(json.dumps(facts))
         row: dict[str, Any] = json.loads(path.read_text())
-        return {**row, **facts}
+        return row
 
-    def _tuned(
-        self, name: str, fixed: dict[str, Any], trials: int, timeout: float
+    def tuned(
+        self, label: str, name: str, fixed: dict[str, Any], trials: int, timeout: float
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(what the trials were like, the settings for the last fit)."""
+        """(what the trials of the model `name` were like, the settings for the last fit)."""
         if not SPACES.get(name):
             settings = model_class(name)(**fixed).config.model_dump()
             return {"trials": 0, "seconds_trials": 0.0}, settings
-        study = self.folder / f"{name}.study"
+        study = self.folder / f"{label}.study"
         how: dict[str, Any] = {"study": study, "fixed": fixed, "timeout": timeout}
         found = tune(name, self.parts, trials=trials, **how, options=self.options)
         states = [trial.state for trial in found.trials]
@@ -89,6 +98,17 @@ class Field:
             "default_ndcg@20": found.trials[0].value,
             "moved": found.best.settings,
         }, found.best.refit
+
+    def representation(self, row: dict[str, Any]) -> Representation:
+        """What the model of a row has learned, from the folder."""
+        from safetensors import safe_open
+
+        path = self._path(row["model"], row["settings"]).with_suffix(".tensors")
+        with safe_open(path, framework="numpy") as kept:
+            kind = kept.metadata()["kind"]
+            tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
+        found: Representation = representation_class(kind).from_tensors(tensors)
+        return found
 
     def evaluation(self, row: dict[str, Any]) -> Evaluation:
         """The values of every user, from the folder."""

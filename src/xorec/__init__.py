@@ -27,13 +27,20 @@ if TYPE_CHECKING:
     from xorec.experiments.tuning import tune
     from xorec.models.als import ALS
     from xorec.models.bpr import BPR
+    from xorec.models.cccf import CCCF
     from xorec.models.cml import CML
     from xorec.models.cpr import CPR
+    from xorec.models.dcf import DCF
+    from xorec.models.dpr import DPR
+    from xorec.models.drmf import DRMF
     from xorec.models.dsiml import DSIML
     from xorec.models.ease import EASE
     from xorec.models.item_knn import ItemKNN
     from xorec.models.lightgcn import LightGCN
+    from xorec.models.lightrec import LightRec
+    from xorec.models.phd import PHD
     from xorec.models.popularity import Popularity
+    from xorec.models.signs import Signs
     from xorec.models.siml import SIML
     from xorec.models.siml_gcn import SIMLGCN
     from xorec.models.sml import SML
@@ -45,19 +52,26 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ALS",
     "BPR",
+    "CCCF",
     "CML",
     "CPR",
+    "DCF",
+    "DPR",
+    "DRMF",
     "DSIML",
     "EASE",
+    "PHD",
     "SIML",
     "SIMLGCN",
     "SML",
     "Interactions",
     "ItemKNN",
     "LightGCN",
+    "LightRec",
     "Popularity",
     "Recommender",
     "RunOptions",
+    "Signs",
     "XorecError",
     "compare",
     "evaluate",
@@ -71,19 +85,26 @@ __all__ = [
 _HOMES = {
     "ALS": "xorec.models.als",
     "BPR": "xorec.models.bpr",
+    "CCCF": "xorec.models.cccf",
     "CML": "xorec.models.cml",
     "CPR": "xorec.models.cpr",
+    "DCF": "xorec.models.dcf",
+    "DPR": "xorec.models.dpr",
+    "DRMF": "xorec.models.drmf",
     "DSIML": "xorec.models.dsiml",
     "EASE": "xorec.models.ease",
     "Interactions": "xorec.data.interactions",
     "ItemKNN": "xorec.models.item_knn",
     "LightGCN": "xorec.models.lightgcn",
+    "LightRec": "xorec.models.lightrec",
+    "PHD": "xorec.models.phd",
     "Popularity": "xorec.models.popularity",
     "Recommender": "xorec.recommender",
     "RunOptions": "xorec.options",
     "SIML": "xorec.models.siml",
     "SIMLGCN": "xorec.models.siml_gcn",
     "SML": "xorec.models.sml",
+    "Signs": "xorec.models.signs",
     "XorecError": "xorec.errors",
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",

@@ -22,12 +22,15 @@ from xorec.models.fitting import fit_with_validation
 from xorec.models.popularity import Popularity
 from xorec.models.row_kernels import SIGNS
 from xorec.models.siml import SIML
-from xorec.models.siml_steps import Rows, Steps, Terms, unit_codes
+from xorec.models.siml_kernels import ITEMS, USERS
+from xorec.models.siml_steps import Rows, Steps, Terms
 from xorec.optim.passes import Triplets
 from xorec.optim.rotation import to_dimensions
 from xorec.representations.codes import Codes
+from xorec.rng import draw, stream
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
+from xorec.threads import Team
 
 START = {"epochs": 30}
 
@@ -59,9 +62,33 @@ class TestSignsAlone(PersonalModelTests):
     better_than_popularity = 1.1
 
 
-@pytest.mark.parametrize("soft", [0.0, 0.7])
-def test_the_steps_are_gradients_at_what_is_shown(soft: float) -> None:
-    """Rows move by the gradient of the reference loss at the (soft) signs; clip; show anew."""
+def shown_code(row: Any, terms: Terms, key: int, position: int) -> Any:
+    """What others see of a row behind a code, entry by entry."""
+    unit, shown = 1 / np.sqrt(len(row)), np.empty(len(row))
+    for f, value in enumerate(row):
+        number = int(draw(np.uint64(key), position + f - f % 4)) >> 16 * (f % 4) & 65535
+        mean = np.clip(value / (terms.reach * unit), -1, 1) if terms.reach else np.sign(value)
+        drawn = 1 if number / 32768 - (1 - 1 / 65536) < mean else -1
+        shown[f] = unit * (mean + terms.hard * (drawn - mean))
+    return shown
+
+
+def test_drawn_bits_have_the_row_as_their_mean() -> None:
+    rng = np.random.default_rng(0)
+    row = np.repeat(rng.uniform(-0.4, 0.4, (1, 32)), 20_000, axis=0).astype(np.float32)
+    for hard in (0.0, 0.5, 1.0):
+        terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, reach=1.5, hard=hard)
+        shown = Rows.codes(row, row[:, 0], terms, Team(1)).shown
+        in_reach = np.clip(row[0] / 1.5, -1 / np.sqrt(32), 1 / np.sqrt(32))
+        np.testing.assert_allclose(shown.mean(axis=0), in_reach, atol=5e-3)
+        if hard == 1.0:
+            np.testing.assert_allclose(np.abs(shown), 1 / np.sqrt(32), rtol=1e-6)
+            assert abs(np.corrcoef(shown[:, 0], shown[:, 1])[0, 1]) < 0.03
+
+
+@pytest.mark.parametrize(("reach", "hard"), [(0.0, 1.0), (1.5, 0.0), (1.5, 0.4), (3.0, 1.0)])
+def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> None:
+    """Rows move by the gradient of the reference loss at what is shown; clip; show anew."""
     rng = np.random.default_rng(0)
     n, m, d, pairs, count = 6, 9, 20, 25, 3
     owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
@@ -69,23 +96,29 @@ def test_the_steps_are_gradients_at_what_is_shown(soft: float) -> None:
     negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
     own_users = rng.uniform(-0.4, 0.4, (n, d)).astype(np.float32)
     own_items = rng.uniform(-0.4, 0.4, (m, d)).astype(np.float32)
-    users = Rows.of(own_users, np.full(n, 0.5, np.float32), SIGNS, soft)
-    items = Rows.of(own_items, np.full(m, 2.0, np.float32), SIGNS, soft, items=True)
     loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
-    terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, soft=soft)
+    how: dict[str, Any] = {"reach": reach, "hard": hard, "seed": 5, "epoch": 2}
+    terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, **how)
+    users = Rows.codes(own_users, np.full(n, 0.5, np.float32), terms, Team(1))
+    items = Rows.codes(own_items, np.full(m, 2.0, np.float32), terms, Team(1), items=True)
     shown, slopes = items.shown.astype(np.float64), []
-    expected, spent, most = own_users.astype(np.float64), np.full(n, 0.5), 2 / np.sqrt(d)
+    expected, spent = own_users.astype(np.float64), np.full(n, 0.5)
+    most = max(2.0, reach) / np.sqrt(d)
+    codes: dict[int, Any] = {}
     for u, i, j in zip(owner, positives, negatives, strict=True):
-        code = unit_codes(expected[u : u + 1].astype(np.float32), soft)[0].astype(np.float64)
+        key = int(stream(5 ^ USERS, 2, u))
+        code = codes.get(u, shown_code(expected[u], terms, key, 0))
         rows = (code, shown[i], shown[j])
         slopes.append(siml_slopes(pairwise_part(*rows), scale_part(*rows, temperature=3.0)))
         gradient = siml_gradients(code, shown[i], shown[j], **loss)[0]
         spent[u] += gradient @ gradient
         expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
+        codes[u] = shown_code(expected[u], terms, key, int(i + 1) * d)
     steps = Steps(Triplets(owner, positives, negatives), users, items, terms)
     steps.learn_users(slice(None))
     np.testing.assert_allclose(own_users, expected, atol=1e-5)
-    np.testing.assert_allclose(users.shown, unit_codes(own_users, soft), atol=1e-6)
+    for u, code in codes.items():
+        np.testing.assert_allclose(users.shown[u], code, atol=1e-4)
     moved, item_spent = own_items.astype(np.float64), np.full(m, 2.0)
 
     def move(v: int, gradient: Any) -> None:
@@ -104,7 +137,9 @@ def test_the_steps_are_gradients_at_what_is_shown(soft: float) -> None:
     for part in (0, 1):
         steps.finish(part, 2)
     np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)
-    np.testing.assert_allclose(items.shown, unit_codes(own_items, soft), atol=1e-6)
+    for v in np.unique(np.append(positives, negatives)):
+        code = shown_code(own_items[v], terms, int(stream(5 ^ ITEMS, 2, v)), d)
+        np.testing.assert_allclose(items.shown[v], code, atol=1e-4)
 
 
 def test_learning_the_bits_beats_taking_signs() -> None:
@@ -117,9 +152,10 @@ def test_learning_the_bits_beats_taking_signs() -> None:
         return evaluate(representation, train, test, ks=(20,))["ndcg@20_expected"]
 
     plain = ndcg(Codes.from_signs(users, items))
+    small: dict[str, Any] = {"softness": 0.0, "learning_rate": 0.3}  # what small data like
     learned = {
         name: ndcg(
-            DSIML.from_vectors(users, items, bits=64, optimizer=name, epochs=10)
+            DSIML.from_vectors(users, items, bits=64, optimizer=name, epochs=10, **small)
             .fit(train)
             .representation_
         )
@@ -215,7 +251,7 @@ def test_bits_can_be_learned_from_a_model_of_the_graph(model: str) -> None:
 
 
 def test_a_start_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(OptionError, match="start: its model must be siml, .* or lightgcn"):
+    with pytest.raises(OptionError, match=r"start: its model must be siml, .* or lightgcn"):
         DSIML(start={"model": "popularity"})
     with pytest.raises(OptionError, match="wings"):
         DSIML(start={"model": "lightgcn", "wings": 2})

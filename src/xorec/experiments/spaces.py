@@ -159,7 +159,7 @@ SPACES: dict[str, Space] = {
     "dsiml": {
         "temperature": Float(2.5, 6.0, log=True),
         "softness": Float(0.5, 2.0),
-        "learning_rate": Float(1.5, 8.0, log=True),
+        "learning_rate": Float(0.5, 8.0, log=True),
         "teach": Choice((2.0, 4.0, 8.0)),
     },
     "dpr": {

@@ -76,7 +76,7 @@ def step_users(
                 step[f] = weight * (items[best, f] - items[i, f])
                 square += step[f] * step[f]
             move(users, u, step, square, spent, rate)
-            show(users, users, u, BALL, np.float32(0))
+            show(users, users, u, BALL)
 
 
 @fast_kernel

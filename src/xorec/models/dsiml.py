@@ -50,8 +50,10 @@ class DSIMLConfig(ScaleInvariantConfig):
     optimizer: Literal["auto", "ste", "flip", "bqp", "none"] = Field(
         "ste", description="how the bits are learned; auto: the best on validation"
     )
-    learning_rate: float = Field(0.3, gt=0, le=10, description="ste: length of the first steps")
-    softness: float = Field(0.5, ge=0, le=10, description="ste: of the first epoch's signs; ends 0")
+    learning_rate: float = Field(1.0, gt=0, le=100, description="ste: length of the first steps")
+    softness: float = Field(
+        1.5, ge=0, le=10, description="ste: how far from 0 bits are drawn; 0: signs from the first"
+    )
     solver: Literal["descent", "tabu", "exact"] = Field("descent", description="bqp: its solver")
     distill: int = Field(
         5, ge=0, description="best items of the vectors that a user with fewer pairs than bits gets"
@@ -78,15 +80,15 @@ class DSIMLConfig(ScaleInvariantConfig):
             raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
         return self
 
-    def terms(self, epoch: int) -> Terms:
-        """The loss, the steps and the softness of an epoch: steps and softness run out.
+    def terms(self, epoch: int, seed: int) -> Terms:
+        """The loss, the steps and how codes are shown in an epoch: steps run out, bits harden.
 
         Short codes take short steps: one bit of theirs weighs more.
         """
-        left = (1 - epoch / self.epochs) * min(1.0, self.bits / 64)
-        hard = 1 - epoch / max(1, self.epochs - 1)
-        rate, soft = self.learning_rate * left, self.softness * hard
-        return replace(self.loss(), kind=SIGNS, rate=rate, soft=soft)
+        rate = self.learning_rate * (1 - epoch / self.epochs) * min(1.0, self.bits / 64)
+        hard = epoch / max(1, self.epochs - 1)
+        shown: dict[str, Any] = {"reach": self.softness, "hard": hard, "seed": seed, "epoch": epoch}
+        return replace(self.loss(), kind=SIGNS, rate=rate, **shown)
 
 
 class DSIML(Model[DSIMLConfig]):

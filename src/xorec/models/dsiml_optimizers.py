@@ -1,6 +1,6 @@
 """How DSIML learns its bits: one step of an epoch for each optimiser (METHOD, sections 3 and 4).
 
-    ste   the gradient at the codes moves the rows behind them; the sign hardens from epoch to epoch
+    ste   the gradient at the codes moves the rows behind them; bits are drawn, more and more
     flip  sweeps that turn a bit where the true loss falls
     bqp   the paper's: sweeps of binary quadratic problems under the variational bound
 
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.row_kernels import SIGNS
 from xorec.models.siml_steps import Floats, Rows, Steps, Teacher
 from xorec.optim.bqp_sweep import bqp_sweep
 from xorec.optim.checkpoint import Arrays
@@ -89,10 +88,9 @@ def _straight_through(
     size = (config.negatives, config.block_size, options.seed)
 
     def learn(epoch: int, arrays: Arrays) -> float:
-        terms, blocks = config.terms(epoch), count()
-        users = Rows.of(arrays["users"], arrays["user_spent"], SIGNS, terms.soft)
-        rows = (arrays["items"], arrays["item_spent"])
-        items = Rows.of(*rows, SIGNS, terms.soft, items=True)
+        terms, blocks = config.terms(epoch, options.seed), count()
+        users = Rows.codes(arrays["users"], arrays["user_spent"], terms, team)
+        items = Rows.codes(arrays["items"], arrays["item_spent"], terms, team, items=True)
         run = Pass(train, sampler, *size, epoch, team)
         return run.run(lambda t: Steps(t, users, items, terms, next(blocks), teacher))
 

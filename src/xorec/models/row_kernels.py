@@ -1,8 +1,13 @@
 """How the rows of users and items move, where they live, and what the others see of them.
 
-SPHERE: rows of unit length. BALL: of at most unit length. FREE: as they are. SIGNS: codes; the
-others see sign(row) / sqrt(d), or a softer sign while `soft` > 0: v / (soft / sqrt(d) + |v|) for
-each entry v, scaled to unit length.
+SPHERE: rows of unit length. BALL: of at most unit length. FREE: as they are. SIGNS: codes. Their
+others see sign(row) / sqrt(d), or while `reach` > 0 something between a row and its code: for an
+entry v, with e = v sqrt(d) / reach clipped to [-1, 1],
+
+    (e + hard (drawn - e)) / sqrt(d),    drawn = +1 with the chance (1 + e) / 2, else -1
+
+whose mean is e / sqrt(d) for every `hard`: at 0 the row itself, within reach; at 1 drawn bits.
+A bit that the loss needs must therefore leave the middle, where its draw is a coin's.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from xorec.bits import prefetch
-from xorec.kernels import inlined
+from xorec.kernels import fast_kernel, inlined
+from xorec.rng import draw, stream
 
 SPHERE, BALL, FREE, SIGNS = 0, 1, 2, 3
 _TINY = np.float32(1e-8)
@@ -20,30 +26,14 @@ _LARGE = 1 << 18
 """A table of more numbers (1 MiB) does not stay in a core's own cache: ask for its rows ahead."""
 _CLIP = np.float32(2)
 """Rows behind codes stay within 2 / sqrt(d): a bit that is sure can still be turned."""
+_SIXTEEN, _MIDDLE = np.uint64(65535), np.float32(1 - 1 / 65536)
 
 
 @inlined
-def show(rows: Any, shown: Any, row: Any, kind: Any, soft: Any) -> None:
-    """Bring a row that moved back to where rows live, and show it."""
+def show(rows: Any, shown: Any, row: Any, kind: Any) -> None:
+    """Bring a row that moved back to where vectors live, and show it."""
     size = rows.shape[1]
     factor = np.float32(1)
-    if kind == SIGNS:
-        unit = np.float32(1) / np.sqrt(np.float32(size))
-        most, doubt, total = _CLIP * unit, soft * unit, np.float32(0)
-        for f in range(size):
-            value = min(max(rows[row, f], -most), most)
-            rows[row, f] = value
-            if doubt > np.float32(0):
-                value /= doubt + abs(value)
-                total += value * value
-            else:
-                value = unit if value >= np.float32(0) else -unit
-            shown[row, f] = value
-        if doubt > np.float32(0) and total > np.float32(0):
-            factor = np.float32(1) / np.sqrt(total)
-            for f in range(size):
-                shown[row, f] *= factor
-        return
     if kind != FREE:
         total = np.float32(0)
         for f in range(size):
@@ -54,6 +44,41 @@ def show(rows: Any, shown: Any, row: Any, kind: Any, soft: Any) -> None:
         value = rows[row, f] * factor
         rows[row, f] = value
         shown[row, f] = value
+
+
+@inlined
+def show_code(
+    rows: Any, shown: Any, row: Any, reach: Any, hard: Any, key: Any, position: Any
+) -> None:
+    """Clip a row behind a code, and show it; the draws are those of a stream from `position` on.
+
+    Each number of the stream has four uniforms of 16 bits.
+    """
+    size, one = rows.shape[1], np.float32(1)
+    unit = one / np.sqrt(np.float32(size))
+    most = max(_CLIP, reach) * unit
+    for f in range(0, size, 4):
+        number = draw(key, position + f) if reach > np.float32(0) else np.uint64(0)
+        for g in range(f, min(f + 4, size)):
+            value = min(max(rows[row, g], -most), most)
+            rows[row, g] = value
+            if reach > np.float32(0):
+                mean = min(max(value / (reach * unit), -one), one)
+                uniform = np.float32(number & _SIXTEEN) / np.float32(32768) - _MIDDLE
+                number = number >> np.uint64(16)
+                drawn = one if uniform < mean else -one
+                shown[row, g] = unit * (mean + hard * (drawn - mean))
+            else:
+                shown[row, g] = unit if value >= np.float32(0) else -unit
+
+
+@fast_kernel
+def show_codes(
+    rows: Any, shown: Any, reach: Any, hard: Any, seed: Any, epoch: Any, begin: int, end: int
+) -> None:
+    """`show_code` of the rows begin .. end - 1, from the start of their streams."""
+    for row in range(begin, end):
+        show_code(rows, shown, row, reach, hard, stream(seed, epoch, row), 0)
 
 
 @inlined

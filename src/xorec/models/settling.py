@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from xorec.models.dsiml_optimizers import Start
 
 _PASSES, _PASSES_FOR_NEW = 3, 4
+_RATE = 0.2
+"""Of their steps: those of the codes are longer, because drawn bits are noisy."""
 
 
 class UserSteps(Steps):
@@ -83,4 +85,4 @@ def _fixed(rows: npt.NDArray[Any]) -> Rows:
 
 
 def _terms(config: DSIMLConfig) -> Terms:
-    return replace(config.loss(), kind=SPHERE, rate=config.learning_rate)
+    return replace(config.loss(), kind=SPHERE, rate=_RATE)

@@ -12,11 +12,12 @@ With cosines c, g = gamma^2, temperature tau and the offset of the margin (METHO
 
 `losses.scale_invariant` has the same in plain NumPy. Everybody has a row that moves, and a row that
 is shown to the others. For vectors both are one, up to the moment: items are shown as they were
-before the block. For codes the shown row is sign(row) / sqrt(d), a unit vector, or a softer sign,
-and the gradient at what is shown moves the row behind it (straight-through).
+before the block. For codes the shown row is sign(row) / sqrt(d), a unit vector, or drawn around
+the row, and the gradient at what is shown moves the row behind it (straight-through).
 
 Shapes: users (n, d), items (m, d), each moving and shown; owner, positives, losses, lift (P,);
-negatives, push, pull (P, K); lean (P, d). A negative of -1 is none. kind, soft: see `row_kernels`.
+negatives, push, pull (P, K); lean (P, d). A negative of -1 is none. kind, reach, hard: see
+`row_kernels`; the draws of a row are those of its stream in this epoch.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from typing import Any
 import numpy as np
 
 from xorec.kernels import fast_kernel, inlined
-from xorec.models.row_kernels import fetch_next, move, show
+from xorec.models.row_kernels import SIGNS, fetch_next, move, show, show_code
 from xorec.models.teacher_kernels import teach
+from xorec.rng import stream
 
 _STEEP = np.float32(30)
+USERS, ITEMS = 0x7573657273, 0x6974656D73
+"""These keep the draws of users and of items apart."""
 
 
 @inlined
@@ -125,7 +129,10 @@ def step_users(
     offset: Any,
     npair: Any,
     kind: Any,
-    soft: Any,
+    reach: Any,
+    hard: Any,
+    seed: Any,
+    epoch: Any,
     spent: Any,
     teacher_users: Any,
     teacher_items: Any,
@@ -159,7 +166,11 @@ def step_users(
             step[f] += reg * rows[u, f] - lift[pair] * items[i, f]
             square += step[f] * step[f]
         move(rows, u, step, square, spent, rate)
-        show(rows, users, u, kind, soft)
+        if kind == SIGNS:
+            key = stream(seed ^ USERS, epoch, u)
+            show_code(rows, users, u, reach, hard, key, (i + 1) * size)
+        else:
+            show(rows, users, u, kind)
 
 
 @fast_kernel
@@ -216,17 +227,24 @@ def show_items(
     positives: Any,
     negatives: Any,
     kind: Any,
-    soft: Any,
+    reach: Any,
+    hard: Any,
+    seed: Any,
+    epoch: Any,
     stamps: Any,
     stamp: Any,
     part: Any,
     parts: Any,
 ) -> None:
     """Show each item of this part that took a step, once. stamps (m,): the last block of each."""
-    count, mask = negatives.shape[1], parts - 1
+    size, count, mask = rows.shape[1], negatives.shape[1], parts - 1
     for pair in range(len(positives)):
         for k in range(-1, count):
             v = positives[pair] if k < 0 else negatives[pair, k]
             if v >= 0 and v & mask == part and stamps[v] != stamp:
                 stamps[v] = stamp
-                show(rows, items, v, kind, soft)
+                if kind == SIGNS:
+                    key = stream(seed ^ ITEMS, epoch, v)
+                    show_code(rows, items, v, reach, hard, key, (stamp + 1) * size)
+                else:
+                    show(rows, items, v, kind)

@@ -12,21 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.models.row_kernels import SIGNS, SPHERE
-from xorec.models.siml_kernels import show_items, step_items, step_users
+from xorec.models.row_kernels import SPHERE, show_codes
+from xorec.models.siml_kernels import ITEMS, USERS, show_items, step_items, step_users
 from xorec.optim.passes import Triplets
-from xorec.optim.rotation import unit_rows
+from xorec.threads import Team
 
 Floats = npt.NDArray[np.float32]
 
 
-def unit_codes(rows: npt.NDArray[Any], soft: float = 0.0) -> Floats:
-    """sign(row) / sqrt(d), or the softer sign of `row_kernels`: codes as unit vectors."""
+def unit_codes(rows: npt.NDArray[Any]) -> Floats:
+    """sign(row) / sqrt(d): codes as unit vectors."""
     unit = np.float32(1 / np.sqrt(rows.shape[1]))
-    if soft == 0.0:
-        return np.where(rows >= 0, unit, -unit).astype(np.float32)
-    shown = rows / (np.float32(soft) * unit + np.abs(rows))
-    return unit_rows(shown)
+    return np.where(rows >= 0, unit, -unit).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +40,26 @@ class Rows:
     stamps: npt.NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, own: Floats, spent: Floats, kind: int, soft: float = 0.0, *, items: bool = False
-    ) -> Rows:
+    def of(cls, own: Floats, spent: Floats, kind: int, *, items: bool = False) -> Rows:
         """Rows over arrays that the steps change in place. Users' vectors show themselves."""
-        shown = unit_codes(own, soft) if kind == SIGNS else own.copy() if items else own
+        shown = own.copy() if items else own
+        return cls(own, shown, spent, np.full(len(own) if items else 0, -1, dtype=np.int64))
+
+    @classmethod
+    def codes(
+        cls, own: Floats, spent: Floats, terms: Terms, team: Team, *, items: bool = False
+    ) -> Rows:
+        """Rows behind codes, shown as the terms of an epoch have it."""
+        shown = np.empty_like(own)
+        seed = terms.seed ^ (ITEMS if items else USERS)
+        how = (np.float32(terms.reach), np.float32(terms.hard), seed, terms.epoch)
+        team.over(len(own), lambda begin, end: show_codes(own, shown, *how, begin, end))
         return cls(own, shown, spent, np.full(len(own) if items else 0, -1, dtype=np.int64))
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The loss and its steps, as the kernels take them."""
+    """The loss and its steps, as the kernels take them; of codes also how they are shown."""
 
     gamma_squared: float
     lambda_: float
@@ -63,7 +69,10 @@ class Terms:
     kind: int = SPHERE
     rate: float = 1.0
     reg: float = 0.0
-    soft: float = 0.0
+    reach: float = 0.0
+    hard: float = 1.0
+    seed: int = 0
+    epoch: int = 0
 
     @property
     def loss(self) -> tuple[Any, ...]:
@@ -71,8 +80,9 @@ class Terms:
         return (*map(np.float32, numbers), self.npair)
 
     @property
-    def place(self) -> tuple[int, np.float32]:
-        return self.kind, np.float32(self.soft)
+    def place(self) -> tuple[Any, ...]:
+        shown = np.float32(self.reach), np.float32(self.hard)
+        return self.kind, *shown, self.seed, self.epoch
 
     @property
     def steps(self) -> tuple[np.float32, np.float32]:

@@ -99,7 +99,7 @@ def step_users(
             square += step[f] * step[f]
         if drawn > np.float32(0):
             move(users, u, step, square, spent, rate)
-            show(users, users, u, BALL, np.float32(0))
+            show(users, users, u, BALL)
             slope = near_count - drawn * user_reward
             move_margin(user_margins, margin_spent, u, slope, margin_rate, most)
 
