@@ -63,7 +63,8 @@ class BallSteps:
     def finish(self, part: int, parts: int) -> None:
         items, moved = self.items, (self.triplets.positives, self.touched)
         stamp = (items.stamps, self.block, part, parts)
-        show_items(items.own, items.shown, *moved, BALL, np.float32(0), *stamp)
+        drawn = (np.float32(0), np.float32(1), 0, 0)  # of codes: there are none
+        show_items(items.own, items.shown, *moved, BALL, *drawn, *stamp)
 
     def loss(self) -> float:
         return float(self.losses.sum(dtype=np.float64))
