@@ -50,7 +50,7 @@ def _settings(model: Any) -> list[dict[str, Any]]:
             if kind in limits
         ]
         value = field.get_default(call_default_factory=True)
-        default = "its own" if hasattr(value, "model_fields_set") else str(value)
+        default = "its own" if value == {} else str(value)  # a start's settings
         about = field.description or ""
         rows.append({"name": name, "default": default, "range": ", ".join(words), "about": about})
     return rows
