@@ -17,9 +17,9 @@ _MODELS = ("popularity", "item-knn", "bpr", "siml", "dsiml")
 _BITS = (32, 64)
 _SETTINGS: dict[str, dict[str, Any]] = {
     "siml": {"epochs": 25},
-    "dsiml": {"epochs": 10, "start": {"epochs": 25}},
+    "dsiml": {"epochs": 10, "softness": 0.0, "learning_rate": 0.3, "start": {"epochs": 25}},
 }
-"""Fewer epochs than by default, so that the demo is over in a minute or so."""
+"""Few epochs, so that the demo takes a minute or so; hard signs, which small data like."""
 _SHOWN = "dsiml 64"
 _PACKAGE = "vlc"
 
