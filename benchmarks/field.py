@@ -147,23 +147,45 @@ def print_table(rows: list[dict[str, Any]], against: str) -> None:
     """Markdown."""
     heads = ["model", "NDCG@10 [95 %]", "HR@10", "HR@50", "HR@100", "NDCG@20", "Recall@20"]
     heads += ["last fit, s", "trials, s", "bytes", f"p against {against}"]
+    cells = [
+        [
+            row["model"],
+            *accuracy_cells(row),
+            f"{row['ndcg@20']:.4f}",
+            f"{row['recall@20']:.4f}",
+            *cost_cells(row),
+            f"{row['bytes']:,}",
+            p_cell(row),
+        ]
+        for row in rows
+    ]
+    print_markdown(heads, cells)
+
+
+def accuracy_cells(row: dict[str, Any]) -> list[str]:
+    """The main metric with its interval; HR@10, 50, 100: users with a hit / hits of all items."""
+    rates = [f"{row[f'user_hr@{k}']:.4f} / {row[f'hr@{k}']:.4f}" for k in (10, 50, 100)]
+    return [f"{row[MAIN]:.4f} [{row[f'{MAIN}_low']:.4f}, {row[f'{MAIN}_high']:.4f}]", *rates]
+
+
+def cost_cells(row: dict[str, Any]) -> list[str]:
+    """Seconds of the last fit, and of the trials."""
+    trials = f"{row['seconds_trials']:.0f} ({row['trials']})"
+    return [f"{row['seconds_fit']:.1f}", trials]
+
+
+def p_cell(row: dict[str, Any]) -> str:
+    """The p-value, where there is one."""
+    p = row.get("p")
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def print_markdown(heads: list[str], rows: list[list[str]]) -> None:
+    """A table."""
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
     for row in rows:
-        rates = [f"{row[f'user_hr@{k}']:.4f} / {row[f'hr@{k}']:.4f}" for k in (10, 50, 100)]
-        p = row.get("p")
-        cells = [
-            row["model"],
-            f"{row[MAIN]:.4f} [{row[f'{MAIN}_low']:.4f}, {row[f'{MAIN}_high']:.4f}]",
-            *rates,
-            f"{row['ndcg@20']:.4f}",
-            f"{row['recall@20']:.4f}",
-            f"{row['seconds_fit']:.1f}",
-            f"{row['seconds_trials']:.0f} ({row['trials']})",
-            f"{row['bytes']:,}",
-            "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}",
-        ]
-        print("| " + " | ".join(cells) + " |")
+        print("| " + " | ".join(row) + " |")
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from field import MAIN, Field
+from field import MAIN, Field, accuracy_cells, cost_cells, p_cell, print_markdown
 from xorec.cli.arguments import read_config
 from xorec.data.catalog import load_data
 from xorec.data.interactions import Interactions
@@ -79,7 +79,7 @@ def add_significance(field: Field, rows: list[dict[str, Any]], against: str) -> 
     for row in rows:
         own = field.evaluation(row)
         interval = own.interval(MAIN)
-        row |= {"low": interval.low, "high": interval.high}
+        row |= {f"{MAIN}_low": interval.low, f"{MAIN}_high": interval.high}
         other = others.get(row["bits"])
         if other is not None and row is not other:
             row["p"] = compare(own, field.evaluation(other), MAIN).p_value
@@ -115,27 +115,25 @@ def _median_time(one: Representation, index: Index, seen: Interactions, users: A
 
 
 def print_tables(rows: list[dict[str, Any]], against: str) -> None:
-    """Markdown, a table for each length; HR: users with a hit / hits of all test items."""
+    """Markdown, a table for each length."""
     heads = ["method", "NDCG@10 [95 %]", "HR@10", "HR@50", "HR@100", "bits user / item"]
     heads += ["shared KB", "us a query", "fit, s", "trials, s", f"p against {against}"]
     for bits in sorted({row["bits"] for row in rows}):
-        print(f"\n{bits} bits an item\n\n| " + " | ".join(heads) + " |")
-        print("|---" * len(heads) + "|")
-        for row in (row for row in rows if row["bits"] == bits):
-            rates = [f"{row[f'user_hr@{k}']:.4f} / {row[f'hr@{k}']:.4f}" for k in (10, 50, 100)]
-            p = row.get("p")
-            cells = [
+        print(f"\n{bits} bits an item\n")
+        cells = [
+            [
                 row["method"],
-                f"{row[MAIN]:.4f} [{row['low']:.4f}, {row['high']:.4f}]",
-                *rates,
+                *accuracy_cells(row),
                 f"{row['user_bits']:,} / {row['item_bits']:,}",
                 f"{row['shared_bits'] / 8192:,.0f}",
                 f"{row.get('us', row['us_per_query']):.1f}",
-                f"{row['seconds_fit']:.0f}",
-                f"{row['seconds_trials']:.0f} ({row['trials']})",
-                "" if p is None else "< .001" if p < 0.001 else f"{p:.3f}",
+                *cost_cells(row),
+                p_cell(row),
             ]
-            print("| " + " | ".join(cells) + " |")
+            for row in rows
+            if row["bits"] == bits
+        ]
+        print_markdown(heads, cells)
 
 
 def main() -> None:

@@ -15,7 +15,6 @@ from xorec.losses.metric import (
 from xorec.models.cml import CML, CMLConfig, _Steps
 from xorec.models.decorrelation import decorrelate
 from xorec.models.metric import into_ball
-from xorec.models.row_kernels import BALL
 from xorec.models.siml_steps import Rows
 from xorec.optim.passes import Triplets
 from xorec.options import RunOptions
@@ -59,7 +58,7 @@ def steps_over(users: Any, items: Any, t: Triplets, settings: dict[str, Any]) ->
     config = CMLConfig(learning_rate=RATE, negatives=3, **settings)
     loss = {**config.model_dump(include={"margin", "rank_weight"}), "n_items": len(items)}
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
-    rows = Rows.of(users, spent[0], BALL), Rows.of(items, spent[1], BALL, items=True)
+    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1], items=True)
     before = spent[0].astype(np.float64), spent[1].astype(np.float64)
     return _Steps(t, *rows, 0, config), loss, before
 

@@ -11,12 +11,12 @@ import pytest
 from xorec.bits import unpack_signs
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.models.base import Growth
 from xorec.models.dpr import DPR
 from xorec.models.dpr_steps import Rule, Steps
 from xorec.optim.balance import balanced
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
+from xorec.testing.growth import check_growth
 from xorec.testing.models import EpochModelTests
 from xorec.threads import Team
 
@@ -198,22 +198,4 @@ def test_a_new_users_code_is_the_users_step() -> None:
 
 
 def test_new_rows_and_changed_rows_are_settled_and_no_others() -> None:
-    data = planted(80, 60)
-    early = data.select((data.user_rows < 70) & (data.indices < 55))
-    early = Interactions.from_rows(
-        Ids("int64", np.arange(70)), Ids("int64", 1000 + np.arange(55)),
-        early.user_rows, early.indices,
-    )  # fmt: skip
-    model = DPR(bits=16, epochs=3).fit(early)
-    old = model.representation_
-    changed = np.concatenate([[2, 5], np.arange(70, 80)])
-    growth = Growth(data, changed, np.arange(55, 60), np.pad(early.user_counts, (0, 10)))
-    new = model.update(old, growth).representation_
-    assert isinstance(old, Codes)
-    assert isinstance(new, Codes)
-    same = np.setdiff1d(np.arange(70), changed)
-    np.testing.assert_array_equal(new.user_codes[same], old.user_codes[same])
-    np.testing.assert_array_equal(new.item_codes[:55], old.item_codes)
-    scores, late = new.scores(np.arange(70, 80)), range(70, 80)
-    own = np.mean([scores[u - 70][data.of_user(u)].mean() for u in late])
-    assert own > scores.mean() + 0.1
+    check_growth(DPR(bits=16, epochs=3))

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 from xorec.bits import unpack_signs
-from xorec.data.ids import Ids
-from xorec.data.interactions import Interactions
-from xorec.models.base import Growth
 from xorec.models.drmf import DRMF
 from xorec.models.drmf_terms import Descents, PairTerms, easy_triplets, proposer_of
 from xorec.optim.bqp_kernels import assemble_rows
@@ -20,7 +17,7 @@ from xorec.optim.passes import Triplets
 from xorec.optim.sweep_kernels import ITEM, USER
 from xorec.optim.sweeps import LossTerms, Problem, sweep, true_loss
 from xorec.representations.codes import Codes
-from xorec.testing.data import planted
+from xorec.testing.growth import check_growth
 from xorec.testing.models import EpochModelTests
 from xorec.threads import Team
 
@@ -187,23 +184,7 @@ def test_the_pace_is_the_papers() -> None:
 
 
 def test_new_rows_and_changed_rows_are_made_and_no_others() -> None:
-    data = planted(80, 60)
-    early = data.select((data.user_rows < 70) & (data.indices < 55))
-    ids = Ids("int64", np.arange(70)), Ids("int64", 1000 + np.arange(55))
-    early = Interactions.from_rows(*ids, early.user_rows, early.indices)
-    model = DRMF(bits=16, epochs=3).fit(early)
-    old = model.representation_
-    changed = np.concatenate([[2, 5], np.arange(70, 80)])
-    growth = Growth(data, changed, np.arange(55, 60), np.pad(early.user_counts, (0, 10)))
-    new = model.update(old, growth).representation_
-    assert isinstance(old, Codes)
-    assert isinstance(new, Codes)
-    same = np.setdiff1d(np.arange(70), changed)
-    np.testing.assert_array_equal(new.user_codes[same], old.user_codes[same])
-    np.testing.assert_array_equal(new.item_codes[:55], old.item_codes)
-    scores = new.scores(np.arange(70, 80))
-    own = np.mean([scores[u - 70][data.of_user(u)].mean() for u in range(70, 80)])
-    assert own > scores.mean() + 0.1
+    check_growth(DRMF(bits=16, epochs=3))
 
 
 def test_a_new_users_code_lowers_the_bound_of_their_own_problem() -> None:

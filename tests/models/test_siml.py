@@ -67,7 +67,7 @@ def steps_over(
     loss = config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"})
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
     terms = config.terms()
-    rows = Rows.of(users, spent[0], terms.kind), Rows.of(items, spent[1], terms.kind, items=True)
+    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1], items=True)
     return (
         Steps(t, *rows, terms),
         config,

@@ -7,7 +7,6 @@ import pytest
 
 from xorec.losses.metric import sml_gradients, sml_rewards, sml_values
 from xorec.models.metric import into_ball
-from xorec.models.row_kernels import BALL
 from xorec.models.siml_steps import Rows
 from xorec.models.sml import SML, SMLConfig, _Steps
 from xorec.models.sml_kernels import step_items, step_users
@@ -65,9 +64,9 @@ class Scene:
             learning_rate=RATE, margin_rate=MARGIN_RATE, max_margin=MOST, negatives=3, **settings
         )
         self.loss: dict[str, Any] = {"lambda_": config.lambda_, "rewards": config.rewards()}
-        users = Rows.of(self.arrays["user_vectors"], self.arrays["user_spent"], BALL)
+        users = Rows.of(self.arrays["user_vectors"], self.arrays["user_spent"])
         own = (self.arrays["item_vectors"], self.arrays["item_spent"])
-        items = Rows.of(*own, BALL, items=True)
+        items = Rows.of(*own, items=True)
         self.exact = {name: values.astype(np.float64) for name, values in self.arrays.items()}
         self.shown = self.exact["item_vectors"].copy()
         self.shown_margins = self.exact["item_margins"].copy()

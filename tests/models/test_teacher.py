@@ -44,8 +44,8 @@ def test_the_lesson_is_a_gradient(lessons: list[float]) -> None:
     )
     spent = 1e8  # so large that Adagrad divides every step by 1e4
     terms = Terms(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4)
-    mine = Rows.of(users.copy(), np.full(n, spent, np.float32), FREE)
-    theirs = Rows.of(items.copy(), np.full(m, spent, np.float32), FREE, items=True)
+    mine = Rows.of(users.copy(), np.full(n, spent, np.float32))
+    theirs = Rows.of(items.copy(), np.full(m, spent, np.float32), items=True)
     triplets = Triplets(owner, lists[:, 0].copy(), lists[:, 1:].copy())
     steps = Steps(triplets, mine, theirs, terms, teacher=teacher)
     steps.learn_users(slice(None))

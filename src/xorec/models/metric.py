@@ -98,9 +98,9 @@ class MetricModel(Model[M]):
         with options.team() as team:
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                users = Rows.of(arrays["user_vectors"], arrays["user_spent"], BALL)
+                users = Rows.of(arrays["user_vectors"], arrays["user_spent"])
                 rows = (arrays["item_vectors"], arrays["item_spent"])
-                items, blocks = Rows.of(*rows, BALL, items=True), count()
+                items, blocks = Rows.of(*rows, items=True), count()
                 run = Pass(train, sampler, *size, epoch, team)
                 loss = run.run(lambda t: self._steps(t, users, items, arrays, next(blocks)))
                 self._after_epoch(train, arrays)
@@ -134,7 +134,7 @@ class MetricModel(Model[M]):
         user = items[positives].mean(axis=0, keepdims=True)
         negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
         triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
-        rows = Rows.of(user, np.zeros(1, dtype=np.float32), BALL)
+        rows = Rows.of(user, np.zeros(1, dtype=np.float32))
         fixed = Rows(items, items, np.zeros(0, np.float32), np.zeros(0, np.int64))
         arrays = self._more(1, len(items))
         for epoch in range(2 * _FOLD_IN_PASSES):

@@ -44,7 +44,7 @@ def settled(
 ) -> Floats:
     """Unit vectors of the users (n, d), from `users` on, against the signs of `items` (m, d)."""
     own = unit_rows(users)
-    rows = Rows.of(own, np.ones(len(own), dtype=np.float32), SPHERE)
+    rows = Rows.of(own, np.ones(len(own), dtype=np.float32))
     fixed, terms = _fixed(items), _terms(config)
     sampler = Negatives.of(begin.pairs, config.alpha)
     size = (config.negatives, config.block_size, seed)
@@ -67,7 +67,7 @@ def settled_new(
     met = np.unique(np.append(positives, drawn))
     met = met[met >= 0]  # -1: there is no item that they do not have
     own, total = unit_rows(place), np.zeros_like(place)
-    rows = Rows.of(own, np.ones(1, dtype=np.float32), SPHERE)
+    rows = Rows.of(own, np.ones(1, dtype=np.float32))
     fixed, terms = _fixed(unpack_signs(codes[met], place.shape[1])), _terms(config)
     for epoch, negatives in enumerate(drawn):
         among = np.where(negatives < 0, -1, np.searchsorted(met, negatives)).astype(np.int32)

@@ -100,9 +100,9 @@ class SIML(Model[SIMLConfig]):
         with options.team() as team:
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                users = Rows.of(arrays["user_vectors"], arrays["user_spent"], terms.kind)
+                users = Rows.of(arrays["user_vectors"], arrays["user_spent"])
                 rows = (arrays["item_vectors"], arrays["item_spent"])
-                items, blocks = Rows.of(*rows, terms.kind, items=True), count()
+                items, blocks = Rows.of(*rows, items=True), count()
                 run = Pass(train, sampler, *size, epoch, team)
                 return {"loss": run.run(lambda t: Steps(t, users, items, terms, next(blocks)))}
 
@@ -145,7 +145,7 @@ def folded(
     user = items[positives].mean(axis=0, keepdims=True)
     negatives = np.empty((len(positives), count), dtype=np.int32)
     triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
-    rows = Rows.of(user, np.zeros(1, dtype=np.float32), terms.kind)
+    rows = Rows.of(user, np.zeros(1, dtype=np.float32))
     fixed = Rows(items, items, np.zeros(0, np.float32), np.zeros(0, np.int64))
     for epoch in range(2 * _FOLD_IN_PASSES):
         sampler.draw(negatives, pairs, owner, 0, epoch)

@@ -40,7 +40,7 @@ class Rows:
     stamps: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, own: Floats, spent: Floats, kind: int, *, items: bool = False) -> Rows:
+    def of(cls, own: Floats, spent: Floats, *, items: bool = False) -> Rows:
         """Rows over arrays that the steps change in place. Users' vectors show themselves."""
         shown = own.copy() if items else own
         return cls(own, shown, spent, np.full(len(own) if items else 0, -1, dtype=np.int64))
