@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench clean clean-kernels
+.PHONY: demo test lint format bench reproduce clean clean-kernels
 
 demo: $(VENV)/.core
 	$(BIN)/xorec demo
@@ -32,12 +32,16 @@ bench: $(VENV)/.peers
 	$(BIN)/python benchmarks/evaluation.py --data $(DATA)
 	$(BIN)/python benchmarks/read_csv.py
 
+# the paper's experiments on the embedded data set, in minutes: report/report.html
+reproduce: $(VENV)/.reproduce
+	$(BIN)/xorec reproduce all --quick
+
 # compiled kernels do not notice a change of what they inline from another file
 clean-kernels:
 	find src -name '*.nb[ci]' -delete
 
 clean: clean-kernels
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo report
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +50,10 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	$(PIP) -e '.[$(EXTRAS)]'
+	touch $@
+
+$(VENV)/.reproduce: $(VENV)/.core
+	$(PIP) -e '.[reproduce]'
 	touch $@
 
 $(VENV)/.peers: $(VENV)/.core

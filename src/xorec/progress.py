@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from xorec import interrupts
 
@@ -33,15 +34,37 @@ SILENT = Progress()
 
 
 class TerminalProgress(Progress):
-    """Rich bars and notes on standard error, so standard output holds results only."""
+    """Rich bars and notes on standard error, so standard output holds results only.
+
+    A task that begins inside another has its bar below it.
+    """
 
     def __init__(self) -> None:
         from rich.console import Console
 
         self._console = Console(file=sys.stderr, highlight=False)
+        self._bars: Any = None
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
+        if self._bars is not None:
+            yield from self._bar(name, total)
+            return
+        with self._display() as self._bars:
+            try:
+                yield from self._bar(name, total)
+            finally:
+                self._bars = None
+
+    def _bar(self, name: str, total: float | None) -> Iterator[Task]:
+        bars = self._bars
+        task_id = bars.add_task(name, total=total, facts="")
+        try:
+            yield _RichTask(bars, task_id)
+        finally:
+            bars.remove_task(task_id)
+
+    def _display(self) -> Any:
         from rich import progress as rich_progress
 
         columns = (
@@ -51,11 +74,9 @@ class TerminalProgress(Progress):
             rich_progress.TimeElapsedColumn(),
             rich_progress.TextColumn("{task.fields[facts]}"),
         )
-        bars = rich_progress.Progress(
+        return rich_progress.Progress(
             *columns, console=self._console, transient=True, disable=not self._console.is_terminal
         )
-        with bars:
-            yield _RichTask(bars, bars.add_task(name, total=total, facts=""))
 
     def note(self, message: str) -> None:
         self._console.print(message, style="dim", markup=False, soft_wrap=True)

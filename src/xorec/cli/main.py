@@ -22,6 +22,7 @@ from xorec.cli import (
     fit,
     models,
     recommend,
+    reproduce,
     similar,
     tune,
     update,
@@ -79,6 +80,7 @@ app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
 app.command("explain")(explain.explain)
 app.command("update")(update.update)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(bench.app, name="bench")
 app.command("doctor")(doctor.doctor)
 

@@ -1,0 +1,156 @@
+"""xorec reproduce: the paper's experiments on any data, as tables, plots and one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from xorec import interrupts
+from xorec.cli import arguments as args
+from xorec.errors import OptionError
+
+if TYPE_CHECKING:
+    from xorec.reproduce.plan import Plan
+
+
+def reproduce(
+    question: Annotated[
+        str | None, typer.Argument(help="rq1, rq2, rq3, rq4, rq5, several with commas, or all.")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="A file, folder or name of the catalogue; may be given several times."),
+    ] = None,
+    core: Annotated[
+        list[int] | None,
+        typer.Option(help="Keep users and items with this many pairs; once, or for each --data."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few trials, seeds and epochs: minutes, not hours.")
+    ] = False,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", help="A run.json: the same run again, with its settings."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Last fits of every method.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials of every method.")] = None,
+    bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas.")] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Of continuous models.")] = None,
+    hashing: Annotated[str | None, typer.Option(help="Methods of rq1, with commas.")] = None,
+    continuous: Annotated[str | None, typer.Option(help="Methods of rq2, with commas.")] = None,
+    grid_seeds: Annotated[int | None, typer.Option(help="Seeds of each point of rq5.")] = None,
+    config: args.Config = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Where finished parts are kept; OUT/cache by default.")
+    ] = None,
+    user_column: args.UserColumn = None,
+    item_column: args.ItemColumn = None,
+    rating_column: args.RatingColumn = None,
+    split_column: args.SplitColumn = None,
+    item_info: args.ItemInfo = None,
+    min_rating: args.MinRating = None,
+    seed: Annotated[int, typer.Option(help="The first seed; that of split and trials.")] = 0,
+    threads: args.Threads = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Run the paper's experiments and write a report: HTML, CSV, PNG, SVG.
+
+    rq1 codes, rq2 vectors, rq3 speed, rq4 imbalanced categories, rq5 lambda and gamma. Settings of
+    every method are chosen on a validation part with as many trials each; the test part is touched
+    once for each seed. Finished parts are kept: the same command goes on where it was stopped.
+    Needs pip install 'xorec[reproduce]'.
+    """
+    from xorec.cli.output import print_json, print_line, print_table
+    from xorec.reproduce.cache import Cache
+    from xorec.reproduce.run import open_labs
+    from xorec.reproduce.run import reproduce as run
+    from xorec.reproduce.run_file import check_data, read_run_file
+    from xorec.reproduce.text_report import print_report
+    from xorec.reproduce.writing import as_json, check, write_all
+
+    columns = {
+        "user_column": user_column,
+        "item_column": item_column,
+        "rating_column": rating_column,
+        "split_column": split_column,
+        "item_info": None if item_info is None else str(item_info),
+    }
+    fields: dict[str, Any] = {
+        "seeds": None if seeds is None else tuple(range(seed, seed + seeds)),
+        "trials": trials,
+        "bits": None if bits is None else args.parse_bits(bits),
+        "dimensions": dimensions,
+        "hashing": _names(hashing),
+        "continuous": _names(continuous),
+        "grid_seeds": grid_seeds,
+        "settings": args.read_config(config) or None,
+    }
+    before: list[dict[str, Any]] = []
+    if from_run is None:
+        plan = _plan(question, data, core, quick, seed, min_rating, columns, fields)
+    else:
+        _refuse_beside_from({"QUESTION": question, "--data": data, "--core": core, **fields})
+        plan, before = read_run_file(from_run)
+    check(out)
+    options = args.run_options(plan.seed, threads, quiet)
+    kept = Cache(cache or out / "cache")
+    with interrupts.saying(lambda: "Run the same command again to go on."):
+        labs = open_labs(plan, kept, options)
+        if from_run is not None:
+            check_data(before, labs)
+        sections = run(plan, labs, kept, options)
+    paths = write_all(out, plan, sections, labs)
+    if json:
+        print_json(as_json(sections, paths))
+        return
+    print_report(sections, print_table, print_line)
+    print_line()
+    print_line(f"{len(paths)} files; the page: {out / 'report.html'}")
+
+
+def _plan(
+    question: str | None,
+    data: list[str] | None,
+    core: list[int] | None,
+    quick: bool,
+    seed: int,
+    min_rating: float | None,
+    columns: dict[str, str | None],
+    fields: dict[str, Any],
+) -> Plan:
+    from xorec.reproduce.plan import QUESTIONS, QUICK, make_plan
+
+    if question is None:
+        raise OptionError(f"say what to reproduce: {', '.join(QUESTIONS)} or all.")
+    asked = QUESTIONS if question == "all" else tuple(_names(question) or ())
+    paths = data or ["debian"]
+    cores = core or [0]
+    if len(cores) not in (1, len(paths)):
+        raise OptionError(f"--core is given {len(cores)} times: once, or once for each --data.")
+    named = {name: value for name, value in columns.items() if value is not None}
+    sources = [
+        {"path": path, "core": own, "min_rating": min_rating, "columns": named}
+        for path, own in zip(paths, cores * (len(paths) if len(cores) == 1 else 1), strict=True)
+    ]
+    base: dict[str, Any] = dict(QUICK) if quick else {}
+    if seed and fields["seeds"] is None:
+        base["seeds"] = tuple(seed + one for one in base.get("seeds", (0, 1, 2)))
+    given = {name: value for name, value in fields.items() if value is not None}
+    return make_plan(**{**base, "questions": asked, "data": sources, **given})
+
+
+def _refuse_beside_from(given: dict[str, Any]) -> None:
+    """A run that is done again is done as it was."""
+    extra = [name for name, value in given.items() if value]
+    if extra:
+        raise OptionError(
+            f"--from runs an earlier run again as it was: leave {', '.join(extra)} out."
+        )
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(name.strip() for name in text.split(","))

@@ -1,0 +1,111 @@
+"""What an experiment has to say: a section of tables, figures and verdicts, as plain data.
+
+Experiments make sections and know nothing of files; `report` turns them into a page, CSV, PNG and
+SVG and knows nothing of experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["text", "count", "measure", "p", "time", "paper"]
+Verdict = Literal["holds", "holds in part", "does not hold", "not tested"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its key in the rows and the CSV file, its head on the page, its kind.
+
+    text and count: as they are (counts with commas). measure: `digits` decimals. p: a p-value.
+    time: a measure of the clock, which no two runs share. paper: a figure of the paper, shown in
+    grey. spread: the key of what is shown after a plus-minus sign. best: the largest is bold.
+    """
+
+    key: str
+    head: str
+    kind: Kind = "measure"
+    digits: int = 4
+    spread: str | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a title. name: the stem of its CSV file, which has every key of the rows."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Any]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series: a label, x and y, how far the error bars reach (above and below, or None).
+
+    own: the method the experiment is about, drawn heavier. paper: from the paper, drawn in grey.
+    """
+
+    label: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+    error: Sequence[float] | None = None
+    own: bool = False
+    paper: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. kind: lines with markers, bars (x are names, series side by side), points.
+
+    level: a horizontal line to compare with, with its label.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    kind: Literal["lines", "bars", "points"] = "lines"
+    log_x: bool = False
+    log_y: bool = False
+    level: tuple[float, str] | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side under one title. name: the stem of its PNG and SVG files.
+
+    timed: it shows measures of the clock, which no two runs share.
+    """
+
+    name: str
+    title: str
+    panels: Sequence[Panel]
+    note: str = ""
+    timed: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, whether it holds here, and the figures that say so."""
+
+    text: str
+    verdict: Verdict
+    evidence: str
+    timed: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment on one data set (or on all): key is rq1 .. rq5."""
+
+    key: str
+    title: str
+    question: str
+    paragraphs: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    claims: Sequence[Claim] = ()
