@@ -29,7 +29,7 @@ def section(contest: Contest) -> Section:
         text = f"DSIML is more accurate than every other hashing method ({where})"
         claims.append(best_of_all(contest, text, OWN, others, bits))
         if len(codes) < len(others):
-            text = f"... than every other with codes on both sides ({where})"
+            text = f"DSIML is the most accurate of those with codes on both sides ({where})"
             claims.append(best_of_all(contest, text, OWN, codes, bits))
     return Section(
         "rq1",

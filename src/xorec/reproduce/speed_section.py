@@ -156,7 +156,7 @@ def _paragraphs(rows: Sequence[Row]) -> list[str]:
     return [
         f"Each user's best {ks} items without the seen ones, for all users, all sides on {threads} "
         "threads in the same process. Codes are searched by our exact index, in the blocks of "
-        "`xorec recommend --all-users`; the lists of 16 users are held against brute force first. "
+        "xorec recommend --all-users; the lists of 16 users are held against brute force first. "
         "BPR's side is exact too: products by BLAS in float32, seen items hidden, and the best "
         "selected by our kernel or NumPy; block sizes, and BLAS on all threads against a block for "
         "each thread, are tried on some users, and the fastest is taken (named under the claims)."

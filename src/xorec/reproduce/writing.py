@@ -13,6 +13,7 @@ from xorec import __version__
 from xorec.errors import MissingExtraError
 from xorec.files import replacing
 from xorec.reproduce.lab import Lab
+from xorec.reproduce.markdown import markdown
 from xorec.reproduce.plan import Plan
 from xorec.reproduce.report import write_report
 from xorec.reproduce.run_file import choices, write_run_file
@@ -42,7 +43,10 @@ def write_all(
     run = out / "run.json"
     write_run_file(run, plan, labs)
     rows = [choice.model_dump(exclude={"model"}) for choice in choices(plan, labs)]
-    return [run, *write_report(out, TITLE, sections, facts_of(plan, labs), rows)]
+    text = out / "report.md"
+    with replacing(text) as temporary:
+        temporary.write_text(markdown(TITLE, sections))
+    return [run, text, *write_report(out, TITLE, sections, facts_of(plan, labs), rows)]
 
 
 def facts_of(plan: Plan, labs: Sequence[Lab]) -> dict[str, Any]:
