@@ -37,9 +37,7 @@ class Experiment:
 
 
 def open_labs(plan: Plan, cache: Cache, options: RunOptions) -> list[Lab]:
-    """The data sets, where a question needs them."""
-    if plan.questions == ("rq3",):
-        return []
+    """Read and split the data sets."""
     return [_open(source, plan, cache, options) for source in plan.data]
 
 
@@ -61,7 +59,7 @@ def experiments(
     found: list[Experiment] = []
     for question in plan.questions:
         if question == "rq3":
-            speed = Speed(plan, cache, options)
+            speed = Speed(plan, labs, cache, options)
             found.append(Experiment(speed, Speed.section))
         for lab in labs:
             if question == "rq1":
