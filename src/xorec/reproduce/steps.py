@@ -51,12 +51,12 @@ def run_all(steps: Sequence[Step], options: RunOptions) -> None:
     """Do what is not done yet; the bar tells what is being done and how long the rest may take."""
     todo = list({step.key: step for step in steps}.values())
     left = sum(step.cost for step in todo)
-    with options.progress.task("reproduce", total=len(todo)) as task:
+    with options.progress.task("reproduce", total=left) as task:
         spent, paid = 0.0, 0.0
         for number, step in enumerate(todo, 1):
             left -= step.cost
             if step.done():
-                task.advance(1, now=step.label)
+                task.advance(step.cost, now=step.label)
                 continue
             task.advance(0, now=step.label, left=_left(spent, paid, left + step.cost))
             began = time.perf_counter()
@@ -64,7 +64,7 @@ def run_all(steps: Sequence[Step], options: RunOptions) -> None:
             spent, paid = spent + time.perf_counter() - began, paid + step.cost
             rest = _left(spent, paid, left)
             options.progress.note(f"{number}/{len(todo)} {step.label}: {said} ({rest} left)")
-            task.advance(1, left=rest)
+            task.advance(step.cost, now=step.label, left=rest)
 
 
 def _left(spent: float, paid: float, left: float) -> str:
