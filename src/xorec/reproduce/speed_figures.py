@@ -48,7 +48,7 @@ def _ratios(rows: Sequence[Wide], paper: Mapping[str, float]) -> Figure:
     if known:
         lines.append(Line("the paper", known, [paper[name] for name in known], paper=True))
     level = (1.0, "as fast as BPR")
-    panel = Panel("", "", "times as fast as BPR's vectors", lines, "bars", level=level)
+    panel = Panel("", "", "times as fast as BPR's vectors", lines, "bars", log_y=True, level=level)
     title = "Lists for everybody: codes over vectors"
     note = "; ".join(f"{row['size']}, {row['bits']} bits: {row[f'how_{FLOATS}']}" for row in rows)
     return Figure("rq3-ratios", title, [panel], f"The vectors' side was {note}.", timed=True)

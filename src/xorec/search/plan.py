@@ -20,12 +20,14 @@ from xorec.search.tables_kernels import BUCKET, CANDIDATE, PROBE
 
 Method = Literal["auto", "scan", "mih"]
 
-SCAN = 0.005
+SCAN = 0.0045
 """Nanoseconds that a scan spends on one bit of one item, about."""
+START = 1_200.0
+"""Nanoseconds that a table takes beyond what is counted below, and a scan does not."""
 SAMPLE_QUERIES, SAMPLE_ITEMS, PLANNED_K = 32, 16_384, 10
 MOST_TABLES = 16
 """Unless the code is so long that the longest substrings need more."""
-_FEW = 15_000.0
+_FEW = 3_000.0
 """A scan of so few nanoseconds needs no better."""
 
 
@@ -125,6 +127,7 @@ def estimate(
         found = every * count_within(items, query, begins, widths, radii)
         buckets = 0.6 * tried * (1 - exp(-found / max(1, tried)))
         cost = PROBE * tried + BUCKET * buckets + CANDIDATE * len(query) * found
+        cost += START * tables
         costs.append(2 * scan if radii.max() > deepest else min(cost, 2 * scan))
         probes.append(tried)
         candidates.append(found)

@@ -1,10 +1,9 @@
 """The linear scan, bit-sliced: 2,048 items at a time, 256 of them in one machine instruction.
 
 A run of 64 x RUN items is stored as planes: plane f holds bit f of every item. The distances of
-all of them to a query are counted side by side, in planes too: seven planes go through four full
-adders into a number of three bits, which is added to the counters (Harley and Seal's tree). Then
-one comparison of the counters with the k-th distance so far tells which items to look at; soon
-there are none. Items stand in tie order, so the first that come are the first in rank.
+all of them to a query are counted side by side, in planes too (see `adders`), and compared in the
+same breath with the k-th distance so far, which tells the items to look at; soon there are none.
+Items stand in tie order, so the first that come are the first in rank.
 """
 
 from __future__ import annotations
@@ -15,16 +14,22 @@ import numpy as np
 
 from xorec.bits import prefetch
 from xorec.kernels import inlined, kernel
+from xorec.search.adders import LANES, RUN, count_to_31, count_to_255, count_to_2047
 
-RUN = 32
-"""Words in a plane of a run."""
 ITEMS = 64 * RUN
-_1, _2, _3, _4, _5, _6, _7 = (np.uint64(plane * RUN) for plane in range(1, 8))
-"""From a word of a plane to that of another. Arrays are flat, and places in them unsigned: only
-then does the compiler work on four words at a time, and without counting references."""
-LOW = 8
-"""Counter planes that a chunk of up to CHUNK bits fills."""
-CHUNK = 252
+FEW, MORE, MOST = 5, 8, 11
+"""Counter planes, for codes of up to 30, 254 and 2,046 bits."""
+CHUNK = 64
+"""Planes of a run that are counted before the next ones: they fit the fastest cache."""
+_PARTS = RUN // LANES
+
+
+@kernel
+def levels_for(bits: int) -> int:
+    """Counter planes that hold every distance and one number more."""
+    if bits < (1 << FEW) - 1:
+        return FEW
+    return MORE if bits < (1 << MORE) - 1 else MOST
 
 
 @kernel
@@ -60,260 +65,123 @@ def slice_runs(codes: Any, rows: Any, bits: int, begin: int, end: int, planes: A
 
 
 @inlined
-def add_words(
-    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, w: Any, counters: Any
-) -> None:
-    """Add seven words, one of each plane, to word w of LOW counters."""
-    t = a ^ b
-    ones, two_a = t ^ c, (a & b) | (t & c)
-    t = ones ^ d
-    two_b, ones = (ones & d) | (t & e), t ^ e
-    t = ones ^ f
-    two_c, ones = (ones & f) | (t & g), t ^ g
-    t = two_a ^ two_b
-    twos, fours = t ^ two_c, (two_a & two_b) | (t & two_c)
-    old = counters[w]
-    counters[w] = old ^ ones
-    carry = old & ones
-    old = counters[w + _1]
-    t = old ^ twos
-    counters[w + _1] = t ^ carry
-    carry = (old & twos) | (t & carry)
-    old = counters[w + _2]
-    t = old ^ fours
-    counters[w + _2] = t ^ carry
-    carry = (old & fours) | (t & carry)
-    old = counters[w + _3]
-    counters[w + _3] = old ^ carry
-    carry &= old
-    old = counters[w + _4]
-    counters[w + _4] = old ^ carry
-    carry &= old
-    old = counters[w + _5]
-    counters[w + _5] = old ^ carry
-    carry &= old
-    old = counters[w + _6]
-    counters[w + _6] = old ^ carry
-    counters[w + _7] ^= old & carry
-
-
-@kernel
-def add_seven(
+def count_run(
     planes: Any,
     begin: Any,
-    fa: Any,
-    fb: Any,
-    fc: Any,
-    fd: Any,
-    fe: Any,
-    ff: Any,
-    fg: Any,
-    counters: Any,
-) -> None:
-    """Add the seven planes from `begin` on, each XORed with its word fa .. fg, to LOW counters."""
-    for word in range(RUN):
-        w = np.uint64(word)
-        p = begin + w
-        add_words(
-            planes[p] ^ fa,
-            planes[p + _1] ^ fb,
-            planes[p + _2] ^ fc,
-            planes[p + _3] ^ fd,
-            planes[p + _4] ^ fe,
-            planes[p + _5] ^ ff,
-            planes[p + _6] ^ fg,
-            w,
-            counters,
-        )
-
-
-@kernel
-def add_one(planes: Any, begin: Any, flip: Any, counters: Any) -> None:
-    """Add the plane at `begin` to LOW counters."""
-    for word in range(RUN):
-        w = np.uint64(word)
-        carry = planes[begin + w] ^ flip
-        old = counters[w]
-        counters[w] = old ^ carry
-        carry &= old
-        old = counters[w + _1]
-        counters[w + _1] = old ^ carry
-        carry &= old
-        old = counters[w + _2]
-        counters[w + _2] = old ^ carry
-        carry &= old
-        old = counters[w + _3]
-        counters[w + _3] = old ^ carry
-        carry &= old
-        old = counters[w + _4]
-        counters[w + _4] = old ^ carry
-        carry &= old
-        old = counters[w + _5]
-        counters[w + _5] = old ^ carry
-        carry &= old
-        old = counters[w + _6]
-        counters[w + _6] = old ^ carry
-        counters[w + _7] ^= old & carry
-
-
-@kernel
-def count_chunk(
-    planes: Any, begin: Any, ahead: int, flips: Any, first: int, last: int, counters: Any
-) -> None:
-    """The planes first .. last - 1, at most CHUNK, of the run at `begin`, into LOW counters.
-
-    ahead: how far behind them the next words are that memory should bring, 0 for none. (Asking for
-    what is behind the last run does no harm.)
-    """
-    for place in range(LOW * RUN):
-        counters[place] = np.uint64(0)
-    f = first
-    while f + 7 <= last:
-        for line in range(f * RUN, (f + 7) * RUN if ahead else 0, 8):
-            prefetch(planes, begin + np.uint64(ahead + line))
-        add_seven(
-            planes,
-            begin + np.uint64(f * RUN),
-            flips[f],
-            flips[f + 1],
-            flips[f + 2],
-            flips[f + 3],
-            flips[f + 4],
-            flips[f + 5],
-            flips[f + 6],
-            counters,
-        )
-        f += 7
-    while f < last:
-        add_one(planes, begin + np.uint64(f * RUN), flips[f], counters)
-        f += 1
-
-
-@kernel
-def count_run(
-    planes: Any, begin: Any, ahead: int, flips: Any, bits: int, low: Any, total: Any, carry: Any
-) -> None:
-    """The distances of the items of the run at `begin`, in planes, into `total` (levels RUN,).
-
-    low (LOW RUN,), carry (RUN,): scratch.
-    """
-    if bits <= CHUNK:
-        count_chunk(planes, begin, ahead, flips, 0, bits, total)
-        return
-    for place in range(len(total)):
-        total[place] = np.uint64(0)
-    for first in range(0, bits, CHUNK):
-        count_chunk(planes, begin, ahead, flips, first, min(bits, first + CHUNK), low)
-        add_counters(total, low, carry)
-
-
-@kernel
-def add_counters(total: Any, low: Any, carry: Any) -> None:
-    """total += low, both numbers in planes. carry (RUN,): scratch."""
-    for word in range(RUN):
-        carry[word] = np.uint64(0)
-    for begin in range(0, len(total), RUN):
-        add_level(total, low, np.uint64(begin), begin < len(low), carry)
-
-
-@kernel
-def add_level(total: Any, low: Any, begin: Any, has_low: bool, carry: Any) -> None:
-    """One level of `add_counters`."""
-    mask = np.uint64(0) - np.uint64(has_low)
-    source = begin if has_low else np.uint64(0)
-    for word in range(RUN):
-        w = np.uint64(word)
-        old, more = total[begin + w], low[source + w] & mask
-        t = old ^ more
-        total[begin + w] = t ^ carry[w]
-        carry[w] = (old & more) | (t & carry[w])
-
-
-@kernel
-def any_below(counters: Any, bound: int, found: Any) -> Any:
-    """Whether the count of any item is less than `bound`; found (RUN,): which are."""
-    if len(counters) > LOW * RUN:
-        some = np.uint64(0)
-        for word in range(RUN):
-            found[word] = below(counters, word, bound)
-            some |= found[word]
-        return some != np.uint64(0)
-    return any_below_low(
-        counters,
-        found,
-        whole(bound, 0),
-        whole(bound, 1),
-        whole(bound, 2),
-        whole(bound, 3),
-        whole(bound, 4),
-        whole(bound, 5),
-        whole(bound, 6),
-        whole(bound, 7),
-    )
-
-
-@kernel
-def whole(number: int, bit: int) -> Any:
-    """One bit of a number as a word of ones or zeros."""
-    return np.uint64(0) - np.uint64((number >> bit) & 1)
-
-
-@kernel
-def any_below_low(
-    counters: Any,
+    ahead: int,
+    flips: Any,
+    masked: Any,
+    levels: int,
+    bound: Any,
+    open_: Any,
+    place: Any,
+    total: Any,
     found: Any,
-    b0: Any,
-    b1: Any,
-    b2: Any,
-    b3: Any,
-    b4: Any,
-    b5: Any,
-    b6: Any,
-    b7: Any,
 ) -> Any:
-    """`any_below` of LOW counters; b0 .. b7: the bits of the bound, each as a whole word."""
+    """Count the distances of the run at `begin`; returns whether any is less than `bound`.
+
+    flips: of `spread`, or for masked codes of `set_planes`: what the items lack of these planes is
+    counted. total (levels RUN,): the distances, in planes. found (RUN,): the items that are nearer
+    than `bound` and open, by the bits of open_[place:]. ahead: how far behind the next words are
+    that memory should bring, 0 for none (asking for what is behind the last run does no harm).
+    """
+    if levels == FEW:
+        count_few(planes, begin, ahead, flips, masked, bound, open_, place, total, found)
+    else:
+        count_many(planes, begin, ahead, flips, masked, levels, bound, open_, place, total, found)
     some = np.uint64(0)
     for word in range(RUN):
-        w = np.uint64(word)
-        less = ~counters[w] & b0
-        one = ~counters[w + _1]
-        less = (one & less) | (b1 & (one | less))
-        one = ~counters[w + _2]
-        less = (one & less) | (b2 & (one | less))
-        one = ~counters[w + _3]
-        less = (one & less) | (b3 & (one | less))
-        one = ~counters[w + _4]
-        less = (one & less) | (b4 & (one | less))
-        one = ~counters[w + _5]
-        less = (one & less) | (b5 & (one | less))
-        one = ~counters[w + _6]
-        less = (one & less) | (b6 & (one | less))
-        one = ~counters[w + _7]
-        less = (one & less) | (b7 & (one | less))
-        found[w] = less
-        some |= less
+        some |= found[np.uint64(word)]
     return some != np.uint64(0)
 
 
-@kernel
-def below(counters: Any, word: int, bound: int) -> Any:
-    """The items of one word whose count is less than `bound`."""
-    found, rest = np.uint64(0), bound
-    for place in range(word, len(counters), RUN):
-        one = ~counters[place]
-        found = (one | found) if rest & 1 else (one & found)
-        rest >>= 1
-    return found
+@inlined
+def count_few(
+    planes: Any,
+    begin: Any,
+    ahead: int,
+    flips: Any,
+    masked: Any,
+    bound: Any,
+    open_: Any,
+    place: Any,
+    total: Any,
+    found: Any,
+) -> None:
+    """`count_run` of short codes, in a loop of its own: a call takes as long as a part of a run."""
+    count = len(flips)
+    for part in range(_PARTS):
+        if ahead:
+            for f in range(part, count, _PARTS):
+                bring(planes, begin, ahead, flips, f, masked)
+        w = np.uint64(part * LANES)
+        at, own = begin + w, place + w
+        count_to_31(planes, at, flips, 0, count, masked, total, w, bound, open_, own, found)
 
 
 @kernel
-def count_at(counters: Any, word: int, bit: Any) -> Any:
-    """The count of one item."""
-    count, weight = np.int64(0), 1
-    for place in range(word, len(counters), RUN):
-        count += weight * np.int64((counters[place] >> bit) & np.uint64(1))
-        weight += weight
-    return count
+def count_many(
+    planes: Any,
+    begin: Any,
+    ahead: int,
+    flips: Any,
+    masked: Any,
+    levels: int,
+    bound: Any,
+    open_: Any,
+    place: Any,
+    total: Any,
+    found: Any,
+) -> None:
+    """`count_run` of long codes, CHUNK planes after CHUNK planes."""
+    count = len(flips)
+    for first in range(0, max(1, count), CHUNK):
+        last = min(count, first + CHUNK)
+        for part in range(_PARTS):
+            if ahead:
+                for f in range(first + part, last, _PARTS):
+                    bring(planes, begin, ahead, flips, f, masked)
+            w = np.uint64(part * LANES)
+            at, own = begin + w, place + w
+            if levels == MORE:
+                count_to_255(
+                    planes, at, flips, first, last, masked, total, w, bound, open_, own, found
+                )
+            else:
+                count_to_2047(
+                    planes, at, flips, first, last, masked, total, w, bound, open_, own, found
+                )
+
+
+@kernel
+def bring(planes: Any, begin: Any, ahead: int, flips: Any, f: int, masked: Any) -> None:
+    """Ask for plane f of the run that is `ahead` of the one at `begin`."""
+    plane = np.uint64(f * RUN) if masked is None else flips[f]
+    for line in range(0, RUN, 8):
+        prefetch(planes, begin + plane + np.uint64(ahead + line))
+
+
+@inlined
+def bit_at(counters: Any, level: Any, word: Any, bit: Any) -> Any:
+    """Bit `level` of the count of one item, in its place."""
+    one = (counters[np.uint64(level * RUN) + word] >> bit) & np.uint64(1)
+    return one << np.uint64(level)
+
+
+@kernel
+def count_at(counters: Any, levels: int, word: Any, bit: Any) -> Any:
+    """The count of one item; written out, because a loop takes five times as long."""
+    w = np.uint64(word)
+    count = bit_at(counters, 0, w, bit) | bit_at(counters, 1, w, bit)
+    count |= bit_at(counters, 2, w, bit) | bit_at(counters, 3, w, bit)
+    count |= bit_at(counters, 4, w, bit)
+    if levels >= MORE:
+        count |= bit_at(counters, 5, w, bit) | bit_at(counters, 6, w, bit)
+        count |= bit_at(counters, 7, w, bit)
+    if levels >= MOST:
+        count |= bit_at(counters, 8, w, bit) | bit_at(counters, 9, w, bit)
+        count |= bit_at(counters, 10, w, bit)
+    return np.int64(count)
 
 
 @kernel
@@ -321,3 +189,14 @@ def spread(query: Any, bits: int, flips: Any) -> None:
     """Every bit of a query as a word of ones or zeros; flips: (bits,)."""
     for f in range(bits):
         flips[f] = np.uint64(0) - ((query[f >> 6] >> np.uint64(f & 63)) & np.uint64(1))
+
+
+@kernel
+def set_planes(query: Any, bits: int, chosen: Any) -> int:
+    """Where the planes of the set bits of a query begin in a run; returns how many there are."""
+    count = 0
+    for f in range(bits):
+        if (query[f >> 6] >> np.uint64(f & 63)) & np.uint64(1):
+            chosen[count] = np.uint64(f * RUN)
+            count += 1
+    return count

@@ -81,11 +81,12 @@ def _keys(segment: Segment, query: Words, distance: int, filters: Filters, b: in
     room = _FIRST_GUESS
     tables = segment.tables if _pays(segment, distance) else None
     hidden = (segment.rows, filters.shown, filters.of(b), filters.denied)
+    valid = segment.valid if tables is not None else segment.open_places(filters, filters.of(b))
     while True:
         keys = np.empty(room, dtype=np.uint64)
         if tables is None:
-            runs = (segment.planes, segment.bits, segment.masked or None)
-            count = scan_within(*runs, query, distance, *hidden, keys)
+            runs = (segment.planes, segment.bits, segment.masked or None, valid)
+            count = scan_within(*runs, query, distance, keys)
         else:
             count = probe_within(tables.arrays(), query, distance, *hidden, keys)
         if count <= room:

@@ -11,28 +11,37 @@ from typing import Any
 import numpy as np
 
 from xorec.bits import trailing_zeros
-from xorec.kernels import kernel
-from xorec.search.lacking_kernels import count_lacking, set_planes
-from xorec.search.nearest_kernels import key_of, may_show, offer
+from xorec.kernels import inlined, kernel
+from xorec.search.adders import RUN
+from xorec.search.nearest_kernels import key_of
 from xorec.search.planes_kernels import (
     ITEMS,
-    LOW,
-    RUN,
-    any_below,
-    below,
     count_at,
     count_run,
+    levels_for,
+    set_planes,
     spread,
 )
+from xorec.search.select_kernels import POOL, settle, take
+
+TOGETHER = 32
+"""Queries that pass over a run of planes while it is in the cache."""
+_ROOM = 1 << 17
+"""Words that the open places of a group may take, unless a few queries need more."""
+_FEWEST = 4
+CACHED = 1 << 14
+"""Words of planes that stay in the cache while the queries of a group pass over them."""
 
 
 @kernel
-def levels_for(bits: int) -> int:
-    """Counter planes that hold every distance and one number more."""
-    levels = LOW
-    while (1 << levels) <= bits + 1:
-        levels += 1
-    return levels
+def hide(excluded: Any, first: int, place_of: Any, open_: Any, begin: int) -> None:
+    """Clear the bits of excluded rows in open_[begin:], by place."""
+    for at in range(len(excluded)):
+        row = np.int64(excluded[at]) - first
+        if 0 <= row < len(place_of):
+            place = np.uint64(place_of[row])
+            bit = np.uint64(1) << (place & np.uint64(63))
+            open_[np.uint64(begin) + (place >> np.uint64(6))] &= ~bit
 
 
 @kernel
@@ -40,111 +49,143 @@ def scan(
     planes: Any,
     bits: int,
     masked: Any,
-    rows: Any,
+    valid: Any,
+    first: int,
+    place_of: Any,
     queries: Any,
     which: Any,
-    shown: Any,
     indptr: Any,
     indices: Any,
-    denied: Any,
     keys: Any,
     counts: Any,
 ) -> None:
     """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
 
-    planes (runs bits RUN,): the items in tie order; rows: their rows. masked: see above. Query b
-    may not show indices[indptr[b]:indptr[b + 1]], ascending. `which` should hold few queries: a run
-    stays in the fast cache while they all pass over it.
+    planes (runs bits RUN,): the items in tie order. masked: see above. valid (runs RUN,): the bits
+    of the items that may be shown. Query b may not show indices[indptr[b]:indptr[b + 1]]; the place
+    of row r is place_of[r - first].
     """
-    k, levels = keys.shape[1], levels_for(bits)
-    none = (1 << levels) - 1
-    ahead = bits * RUN if len(which) == 1 else 0
-    flips = np.empty((len(which), bits), dtype=np.uint64)
-    added = np.empty(len(which), dtype=np.int64)
-    worst = np.full(len(which), none, dtype=np.int64)
-    total = np.empty(levels * RUN, dtype=np.uint64)
-    low, found = np.empty(LOW * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
-    for at in range(len(which)):
-        if masked is None:
-            spread(queries[which[at]], bits, flips[at])
-        else:
-            added[at] = set_planes(queries[which[at]], bits, flips[at])
-        counts[which[at]] = 0
-    for run in range((len(rows) + ITEMS - 1) // ITEMS):
-        begin = np.uint64(run * bits * RUN)
-        for at in range(len(which)):
+    k, words, runs = keys.shape[1], len(valid), len(valid) // RUN
+    group, free = group_of(which, indptr, words)
+    ahead = bits * RUN if group == 1 else 0
+    open_ = valid if free else np.empty(group * words, dtype=np.uint64)
+    flips, added = np.empty((group, bits), dtype=np.uint64), np.full(group, bits)
+    pool, tally = np.empty((group, POOL * k), np.uint64), np.empty((group, bits + 1), np.int64)
+    state, starts = np.empty((group, 3), dtype=np.int64), np.empty(bits + 1, dtype=np.int64)
+    total = np.empty(levels_for(bits) * RUN, dtype=np.uint64)
+    found, rest = np.empty(RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
+    chunk = max(1, CACHED // (bits * RUN))
+    for begin in range(0, len(which), group):
+        mine = which[begin : begin + group]
+        for at in range(len(mine)):
+            b = mine[at]
             if masked is None:
-                count_run(planes, begin, ahead, flips[at], bits, low, total, found)
+                spread(queries[b], bits, flips[at])
             else:
-                chosen = flips[at, : added[at]]
-                count_lacking(planes, begin, ahead, chosen, low, total, found)
-            if not any_below(total, worst[at], found):
-                continue
-            b = which[at]
-            excluded = indices[indptr[b] : indptr[b + 1]]
-            best, count = keys[b], counts[b]
-            for word in range(RUN):
-                if not found[word]:
-                    continue
-                left = below(total, word, worst[at])
-                while left:
-                    bit = trailing_zeros(left)
-                    left &= left - np.uint64(1)
-                    place = run * ITEMS + 64 * word + np.int64(bit)
-                    if place >= len(rows):
-                        break
-                    distance = count_at(total, word, bit)
-                    if distance < worst[at] and may_show(place, rows, shown, excluded, denied):
-                        count = offer(best, count, key_of(distance, place))
-                        if count == k:
-                            worst[at] = np.int64(best[k - 1] >> np.uint64(32))
-            counts[b] = count
+                added[at] = set_planes(queries[b], bits, flips[at])
+            if not free:
+                open_[at * words : (at + 1) * words] = valid
+                hide(indices[indptr[b] : indptr[b + 1]], first, place_of, open_, at * words)
+            tally[at] = 0
+            state[at, 0], state[at, 1], state[at, 2] = 0, 0, bits
+        for run in range(0, runs, chunk):
+            for at in range(len(mine)):
+                scan_runs(
+                    planes,
+                    bits,
+                    masked,
+                    ahead,
+                    run,
+                    min(runs, run + chunk),
+                    flips[at, : added[at]],
+                    open_[0 if free else at * words :],
+                    pool[at],
+                    tally[at],
+                    state[at],
+                    keys[mine[at]],
+                    (total, found, rest, starts),
+                )
+        for at in range(len(mine)):
+            b, held, reach = mine[at], state[at, 0], state[at, 2]
+            counts[b] = settle(pool[at], held, tally[at], reach, keys[b], starts)
+
+
+@inlined
+def scan_runs(
+    planes: Any,
+    bits: int,
+    masked: Any,
+    ahead: int,
+    begin: int,
+    end: int,
+    flips: Any,
+    open_: Any,
+    pool: Any,
+    tally: Any,
+    state: Any,
+    best: Any,
+    scratch: Any,
+) -> None:
+    """Take what the runs begin .. end - 1 have for one query: see `select_kernels.take`."""
+    total, found, rest, starts = scratch
+    levels = levels_for(bits)
+    bound = state[2] + (state[1] < len(best))
+    for run in range(begin, end):
+        place = np.uint64(run * RUN)
+        if count_run(
+            planes,
+            place * np.uint64(bits),
+            ahead,
+            flips,
+            masked,
+            levels,
+            bound,
+            open_,
+            place,
+            total,
+            found,
+        ):
+            bound = take(total, levels, found, run * ITEMS, pool, tally, state, best, rest, starts)
+
+
+@kernel
+def group_of(which: Any, indptr: Any, words: int) -> tuple[int, bool]:
+    """(queries that go over a run together, whether none of them hides anything)."""
+    free = True
+    for at in range(len(which)):
+        free &= indptr[which[at]] == indptr[which[at] + 1]
+    most = TOGETHER if free else max(_FEWEST, min(TOGETHER, _ROOM // max(1, words)))
+    return min(len(which), most), free
 
 
 @kernel
 def scan_within(
-    planes: Any,
-    bits: int,
-    masked: Any,
-    query: Any,
-    radius: int,
-    rows: Any,
-    shown: Any,
-    excluded: Any,
-    denied: Any,
-    keys: Any,
+    planes: Any, bits: int, masked: Any, valid: Any, query: Any, radius: int, keys: Any
 ) -> int:
     """The keys of all items within `radius`, in tie order, into `keys` as far as it reaches.
 
-    Returns how many there are, which may be more than `keys` holds.
+    valid: as in `scan`. Returns how many there are, which may be more than `keys` holds.
     """
-    levels = levels_for(bits)
+    levels, count = levels_for(bits), 0
     flips = np.empty(bits, dtype=np.uint64)
-    total = np.empty(levels * RUN, dtype=np.uint64)
-    low, found = np.empty(LOW * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
+    total, found = np.empty(levels * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
     if masked is None:
         spread(query, bits, flips)
     else:
         flips = flips[: set_planes(query, bits, flips)]
-    count = 0
-    for run in range((len(rows) + ITEMS - 1) // ITEMS):
-        begin = np.uint64(run * bits * RUN)
-        if masked is None:
-            count_run(planes, begin, bits * RUN, flips, bits, low, total, found)
-        else:
-            count_lacking(planes, begin, bits * RUN, flips, low, total, found)
-        if not any_below(total, radius + 1, found):
+    for run in range(len(valid) // RUN):
+        begin, own = np.uint64(run * bits * RUN), np.uint64(run * RUN)
+        if not count_run(
+            planes, begin, bits * RUN, flips, masked, levels, radius + 1, valid, own, total, found
+        ):
             continue
         for word in range(RUN):
             left = found[word]
             while left:
                 bit = trailing_zeros(left)
                 left &= left - np.uint64(1)
-                place = run * ITEMS + 64 * word + np.int64(bit)
-                if place >= len(rows):
-                    break
-                if may_show(place, rows, shown, excluded, denied):
-                    if count < len(keys):
-                        keys[count] = key_of(count_at(total, word, bit), place)
-                    count += 1
+                if count < len(keys):
+                    place = run * ITEMS + 64 * word + np.int64(bit)
+                    keys[count] = key_of(count_at(total, levels, word, bit), place)
+                count += 1
     return count

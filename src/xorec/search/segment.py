@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.bits import Words
 from xorec.search import plan as planning
+from xorec.search.adders import RUN
 from xorec.search.filters import Filters, Rows
 from xorec.search.plan import Method, Option, Plan
-from xorec.search.planes_kernels import ITEMS, RUN, slice_runs
+from xorec.search.planes_kernels import ITEMS, slice_runs
 from xorec.search.scan_kernels import scan
 from xorec.search.tables import Tables
 from xorec.search.tables_kernels import probe
+from xorec.search.top_k import inverse
 from xorec.threads import Team
 
 Counts = npt.NDArray[np.int64]
@@ -24,15 +26,15 @@ LONG_LIST = 1_024
 """Longer answers are ranked by counting, not by insertion."""
 _FIRST = np.zeros(1, dtype=np.int64)
 _NO_ROWS = np.zeros(0, dtype=np.int32)
-TOGETHER = 32
-"""Queries that pass over a run of planes while it is in the cache."""
+_PIECE = 512
+"""Queries of one call of the scan, at most: a call costs as much as a few of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """rows (n,): the item's row at each place, in tie order. place_of: the place of each row, where
-    these are the first of all; else empty. planes (runs bits RUN,): flat. masked: only the set bits
-    of a query count."""
+    """rows (n,): the item's row at each place, in tie order. They are the n rows from `first` on:
+    place_of[r - first] is the place of row r. planes (runs bits RUN,): flat. masked: only the set
+    bits of a query count."""
 
     rows: Rows
     place_of: Rows
@@ -41,6 +43,7 @@ class Segment:
     tables: Tables | None
     plan: Plan
     masked: bool = False
+    first: int = 0
 
     @classmethod
     def build(
@@ -53,10 +56,17 @@ class Segment:
         method: Method = "auto",
         memory: float | None = None,
         sample: Words | None = None,
-        place_of: Rows = _NO_ROWS,
+        place_of: Rows | None = None,
         masked: bool = False,
     ) -> Segment:
-        """Of the items codes[rows]; `sample`: queries like those to come, for the choice."""
+        """Of the items codes[rows]; `sample`: queries like those to come, for the choice.
+
+        rows: all from the least on. place_of: their inverse, where the least is 0.
+        """
+        first = 0
+        if place_of is None:
+            first = int(rows.min(initial=len(codes)))
+            place_of = inverse((rows - first).astype(np.int32))
         planes = _slice(codes, bits, rows, team)
         few = planning.no_need_to_plan(len(rows), bits)
         if masked or (method == "auto" and few):
@@ -67,13 +77,29 @@ class Segment:
         tables = None
         if plan.chosen.tables:
             tables = Tables.build(codes, rows, bits, plan.chosen.tables, team)
-        return cls(rows, place_of, bits, planes, tables, plan, masked)
+        return cls(rows, place_of, bits, planes, tables, plan, masked, first)
 
     @property
     def nbytes(self) -> int:
         """Bytes of planes, rows and tables."""
-        own = self.planes.nbytes + self.rows.nbytes
+        own = self.planes.nbytes + self.rows.nbytes + self.valid.nbytes
         return own + (0 if self.tables is None else self.tables.nbytes)
+
+    @cached_property
+    def valid(self) -> Words:
+        """A bit for each place of the planes that has an item."""
+        return pack_places(np.ones(len(self.rows), dtype=np.bool_))
+
+    def open_places(self, filters: Filters, excluded: Rows = _NO_ROWS) -> Words:
+        """A bit for each place that shown and denied (and excluded) rows leave open."""
+        if not (len(filters.shown) or len(filters.denied) or len(excluded)):
+            return self.valid
+        shown = np.ones(len(self.rows), dtype=np.bool_)
+        if len(filters.shown):
+            shown = filters.shown != 0
+        hidden = np.concatenate([filters.denied, excluded]) - self.first
+        shown[self.place_of[hidden[(hidden >= 0) & (hidden < len(self.rows))]]] = False
+        return pack_places(shown)
 
     def nearest(
         self, queries: Words, k: int, filters: Filters, team: Team
@@ -87,7 +113,9 @@ class Segment:
             share(team, which, 64, partial(self._probe, queries, filters, keys, counts, finished))
             which = which[~finished]
         if len(which):
-            share(team, which, TOGETHER, partial(self._scan, queries, filters, keys, counts))
+            valid = self.open_places(filters)
+            work = partial(self._scan, queries, filters, valid, keys, counts)
+            share(team, which, _PIECE, work)
         return keys, counts
 
     def _probe(
@@ -118,22 +146,36 @@ class Segment:
         )
 
     def _scan(
-        self, queries: Words, filters: Filters, keys: Words, counts: Counts, which: Counts
+        self,
+        queries: Words,
+        filters: Filters,
+        valid: Words,
+        keys: Words,
+        counts: Counts,
+        which: Counts,
     ) -> None:
         scan(
             self.planes,
             self.bits,
             self.masked or None,
-            self.rows,
+            valid,
+            self.first,
+            self.place_of,
             queries,
             which,
-            filters.shown,
             filters.indptr,
             filters.indices,
-            filters.denied,
             keys,
             counts,
         )
+
+
+def pack_places(shown: npt.NDArray[np.bool_]) -> Words:
+    """One bool for each place as the bits of words, zero behind, in whole runs."""
+    padded = np.zeros(8 * RUN * -(-len(shown) // ITEMS), dtype=np.uint8)
+    packed = np.packbits(shown, bitorder="little")
+    padded[: len(packed)] = packed
+    return padded.view("<u8").astype(np.uint64, copy=False)
 
 
 def share(
@@ -178,11 +220,10 @@ def _plan(
     k = min(planning.PLANNED_K, len(rows))
     keys = np.empty((len(queries), k), dtype=np.uint64)
     counts = np.zeros(len(queries), dtype=np.int64)
-    nothing = np.zeros(0, dtype=np.int32)
-    indptr = np.zeros(len(queries) + 1, dtype=np.int64)
-    which = np.arange(len(queries))
-    shown = np.zeros(0, dtype=np.uint8)
-    scan(planes, bits, None, rows, queries, which, shown, indptr, nothing, nothing, keys, counts)
+    indptr, which = np.zeros(len(queries) + 1, dtype=np.int64), np.arange(len(queries))
+    valid = pack_places(np.ones(len(rows), dtype=np.bool_))
+    own = (planes, bits, None, valid, 0, _NO_ROWS)
+    scan(*own, queries, which, indptr, _NO_ROWS, keys, counts)
     kth = (keys[:, k - 1] >> np.uint64(32)).astype(np.int64)
     items = codes if len(rows) == len(codes) else np.ascontiguousarray(codes[rows])
     return planning.choose(items, bits, queries, kth, method=method, memory=memory)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from xorec.bits import Words
-from xorec.search.filters import Shown, check_lists
+from xorec.search.filters import Filters, Shown, check_lists
 from xorec.search.hits import Exclude, Hits
 from xorec.search.plan import scan_cost
 from xorec.search.segment import LONG_LIST, Segment
 from xorec.search.single_kernels import find_one, scan_one
 
 _WORD, _NO_ROWS = np.dtype(np.uint64), np.zeros(0, dtype=np.int32)
+_NO_QUERY = np.zeros(2, dtype=np.int64)
 
 
 class Single:
@@ -26,15 +27,18 @@ class Single:
         self._first: tuple[Any, ...] = (
             segment.planes,
             segment.rows,
+            segment.place_of,
             segment.bits,
             segment.masked or None,
         )
+        everybody = Filters(_NO_QUERY, _NO_ROWS, _NO_ROWS, shown)
+        self._open: Any = segment.open_places(everybody)
         if segment.tables is not None:
             self._kernel = find_one
             own = (segment.rows, segment.place_of, segment.bits, budget)
-            self._first = (segment.tables.arrays(), *own)
+            self._first, self._open = (segment.tables.arrays(), *own), shown
         self._shape = (1, -(-segment.bits // 64))
-        self._shown, self._most = shown, min(LONG_LIST, items)
+        self._most = min(LONG_LIST, items)
         self._behind = segment.bits % 64
 
     def find(self, query: Any, k: Any, exclude: Exclude | None) -> Hits | None:
@@ -48,7 +52,7 @@ class Single:
         items, distances = np.empty((1, k), np.int32), np.empty((1, k), np.int32)
         scores, counts = np.empty((1, k), np.float32), np.zeros(1, np.int64)
         into = (items, scores, distances, counts)
-        if self._kernel(*self._first, query, self._shown, seen, *into):
+        if self._kernel(*self._first, query, self._open, seen, *into):
             return Hits(items, scores, counts, distances)
         return None
 

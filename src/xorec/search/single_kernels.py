@@ -54,10 +54,11 @@ def find_one(
 def scan_one(
     planes: Any,
     rows: Any,
+    place_of: Any,
     bits: int,
-    masked: bool,
+    masked: Any,
     query: Any,
-    shown: Any,
+    valid: Any,
     excluded: Any,
     items: Any,
     scores: Any,
@@ -67,19 +68,7 @@ def scan_one(
     """`scan` and `unpack` for one query (1, W)."""
     keys = np.empty(items.shape, dtype=np.uint64)
     indptr, which = np.array([0, len(excluded)]), np.zeros(1, dtype=np.int64)
-    scan(
-        planes,
-        bits,
-        masked,
-        rows,
-        query,
-        which,
-        shown,
-        indptr,
-        excluded,
-        excluded[:0],
-        keys,
-        counts,
-    )
+    own = (planes, bits, masked, valid, 0, place_of)
+    scan(*own, query, which, indptr, excluded, keys, counts)
     unpack(keys, counts, rows, bits, items, scores, distances)
     return True
