@@ -80,7 +80,7 @@ class Plan(_Frozen):
     speed_bits: tuple[int, ...] = (20, 64)
     speed_items: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     speed_rounds: int = Field(default=5, ge=1)
-    speed_budget: float = Field(default=20.0, gt=0)
+    speed_budget: float = Field(default=5.0, gt=0)
     quick: bool = False
     settings: dict[str, dict[str, Any]] = {}
     chosen: tuple[Choice, ...] = ()

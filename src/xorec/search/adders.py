@@ -31,7 +31,7 @@ Vector = Any
 """A value of LLVM: LANES words."""
 
 
-class _Adders:
+class Adders:
     """What the functions below write, in the order of their lines."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
@@ -129,7 +129,7 @@ def _counting(levels: int) -> Any:
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = _Adders(context, builder, signature, arguments)
+            code = Adders(context, builder, signature, arguments)
             planes_at, flips_at, counters_at = code.data(0), code.data(2), code.data(6)
             begin, first, last, word = (code.number(number) for number in (1, 3, 4, 7))
             own = [cgutils.alloca_once(builder, _VECTOR) for _ in range(levels)]

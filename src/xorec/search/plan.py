@@ -20,6 +20,8 @@ from xorec.search.tables_kernels import BUCKET, CANDIDATE, PROBE
 
 Method = Literal["auto", "scan", "mih"]
 
+ASKED = "asked for"
+"""Why a method was chosen that is not "auto"."""
 SCAN = 0.0045
 """Nanoseconds that a scan spends on one bit of one item, about."""
 START = 1_200.0
@@ -88,7 +90,7 @@ def choose(
     items = len(codes)
     scan = Option(0, scan_cost(items, bits))
     if method == "scan":
-        return Plan(scan, "asked for")
+        return Plan(scan, ASKED)
     options = [
         estimate(codes, bits, tables, queries, kth)
         for tables in possible_tables(bits, items)
@@ -98,7 +100,7 @@ def choose(
         return Plan(scan, f"no table fits into {memory:g} bytes an item")
     best = min(options, key=lambda option: option.nanoseconds)
     if method == "mih":
-        return Plan(best, "asked for", tuple(options))
+        return Plan(best, ASKED, tuple(options))
     return Plan(min(scan, best, key=lambda o: o.nanoseconds), "least expected", (scan, *options))
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from xorec.bits import Words
 from xorec.search import plan as planning
+from xorec.search import sevens_scan
 from xorec.search.adders import RUN
 from xorec.search.filters import Filters, Rows
 from xorec.search.plan import Method, Option, Plan
@@ -107,6 +108,11 @@ class Segment:
         """(keys (B, k), counts): keys are distance above place, see `nearest_kernels`."""
         keys = np.empty((len(queries), k), dtype=np.uint64)
         counts = np.zeros(len(queries), dtype=np.int64)
+        if self._by_sevens(len(queries), k):
+            valid = self.open_places(filters)
+            own = (self.planes, self.bits, valid, self.first, self.place_of)
+            sevens_scan.scan_all(*own, queries, filters, keys, counts, team)
+            return keys, counts
         which = _FIRST if len(queries) == 1 else np.arange(len(queries))
         if self.tables is not None:
             finished = np.zeros(len(queries), dtype=np.bool_)
@@ -117,6 +123,13 @@ class Segment:
             work = partial(self._scan, queries, filters, valid, keys, counts)
             share(team, which, _PIECE, work)
         return keys, counts
+
+    def _by_sevens(self, queries: int, k: int) -> bool:
+        """Whether so many queries go by sevens; not where hash tables are asked for."""
+        hashed = 0 if self.tables is None else len(self.tables)
+        if self.masked or (hashed and self.plan.why == planning.ASKED):
+            return False
+        return sevens_scan.pays(len(self.rows), self.bits, k, queries, hashed)
 
     def _probe(
         self,
