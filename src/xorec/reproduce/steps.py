@@ -71,7 +71,7 @@ def _left(spent: float, paid: float, left: float) -> str:
     """How long what is left may take, by what was spent so far in this run."""
     if paid < _TELLING * (paid + left):
         return "unknown time"
-    seconds = spent / paid * left
+    seconds = max(0.0, spent / paid * left)
     if seconds < 90:
         return f"about {seconds:.0f} s"
     return f"about {seconds / 60:.0f} min"
