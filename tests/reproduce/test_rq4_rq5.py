@@ -9,6 +9,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.options import RunOptions
 from xorec.reproduce import rq4_imbalance, rq5_sensitivity
+from xorec.reproduce.cells import cells_of
 from xorec.reproduce.rq4_imbalance import RIVALS, Imbalance, training_pairs
 from xorec.reproduce.rq5_sensitivity import Sensitivity
 
@@ -51,6 +52,9 @@ def test_the_four_are_the_first_the_last_and_those_a_third_and_two_thirds_down(
     rows = planted_rows([2**n for n in range(13)], lambda size: 0.1)
     found = imbalance(make_lab, rows)
     assert [row["training_pairs"] for row in found.four] == [4096, 256, 16, 1]
+    whole = rq4_imbalance.section(found).tables[-1]
+    assert len(whole.rows) == 13
+    assert len(cells_of(whole)) == 10
     assert len(imbalance(make_lab, rows[:2]).four) == 2
 
 

@@ -29,7 +29,8 @@ class Cell:
 def cells_of(table: Table) -> list[list[Cell]]:
     """The rows of the table, a cell for each of its columns."""
     best = {column.key: _largest(table.rows, column.key) for column in table.columns if column.best}
-    return [[_cell(row, column, best) for column in table.columns] for row in table.rows]
+    rows = table.rows[: table.shown]
+    return [[_cell(row, column, best) for column in table.columns] for row in rows]
 
 
 def plain(value: Any) -> Any:

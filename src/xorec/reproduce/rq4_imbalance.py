@@ -147,9 +147,16 @@ def _tables(found: Imbalance) -> list[Table]:
             ],
             rows,
             f"Gain: difference of NDCG@{found.lab.plan.ks[-1]} / the larger of the two. rho > 0: "
-            "the rarer the category, the larger the gain. All categories are in the CSV file.",
+            "the rarer the category, the larger the gain.",
         ),
-        Table(f"rq4-all-{name}", f"The ten largest of {name}", [*heads, *cuts], found.rows[:10]),
+        Table(
+            f"rq4-all-{name}",
+            f"The ten largest of {name}",
+            [*heads, *cuts],
+            found.rows,
+            "All are in the CSV file.",
+            shown=10,
+        ),
     ]
 
 

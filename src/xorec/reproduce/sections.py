@@ -33,13 +33,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a title. name: the stem of its CSV file, which has every key of the rows."""
+    """Rows under a title. name: the stem of its CSV file, which has every key of the rows.
+
+    shown: how many rows a reader sees; all by default. The file has all of them.
+    """
 
     name: str
     title: str
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Any]]
     note: str = ""
+    shown: int | None = None
 
 
 @dataclass(frozen=True)
