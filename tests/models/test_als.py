@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,3 +148,20 @@ def test_validation_works_with_another_number_of_threads() -> None:
         for threads in (1, 3)
     ]
     assert runs[0].history_ == runs[1].history_
+
+
+_DIGEST = """
+import hashlib
+from xorec.models.als import ALS
+from xorec.testing.data import planted
+learned = ALS(dimensions=8, epochs=3).fit(planted(200, 90, per_user=12)).representation_
+print(hashlib.sha256(learned.user_vectors.tobytes()).hexdigest())
+"""
+
+
+def test_the_process_that_compiles_learns_the_same_as_those_after_it(tmp_path: Path) -> None:
+    """Kernels called by kernels were optimised once more than what the disk keeps of them."""
+    own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", _DIGEST]
+    first, again = (subprocess.check_output(command, env=own) for _ in range(2))
+    assert first == again

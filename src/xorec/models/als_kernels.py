@@ -10,6 +10,9 @@ With Y = (x_if / sqrt(s_f)) over its own i, and v_f = sqrt(s_f) b_f, that is |1 
 
 The smaller of the two systems is solved: one row per own pair, or one per dimension. Both have
 no eigenvalue below 1, which float32 bears well. The least value is n - 1'Y v = 1'w.
+
+All helpers are inlined: a fast kernel that calls another gives other last digits in the process
+that compiles it than in those that load it from the disk.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ def solve_rows(
             values[at] = _by_dimensions(mine, others, scale, own, system, right, found[at])
 
 
-@fast_kernel
+@inlined
 def _by_pairs(
     mine: Any, others: Any, scale: Any, own: Any, system: Any, right: Any, found: Any
 ) -> Any:
@@ -88,7 +91,7 @@ def _by_pairs(
     return value
 
 
-@fast_kernel
+@inlined
 def _by_dimensions(
     mine: Any, others: Any, scale: Any, own: Any, system: Any, right: Any, found: Any
 ) -> Any:
@@ -122,7 +125,7 @@ def _by_dimensions(
     return value
 
 
-@fast_kernel
+@inlined
 def _add_products(own: Any, count: Any, width: Any, system: Any) -> None:
     """system[p, q] += own[p].own[q] for q <= p (and a little above); count is a multiple of 4."""
     for p in range(0, count, 2):
@@ -130,7 +133,7 @@ def _add_products(own: Any, count: Any, width: Any, system: Any) -> None:
             _add_dots(system, p, q, own, width, own.dtype.type(1))
 
 
-@fast_kernel
+@inlined
 def _solve(system: Any, count: Any, right: Any) -> None:
     """right becomes system^-1 right by Cholesky's LL'; only the lower half is read, and lost.
 
