@@ -83,7 +83,7 @@ class TerminalProgress(Progress):
 
 
 class _RichTask(Task):
-    def __init__(self, bars: object, task_id: object) -> None:
+    def __init__(self, bars: Any, task_id: Any) -> None:
         self._bars, self._id = bars, task_id
 
     def advance(self, steps: float = 1, **facts: float | str) -> None:
@@ -94,5 +94,5 @@ class _RichTask(Task):
         update: dict[str, object] = {"advance": steps}
         if facts:
             update["facts"] = shown
-        self._bars.update(self._id, **update)  # type: ignore[attr-defined]
+        self._bars.update(self._id, **update)
         super().advance(steps)

@@ -117,6 +117,9 @@ def test_bad_requests_are_one_line(run: Run, ratings: Path, config: Path, tmp_pa
     (tmp_path / "run.json").write_text("{}")
     refused(run("reproduce", "--from", tmp_path / "run.json", *out), "run.json", "format")
     refused(run("reproduce", "rq1", "--from", tmp_path / "run.json", *out), "--from", "QUESTION")
+    extra = ("--quick", "--grid-seeds", 2, "--user-column", "u")
+    words_of_it = ("--quick", "--grid-seeds", "--user-column")
+    refused(run("reproduce", "--from", tmp_path / "run.json", *extra, *out), *words_of_it)
     assert not (tmp_path / "r" / "report.html").exists()
 
 

@@ -12,6 +12,7 @@ from xorec.cli import arguments as args
 from xorec.errors import OptionError
 
 if TYPE_CHECKING:
+    from xorec.options import RunOptions
     from xorec.reproduce.plan import Plan
 
 
@@ -64,14 +65,6 @@ def reproduce(
     once for each seed. Finished parts are kept: the same command goes on where it was stopped.
     Needs pip install 'xorec[reproduce]'.
     """
-    from xorec.cli.output import print_json, print_line, print_table
-    from xorec.reproduce.cache import Cache
-    from xorec.reproduce.run import open_labs
-    from xorec.reproduce.run import reproduce as run
-    from xorec.reproduce.run_file import check_data, read_run_file
-    from xorec.reproduce.text_report import print_report
-    from xorec.reproduce.writing import as_json, check, write_all
-
     columns = {
         "user_column": user_column,
         "item_column": item_column,
@@ -89,20 +82,39 @@ def reproduce(
         "grid_seeds": grid_seeds,
         "settings": args.read_config(config) or None,
     }
-    before: list[dict[str, Any]] = []
+    before = None
     if from_run is None:
         plan = _plan(question, data, core, quick, seed, min_rating, columns, fields)
     else:
-        _refuse_beside_from({"QUESTION": question, "--data": data, "--core": core, **fields})
-        plan, before = read_run_file(from_run)
+        asked = {"QUESTION": question, "data": data, "core": core, "quick": quick, "seed": seed}
+        _refuse_beside_from({**asked, "min_rating": min_rating, **columns, **fields})
+        plan, before = _read(from_run)
+    _carry_out(plan, before, out, cache, args.run_options(plan.seed, threads, quiet), json)
+
+
+def _carry_out(
+    plan: Plan,
+    before: list[dict[str, Any]] | None,
+    out: Path,
+    cache: Path | None,
+    options: RunOptions,
+    json: bool,
+) -> None:
+    """Run the plan and write the report. before: what the data of an earlier run were."""
+    from xorec.cli.output import print_json, print_line, print_table
+    from xorec.reproduce.cache import Cache
+    from xorec.reproduce.run import open_labs, reproduce
+    from xorec.reproduce.run_file import check_data
+    from xorec.reproduce.text_report import print_report
+    from xorec.reproduce.writing import as_json, check, write_all
+
     check(out)
-    options = args.run_options(plan.seed, threads, quiet)
     kept = Cache(cache or out / "cache")
     with interrupts.saying(lambda: "Run the same command again to go on."):
         labs = open_labs(plan, kept, options)
-        if from_run is not None:
+        if before is not None:
             check_data(before, labs)
-        sections = run(plan, labs, kept, options)
+        sections = reproduce(plan, labs, kept, options)
     paths = write_all(out, plan, sections, labs)
     if json:
         print_json(as_json(sections, paths))
@@ -110,6 +122,12 @@ def reproduce(
     print_report(sections, print_table, print_line)
     print_line()
     print_line(f"{len(paths)} files; the page: {out / 'report.html'}")
+
+
+def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
+    from xorec.reproduce.run_file import read_run_file
+
+    return read_run_file(path)
 
 
 def _plan(
@@ -145,11 +163,17 @@ def _plan(
 
 def _refuse_beside_from(given: dict[str, Any]) -> None:
     """A run that is done again is done as it was."""
-    extra = [name for name, value in given.items() if value]
+    extra = [_option(name) for name, value in given.items() if value]
     if extra:
         raise OptionError(
             f"--from runs an earlier run again as it was: leave {', '.join(extra)} out."
         )
+
+
+def _option(name: str) -> str:
+    if name == "settings":
+        return "--config"
+    return name if name.isupper() else f"--{name.replace('_', '-')}"
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

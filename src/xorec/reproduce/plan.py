@@ -60,7 +60,8 @@ class Plan(_Frozen):
     of codes; settings are found at the first. dimensions: of continuous models. settings: what
     does not move, a table for each method, and `starts`, a table for each model to start from.
     chosen: choices of an earlier run, which are not made again. grid_seeds: how many of the seeds
-    rq5 has. lambdas, gammas: its grids. sizes: the largest catalogue of rq3.
+    rq5 has. lambdas, gammas: its grids. speed_*: dimensions, catalogues, rounds
+    and seconds of a side in a round of rq3.
     """
 
     questions: tuple[Question, ...] = QUESTIONS

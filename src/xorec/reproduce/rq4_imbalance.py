@@ -7,7 +7,7 @@ them, the gain of SIML over a rival is held against rarity (fewer training pairs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -232,8 +232,3 @@ def _four_claim(found: Imbalance) -> Claim:
         verdict,
         f"ahead in {won} of {len(cells)} comparisons (4 categories, {len(ks)} cut-offs, 2 rivals).",
     )
-
-
-def has_categories(labs: Sequence[Lab]) -> list[Lab]:
-    """The labs whose data say which categories items have."""
-    return [lab for lab in labs if lab.everything.categories is not None]

@@ -72,9 +72,16 @@ def facts_of(plan: Plan, labs: Sequence[Lab]) -> dict[str, Any]:
         "versions": {
             "xorec": __version__,
             "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _VERSIONS},
+            **{name: _version(name) for name in _VERSIONS},
         },
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:  # under another name, or not by pip
+        return "unknown"
 
 
 def as_json(sections: Sequence[Section], paths: Sequence[Path]) -> dict[str, Any]:
