@@ -16,13 +16,13 @@ import json
 import time
 from typing import Any
 
-from xorec.data.catalog import load_data
+from xorec.core.options import RunOptions
+from xorec.core.progress import TerminalProgress
+from xorec.data.datasets.catalog import load_data
 from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
-from xorec.models.bpr import BPR
+from xorec.models.factorization.bpr import BPR
 from xorec.models.fitting import fit_with_validation
-from xorec.options import RunOptions
-from xorec.progress import TerminalProgress
 
 METRICS = ("recall@20", "ndcg@20", "recall@20_expected", "hr@10", "user_hr@10", "ndcg@10")
 

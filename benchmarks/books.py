@@ -20,17 +20,17 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT, TerminalProgress
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import Model
-from xorec.models.dsiml import DSIML
+from xorec.models.baselines.popularity import Popularity
 from xorec.models.fitting import fit_with_validation
-from xorec.models.popularity import Popularity
-from xorec.options import RunOptions
-from xorec.progress import SILENT, TerminalProgress
-from xorec.recommender import Recommender
+from xorec.models.siml.dsiml import DSIML
+from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
 
 USERS, ITEMS, PAIRS = 603_374, 348_957, 8_600_000
@@ -148,7 +148,7 @@ def main() -> None:
         "data": {**size, "digest": data.digest()},
         "rows": stages.rows,
         "config": model.config.model_dump(),
-        "codes": shop.facts["codes"],
+        "codes": shop.metadata["codes"],
         "file_bytes": arguments.output.stat().st_size,
         "ndcg@20": found,
         "ndcg@20_popularity": floor,

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bqp import make_solver
-from xorec.bqp.branch_kernels import exact_range
-from xorec.bqp.local_kernels import descend_range, tabu_range
-from xorec.bqp.problems import BlockProblems
+from xorec.training.discrete.bqp import make_solver
+from xorec.training.discrete.bqp.branch_kernels import exact_range
+from xorec.training.discrete.bqp.local_kernels import descend_range, tabu_range
+from xorec.training.discrete.bqp.problems import BlockProblems
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]

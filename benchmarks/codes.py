@@ -20,10 +20,10 @@ from typing import Any
 
 from codes_bench import MAIN, SHORTLIST, Bench, Maker
 from xorec.cli.arguments import read_config
-from xorec.data.catalog import load_data
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT, TerminalProgress
+from xorec.data.datasets.catalog import load_data
 from xorec.data.split import Method, split
-from xorec.options import RunOptions
-from xorec.progress import SILENT, TerminalProgress
 
 BITS = (20, 32, 64, 128)
 OPTIMIZERS = ("bqp", "flip", "ste")

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xorec.core.files import replacing, save_tensors
+from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.split import Split
 from xorec.evaluation.protocol import evaluate
-from xorec.files import replacing, save_tensors
 from xorec.models import model_class
-from xorec.models.dsiml import DSIML
-from xorec.optim.rotation import learn_rotation, to_dimensions
-from xorec.options import RunOptions
+from xorec.models.siml.dsiml import DSIML
 from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Floats, Vectors
+from xorec.training.discrete.rotation import learn_rotation, to_dimensions
 
 ALS_GRID = {"regularization": [0.01, 0.1, 1.0], "alpha": [1.0, 5.0, 20.0]}
 MAIN, SHORTLIST = 64, 200

@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from xorec.data.ids import Ids
-from xorec.experiments.search_bench_data import make_data
-from xorec.recommender import Recommender
+from xorec.data.tie_rank import tie_rank
+from xorec.experiments.bench.data import make_data
+from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
-from xorec.search.ties import tie_rank
 
 INSIDE = """
 import json, sys, time
 begin = time.perf_counter()
-from xorec.recommender import Recommender
+from xorec.recommender.recommender import Recommender
 model = Recommender.load(sys.argv[1])
 opened = time.perf_counter()
 model.recommend(7)
@@ -52,7 +52,7 @@ def make_model(items: int, bits: int, path: Path) -> None:
         seen=(np.arange(1_001, dtype=np.int64) * 100, seen.reshape(-1)),
         prior=prior,
         tie_rank=tie_rank(ids, prior),
-        facts={"model": "dsiml", "config": {"bits": bits}},
+        metadata={"model": "dsiml", "config": {"bits": bits}},
     ).save(path)
 
 

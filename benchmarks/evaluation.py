@@ -25,15 +25,16 @@ import numpy.typing as npt
 from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits
 
+from xorec.core.options import RunOptions
+from xorec.core.threads import available_threads
 from xorec.data.interactions import Interactions
-from xorec.data.read import read
+from xorec.data.io.read import read
 from xorec.data.split import split
+from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.blocks import block_size
 from xorec.evaluation.protocol import KS, evaluate
 from xorec.evaluation.result import Evaluation
-from xorec.options import RunOptions, available_threads
 from xorec.representations.vectors import Vectors
-from xorec.search.ties import tie_rank
 from xorec.search.top_k import top_k
 
 K = 20

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from xorec import batch
-from xorec.bits import unpack_signs
-from xorec.options import RunOptions
-from xorec.progress import SILENT, TerminalProgress
-from xorec.recommender import Recommender
+from xorec.core.bits import unpack_signs
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT, TerminalProgress
+from xorec.recommender import batch
+from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
-from xorec.search.scores import ScoreIndex
+from xorec.search.scores.index import ScoreIndex
 
 
 def by_codes(recommender: Recommender, k: int, options: RunOptions) -> dict[str, Any]:

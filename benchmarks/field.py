@@ -22,19 +22,18 @@ from typing import Any
 import numpy as np
 
 from xorec.cli.arguments import read_config
-from xorec.data.catalog import load_data
+from xorec.core.files import replacing, save_tensors
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT, TerminalProgress
+from xorec.data.datasets.catalog import load_data
 from xorec.data.prepare import prepare
 from xorec.data.split import Method, Split, split
 from xorec.evaluation.result import Evaluation
 from xorec.evaluation.significance import compare
 from xorec.experiments.comparison import measure
 from xorec.experiments.sizes import sizes_of
-from xorec.experiments.spaces import SPACES
-from xorec.experiments.tuning import tune
-from xorec.files import replacing, save_tensors
+from xorec.experiments.tuning.tuning import tune
 from xorec.models import model_class
-from xorec.options import RunOptions
-from xorec.progress import SILENT, TerminalProgress
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
 
@@ -82,7 +81,7 @@ class Field:
         self, label: str, name: str, fixed: dict[str, Any], trials: int, timeout: float
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """(what the trials of the model `name` were like, the settings for the last fit)."""
-        if not SPACES.get(name):
+        if not model_class(name).space:
             settings = model_class(name)(**fixed).config.model_dump()
             return {"trials": 0, "seconds_trials": 0.0}, settings
         study = self.folder / f"{label}.study"

@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from xorec.data.catalog import load_data
+from xorec.core.threads import ThreadPool
+from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.data.split import split
-from xorec.models.encoder import Encoder, start_arrays
-from xorec.models.lightgcn import Steps
-from xorec.optim.blocks import blocks_of
-from xorec.optim.passes import Pass, Triplets
-from xorec.optim.propagation import Propagation
-from xorec.threads import Team
+from xorec.models.graph.encoder import Encoder, start_arrays
+from xorec.models.graph.lightgcn import Steps
+from xorec.training.blocks import blocks_of
+from xorec.training.passes import Pass, Triplets
+from xorec.training.propagation import Propagation
 
 DIMENSIONS, RATE, REG = 64, 1e-3, 1e-4
 
@@ -61,17 +61,17 @@ def products(train: Interactions, threads: int, rounds: int) -> dict[str, float]
     )
     coo, dense = csr.to_sparse_coo().coalesce(), torch.from_numpy(rows)
     stream, total = np.ones((matrix.nnz, DIMENSIONS), np.float32), np.empty(1, np.float32)
-    with Team(threads) as team, torch.no_grad():
+    with ThreadPool(threads) as pool, torch.no_grad():
 
         def read(begin: int, end: int) -> None:
             total[0] = stream[begin:end].max(initial=0)
 
         sides: dict[str, Callable[[], object]] = {
-            "xorec (with the sums of a layer)": lambda: graph.apply(rows, out, spare, team),
+            "xorec (with the sums of a layer)": lambda: graph.apply(rows, out, spare, pool),
             "scipy, one thread": lambda: matrix @ rows,
             "torch csr": lambda: csr @ dense,
             "torch coo": lambda: torch.sparse.mm(coo, dense),
-            "reading as many rows in order": lambda: team.over(len(stream), read),
+            "reading as many rows in order": lambda: pool.map_ranges(len(stream), read),
         }
         return {name: 1e3 * seconds for name, seconds in timed(sides, rounds).items()}
 
@@ -88,11 +88,13 @@ def timed(sides: dict[str, Callable[[], object]], rounds: int) -> dict[str, floa
     return {name: float(np.median(values)) for name, values in times.items()}
 
 
-def our_step(train: Interactions, batch: int, layers: int, team: Team) -> Callable[[], object]:
+def our_step(
+    train: Interactions, batch: int, layers: int, pool: ThreadPool
+) -> Callable[[], object]:
     encoder = Encoder(
-        Propagation.of(train, layers), start_arrays(train, DIMENSIONS, 0.1, 0), train.n_users, team
+        Propagation.of(train, layers), start_arrays(train, DIMENSIONS, 0.1, 0), train.n_users, pool
     )
-    run = Pass(train, Negatives.of(train), 1, batch, 0, 0, team, 1)
+    run = Pass(train, Negatives.of(train), 1, batch, 0, 0, pool, 1)
     blocks = blocks_of(train, batch, 0, 0)
 
     def step() -> None:
@@ -195,8 +197,8 @@ def main() -> None:
         "recbole": partial(recbole_step, train, ready),
         "torch_geometric": partial(geometric_step, train, ready),
     }
-    with Team(arguments.threads) as team:
-        sides = {"xorec": our_step(train, arguments.batch, arguments.layers, team)}
+    with ThreadPool(arguments.threads) as pool:
+        sides = {"xorec": our_step(train, arguments.batch, arguments.layers, pool)}
         for name, make in others.items():
             try:
                 sides[name] = make(arguments.layers)

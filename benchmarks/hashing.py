@@ -25,16 +25,16 @@ import numpy as np
 
 from field import MAIN, Field, accuracy_cells, cost_cells, p_cell, print_markdown
 from xorec.cli.arguments import read_config
-from xorec.data.catalog import load_data
+from xorec.core.files import replacing
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT, TerminalProgress
+from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.split import Method, split
+from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.significance import compare
-from xorec.files import replacing
-from xorec.options import RunOptions
-from xorec.progress import SILENT, TerminalProgress
 from xorec.representations.base import Representation
 from xorec.search.index import Index, index_of
-from xorec.search.ties import tie_rank
 
 QUERIES, ROUNDS = 200, 5
 

@@ -55,10 +55,10 @@ def make_file(path: Path, rows: int, ids: str, seed: int) -> None:
 
 
 def run_here(method: str, path: Path) -> dict[str, float]:
-    """One run in this process: seconds, processor seconds, and the growth of the peak, in MB."""
+    """One run in this process: seconds, processor seconds, and the update of the peak, in MB."""
     import polars as pl
 
-    from xorec.data.read import read
+    from xorec.data.io.read import read
 
     with tempfile.TemporaryDirectory() as folder:  # compiled kernels are loaded before the clock
         small = Path(folder) / "small.csv"

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from xorec.bits import pack_signs
+from xorec.core.bits import pack_signs
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.codes import Codes
 from xorec.representations.composed import ComposedCodes
 from xorec.representations.masked import MaskedCodes
-from xorec.search.hamming import HammingIndex
+from xorec.search.hamming.index import HammingIndex
 from xorec.search.index import Index, index_of
 from xorec.search.top_k import top_k
 

@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from xorec.data.catalog import load_data
+from xorec.core.options import RunOptions
+from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import TRAIN, Interactions
-from xorec.models.bpr import BPR
-from xorec.models.siml import SIML
-from xorec.options import RunOptions
+from xorec.models.factorization.bpr import BPR
+from xorec.models.siml.siml import SIML
 
 SHORT, LONG = 1, 6
 

@@ -14,12 +14,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from xorec.data.catalog import load_data
+from xorec.core.options import RunOptions
+from xorec.data.datasets.catalog import load_data
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
-from xorec.models.dsiml import DSIML
-from xorec.models.siml import SIML
-from xorec.options import RunOptions
+from xorec.models.siml.dsiml import DSIML
+from xorec.models.siml.siml import SIML
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from xorec.cli.arguments import read_config
-from xorec.data.catalog import load_data
+from xorec.core.options import RunOptions
+from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
-from xorec.models.dsiml import DSIML
-from xorec.options import RunOptions
-from xorec.recommender import Recommender
+from xorec.models.siml.dsiml import DSIML
+from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import polars as pl
 
-TARGET = Path(__file__).resolve().parent.parent / "src" / "xorec" / "data" / "embedded"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "xorec" / "data" / "datasets" / "embedded"
 CORE = 5
 UBIQUITOUS = 0.05
 

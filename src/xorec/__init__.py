@@ -7,7 +7,8 @@
     model = xorec.BPR().fit(parts.train, parts.validation)
     xorec.Recommender.from_model(model, parts.train).recommend(4711, k=10)
 
-Names are imported when they are first used, so `import xorec` costs nothing.
+Names are imported when they are first used, so `import xorec` costs nothing. The models among them
+are those of the registry, `xorec.models`.
 """
 
 from __future__ import annotations
@@ -15,105 +16,40 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from xorec.models import CLASSES
+
 if TYPE_CHECKING:
-    from xorec.data.catalog import load_data
-    from xorec.data.interactions import Interactions
-    from xorec.data.prepare import prepare
-    from xorec.data.read import read
-    from xorec.data.split import split
-    from xorec.errors import XorecError
-    from xorec.evaluation.protocol import evaluate
-    from xorec.evaluation.significance import compare
-    from xorec.experiments.tuning import tune
-    from xorec.models.als import ALS
-    from xorec.models.bpr import BPR
-    from xorec.models.cccf import CCCF
-    from xorec.models.cml import CML
-    from xorec.models.cpr import CPR
-    from xorec.models.dcf import DCF
-    from xorec.models.dpr import DPR
-    from xorec.models.drmf import DRMF
-    from xorec.models.dsiml import DSIML
-    from xorec.models.ease import EASE
-    from xorec.models.item_knn import ItemKNN
-    from xorec.models.lightgcn import LightGCN
-    from xorec.models.lightrec import LightRec
-    from xorec.models.phd import PHD
-    from xorec.models.popularity import Popularity
-    from xorec.models.signs import Signs
-    from xorec.models.siml import SIML
-    from xorec.models.siml_gcn import SIMLGCN
-    from xorec.models.sml import SML
-    from xorec.options import RunOptions
-    from xorec.recommender import Recommender
+    from xorec.core.errors import XorecError as XorecError
+    from xorec.core.options import RunOptions as RunOptions
+    from xorec.data.datasets.catalog import load_data as load_data
+    from xorec.data.interactions import Interactions as Interactions
+    from xorec.data.io.read import read as read
+    from xorec.data.prepare import prepare as prepare
+    from xorec.data.split import split as split
+    from xorec.evaluation.protocol import evaluate as evaluate
+    from xorec.evaluation.significance import compare as compare
+    from xorec.experiments.tuning.tuning import tune as tune
+    from xorec.models import *  # noqa: F403
+    from xorec.recommender.recommender import Recommender as Recommender
 
 __version__ = "0.1.0.dev0"
 
-__all__ = [
-    "ALS",
-    "BPR",
-    "CCCF",
-    "CML",
-    "CPR",
-    "DCF",
-    "DPR",
-    "DRMF",
-    "DSIML",
-    "EASE",
-    "PHD",
-    "SIML",
-    "SIMLGCN",
-    "SML",
-    "Interactions",
-    "ItemKNN",
-    "LightGCN",
-    "LightRec",
-    "Popularity",
-    "Recommender",
-    "RunOptions",
-    "Signs",
-    "XorecError",
-    "compare",
-    "evaluate",
-    "load_data",
-    "prepare",
-    "read",
-    "split",
-    "tune",
-]
-
 _HOMES = {
-    "ALS": "xorec.models.als",
-    "BPR": "xorec.models.bpr",
-    "CCCF": "xorec.models.cccf",
-    "CML": "xorec.models.cml",
-    "CPR": "xorec.models.cpr",
-    "DCF": "xorec.models.dcf",
-    "DPR": "xorec.models.dpr",
-    "DRMF": "xorec.models.drmf",
-    "DSIML": "xorec.models.dsiml",
-    "EASE": "xorec.models.ease",
     "Interactions": "xorec.data.interactions",
-    "ItemKNN": "xorec.models.item_knn",
-    "LightGCN": "xorec.models.lightgcn",
-    "LightRec": "xorec.models.lightrec",
-    "PHD": "xorec.models.phd",
-    "Popularity": "xorec.models.popularity",
-    "Recommender": "xorec.recommender",
-    "RunOptions": "xorec.options",
-    "SIML": "xorec.models.siml",
-    "SIMLGCN": "xorec.models.siml_gcn",
-    "SML": "xorec.models.sml",
-    "Signs": "xorec.models.signs",
-    "XorecError": "xorec.errors",
+    "Recommender": "xorec.recommender.recommender",
+    "RunOptions": "xorec.core.options",
+    "XorecError": "xorec.core.errors",
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",
-    "load_data": "xorec.data.catalog",
+    "load_data": "xorec.data.datasets.catalog",
     "prepare": "xorec.data.prepare",
-    "read": "xorec.data.read",
+    "read": "xorec.data.io.read",
     "split": "xorec.data.split",
-    "tune": "xorec.experiments.tuning",
+    "tune": "xorec.experiments.tuning.tuning",
+    **CLASSES,
 }
+"""Public name: the module that it is in."""
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

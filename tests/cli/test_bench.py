@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.experiments import search_bench_methods
+from xorec.experiments.bench import methods as search_bench_methods
 
 from .conftest import Run
 from .test_errors import refused

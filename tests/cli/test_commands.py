@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from xorec.models import MODELS
-from xorec.recommender import Recommender
+from xorec.recommender.recommender import Recommender
 
 from .conftest import Run
 
@@ -18,7 +18,7 @@ def test_fit_writes_a_model_and_leaves_no_checkpoint(
     result = run("fit", ratings, "--model", "bpr", "-o", out, "--epochs", 3, "--dimensions=8", "-q")
     assert result.exit_code == 0, result.output
     assert [file.name for file in tmp_path.iterdir()] == ["m.xorec"]
-    config = Recommender.load(out).facts["config"]
+    config = Recommender.load(out).metadata["config"]
     assert (config["epochs"], config["dimensions"]) == (3, 8)
     assert "bpr" in result.stdout
     assert result.stderr == ""
@@ -42,7 +42,7 @@ def test_fit_with_validation_finds_epochs_then_learns_from_all(
     row = json.loads(result.stdout)["rows"][0]
     assert 1 <= row["config"]["epochs"] <= 6
     assert json.loads(result.stdout)["data"]["pairs"] == 120 * 15
-    assert Recommender.load(out).facts["config"] == row["config"]
+    assert Recommender.load(out).metadata["config"] == row["config"]
 
 
 def test_fit_leaves_the_test_part_out_and_evaluate_takes_it(
@@ -55,7 +55,7 @@ def test_fit_leaves_the_test_part_out_and_evaluate_takes_it(
     out = tmp_path / "m.xorec"
     result = run("fit", data, "--model", "item-knn", "-o", out)
     assert "450 test pairs of the split left out" in result.stderr
-    assert Recommender.load(out).facts["data"]["pairs"] == 1350
+    assert Recommender.load(out).metadata["data"]["pairs"] == 1350
     (row,) = json.loads(run("evaluate", out, data, "--json", "-q").stdout)["rows"]
     assert row["test_items"] == 450
     assert row["ndcg@10"] > 0.1
@@ -67,7 +67,7 @@ def test_settings_from_a_file_and_the_command_line_wins(
     (tmp_path / "s.toml").write_text("[bpr]\nepochs = 2\ndimensions = 4\n[item-knn]\nshrink = 1\n")
     words = ("--config", tmp_path / "s.toml", "--model", "bpr", "-o", tmp_path / "m", "-q")
     assert run("fit", ratings, *words, "--epochs", 1).exit_code == 0
-    config = Recommender.load(tmp_path / "m").facts["config"]
+    config = Recommender.load(tmp_path / "m").metadata["config"]
     assert (config["epochs"], config["dimensions"]) == (1, 4)
 
 
@@ -161,7 +161,7 @@ def test_a_model_of_codes_is_explained_by_bits_and_known_by_its_digest(
     assert max(map(len, text.splitlines())) <= 80
     report = json.loads(run("doctor", out, "--json").stdout)
     assert report["bits"] == 32
-    assert report["codes digest"] == Recommender.load(out).facts["codes"]["digest"]
+    assert report["codes digest"] == Recommender.load(out).metadata["codes"]["digest"]
 
 
 def test_a_model_of_two_stages_is_fitted_asked_and_evaluated(
@@ -229,7 +229,7 @@ def test_evaluate_tells_the_bits(run: Run, ratings: Path, tmp_path: Path) -> Non
     out = tmp_path / "m.xorec"
     words = ("--model", "dsiml", "--bits", 20, "--config", quick_settings(tmp_path), "-q")
     assert run("fit", ratings, *words, "-o", out).exit_code == 0
-    assert Recommender.load(out).facts["codes"]["bits"] == 20
+    assert Recommender.load(out).metadata["codes"]["bits"] == 20
     new = Recommender.load(out).recommend("u7", 1).ids()[0]
     (tmp_path / "new.csv").write_text(f"user_id,item_id\nu7,{new}\n")
     (row,) = json.loads(run("evaluate", out, tmp_path / "new.csv", "--json", "-q").stdout)["rows"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xorec.cli import demo
-from xorec.recommender import Recommender
+from xorec.recommender.recommender import Recommender
 
 from .conftest import Run
 
@@ -28,7 +28,7 @@ def test_the_demo_shows_codes_and_marks_what_was_hidden(run: Run, tmp_path: Path
     ]
     assert all(row["bytes"] > 0 and row["us_per_query"] > 0 for row in answer["rows"])
     shop = Recommender.load(tmp_path / "debian.xorec")
-    assert shop.facts["codes"]["bits"] == 64
+    assert shop.metadata["codes"]["bits"] == 64
     best = shop.recommend("vlc", 10)
     assert [item["id"] for item in answer["items"]] == best.ids()
     assert [item["distance"] for item in answer["items"]] == [one.distance for one in best.items]

@@ -80,7 +80,9 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path: Path, where: str) -> N
         home.rmdir()
         home.write_text("a file where a folder should be")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(home / "cache")}
-    code = "import numpy as np; from xorec.rng import hash_integers as h; print(h(np.arange(2), 0))"
+    code = (
+        "import numpy as np; from xorec.core import rng; print(rng.hash_integers(np.arange(2), 0))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )

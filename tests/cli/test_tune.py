@@ -11,8 +11,8 @@ import pytest
 
 from xorec.cli.arguments import read_config
 from xorec.cli.tune import settings_file
-from xorec.experiments.tuning import Trial, Tuned
-from xorec.recommender import Recommender
+from xorec.experiments.tuning.tuning import Trial, Tuned
+from xorec.recommender.recommender import Recommender
 
 from .conftest import Run
 from .test_errors import refused
@@ -35,7 +35,7 @@ def test_from_data_to_a_file_that_fit_and_compare_take(run: Run, tmp_path: Path)
     out = tmp_path / "m.xorec"
     fitted = run("fit", "debian", "--model", "bpr", "--config", best, "-o", out, "-q")
     assert fitted.exit_code == 0, fitted.output
-    assert settings.items() <= Recommender.load(out).facts["config"].items()
+    assert settings.items() <= Recommender.load(out).metadata["config"].items()
     compared = run("compare", "debian", "--models", "bpr", "--config", best, "--json", "-q")
     assert json.loads(compared.stdout)["rows"][0]["dimensions"] == 8
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xorec.core.errors import DataError
 from xorec.data.ids import Ids
-from xorec.errors import DataError
 
 KINDS: dict[str, list[Hashable]] = {
     "int64": [3, -1, 2**62],

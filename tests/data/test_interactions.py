@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xorec.core.errors import DataError
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, Categories, Interactions
 from xorec.data.merge import merge_pairs
 from xorec.data.text import Text
-from xorec.errors import DataError
 
 pair_lists = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=50)
 

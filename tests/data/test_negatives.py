@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xorec.core.errors import OptionError
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.errors import OptionError
 from xorec.testing.data import planted
 
 ALPHAS = (0.0, 0.5, 1.0)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare
-from xorec.errors import DataError, OptionError
 
 Pairs = set[tuple[int, int]]
 

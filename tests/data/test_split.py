@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.split import METHODS, Method, Split, split
-from xorec.errors import DataError, OptionError
 
 Pairs = set[tuple[int, int]]
 ORDERED: tuple[Method, ...] = ("random", "per-user", "leave-last", "time")

@@ -4,15 +4,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from xorec.core.errors import DataError, OptionError
+from xorec.core.options import RunOptions
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.errors import DataError, OptionError
+from xorec.data.tie_rank import tie_rank
 from xorec.evaluation import blocks
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
-from xorec.options import RunOptions
 from xorec.representations.vectors import Vectors
-from xorec.search.ties import tie_rank
 
 Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float32]

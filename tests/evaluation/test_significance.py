@@ -2,11 +2,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from xorec.errors import DataError, OptionError
+from xorec.core.errors import DataError, OptionError
+from xorec.core.rng import below, draw, stream
 from xorec.evaluation.resampling_kernels import bootstrap_ratios, flipped_sums
 from xorec.evaluation.result import Evaluation
 from xorec.evaluation.significance import bootstrap_interval, compare, sign_flip_test
-from xorec.rng import below, draw, stream
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xorec import storage
-from xorec.errors import DataError
+from xorec.core.errors import DataError
+from xorec.recommender import storage
 from xorec.representations import representation_class
 from xorec.representations.codebooks import Codebooks
 
@@ -67,7 +67,7 @@ def test_model_file_round_trip(tmp_path: Path) -> None:
     after = representation_class("codebooks").from_tensors(storage.read(tmp_path / "x")[0])
     rows = np.arange(9)
     np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
-    assert before.facts() == {"codebooks": {"books": 3, "words": 40, "dimensions": 7}}
+    assert before.metadata() == {"codebooks": {"books": 3, "words": 40, "dimensions": 7}}
 
 
 def test_bad_input_is_refused() -> None:

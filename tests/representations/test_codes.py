@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xorec import storage
-from xorec.bits import unpack_signs
-from xorec.errors import DataError
+from xorec.core.bits import unpack_signs
+from xorec.core.errors import DataError
+from xorec.recommender import storage
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
 
@@ -56,8 +56,8 @@ def test_model_file_round_trip(tmp_path: Path) -> None:
     users, items = vectors(20)
     for asymmetric in (False, True):
         before = Codes.from_signs(users, items, asymmetric=asymmetric)
-        facts = {"model": "x", "representation": "codes"}
-        storage.write(tmp_path / "x", before.tensors(), facts)
+        metadata = {"model": "x", "representation": "codes"}
+        storage.write(tmp_path / "x", before.tensors(), metadata)
         after = representation_class("codes").from_tensors(storage.read(tmp_path / "x")[0])
         rows = np.arange(9)
         np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
@@ -95,17 +95,17 @@ def test_the_digest_is_as_the_file_format_says() -> None:
     for name, words in (("items", codes.item_codes), ("users", codes.user_codes)):
         total.update(f"{name} <u8 ({len(words)}, 2)\n".encode())
         total.update(b"".join(int(word).to_bytes(8, "little") for word in words.ravel()))
-    assert codes.facts() == {"codes": {"bits": 100, "digest": total.hexdigest()}}
+    assert codes.metadata() == {"codes": {"bits": 100, "digest": total.hexdigest()}}
 
 
 def test_any_bit_changes_the_digest_and_float_users_do_not() -> None:
     users, items = vectors(20)
     codes = Codes.from_signs(users, items)
-    assert Codes.from_signs(users * 3, items, asymmetric=True).facts() == codes.facts()
-    found = {codes.facts()["codes"]["digest"]}
+    assert Codes.from_signs(users * 3, items, asymmetric=True).metadata() == codes.metadata()
+    found = {codes.metadata()["codes"]["digest"]}
     for rows in (users, items):
         for place in [(row, bit) for row in range(9) for bit in (0, 7, 19)]:
             rows[place] *= -1
-            found.add(Codes.from_signs(users, items).facts()["codes"]["digest"])
+            found.add(Codes.from_signs(users, items).metadata()["codes"]["digest"])
             rows[place] *= -1
     assert len(found) == 1 + 2 * 27

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec import storage
-from xorec.bits import pack_signs, unpack_signs
-from xorec.errors import DataError
+from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.errors import DataError
+from xorec.recommender import storage
 from xorec.representations import representation_class
 from xorec.representations.composed import ComposedCodes, ComposedQueries, group_bytes
 
@@ -90,7 +90,7 @@ def test_model_file_round_trip(tmp_path: Path) -> None:
     after = representation_class("composed-codes").from_tensors(storage.read(tmp_path / "x")[0])
     rows = np.arange(9)
     np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
-    assert after.facts() == before.facts()
+    assert after.metadata() == before.metadata()
 
 
 def test_bad_input_is_refused() -> None:

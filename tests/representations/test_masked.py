@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xorec import storage
-from xorec.errors import DataError
+from xorec.core.errors import DataError
+from xorec.recommender import storage
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
 from xorec.representations.masked import MaskedCodes
@@ -57,7 +57,7 @@ def test_model_file_round_trip(tmp_path: Path) -> None:
     assert type(after) is MaskedCodes
     rows = np.arange(9)
     np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
-    assert after.facts() == before.facts()
+    assert after.metadata() == before.metadata()
     assert after.nbytes == 8 * (9 + 31) + 8
 
 

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec import storage
-from xorec.errors import DataError, OptionError
+from xorec.core.errors import DataError, OptionError
+from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
-from xorec.models.siml import SIML
-from xorec.recommender import Recommender
+from xorec.models.siml.siml import SIML
+from xorec.recommender import storage
+from xorec.recommender.recommender import Recommender
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
-from xorec.representations.kept import Kept
+from xorec.representations.quantized import QuantizedVectors
 from xorec.representations.shortlist import Shortlist
 from xorec.search.index import index_of
-from xorec.search.ties import tie_rank
+from xorec.search.rerank import ranking_scores
 from xorec.testing.data import halves, planted
 
 KEEPS = ("float32", "float16", "int8")
@@ -34,13 +35,13 @@ def test_what_is_kept_is_near_what_was_given() -> None:
     rows = rng.standard_normal((50, 16)) * 10.0 ** rng.integers(-3, 3, (50, 1))
     rows[7] = 0
     rows = rows.astype(np.float32)
-    np.testing.assert_array_equal(Kept.of(rows, "float32").floats(), rows)
-    off = np.abs(Kept.of(rows, "float16").floats() - rows)
+    np.testing.assert_array_equal(QuantizedVectors.of(rows, "float32").floats(), rows)
+    off = np.abs(QuantizedVectors.of(rows, "float16").floats() - rows)
     assert (off <= np.maximum(2.0**-11 * np.abs(rows), 2.0**-25)).all()
-    off = np.abs(Kept.of(rows, "int8").floats() - rows)
+    off = np.abs(QuantizedVectors.of(rows, "int8").floats() - rows)
     assert (off <= np.abs(rows).max(axis=1, keepdims=True) / 254 * 1.001).all()
     with pytest.raises(DataError, match="too large for float16"):
-        Kept.of(np.full((1, 2), 1e6), "float16")
+        QuantizedVectors.of(np.full((1, 2), 1e6), "float16")
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -61,8 +62,8 @@ def test_scores_are_those_of_what_is_kept(keep: Any) -> None:
 def test_the_file_gives_back_the_same(keep: Any, asymmetric: bool, tmp_path: Path) -> None:
     before = made(keep, asymmetric=asymmetric)
     storage.write(tmp_path / "a", before.tensors(), {"model": "m", "representation": before.kind})
-    tensors, facts = storage.read(tmp_path / "a")
-    after = representation_class(facts["representation"]).from_tensors(tensors)
+    tensors, metadata = storage.read(tmp_path / "a")
+    after = representation_class(metadata["representation"]).from_tensors(tensors)
     assert isinstance(after, Shortlist)
     assert (after.size, after.users.keep) == (10, keep)
     assert ("item_vectors" in tensors) is not asymmetric
@@ -84,13 +85,13 @@ def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
     rng = np.random.default_rng(3)
     rows, new = rng.standard_normal((6, 5)), rng.standard_normal((3, 5)).astype(np.float32)
     for keep in KEEPS:
-        old = Kept.of(rows, keep)  # type: ignore[arg-type]
+        old = QuantizedVectors.of(rows, keep)  # type: ignore[arg-type]
         grown = old.grown(8, np.array([2, 6, 7]), new)
         stay = [0, 1, 3, 4, 5]
         np.testing.assert_array_equal(grown.rows[stay], old.rows[stay])
         np.testing.assert_array_equal(
             grown.floats(np.array([2, 6, 7])),
-            Kept.of(new, keep).floats(),  # type: ignore[arg-type]
+            QuantizedVectors.of(new, keep).floats(),  # type: ignore[arg-type]
         )
 
 
@@ -139,7 +140,7 @@ def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
     shortlist = Shortlist.of(codes, -9 * rng.random((40, 3)), rng.random((60, 3)), 7)
     rank = tie_rank(train.items, train.item_counts)
     users = np.array([3, 17])
-    scores = shortlist.ranking_scores(users, (train.indptr, train.indices), rank)
+    scores = ranking_scores(shortlist, users, (train.indptr, train.indices), rank)
     exact, agreed = shortlist.scores(users), codes.scores(users)
     for row, user in enumerate(users):
         free = np.setdiff1d(np.arange(60), train.of_user(int(user)))

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xorec import batch
-from xorec.bits import pack_signs
+from xorec.core.bits import pack_signs
+from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
+from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
-from xorec.options import RunOptions
-from xorec.recommender import Recommender
+from xorec.recommender import batch
+from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.composed import ComposedCodes
 from xorec.representations.masked import MaskedCodes
-from xorec.search.ties import tie_rank
 from xorec.search.top_k import top_k
 from xorec.testing.data import planted
 
@@ -58,7 +58,7 @@ def shop(learned: Representation) -> Recommender:
         seen=(DATA.indptr, DATA.indices),
         prior=DATA.item_counts,
         tie_rank=tie_rank(DATA.items, DATA.item_counts),
-        facts={"model": "x", **learned.facts()},
+        metadata={"model": "x", **learned.metadata()},
     )
 
 
@@ -80,7 +80,7 @@ def test_a_file_gives_the_same_lists(shop: Recommender, tmp_path: Path) -> None:
         shop.save(tmp_path / "shop.xorec", index=index)
         again = Recommender.load(tmp_path / "shop.xorec")
         assert type(again.representation) is type(shop.representation)
-        assert again.facts == shop.facts
+        assert again.metadata == shop.metadata
         for row in (3, 44):
             user = shop.users[row]
             assert again.recommend(user, 9) == shop.recommend(user, 9)

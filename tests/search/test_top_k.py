@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xorec.errors import DataError, OptionError
+from xorec.core.errors import DataError, OptionError
 from xorec.search.top_k import top_k, top_k_row
 from xorec.search.top_k_kernels import RUN, bound_for, rising, run_maxima, score_key, select
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
+    from xorec.core.options import RunOptions
+    from xorec.core.progress import Progress
     from xorec.data.interactions import Interactions
-    from xorec.options import RunOptions
-    from xorec.progress import Progress
 
 Data = Annotated[str, typer.Argument(help="A file or folder, or a name from `xorec data list`.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model file made by `xorec fit`.")]
@@ -49,14 +49,14 @@ ValidationShare = Annotated[
 
 def progress_of(quiet: bool) -> Progress:
     """Bars on standard error, or silence."""
-    from xorec.progress import SILENT, TerminalProgress
+    from xorec.core.progress import SILENT, TerminalProgress
 
     return SILENT if quiet else TerminalProgress()
 
 
 def run_options(seed: int, threads: int | None, quiet: bool) -> RunOptions:
     """The run options of a command line."""
-    from xorec.options import RunOptions
+    from xorec.core.options import RunOptions
 
     return RunOptions(seed=seed, threads=threads, progress=progress_of(quiet))
 
@@ -65,7 +65,7 @@ def load(
     source: str, progress: Progress, *, min_rating: float | None, core: int, **columns: Any
 ) -> Interactions:
     """Read and prepare the data; the guesses and removals are shown as notes."""
-    from xorec.data.catalog import load_data
+    from xorec.data.datasets.catalog import load_data
     from xorec.data.prepare import prepare
 
     data = load_data(
@@ -88,10 +88,10 @@ def parse_bits(text: str) -> tuple[int, ...]:
 
 
 def _counts(text: str, option: str, example: str) -> tuple[int, ...]:
-    from xorec.search.hits import check_k
+    from xorec.core.arrays import positive_int
 
     try:
-        return tuple(check_k(int(part), option) for part in text.split(","))
+        return tuple(positive_int(int(part), option) for part in text.split(","))
     except ValueError:
         raise OptionError(
             f"{option} is {text!r}: give whole numbers of 1 or more with commas, "

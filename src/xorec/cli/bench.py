@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from xorec.cli import arguments as args
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 
 app = typer.Typer(
     help="Measure speed on this machine, beside other libraries.",
@@ -60,7 +60,7 @@ def search(
     is their interquartile range. Answers of xorec are held against brute force first.
     """
     from xorec.cli.output import print_json
-    from xorec.experiments.search_bench import SearchBench
+    from xorec.experiments.bench.run import SearchBench
 
     wanted = (items,) if sizes is None else _sizes(sizes)
     settings = SearchBench(
@@ -77,12 +77,12 @@ def search(
         budget=budget,
     )
     if plot is not None:
-        from xorec.experiments.search_bench_plot import check_plot
+        from xorec.experiments.bench.plot import check_plot
 
         check_plot(plot, wanted)
     result = settings.run(args.progress_of(quiet))
     if plot is not None:
-        from xorec.experiments.search_bench_plot import plot_search
+        from xorec.experiments.bench.plot import plot_search
 
         plot_search(result, plot)
     if json:

@@ -9,7 +9,7 @@ import typer
 from xorec.cli import arguments as args
 
 if TYPE_CHECKING:
-    from xorec.data.catalog import DataSet
+    from xorec.data.datasets.catalog import DataSet
     from xorec.data.interactions import Interactions
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ SHOWN = 8
 def list_(json: args.Json = False) -> None:
     """The named data sets; a name can stand wherever a file can."""
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.data.catalog import CATALOG, cache_folder
+    from xorec.data.datasets.catalog import CATALOG, cache_folder
 
     entries = list(CATALOG.values())
     if json:
@@ -44,7 +44,7 @@ def fetch(
 ) -> None:
     """Bring a named data set to this machine; an interrupted one goes on where it stopped."""
     from xorec.cli.output import print_json, print_line
-    from xorec.data.catalog import fetch_data
+    from xorec.data.datasets.catalog import fetch_data
 
     try:
         entry = fetch_data(name, again=again, progress=args.progress_of(quiet))
@@ -71,7 +71,7 @@ def info(
 ) -> None:
     """What is in a data set or a file: counts, categories, ids, and what was guessed."""
     from xorec.cli.output import print_json
-    from xorec.data.catalog import CATALOG, load_data
+    from xorec.data.datasets.catalog import CATALOG, load_data
 
     entry = CATALOG.get(data)
     facts: dict[str, Any] = {"data": data}

@@ -11,7 +11,7 @@ from xorec.cli import arguments as args
 
 if TYPE_CHECKING:
     from xorec.data.split import Split
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
 _MODELS = ("popularity", "item-knn", "bpr", "siml", "dsiml")
 _BITS = (32, 64)
@@ -39,10 +39,10 @@ def demo(
     """
     from xorec.cli.compare import print_comparison
     from xorec.cli.output import print_json, print_line
-    from xorec.data.catalog import load_data
+    from xorec.data.datasets.catalog import load_data
     from xorec.data.split import split
     from xorec.experiments.comparison import compare_models
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
     options = args.run_options(seed, threads, quiet)
     data = load_data("debian")

@@ -44,7 +44,7 @@ def _machine() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from xorec import __version__
-    from xorec.options import available_threads
+    from xorec.core.threads import available_threads
 
     found: dict[str, Any] = {"xorec": __version__, "python": platform.python_version()}
     found |= {name: version(name) for name in _CORE}
@@ -67,7 +67,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _kernel_cache() -> str:
-    from xorec.rng import hash_integers
+    from xorec.core.rng import hash_integers
 
     cache = getattr(hash_integers, "_cache", None)
     path = getattr(cache, "cache_path", None)
@@ -75,8 +75,8 @@ def _kernel_cache() -> str:
 
 
 def _model(path: Path) -> dict[str, Any]:
-    from xorec import storage
-    from xorec.recommender import Recommender
+    from xorec.recommender import storage
+    from xorec.recommender.recommender import Recommender
 
     tensors, facts = storage.read(path, verify=True)
     index = Recommender.load(path, verify=False).index

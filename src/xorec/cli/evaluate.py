@@ -32,9 +32,9 @@ def evaluate(
     """
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.protocol import evaluate as evaluate_parts
-    from xorec.evaluation.unseen import unseen_pairs
     from xorec.experiments.comparison import query_time, size_of
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
+    from xorec.recommender.unseen import unseen_pairs
 
     cuts = args.parse_ks(ks)
     options = args.run_options(0, threads, quiet)
@@ -61,8 +61,8 @@ def evaluate(
         options=options,
     )
     row = {
-        "model": recommender.facts["model"],
-        **size_of(recommender.facts["config"]),
+        "model": recommender.metadata["model"],
+        **size_of(recommender.metadata["config"]),
         **result.row(),
         "bytes": recommender.representation.nbytes,
         "us_per_query": query_time(recommender.representation, train),
@@ -71,7 +71,7 @@ def evaluate(
         about = {"name": data, "pairs": test.n_pairs, "notes": left_out}
         print_json({"data": about, "split": {"method": "unseen", "part": part}, "rows": [row]})
         return
-    print_line(f"{model}: {recommender.facts['model']}, {result.n_users:,} users tested")
+    print_line(f"{model}: {recommender.metadata['model']}, {result.n_users:,} users tested")
     names = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map", "coverage", "gini")
     print_table(
         ("metric", *(f"@{k}" for k in cuts)),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xorec.cli import arguments as args
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.explanation import Explanation
+    from xorec.recommender.explanation import Explanation
 
 
 def explain(
@@ -25,7 +25,7 @@ def explain(
 ) -> None:
     """Tell why MODEL offers an item to a user: the score, the bits, the user's nearest items."""
     from xorec.cli.output import print_json
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
     if (user is None) == (items is None):
         raise OptionError("say to whom: give either --user ID or --items ID,ID,...")
@@ -52,7 +52,7 @@ def _print(why: Explanation) -> None:
     named = f" ({why.name})" if why.name not in (None, str(why.item)) else ""
     place = "has it already" if why.rank is None else f"place {why.rank:,} of the list"
     print_line(f"{whom} and {why.item}{named}: {place}.")
-    print_line(f"The score {show(why.score)} is {why.score_is}.")
+    print_line(f"The score {show(why.score)} is {why.score_description}.")
     if why.bits is not None:
         print_line(f"{why.bits_agreed} of {why.bits} bits agree, {why.distance} differ.")
     if why.because:

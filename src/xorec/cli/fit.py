@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xorec import interrupts
 from xorec.cli import arguments as args
+from xorec.core import interrupts
 
 if TYPE_CHECKING:
+    from xorec.core.options import RunOptions
     from xorec.data.interactions import Interactions
-    from xorec.options import RunOptions
 
 
 def fit(
@@ -48,7 +48,7 @@ def fit(
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.models import model_class
     from xorec.models.fitting import checkpoints, fit_with_validation
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
     settings = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
     learner = model_class(model)(**settings)
@@ -79,7 +79,7 @@ def fit(
     if json:
         row = {"model": model, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
-        print_json({"data": recommender.facts["data"], "rows": [{**row, **size}]})
+        print_json({"data": recommender.metadata["data"], "rows": [{**row, **size}]})
     else:
         size_text = show_bytes(recommender.representation.nbytes)
         print_line(f"{output}: {model}, {learned_from!r}, {size_text}, {seconds:.1f} s")

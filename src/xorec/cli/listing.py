@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from xorec.batch import Lists
-    from xorec.options import RunOptions
-    from xorec.recommendations import Recommendations, Recommended
+    from xorec.core.options import RunOptions
+    from xorec.recommender.batch import Lists
+    from xorec.recommender.results import Recommendations, Recommended
 
 
 def print_list(best: Recommendations, query_name: str, json: bool, listed: str = "item") -> None:
@@ -48,9 +48,9 @@ def write_lists(lists: Lists, output: Path | None, options: RunOptions, json: bo
     """Write everybody's lists to a file, and say how many there are."""
     import time
 
-    from xorec.batch import write
     from xorec.cli.output import print_json, print_line, show_bytes
-    from xorec.errors import OptionError
+    from xorec.core.errors import OptionError
+    from xorec.recommender.batch import write
 
     if output is None:
         raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")

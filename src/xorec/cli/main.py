@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from xorec import __version__, interrupts
+from xorec import __version__
 from xorec.cli import (
     bench,
     compare,
@@ -27,7 +27,8 @@ from xorec.cli import (
     tune,
     update,
 )
-from xorec.errors import XorecError
+from xorec.core import interrupts
+from xorec.core.errors import XorecError
 
 
 class _OneLineErrors(TyperGroup):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xorec.cli import arguments as args
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
     from xorec.data.ids import Ids
@@ -36,7 +36,7 @@ def recommend(
     With --all-users, everybody's lists are written to a Parquet or CSV file.
     """
     from xorec.cli.listing import print_list, write_lists
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
     if (user is not None) + (items is not None) + all_users != 1:
         raise OptionError("say for whom: give --user ID, --items ID,ID,... or --all-users.")
@@ -44,7 +44,7 @@ def recommend(
         raise OptionError("--allow and --deny are for one list: leave them out with --all-users.")
     recommender = Recommender.load(model)
     if all_users:
-        from xorec.batch import for_all_users
+        from xorec.recommender.batch import for_all_users
 
         lists = for_all_users(recommender, k, seen=seen)
         write_lists(lists, output, args.run_options(0, threads, quiet), json)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from xorec import interrupts
 from xorec.cli import arguments as args
-from xorec.errors import OptionError
+from xorec.core import interrupts
+from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.options import RunOptions
-    from xorec.reproduce.plan import Plan
+    from xorec.core.options import RunOptions
+    from xorec.experiments.reproduce.plan import Plan
 
 
 def reproduce(
@@ -102,11 +102,11 @@ def _carry_out(
 ) -> None:
     """Run the plan and write the report. before: what the data of an earlier run were."""
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.reproduce.cache import Cache
-    from xorec.reproduce.run import open_labs, reproduce
-    from xorec.reproduce.run_file import check_data
-    from xorec.reproduce.text_report import print_report
-    from xorec.reproduce.writing import as_json, check, write_all
+    from xorec.experiments.reproduce.cache import Cache
+    from xorec.experiments.reproduce.report.text_report import print_report
+    from xorec.experiments.reproduce.report.writing import as_json, check, write_all
+    from xorec.experiments.reproduce.run import open_labs, reproduce
+    from xorec.experiments.reproduce.run_file import check_data
 
     check(out)
     kept = Cache(cache or out / "cache")
@@ -125,7 +125,7 @@ def _carry_out(
 
 
 def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
-    from xorec.reproduce.run_file import read_run_file
+    from xorec.experiments.reproduce.run_file import read_run_file
 
     return read_run_file(path)
 
@@ -140,7 +140,7 @@ def _plan(
     columns: dict[str, str | None],
     fields: dict[str, Any],
 ) -> Plan:
-    from xorec.reproduce.plan import QUESTIONS, QUICK, make_plan
+    from xorec.experiments.reproduce.plan import QUESTIONS, QUICK, make_plan
 
     if question is None:
         raise OptionError(f"say what to reproduce: {', '.join(QUESTIONS)} or all.")

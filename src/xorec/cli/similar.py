@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from xorec.cli import arguments as args
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 
 
 def similar(
@@ -28,13 +28,13 @@ def similar(
     With --all-items, the lists of the whole catalogue are written to a Parquet or CSV file.
     """
     from xorec.cli.listing import print_list, write_lists
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
     if (item is not None) + (user is not None) + all_items != 1:
         raise OptionError("say to what: give --item ID, --user ID or --all-items.")
     recommender = Recommender.load(model)
     if all_items:
-        from xorec.batch import for_all_items
+        from xorec.recommender.batch import for_all_items
 
         lists = for_all_items(recommender, k)
         write_lists(lists, output, args.run_options(0, threads, quiet), json)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from xorec import interrupts
 from xorec.cli import arguments as args
+from xorec.core import interrupts
 
 if TYPE_CHECKING:
     from xorec.data.split import Method
-    from xorec.experiments.tuning import Trial, Tuned
+    from xorec.experiments.tuning.tuning import Trial, Tuned
 
 
 def tune(
@@ -58,10 +58,10 @@ def tune(
     the split is left out and not looked at. Needs Optuna: pip install 'xorec[tune]'.
     """
     from xorec.cli.output import print_json, print_line
+    from xorec.core.files import replacing
     from xorec.data.split import split as split_data
-    from xorec.experiments.tuning import check
-    from xorec.experiments.tuning import tune as run
-    from xorec.files import replacing
+    from xorec.experiments.tuning.tuning import check
+    from xorec.experiments.tuning.tuning import tune as run
 
     fixed = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
     check(model, fixed, trials, metric)

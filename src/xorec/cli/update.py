@@ -28,7 +28,7 @@ def update(
     Users who got pairs and items that are mostly new are refreshed; the rest stays as it is.
     """
     from xorec.cli.output import print_json, print_line
-    from xorec.recommender import Recommender
+    from xorec.recommender.recommender import Recommender
 
     options = args.run_options(0, None, quiet)
     before = Recommender.load(model)
@@ -51,7 +51,7 @@ def update(
         "pairs": int(len(after.seen[1]) - len(before.seen[1])),
     }
     if json:
-        print_json({"model": str(path), "new": grown, "data": after.facts["data"]})
+        print_json({"model": str(path), "new": grown, "data": after.metadata["data"]})
         return
     told = ", ".join(f"{count:,} new {what}" for what, count in grown.items())
     print_line(f"{path}: {told}.")

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from xorec.kernels import inlined, kernel
-from xorec.rng import mix
+from xorec.core.kernels import inlined, kernel
+from xorec.core.rng import mix
 
 Mask = npt.NDArray[np.bool_]
 Times = npt.NDArray[np.int64]

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import DataError
 from xorec.data.text import Text
-from xorec.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,7 +141,7 @@ class Ids:
 
     def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
         """A seeded 64-bit hash of every id: it hangs on the id alone, not on its row."""
-        from xorec.rng import hash_integers, hash_text
+        from xorec.core.rng import hash_integers, hash_text
 
         if isinstance(self.values, Text):
             hashes = hash_text(self.values.data, self.values.offsets, seed)

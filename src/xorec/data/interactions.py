@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import DataError
 from xorec.data.ids import Ids
 from xorec.data.text import Text, gather_spans
-from xorec.errors import DataError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

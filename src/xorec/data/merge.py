@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import DataError
-from xorec.kernels import inlined, kernel
-from xorec.options import available_threads
-from xorec.threads import Team
+from xorec.core.errors import DataError
+from xorec.core.kernels import inlined, kernel
+from xorec.core.threads import ThreadPool, available_threads
 
 Rows = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
@@ -52,14 +51,14 @@ def merge_pairs(
         raise DataError(f"{len(user_rows):,} rows are too many: at most 2**31 - 1 can be held.")
     users = np.ascontiguousarray(user_rows, dtype=np.int32)
     items = np.ascontiguousarray(item_rows, dtype=np.int32)
-    with Team(available_threads()) as team:
-        indptr, packed = _sort(users, items, n_users, n_items, team)
+    with ThreadPool(available_threads()) as pool:
+        indptr, packed = _sort(users, items, n_users, n_items, pool)
         times = np.empty(0, dtype=np.int64) if times is None else times
         parts = np.empty(0, dtype=np.int8) if parts is None else parts
         moved = _choose(indptr, packed, times, parts)
         n_pairs = int(indptr[-1])
         indices, order = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
-        team.over(n_pairs, lambda begin, end: _unpack(packed, begin, end, indices, order))
+        pool.map_ranges(n_pairs, lambda begin, end: _unpack(packed, begin, end, indices, order))
     return Merged(indptr, indices, order, len(users) - len(order), int(moved))
 
 
@@ -80,24 +79,24 @@ def _pair(packed: Any) -> Any:
 
 
 def _sort(
-    users: Rows, items: Rows, n_users: int, n_items: int, team: Team
+    users: Rows, items: Rows, n_users: int, n_items: int, pool: ThreadPool
 ) -> tuple[Places, Places]:
     """The pairs by (user, item), equal ones as they came: indptr, and (item, place) packed."""
     # few stretches where rows are many, for each stretch counts all rows
-    stretches = min(team.threads, max(1, len(users) // (4 * max(n_users, n_items, 1))))
+    stretches = min(pool.threads, max(1, len(users) // (4 * max(n_users, n_items, 1))))
     cuts = [len(users) * at // stretches for at in range(stretches + 1)]
     by_item, packed = np.empty(len(users), np.int64), np.empty(len(users), np.int64)
     counts = np.zeros((stretches, n_items), dtype=np.int64)
-    team.each(stretches, lambda at: _count(items[cuts[at] : cuts[at + 1]], counts[at]))
+    pool.map(stretches, lambda at: _count(items[cuts[at] : cuts[at + 1]], counts[at]))
     item_starts = _starts(counts)
-    team.each(
+    pool.map(
         stretches,
         lambda at: _move_by_item(users, items, cuts[at], cuts[at + 1], counts[at], by_item),
     )
     user_counts = np.zeros((stretches, n_users), dtype=np.int64)
-    team.each(stretches, lambda at: _count_rows(by_item[cuts[at] : cuts[at + 1]], user_counts[at]))
+    pool.map(stretches, lambda at: _count_rows(by_item[cuts[at] : cuts[at + 1]], user_counts[at]))
     indptr = _starts(user_counts)
-    team.each(
+    pool.map(
         stretches,
         lambda at: _move_by_user(
             by_item, item_starts, cuts[at], cuts[at + 1], user_counts[at], packed

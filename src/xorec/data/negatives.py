@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import OptionError
+from xorec.core.kernels import inlined, kernel
+from xorec.core.rng import below, draw, stream
 from xorec.data.interactions import Interactions
-from xorec.errors import OptionError
-from xorec.kernels import inlined, kernel
-from xorec.rng import below, draw, stream
 
 _TOTAL_WEIGHT = 2**52  # sums of integer weights stay exact in float64
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import DataError, OptionError
+from xorec.core.kernels import kernel
 from xorec.data.interactions import Interactions
-from xorec.errors import DataError, OptionError
-from xorec.kernels import kernel
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]

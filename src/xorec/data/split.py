@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
-from xorec.errors import DataError, OptionError
 
 Method = Literal["random", "per-user", "leave-last", "time", "given"]
 METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")

@@ -15,12 +15,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
+from xorec.data.tie_rank import TieRank
 from xorec.evaluation.metrics import COLUMNS, Floats, Ints, discounts, ideal_dcg
 from xorec.evaluation.rank_kernels import count_shown, evaluate_rows
-from xorec.options import RunOptions
 from xorec.representations.base import Representation
-from xorec.search.ties import TieRank
+from xorec.search.rerank import ranking_scores
 from xorec.search.top_k import inverse
 
 BLOCK_BYTES = 24 << 20
@@ -106,7 +107,7 @@ class Rankings:
         pairs = slice(indptr[0], indptr[-1])
         shown = np.empty((len(users), len(self.discount)), dtype=np.int32)
         evaluate_rows(
-            own(representation.ranking_scores(users, self.seen, self.tie_rank), np.float32),
+            own(ranking_scores(representation, users, self.seen, self.tie_rank), np.float32),
             users,
             *self.seen,
             indptr - indptr[0],

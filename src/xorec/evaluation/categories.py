@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.kernels import kernel
 from xorec.data.interactions import Categories
 from xorec.evaluation.blocks import Rankings, own
 from xorec.evaluation.metrics import Floats, Ints
 from xorec.evaluation.ties import expected_gain
-from xorec.kernels import kernel
 
 
 @kernel

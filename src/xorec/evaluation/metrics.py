@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xorec.kernels import kernel
+from xorec.core.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xorec.core.arrays import positive_int
+from xorec.core.errors import DataError, OptionError
+from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.interactions import Interactions
-from xorec.errors import DataError, OptionError
+from xorec.data.tie_rank import TieRank
+from xorec.data.tie_rank import tie_rank as make_tie_rank
 from xorec.evaluation.result import Evaluation, per_user_values, totals
-from xorec.options import DEFAULTS, RunOptions
 from xorec.representations.base import Representation
-from xorec.search.hits import check_k
-from xorec.search.ties import TieRank
-from xorec.search.ties import tie_rank as make_tie_rank
 
 KS = (10, 20, 50, 100)
 
@@ -65,7 +65,7 @@ def _check(
     """Refuse what does not fit together; return the ks, ascending and distinct."""
     if not isinstance(ks, Sequence) or not ks:
         raise OptionError(f"ks is {ks!r}: give a list of at least one k, for example ks=(10, 20).")
-    cuts = tuple(sorted({check_k(k) for k in ks}))
+    cuts = tuple(sorted({positive_int(k) for k in ks}))
     test.require_pairs("the test part")
     shape = (train.n_users, train.n_items)
     parts: list[tuple[str, Interactions | Representation]]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.kernels import kernel
 from xorec.evaluation.metrics import Floats, Ints, ranked_metrics
 from xorec.evaluation.ties import expected_metrics
-from xorec.kernels import kernel
 from xorec.search.top_k_kernels import RUN, Items, Keys, Row, best_keys, score_key
 
 _LOWER = np.uint64(0xFFFFFFFF)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from xorec.core.kernels import kernel
+from xorec.core.rng import below, draw, stream
 from xorec.evaluation.metrics import Floats
-from xorec.kernels import kernel
-from xorec.rng import below, draw, stream
 
 
 @kernel

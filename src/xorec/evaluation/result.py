@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 from xorec.evaluation.metrics import COLUMNS, Floats, coverage, gini
 from xorec.evaluation.significance import Interval, bootstrap_interval
 

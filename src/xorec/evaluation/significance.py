@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import DataError, OptionError
-from xorec.search.hits import check_k
+from xorec.core.arrays import positive_int
+from xorec.core.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from xorec.evaluation.result import Evaluation
@@ -44,7 +44,7 @@ def bootstrap_interval(
 
     if not 0 < level < 1:
         raise OptionError(f"level is {level}: give a number between 0 and 1, for example 0.95.")
-    check_k(samples, "samples")
+    positive_int(samples, "samples")
     ratios = bootstrap_ratios(top, bottom, samples, seed)
     low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
@@ -57,7 +57,7 @@ def sign_flip_test(differences: Floats, *, samples: int = 10_000, seed: int = 0)
     """
     from xorec.evaluation.resampling_kernels import flipped_sums
 
-    check_k(samples, "samples")
+    positive_int(samples, "samples")
     differences = differences[differences != 0]
     observed = abs(differences.sum())
     sums = np.abs(flipped_sums(differences, samples, seed))

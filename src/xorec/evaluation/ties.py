@@ -15,8 +15,8 @@ themselves, to the last bit.
 
 from __future__ import annotations
 
+from xorec.core.kernels import kernel
 from xorec.evaluation.metrics import HITS, MAP, MRR, NDCG, USER_HR, Floats, Ints
-from xorec.kernels import kernel
 
 
 @kernel

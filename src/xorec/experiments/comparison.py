@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
+from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.models import model_class
 from xorec.models.base import Model
 from xorec.models.fitting import fit_with_validation
-from xorec.options import DEFAULTS, RunOptions
 from xorec.representations.base import Representation
 from xorec.search.index import index_of
-from xorec.search.ties import tie_rank
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions

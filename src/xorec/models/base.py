@@ -9,22 +9,18 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from xorec.core.errors import DataError, NotFittedError, OptionError
+from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.interactions import Interactions
-from xorec.errors import DataError, NotFittedError, OptionError
-from xorec.options import DEFAULTS, RunOptions
 from xorec.representations.base import Representation
-
-
-class ModelConfig(BaseModel):
-    """The settings of a model: frozen, with legal ranges as data, to and from JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from xorec.training.config import ModelConfig, format_error
+from xorec.training.space import Space
 
 
 @dataclass(frozen=True, eq=False)
-class Growth:
+class DataUpdate:
     """What came after a fit. Users and items that are new have rows behind the old ones.
 
     train: all pairs, old and new; users, items: the rows to make anew; known (n_users,): how many
@@ -51,6 +47,12 @@ class Model(ABC, Generic[C]):
     name: ClassVar[str]
     """The name on the command line and in model files."""
     Config: ClassVar[type[ModelConfig]]
+    space: ClassVar[Space] = {}
+    """What `xorec tune` moves, and how far; empty: there is nothing to tune."""
+    cost: ClassVar[float] = 3.0
+    """What one fit costs, as a multiple of other models': for guesses of the time left."""
+    learns_vectors: ClassVar[bool] = False
+    """Whether users and items have vectors that another model can start from (`pretraining`)."""
 
     config: C
     history_: list[dict[str, float]]
@@ -65,7 +67,7 @@ class Model(ABC, Generic[C]):
         try:
             self.config = self.Config(**settings)  # type: ignore[assignment]
         except ValidationError as error:
-            raise OptionError(explain(self.name, self.Config, error)) from None
+            raise OptionError(format_error(self.name, self.Config, error)) from None
         self._representation: Representation | None = None
         self.history_ = []
         self.epochs_ = 0
@@ -114,22 +116,10 @@ class Model(ABC, Generic[C]):
         """The query of a new user who has the item rows `history`, without a refit."""
         raise OptionError(f"{self.name} cannot take in a new user without a refit.")
 
-    def update(self, representation: Representation, growth: Growth) -> Self:
+    def update(self, representation: Representation, update: DataUpdate) -> Self:
         """Take what was learned before, and what has come since; refresh what changed."""
-        self._representation = self._grow(representation, growth)
+        self._representation = self._update(representation, update)
         return self
 
-    def _grow(self, representation: Representation, growth: Growth) -> Representation:
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
-
-
-def explain(name: str, config: type[ModelConfig], error: ValidationError) -> str:
-    """One line for the first setting that pydantic refused."""
-    first = error.errors()[0]
-    setting = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(config.model_fields) or "none"
-        return f"{name} has no setting {setting!r}: its settings are {known}."
-    if first["type"] == "start":
-        return f"{name}: {setting}: {first['msg'].removesuffix('.')}."
-    return f"{name}: {setting} is {first['input']!r}: {first['msg'].lower()}."

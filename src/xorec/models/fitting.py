@@ -6,9 +6,9 @@ import glob
 from pathlib import Path
 from typing import Any
 
+from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import Model
-from xorec.options import DEFAULTS, RunOptions
 
 
 def fit_with_validation(
@@ -25,7 +25,7 @@ def fit_with_validation(
     """
     if validation is None or not {"epochs", "start"} & set(type(model.config).model_fields):
         return model.fit(train if validation is None else train.union(validation), None, options)
-    first = options.beside("validation")
+    first = options.for_stage("validation")
     model.fit(train, validation, first)
     if model.epochs_:
         options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")

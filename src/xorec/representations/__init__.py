@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from xorec.errors import ModelFileError
+from xorec.core.errors import ModelFileError
 
 REPRESENTATIONS = {
     "vectors": ("xorec.representations.vectors", "Vectors"),

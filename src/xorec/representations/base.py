@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 
 Rows = npt.NDArray[np.integer]
 Scores = npt.NDArray[np.float32]
@@ -64,25 +64,12 @@ class Representation(ABC):
 
     @property
     @abstractmethod
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         """What a score is, in words that complete "the score is ..."."""
 
     def scores(self, users: Rows) -> Scores:
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
         return self.score(self.queries(users))
-
-    def ranking_scores(
-        self,
-        users: Rows,
-        seen: tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]],
-        tie_rank: npt.NDArray[np.int32],
-    ) -> Scores:
-        """Scores whose order, without what each user has seen, is that of the lists they get.
-
-        seen: (indptr, items) of all users, by row. Where a list is not just the best scores of
-        all, its own index decides, and this says the same.
-        """
-        return self.scores(users)
 
     def distance(self, score: float) -> int | None:
         """The Hamming distance behind a score, where there is one."""
@@ -97,7 +84,7 @@ class Representation(ABC):
         """How many bits of one query and of an item are equal, where there are bits."""
         return None
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """What the model file says of this representation besides its kind, as JSON."""
         return {}
 

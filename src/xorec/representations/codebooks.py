@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import DataError
+from xorec.core.errors import DataError
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.vectors import Floats, Vectors
 
@@ -110,10 +110,10 @@ class Codebooks(Representation):
         return Vectors(self.user_vectors, self.item_vectors).among_users()
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "the dot product of the user's vector and the sum of the item's words"
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """`codebooks`: how many, of how many words each."""
         books, words, size = self.codebooks.shape
         return {"codebooks": {"books": books, "words": words, "dimensions": size}}

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import Words, pack_signs, unpack_signs, words_for
-from xorec.errors import DataError
+from xorec.core.bits import Words, pack_signs, unpack_signs, words_for
+from xorec.core.errors import DataError
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.vectors import Floats
 
@@ -20,7 +20,7 @@ _AT_ONCE = 65_536
 class Codes(Representation):
     """score(u, i) = 1 - hamming(u, i) / bits = 1/2 + b_u.d_i / (2 bits), in [0, 1].
 
-    user_codes, item_codes: uint64 words (n, W), (m, W); see `xorec.bits`. With `user_vectors`
+    user_codes, item_codes: uint64 words (n, W), (m, W); see `xorec.core.bits`. With `user_vectors`
     (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
     tables of bytes; the users' codes stay for whoever wants them.
     """
@@ -38,7 +38,7 @@ class Codes(Representation):
             if words.shape[1] != words_for(bits):
                 raise DataError(
                     f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
-                    f"{words_for(bits)}: pack them with xorec.bits.pack_signs."
+                    f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
                 )
         self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
         self.user_vectors = user_vectors
@@ -114,7 +114,7 @@ class Codes(Representation):
         return None if self.user_vectors is not None else round((1 - score) * self.bits)
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         if self.user_vectors is not None:
             return "the user's numbers, added where the item's bit is set, else subtracted"
         return "the share of bits in which user and item agree"
@@ -128,9 +128,9 @@ class Codes(Representation):
         words = words if words.dtype == np.uint64 else pack_signs(words)
         return self.bits - int(np.bitwise_count(words[0] ^ self.item_codes[item]).sum())
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """`codes`: their length, and a digest that equal codes share on every machine."""
-        from xorec.storage import digest
+        from xorec.core.arrays import digest
 
         words = {"users": self.user_codes, "items": self.item_codes}
         found = digest({name: words[name].astype("<u8", copy=False) for name in words})

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xorec.bits import popcount
-from xorec.kernels import fast_kernel, kernel
+from xorec.core.bits import popcount
+from xorec.core.kernels import fast_kernel, kernel
 
 
 @kernel

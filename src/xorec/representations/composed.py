@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import Words, words_for
-from xorec.errors import DataError
+from xorec.core.bits import Words, words_for
+from xorec.core.errors import DataError
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats
@@ -53,7 +53,7 @@ class ComposedCodes(Representation):
     """score(u, i) = sum over the groups g of eta_ug xi_ig b_ug.d_ig.
 
     A code of bits = G r bits is G codes of r bits, group g at the bits g r .. (g + 1) r - 1;
-    b_ug.d_ig = r - 2 hamming. user_codes, item_codes: words (n, W), (m, W), see `xorec.bits`;
+    b_ug.d_ig = r - 2 hamming. user_codes, item_codes: words (n, W), (m, W), see `xorec.core.bits`;
     user_weights, item_weights: eta (n, G) and xi (m, G). Groups of weight 0 cost nothing.
 
     In float32 the terms xi (eta (r - 2 hamming)) are added from the first group to the last, in
@@ -81,7 +81,7 @@ class ComposedCodes(Representation):
             if words.shape[1] != words_for(bits):
                 raise DataError(
                     f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
-                    f"{words_for(bits)}: pack them with xorec.bits.pack_signs."
+                    f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
                 )
             if weights.shape != (len(words), groups):
                 raise DataError(
@@ -153,7 +153,7 @@ class ComposedCodes(Representation):
         return ComposedCodes(own[0], own[0], own[1], own[1], self.bits)
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "the agreement of each pair of short codes, by the user's and the item's weights"
 
     @property
@@ -164,8 +164,8 @@ class ComposedCodes(Representation):
         """Over all groups, whatever their weights."""
         return self.bits - int(np.bitwise_count(query.words[0] ^ self.item_codes[item]).sum())
 
-    def facts(self) -> dict[str, Any]:
-        return Codes(self.user_codes, self.item_codes, self.bits).facts()
+    def metadata(self) -> dict[str, Any]:
+        return Codes(self.user_codes, self.item_codes, self.bits).metadata()
 
     def tensors(self) -> Tensors:
         return {

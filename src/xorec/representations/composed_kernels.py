@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import popcount
-from xorec.kernels import kernel
+from xorec.core.bits import popcount
+from xorec.core.kernels import kernel
 
 BLOCK = 512
 """Items whose scores are added up side by side."""

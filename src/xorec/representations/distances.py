@@ -63,7 +63,7 @@ class Distances(Representation):
         return Distances(self.user_vectors, self.user_vectors)
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "minus the squared distance between the user's and the item's vector"
 
     def tensors(self) -> Tensors:

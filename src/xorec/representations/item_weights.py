@@ -78,7 +78,7 @@ class ItemWeights(Representation):
         return found
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "the sum of what each of the user's items says for the item"
 
     def tensors(self) -> Tensors:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.kernels import kernel
+from xorec.core.kernels import kernel
 
 _WIDE = 4096  # columns at a time: their sums stay in the cache
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xorec.bits import add_eight
-from xorec.kernels import kernel
+from xorec.core.bits import add_eight
+from xorec.core.kernels import kernel
 
 BLOCK = 256
 """Items whose scores are added up side by side."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import Words, pack_signs
-from xorec.errors import DataError
+from xorec.core.bits import Words, pack_signs
+from xorec.core.errors import DataError
 from xorec.representations.base import Scores
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats
@@ -49,7 +49,7 @@ class MaskedCodes(Codes):
         return scores
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "the share of bits in which the item does not lack what the user has"
 
     def bits_agreed(self, query: Any, item: int) -> int:

@@ -53,7 +53,7 @@ class Neighbours(Representation):
         return column
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "the sum of the item's likeness to each of the user's items"
 
     def tensors(self) -> Tensors:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import OptionError
+from xorec.core.errors import OptionError
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 
 
@@ -42,7 +42,7 @@ class SharedScores(Representation):
         )
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         return "the item's popularity, the same for every user"
 
     def tensors(self) -> Tensors:

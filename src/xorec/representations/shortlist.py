@@ -9,15 +9,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.bits import Words
-from xorec.errors import DataError
+from xorec.core.arrays import as_contiguous, positive_int
+from xorec.core.bits import Words
+from xorec.core.errors import DataError
+from xorec.core.threads import ThreadPool
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.codes import Codes
-from xorec.representations.kept import Keep, Kept
+from xorec.representations.quantized import Keep, QuantizedVectors
 from xorec.representations.vectors import Floats, Vectors
-from xorec.search.filters import for_kernels
-from xorec.search.hits import Exclude, check_k
-from xorec.threads import Team
 
 
 class Shortlist(Representation):
@@ -30,9 +29,11 @@ class Shortlist(Representation):
 
     kind = "shortlist"
 
-    def __init__(self, codes: Codes, users: Kept, items: Kept | None, size: int) -> None:
+    def __init__(
+        self, codes: Codes, users: QuantizedVectors, items: QuantizedVectors | None, size: int
+    ) -> None:
         self.codes, self.users, self.items = codes, users, items
-        self.size = check_k(size, "the size of the shortlist")
+        self.size = positive_int(size, "the size of the shortlist")
         length = codes.bits if items is None else items.rows.shape[1]
         n_items = codes.n_items if items is None else len(items.rows)
         if (len(users.rows), n_items) != (codes.n_users, codes.n_items):
@@ -55,9 +56,9 @@ class Shortlist(Representation):
         keep: Keep = "float32",
     ) -> Shortlist:
         """From float vectors; None for item vectors: the second stage is asymmetric."""
-        items = None if item_vectors is None else Kept.of(item_vectors, keep)
+        items = None if item_vectors is None else QuantizedVectors.of(item_vectors, keep)
         plain = Codes(codes.user_codes, codes.item_codes, codes.bits)
-        return cls(plain, Kept.of(user_vectors, keep), items, size)
+        return cls(plain, QuantizedVectors.of(user_vectors, keep), items, size)
 
     def with_size(self, size: int) -> Shortlist:
         """The same with a shortlist of `size`."""
@@ -93,9 +94,9 @@ class Shortlist(Representation):
         vectors = np.atleast_1d(queries)["vector"]
         scores = np.empty((len(vectors), self.n_items), dtype=np.float32)
         every, count = np.arange(self.n_items, dtype=np.int32)[None], np.array([self.n_items])
-        with Team(1) as team:
+        with ThreadPool(1) as pool:
             for b in range(len(vectors)):
-                scores[b] = self.rescore(vectors[b : b + 1], every, count, team)[0]
+                scores[b] = self.rescore(vectors[b : b + 1], every, count, pool)[0]
         return scores
 
     def rescore(
@@ -103,24 +104,24 @@ class Shortlist(Representation):
         vectors: npt.NDArray[Any],
         items: npt.NDArray[np.int32],
         counts: npt.NDArray[np.int64],
-        team: Team,
+        pool: ThreadPool,
     ) -> Scores:
         """The scores of counts[b] items (B, s) for each of the vectors (B, d)."""
-        from xorec.search import shortlist_kernels as kernels
+        from xorec.representations import shortlist_kernels as kernels
 
-        vectors = for_kernels(np.asarray(vectors, dtype=np.float32))
+        vectors = as_contiguous(np.asarray(vectors, dtype=np.float32))
         scores = np.empty(items.shape, dtype=np.float32)
         work: Any
         arguments: tuple[Any, ...]
         if self.items is None:
             work, arguments = kernels.score_bits, self._bits(vectors)
         elif self.items.keep == "float16":
-            halves = for_kernels(self.items.rows).view(np.uint16)
+            halves = as_contiguous(self.items.rows).view(np.uint16)
             work, arguments = kernels.score_halves, (vectors, halves)
         else:
-            rows, scales = for_kernels(self.items.rows), for_kernels(self.items.scales)
+            rows, scales = as_contiguous(self.items.rows), as_contiguous(self.items.scales)
             work, arguments = kernels.score_rows, (vectors, rows, scales)
-        team.over(
+        pool.map_ranges(
             len(vectors), lambda begin, end: work(*arguments, items, counts, begin, end, scores)
         )
         return scores
@@ -132,24 +133,7 @@ class Shortlist(Representation):
         tables = np.empty((len(vectors), -(-self.codes.bits // 8), 256), dtype=np.float32)
         byte_tables(vectors, tables)
         words = np.ascontiguousarray(self.codes.item_codes, dtype="<u8")
-        return tables, for_kernels(words).view(np.uint8)
-
-    def ranking_scores(self, users: Rows, seen: Exclude, tie_rank: npt.NDArray[np.int32]) -> Scores:
-        """The shortlist of unseen items by its own scores; below it the rest, by distance."""
-        from xorec.search.top_k import top_k
-
-        indptr, items = seen
-        own = [items[indptr[user] : indptr[user + 1]] for user in users]
-        exclude = np.cumsum([0, *map(len, own)]), np.concatenate([items[:0], *own])
-        scores = self.codes.scores(users)
-        near = top_k(scores, self.size, tie_rank, exclude)
-        with Team(1) as team:
-            exact = self.rescore(self.users.floats(users), near.items, near.counts, team)
-        there = np.arange(exact.shape[1]) < near.counts[:, None]
-        lowest = np.min(exact, axis=1, initial=0, where=there)
-        scores += lowest[:, None] - np.float32(2)
-        scores[np.nonzero(there)[0], near.items[there]] = exact[there]
-        return scores
+        return tables, as_contiguous(words).view(np.uint8)
 
     def among_items(self) -> Representation:
         """By the vectors, or else by the codes."""
@@ -160,7 +144,7 @@ class Shortlist(Representation):
         return self.codes.among_users() if self.vectors is None else self.vectors.among_users()
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         if self.items is None:
             return "the user's numbers, added where the item's bit is set, else subtracted"
         return "the dot product of the user's and the item's vector"
@@ -172,8 +156,8 @@ class Shortlist(Representation):
     def bits_agreed(self, query: Any, item: int) -> int:
         return self.codes.bits_agreed(np.atleast_1d(query)["code"], item)
 
-    def facts(self) -> dict[str, Any]:
-        return self.codes.facts()
+    def metadata(self) -> dict[str, Any]:
+        return self.codes.metadata()
 
     @property
     def second_stage_nbytes(self) -> int:
@@ -188,6 +172,8 @@ class Shortlist(Representation):
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
         codes = Codes(tensors["user_codes"], tensors["item_codes"], int(tensors["bits"][0]))
-        users = Kept.from_tensors(tensors, "user")
-        items = Kept.from_tensors(tensors, "item") if "item_vectors" in tensors else None
+        users = QuantizedVectors.from_tensors(tensors, "user")
+        items = (
+            QuantizedVectors.from_tensors(tensors, "item") if "item_vectors" in tensors else None
+        )
         return cls(codes, users, items, int(tensors["size"][0]))

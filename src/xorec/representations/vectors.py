@@ -51,7 +51,7 @@ class Vectors(Representation):
         return Vectors(*2 * (_unit(self.user_vectors),))
 
     @property
-    def score_is(self) -> str:
+    def score_description(self) -> str:
         bias = "" if self.item_bias is None else ", and the item's own bias"
         return f"the dot product of the user's and the item's vector{bias}"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import DataError
+from xorec.core.arrays import as_contiguous
+from xorec.core.errors import DataError
 from xorec.search.hits import Exclude
 
 Rows = npt.NDArray[np.int32]
@@ -16,7 +17,6 @@ Shown = npt.NDArray[np.uint8]
 SHOW_ALL = np.zeros(0, dtype=np.uint8)
 _NO_ROWS = np.zeros(0, dtype=np.int32)
 _NO_QUERY = np.zeros(2, dtype=np.int64)
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ def check_lists(
     if len(indptr) != queries + 1:
         raise DataError(f"{what} has {len(indptr) - 1} lists but there are {queries} queries.")
     return (
-        for_kernels(np.asarray(indptr, dtype=np.int64)),
-        for_kernels(np.asarray(indices, dtype=np.int32)),
+        as_contiguous(np.asarray(indptr, dtype=np.int64)),
+        as_contiguous(np.asarray(indices, dtype=np.int32)),
     )
 
 
@@ -73,20 +73,3 @@ def make_filters(
         indptr = _NO_QUERY if queries == 1 else np.zeros(queries + 1, dtype=np.int64)
         return Filters(indptr, _NO_ROWS, denied, shown)
     return Filters(*check_lists(exclude, queries, "exclude"), denied, shown)
-
-
-def for_kernels(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Contiguous and, for numba's sake, not marked read-only: kernels are compiled for one kind.
-
-    Nothing ever writes to it; a memory-mapped array is mapped copy-on-write (`storage.read`).
-    """
-    if type(array) is np.ndarray and array.flags.carray:
-        return array
-    array = np.ascontiguousarray(array)
-    if not array.flags.writeable:
-        array = array.view()
-        try:
-            array.flags.writeable = True
-        except ValueError:  # memory that cannot be written to
-            array = array.copy()
-    return array

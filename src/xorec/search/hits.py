@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import OptionError
-
 Exclude = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 """(indptr, indices): the items that row b may not show are `indices[indptr[b]:indptr[b + 1]]`,
 ascending."""
@@ -39,10 +37,3 @@ class Hits:
 
     def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]]:
         return (self.row(b) for b in range(len(self)))
-
-
-def check_k(k: object, name: str = "k") -> int:
-    """`k` as an int of 1 or more, or an OptionError that says so."""
-    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise OptionError(f"{name} is {k!r}: give a whole number of 1 or more.")
-    return int(k)

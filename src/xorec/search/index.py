@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
 from xorec.search.hits import Exclude, Hits
-from xorec.search.ties import TieRank
 
 if TYPE_CHECKING:
     from xorec.representations.codes import Codes
-    from xorec.search.hamming import HammingIndex
+    from xorec.search.hamming.index import HammingIndex
 
 
 class Index(Protocol):
@@ -64,27 +64,27 @@ def index_of(
     """
     one: Any = representation
     if one.kind == "shortlist":
-        from xorec.search.shortlist import ShortlistIndex
+        from xorec.search.rerank import ShortlistIndex
 
         return ShortlistIndex(_hamming(one.codes, tie_rank, kept), one)
     if one.kind == "masked-codes" or (one.kind == "codes" and one.user_vectors is None):
         return _hamming(one, tie_rank, kept)
     if one.kind == "composed-codes":
-        from xorec.search.composed import ComposedIndex
+        from xorec.search.scores.composed import ComposedIndex
 
         return ComposedIndex(one, tie_rank)
     if one.kind in ("codebooks", "codes"):
-        from xorec.search.look_up import LookUpIndex
+        from xorec.search.scores.look_up import LookUpIndex
 
         return LookUpIndex(one, tie_rank)
-    from xorec.search.scores import ScoreIndex
+    from xorec.search.scores.index import ScoreIndex
 
     return ScoreIndex(representation, tie_rank)
 
 
 def _hamming(codes: Codes, tie_rank: TieRank, kept: Mapping[str, Any] | None) -> HammingIndex:
-    from xorec.search.checks import Distance
-    from xorec.search.hamming import HammingIndex
+    from xorec.search.hamming.checks import Distance
+    from xorec.search.hamming.index import HammingIndex
 
     distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
     items = (codes.item_codes, codes.bits)

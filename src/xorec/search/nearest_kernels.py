@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from xorec.bits import popcount, prefetch
-from xorec.kernels import inlined, kernel
+from xorec.core.bits import popcount, prefetch
+from xorec.core.kernels import inlined, kernel
 
 NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 """After every key: the worst of a list that is not full."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xorec.errors import DataError
-from xorec.search.hits import Exclude, Hits, check_k
-from xorec.search.ties import TieRank
+from xorec.core.arrays import positive_int
+from xorec.core.errors import DataError
+from xorec.data.tie_rank import TieRank
+from xorec.search.hits import Exclude, Hits
 
 
 def top_k(
@@ -22,7 +23,7 @@ def top_k(
     scores = np.ascontiguousarray(scores, dtype=np.float32)
     rows, m = scores.shape
     _check_tie_rank(tie_rank, m)
-    width = min(check_k(k), m)
+    width = min(positive_int(k), m)
     indptr, indices = exclude or (np.zeros(rows + 1, np.int64), np.zeros(0, np.int32))
     if len(indptr) != rows + 1:
         raise DataError(f"exclude has {len(indptr) - 1} rows but the scores have {rows}.")
@@ -56,7 +57,7 @@ def top_k_row(
     For a single request in a fresh process, where loading numba would take longer than ranking.
     """
     _check_tie_rank(tie_rank, len(scores))
-    k = check_k(k)
+    k = positive_int(k)
     candidates = np.arange(len(scores), dtype=np.int32)
     if exclude is not None and len(exclude):
         candidates = np.delete(candidates, exclude)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.kernels import kernel
+from xorec.core.kernels import kernel
 
 Keys = npt.NDArray[np.uint64]
 Row = npt.NDArray[np.float32]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from xorec.bits import pack_signs, unpack_signs
-from xorec.errors import DataError, OptionError
-from xorec.search.hamming import HammingIndex
+from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.errors import DataError, OptionError
+from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Hits
 from xorec.search.index import Index
 

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from xorec.core.errors import DataError, NotFittedError, OptionError, UnknownIdError
+from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.errors import DataError, NotFittedError, OptionError, UnknownIdError
 from xorec.evaluation.protocol import evaluate
 from xorec.models import MODELS, model_class
 from xorec.models.base import Model
-from xorec.models.popularity import Popularity
-from xorec.options import RunOptions
-from xorec.recommender import Recommender
+from xorec.models.baselines.popularity import Popularity
+from xorec.recommender.recommender import Recommender
 from xorec.testing.data import checkerboard, halves, planted
 
 
@@ -106,7 +106,7 @@ class ModelTests:
         before = Recommender.from_model(self.make().fit(data), data)
         before.save(tmp_path / "model.xorec")
         after = Recommender.load(tmp_path / "model.xorec")
-        assert after.facts["config"] == before.facts["config"]
+        assert after.metadata["config"] == before.metadata["config"]
         for user in range(60):
             assert after.recommend(user, 7) == before.recommend(user, 7)
 
@@ -134,7 +134,7 @@ class ModelTests:
         class Folded:
             n_users, n_items = trained.n_users, trained.n_items
 
-            def ranking_scores(self, users: Any, seen: Any, tie_rank: Any) -> Any:
+            def scores(self, users: Any) -> Any:
                 return folded[users]
 
         new = evaluate(Folded(), train, test, ks=(10,))  # type: ignore[arg-type]
@@ -198,7 +198,7 @@ class EpochModelTests(PersonalModelTests):
                 raise Killed
             return facts
 
-        from xorec.optim.epochs import EpochTrainer
+        from xorec.training.epochs import EpochTrainer
 
         validate = EpochTrainer._validate
         with pytest.MonkeyPatch.context() as patch:

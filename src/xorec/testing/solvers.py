@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from xorec.bqp import SOLVERS, make_solver
-from xorec.bqp.base import Solver, value_of
-from xorec.bqp.batch import BatchSolver
-from xorec.bqp.problems import BlockProblems
-from xorec.errors import DataError, OptionError
-from xorec.threads import Team
+from xorec.core.errors import DataError, OptionError
+from xorec.core.threads import ThreadPool
+from xorec.training.discrete.bqp import SOLVERS, make_solver
+from xorec.training.discrete.bqp.base import Solver, value_of
+from xorec.training.discrete.bqp.batch import BatchSolver
+from xorec.training.discrete.bqp.problems import BlockProblems
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
@@ -232,8 +232,8 @@ class BatchSolverTests(SolverTests):
         if threads is None:
             steps, proven = self.make().solve_many(A, c, Z, seed=4)
         else:
-            with Team(threads) as team:
-                steps, proven = self.make().solve_many(A, c, Z, seed=4, team=team)
+            with ThreadPool(threads) as pool:
+                steps, proven = self.make().solve_many(A, c, Z, seed=4, pool=pool)
         for row in range(len(Z)):
             alone = self.make().solve(A[row], c[row], start[row], seed=4)
             assert (Z[row] == alone.z).all()

@@ -1,0 +1,72 @@
+"""A pool of threads for kernels that run without Python's lock.
+
+Ordinary threads that sleep when they wait, instead of numba's own (OpenMP), which spin at every
+barrier: on two cores with other jobs on them, BPR's epoch went from 0.21 s to 1.38 s with those,
+and from 0.20 s to 0.49 s with these (single runs; the other jobs were not the same).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from types import TracebackType
+from typing import Self
+
+
+class ThreadPool:
+    """Threads that share pieces of work; the caller's own thread is one of them."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._helpers = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._helpers is not None:
+            self._helpers.shutdown(wait=True, cancel_futures=True)
+
+    def map(self, pieces: int, work: Callable[[int], object]) -> None:
+        """work(piece) for every piece, each taken by whoever is free; returns when all are done.
+
+        What `work` computes must not depend on who does it, nor in which order.
+        """
+        if self._helpers is None or pieces == 1:
+            for piece in range(pieces):
+                work(piece)
+            return
+        next_piece = count()
+
+        def take_pieces() -> None:
+            while (piece := next(next_piece)) < pieces:
+                work(piece)
+
+        futures = [self._helpers.submit(take_pieces) for _ in range(min(self.threads, pieces) - 1)]
+        try:
+            take_pieces()
+        finally:
+            for future in futures:
+                future.result()
+
+    def map_ranges(
+        self, length: int, work: Callable[[int, int], object], per_thread: int = 4
+    ) -> None:
+        """work(begin, end) for consecutive ranges that cover range(length)."""
+        pieces = max(1, min(length, self.threads * per_thread))
+        self.map(pieces, lambda at: work(length * at // pieces, length * (at + 1) // pieces))
+
+
+def available_threads() -> int:
+    """The cores that this process may run on (respects taskset and cgroup cpusets)."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1

@@ -1,0 +1,247 @@
+"""Named data sets: `debian` comes with xorec, the others are fetched once into a cache.
+
+Wherever xorec takes data it takes a name from this catalogue or a path. A name of the catalogue
+always means the catalogue; write `./debian` for a file of that name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import sys
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import DataError, OptionError
+from xorec.core.progress import SILENT, Progress
+from xorec.data.interactions import Categories, Interactions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EMBEDDED = Path(__file__).parent / "embedded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """What is known of a named data set before it is read.
+
+    users, items, pairs: as published (before any filter).
+    url: where the file is; None for the data that comes with xorec.
+    checksum: "sha256:..." of that file; None where nobody published one, and then the first
+        download is trusted and its SHA-256 recorded.
+    size: bytes of that file, where known.
+    members: the files of a MovieLens archive that are kept: ratings and items; none means that
+        the file itself holds the interactions.
+    """
+
+    name: str
+    title: str
+    users: int
+    items: int
+    pairs: int
+    terms: str
+    citation: str
+    url: str | None = None
+    checksum: str | None = None
+    size: int | None = None
+    members: Sequence[str] = ()
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it comes with xorec."""
+        return self.url is None
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return EMBEDDED if self.url is None else cache_folder() / self.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read; the first holds the interactions."""
+        if self.url is None:
+            return (EMBEDDED / "interactions.parquet", EMBEDDED / "items.parquet")
+        pairs = self.folder / _last(self.members[0] if self.members else self.url)
+        return (pairs, self.folder / "items.parquet") if self.members else (pairs,)
+
+    @property
+    def present(self) -> bool:
+        """Whether it can be read without a network."""
+        return all(path.is_file() for path in self.files)
+
+    @property
+    def bytes(self) -> int | None:
+        """What is downloaded, or shipped, in bytes; None where it is not known yet."""
+        if self.url is None:
+            return sum(path.stat().st_size for path in self.files)
+        return self.size or self.record.get("bytes")
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was noted when it was fetched: url, sha256, bytes; empty before."""
+        path = self.folder / "fetched.json"
+        try:
+            return dict(json.loads(path.read_text())) if not self.embedded else {}
+        except (OSError, ValueError):
+            return {}
+
+
+def _catalog() -> dict[str, DataSet]:
+    """The entries of embedded/catalog.toml."""
+    with (EMBEDDED / "catalog.toml").open("rb") as file:
+        return {name: DataSet(name=name, **entry) for name, entry in tomllib.load(file).items()}
+
+
+CATALOG = _catalog()
+
+
+def cache_folder() -> Path:
+    """Where fetched data sets live: $XOREC_DATA, or the cache folder that the platform has."""
+    if chosen := os.environ.get("XOREC_DATA"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "xorec" / "data"
+
+
+def find(name: str) -> DataSet:
+    """The data set of that name, or an error that names the nearest ones."""
+    if name in CATALOG:
+        return CATALOG[name]
+    raise DataError(f"there is no data set {name!r}; {_nearest(name)}")
+
+
+def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -> DataSet:
+    """Bring a named data set to this machine, unless it is here (`again`: fetch it anyway).
+
+    A file without a published checksum must have the one that was recorded the first time.
+    """
+    entry = find(name)
+    if entry.url is None or (entry.present and not again):
+        return entry
+    from xorec.data.datasets.download import fetch
+
+    recorded = entry.record.get("sha256")
+    checksum = entry.checksum or (f"sha256:{recorded}" if recorded else None)
+    file = entry.folder / _last(entry.url)
+    got = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
+    record = {"url": entry.url, "sha256": got.sha256, "bytes": got.bytes}
+    try:
+        if entry.members:
+            _unpack(file, entry)
+        (entry.folder / "fetched.json").write_text(json.dumps(record, indent=1) + "\n")
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise DataError(f"{file} cannot be unpacked ({error}): make room, fetch again.") from error
+    return entry
+
+
+def _unpack(archive: Path, entry: DataSet) -> None:
+    """Keep ratings and items of a MovieLens archive, in place only when whole; drop the rest."""
+    from xorec.data.datasets.movielens import item_table
+
+    ratings, items = entry.members
+    parts = [path.with_name(path.name + ".part") for path in entry.files]
+    with zipfile.ZipFile(archive) as file:
+        with file.open(ratings) as packed, parts[0].open("wb") as plain:
+            shutil.copyfileobj(packed, plain)
+        item_table(_last(items), file.read(items)).write_parquet(parts[1])
+    for part, target in zip(parts, entry.files, strict=True):
+        os.replace(part, target)
+    archive.unlink()
+
+
+def _last(path: str) -> str:
+    """The last part of a URL or of a path in an archive."""
+    return path.rpartition("/")[2]
+
+
+def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any) -> Interactions:
+    """The interactions of a named data set, or of a file.
+
+    source: a name of the catalogue, or a path. A `str` that is a name of the catalogue means the
+        catalogue, whatever files there are; `./debian` or `Path("debian")` means the file.
+    options: those of `xorec.read` for a file. A named data set knows its columns and takes none.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    entry = CATALOG.get(source) if isinstance(source, str) else None
+    if entry is None:
+        return _read_path(source, progress, options)
+    if options:
+        given = ", ".join(options)
+        raise OptionError(f"{entry.name} is a named data set and knows its columns: drop {given}.")
+    if entry.embedded:
+        return _read_embedded(entry)
+    if not entry.present:
+        raise DataError(
+            f"{entry.name} is not on this machine yet: run `xorec data fetch {entry.name}`."
+        )
+    from xorec.data.io.read import read
+
+    pairs, *info = entry.files
+    return read(pairs, item_info=info[0] if info else None, progress=progress)
+
+
+def _read_path(source: str | Path, progress: Progress, options: dict[str, Any]) -> Interactions:
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise DataError(
+            f"{source}: there is no such file and no data set of that name; {_nearest(path.name)}"
+        )
+    from xorec.data.io.read import read
+
+    return read(path, progress=progress, **options)
+
+
+def _nearest(name: str) -> str:
+    """The end of the sentence: the names of the catalogue that are like `name`, or all."""
+    near = difflib.get_close_matches(name.lower(), CATALOG, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CATALOG)}."
+
+
+def _read_embedded(entry: DataSet) -> Interactions:
+    """The embedded tables are sorted and distinct, so they are the rows already."""
+    import polars as pl
+
+    from xorec.data.ids import Ids
+    from xorec.data.text import Text
+
+    pairs, table = (pl.read_parquet(path) for path in entry.files)
+    runs = pairs["user"].rle().struct.unnest()
+    users, items = Ids.from_series(runs["value"]), Ids.from_series(table["item"])
+    indptr = np.zeros(len(users) + 1, dtype=np.int64)
+    np.cumsum(runs["len"].to_numpy(), out=indptr[1:])
+    labels = table["category"].unique().sort()
+    categories = Categories(
+        Text.pack(labels),
+        np.arange(len(items) + 1, dtype=np.int64),
+        _rows_in(labels, table["category"]),
+    )
+    return Interactions(
+        users,
+        items,
+        indptr,
+        _rows_in(table["item"], pairs["item"]),
+        names=items.values if isinstance(items.values, Text) else None,
+        categories=categories,
+    )
+
+
+def _rows_in(values: pl.Series, series: pl.Series) -> npt.NDArray[np.int32]:
+    """Where each value of `series` stands in `values`."""
+    import polars as pl
+
+    return series.cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int32)

@@ -1,0 +1,219 @@
+"""One file on its way over HTTP: the part that is here, its checksums so far, the rest to come.
+
+What has arrived lives in `NAME.part`, with the server's validator (ETag or date) beside it in
+`NAME.part.tag`. A transfer goes on from there if the server still has the same file and can send
+the rest; otherwise it starts again. `NAME` itself appears by a rename at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import shutil
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from typing import IO
+
+from xorec.core.errors import DataError
+from xorec.core.progress import Progress, Task
+
+CHUNK = 1 << 17
+_TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
+_DROPPED = (OSError, http.client.HTTPException)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that is whole and verified."""
+
+    path: Path
+    sha256: str
+    bytes: int
+
+
+class TransientError(Exception):
+    """A failure that may pass; the message says what happened."""
+
+
+class Transfer:
+    """One file on its way. `receive` until it is whole, ask `is_right`, then `finish`."""
+
+    def __init__(
+        self, url: str, destination: Path, checksum: str | None, size: int | None, timeout: float
+    ) -> None:
+        self.url, self.destination, self.size, self.timeout = url, destination, size, timeout
+        self.algorithm, _, self.expected = (checksum or "sha256:").partition(":")
+        self.part = destination.with_name(destination.name + ".part")
+        self.tag = destination.with_name(destination.name + ".part.tag")
+        self.resumed = self.restarted = False
+
+    @property
+    def held(self) -> int:
+        """The bytes that are here."""
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def receive(self, progress: Progress) -> None:
+        """Ask for what is missing and append it; a file that changed starts again."""
+        validator = self.tag.read_text() if self.tag.exists() else ""
+        start = self.held if validator else 0
+        headers = {"Range": f"bytes={start}-", "If-Range": validator} if start else {}
+        request = urllib.request.Request(self.url, headers=headers)
+        try:
+            response = urllib.request.urlopen(request, timeout=self.timeout)
+        except urllib.error.HTTPError as error:
+            with error:
+                self._refused(error, start)
+            return
+        except _DROPPED as error:
+            raise _network_error(error, self.url) from error
+        with response:
+            start, total = self._place(response.status, response.headers, start)
+            with progress.task(self.destination.name, total) as task:
+                task.advance(start)
+                self._append(response, start, task)
+        if total is not None and self.held < total:
+            raise TransientError(f"the connection ended at {self.held:,} of {total:,} bytes")
+
+    def _place(self, status: int, headers: Message, start: int) -> tuple[int, int | None]:
+        """(Where the answer begins, the bytes of the whole file if the server tells)."""
+        total = int(headers["Content-Length"]) if headers["Content-Length"] else None
+        place = re.match(r"bytes (\d+)-\d+/(\d+)", headers["Content-Range"] or "")
+        if status != 206:
+            start = 0
+        elif place and int(place[1]) == start:
+            total, self.resumed = int(place[2]), True
+        else:
+            self.discard()
+            raise TransientError(f"the server sent {headers['Content-Range']}, not {start}-")
+        if self.size is not None and total is not None and total != self.size:
+            self.discard()
+            raise DataError(
+                f"{self.url} has {total:,} bytes and not {self.size:,}: it is not the file that "
+                "this version of xorec knows. See whether there is a newer xorec."
+            )
+        self._require_space((total or 0) - start)
+        if start == 0:
+            self.discard()
+            etag = headers["ETag"] or ""
+            strong = "" if etag.startswith("W/") else etag
+            self.tag.write_text(strong or headers["Last-Modified"] or "")
+        return start, total
+
+    def _require_space(self, needed: int) -> None:
+        free = shutil.disk_usage(self.destination.parent).free
+        if free < needed:
+            raise DataError(
+                f"{self.destination}: {needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB "
+                "are free. Make room, or set XOREC_DATA to a folder on another disk."
+            )
+
+    def _append(self, response: http.client.HTTPResponse, start: int, task: Task) -> None:
+        """Write what arrives behind byte `start`, unbuffered: an interrupt loses nothing."""
+        with self.part.open("r+b" if start else "wb", buffering=0) as file:
+            self._digest_part(file, start)
+            for chunk in _chunks(response, self.url):
+                written = 0
+                while written < len(chunk):
+                    written += file.write(chunk[written:]) or 0
+                self._digest(chunk)
+                task.advance(len(chunk))
+
+    def _digest_part(self, file: IO[bytes], end: int) -> None:
+        """The checksums of what is here already; reads on up to byte `end`."""
+        self.digests = {name: hashlib.new(name) for name in (self.algorithm, "sha256")}
+        while (missing := end - file.tell()) > 0:
+            self._digest(file.read(min(CHUNK, missing)))
+
+    def _digest(self, chunk: bytes) -> None:
+        for digest in self.digests.values():
+            digest.update(chunk)
+
+    def _refused(self, error: urllib.error.HTTPError, start: int) -> None:
+        """A status that is an error: nothing is missing, worth another attempt, or final."""
+        if error.code == 416 and error.headers["Content-Range"] == f"bytes */{start}":
+            self.resumed = True
+            with self.part.open("rb") as file:
+                self._digest_part(file, start)
+            return
+        if error.code == 416:
+            self.discard()
+            raise TransientError("the file on the server is another one now")
+        if error.code in _TRANSIENT_STATUS:
+            raise TransientError(f"the server answered {error.code} {error.reason}")
+        raise DataError(
+            f"{self.url}: the server answered {error.code} {error.reason}. "
+            "The file may have moved: see whether there is a newer xorec."
+        )
+
+    def is_right(self) -> bool:
+        """Whether this is the file that was asked for; a wrong one is removed.
+
+        One that was put together from two runs gets one fresh start; any other is an error.
+        """
+        found, size = self.digests[self.algorithm].hexdigest(), self.held
+        if self.expected in ("", found) and self.size in (None, size):
+            return True
+        fresh_start = self.resumed and not self.restarted
+        self.discard()
+        if fresh_start:
+            self.restarted = True
+            return False
+        wanted = f"{self.algorithm} {self.expected}" if self.expected else f"{self.size:,} bytes"
+        raise DataError(
+            f"{self.url}: expected {wanted}, found {self.algorithm} {found} in {size:,} bytes. "
+            "The bad file was removed; try again later or from another network."
+        )
+
+    def finish(self) -> Fetched:
+        """Put the file in its place."""
+        size = self.held
+        os.replace(self.part, self.destination)
+        self.tag.unlink(missing_ok=True)
+        return Fetched(self.destination, self.digests["sha256"].hexdigest(), size)
+
+    def discard(self) -> None:
+        """Forget what has arrived."""
+        self.part.unlink(missing_ok=True)
+        self.tag.unlink(missing_ok=True)
+        self.resumed = False
+
+    def way_out(self) -> str:
+        """What to do when the network gave up."""
+        if self.held:
+            return f"Run it again later: it goes on from byte {self.held:,}."
+        return "Check the network (and http_proxy) and run it again."
+
+
+def _chunks(response: http.client.HTTPResponse, url: str) -> Iterator[bytes]:
+    """What arrives, piece by piece; what goes wrong on the way is a transient error."""
+    while True:
+        try:
+            chunk = response.read1(CHUNK)
+        except _DROPPED as error:
+            raise _network_error(error, url) from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def _network_error(error: Exception, url: str) -> Exception:
+    """A failure of the network in words: most may pass, an unknown name or a bad certificate no."""
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    host = urllib.request.Request(url).host
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return DataError(f"{url}: {host} has no valid certificate ({reason.verify_message}).")
+    if isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME:
+        return DataError(f"{url}: {host} cannot be found. Is there a network, or an http_proxy?")
+    if isinstance(reason, socket.gaierror):
+        return TransientError(f"{host} cannot be found now")
+    if isinstance(reason, TimeoutError):
+        return TransientError(f"{host} did not answer in time")
+    return TransientError(f"the connection to {host} failed ({reason})")

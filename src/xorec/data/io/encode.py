@@ -1,0 +1,188 @@
+"""A Source read batch by batch into compact arrays: the one pass over the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import DataError
+from xorec.core.progress import SILENT, Progress
+from xorec.data.ids import Ids
+from xorec.data.interactions import Interactions
+from xorec.data.io.coding import Coder, HashCollision
+from xorec.data.io.columns import Columns
+from xorec.data.io.growing import GrowingArray, renumber, take
+from xorec.data.io.sources import Source, polars_errors
+from xorec.data.io.values import Place, parts_of, ratings_of, times_of
+from xorec.data.merge import merge_pairs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BATCH = 100_000
+"""Rows a batch: small enough to stay in the cache, large enough to cost nothing in Python."""
+
+
+@dataclass
+class _Pass:
+    """What one pass over the data gathers, batch by batch."""
+
+    coders: dict[str, Coder]
+    arrays: dict[str, GrowingArray] = field(default_factory=dict)
+    rows: int = 0
+    blank: int = 0
+
+    def extend(self, role: str, values: npt.NDArray[Any]) -> None:
+        """Add a batch to the array of this role."""
+        if role not in self.arrays:
+            self.arrays[role] = GrowingArray(values.dtype)
+        self.arrays[role].extend(values)
+
+
+def encode(source: Source, columns: Columns, progress: Progress = SILENT) -> Interactions:
+    """Read a source: distinct pairs by rows, rows by sorted ids; notes say what was merged."""
+    import polars as pl
+
+    with polars_errors(source.name):
+        try:
+            gathered = _gather(_with_numbers(source, columns), columns, progress)
+        except pl.exceptions.PolarsError:
+            if source.scan is None:
+                raise
+            gathered = _gather(source, columns, progress)  # text will say what is no number
+    return _interactions(source, columns, gathered)
+
+
+def _gather(source: Source, columns: Columns, progress: Progress) -> _Pass:
+    for seed in range(8):
+        try:
+            return _one_pass(source, columns, seed, progress)
+        except HashCollision:
+            continue
+    raise DataError(f"{source.name}: the ids defeat eight hash functions; is this a real file?")
+
+
+def _with_numbers(source: Source, columns: Columns) -> Source:
+    """The same source, with ratings and times parsed as numbers where it is a CSV file."""
+    import polars as pl
+
+    if source.scan is None:
+        return source
+    wanted = {columns.rating: pl.Float32, columns.time: pl.Int64}
+    types = {name: dtype for name, dtype in wanted.items() if name is not None}
+    return replace(source, frame=source.scan(types))
+
+
+def _one_pass(source: Source, columns: Columns, seed: int, progress: Progress) -> _Pass:
+    gathered = _Pass({"user": Coder(seed), "item": Coder(seed)})
+    with progress.task(f"reading {source.name}") as task:
+        for batch in _batches(source, columns):
+            _take(batch, source, columns, gathered)
+            task.advance(len(batch), rows=f"{gathered.rows:,}")
+    if gathered.rows == 0:
+        hint = " (has_header=False if its first line is one)" if source.text else ""
+        raise DataError(f"{source.name} has no rows: give a file with interactions{hint}.")
+    return gathered
+
+
+def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
+    """The columns in use by role, as they stream by."""
+    import polars as pl
+
+    schema = source.frame.collect_schema()
+    picked = [pl.col(name).alias(role) for role, name in columns.in_use().items()]
+    plain = []
+    for role, name in (("user", columns.user), ("item", columns.item)):
+        if schema[name].is_nested() or schema[name] == pl.Object:
+            raise DataError(
+                f"{source.name}, column {name!r}: {schema[name]} values cannot be ids; give "
+                f"strings or numbers, or name another column with {role}_column."
+            )
+        if schema[name] in (pl.Categorical, pl.Enum):
+            plain.append(pl.col(role).cast(pl.String))
+    wanted = source.frame.select(picked).with_columns(plain)
+    return wanted.collect_batches(chunk_size=BATCH, maintain_order=True)
+
+
+def _take(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass) -> None:
+    """Add one batch."""
+    size = len(batch)
+    if source.text:
+        batch = _without_blank_lines(batch)
+        gathered.blank += size - len(batch)
+    for role, coder in gathered.coders.items():
+        place = Place(source.name, getattr(columns, role), gathered.rows)
+        _refuse_empty(batch[role], place, role)
+        gathered.extend(role, coder.add(batch[role]))
+    for role, convert in (("rating", ratings_of), ("time", times_of), ("split", parts_of)):
+        name = getattr(columns, role)
+        if name is not None:
+            gathered.extend(role, convert(batch[role], Place(source.name, name, gathered.rows)))
+    gathered.rows += len(batch)
+
+
+def _without_blank_lines(batch: pl.DataFrame) -> pl.DataFrame:
+    """Polars reads a blank line as a row of nulls."""
+    import polars as pl
+
+    if not (batch["user"].null_count() and batch["item"].null_count()):
+        return batch
+    return batch.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
+    is_float = ids.dtype.is_float()
+    if ids.null_count() == 0 and not is_float:
+        return
+    empty = ids.is_null() | ids.is_nan() if is_float else ids.is_null()
+    if empty.any():
+        offset = int(empty.arg_true()[0])
+        raise DataError(
+            f"{place.row(offset)}: the {role} is empty; fill it in or drop that row, or name "
+            f"another column with {role}_column."
+        )
+
+
+def _interactions(source: Source, columns: Columns, gathered: _Pass) -> Interactions:
+    arrays = {role: array.finish() for role, array in gathered.arrays.items()}
+    users = _ids(source, columns.user, "user", gathered.coders["user"], arrays["user"])
+    items = _ids(source, columns.item, "item", gathered.coders["item"], arrays["item"])
+    times, parts, ratings = arrays.get("time"), arrays.get("split"), arrays.get("rating")
+    merged = merge_pairs(arrays["user"], arrays["item"], len(users), len(items), times, parts)
+    notes = [*source.notes, *columns.notes]
+    if gathered.blank:
+        notes.append(f"{gathered.blank:,} blank lines skipped")
+    if merged.repeats:
+        which = "latest" if times is not None else "last"
+        notes.append(f"{merged.repeats:,} repeated pairs merged, the {which} kept")
+    if merged.moved:
+        notes.append(f"{merged.moved:,} pairs in several parts kept in the first of them")
+    return Interactions(
+        users,
+        items,
+        merged.indptr,
+        merged.indices,
+        times=None if times is None else take(times, merged.order),
+        ratings=None if ratings is None else take(ratings, merged.order),
+        parts=None if parts is None else take(parts, merged.order),
+        notes=tuple(notes),
+    )
+
+
+def _ids(source: Source, column: str, role: str, coder: Coder, codes: npt.NDArray[np.int32]) -> Ids:
+    """The sorted ids of a column; `codes` become the rows of these ids, in place."""
+    missing = coder.missing_word(text=source.text)
+    if missing is not None:
+        code, word = missing
+        place = Place(source.name, column).row(int(np.argmax(codes == code)))
+        raise DataError(
+            f"{place}: the {role} is {word!r}, a missing value; fill it in or drop that row"
+            + (" (an id that is really called so can come in a data frame)." if word else ".")
+        )
+    ids, row_of_code = coder.finish(whole_numbers=source.text and column not in source.quoted)
+    renumber(codes, row_of_code)
+    return source.known_ids.get(column, ids)

@@ -1,0 +1,136 @@
+"""What a second file tells of the items: their names and categories."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xorec.core.errors import DataError
+from xorec.data.ids import Ids
+from xorec.data.interactions import Categories, Interactions
+from xorec.data.io.columns import guess
+from xorec.data.io.frames import as_frame, frame_columns, open_frame
+from xorec.data.io.sources import NotUtf8Error, Source, open_file, polars_errors
+from xorec.data.text import Text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NO_CATEGORY = ("", "(no genres listed)")
+
+
+def add_item_info(data: Interactions, info: Any) -> Interactions:
+    """The same interactions with names and categories from a file or frame.
+
+    Columns: the item, a name or title, a category. Categories may be in several rows of an item,
+    divided by "|", or lists. Items that the file does not know get the name "" and no category.
+    """
+    import polars as pl
+
+    source, table = _load(info)
+    item, name, category = _columns(source)
+    values = {role: column for role, column in (("name", name), ("category", category)) if column}
+    known = table.select(
+        pl.col(item).cast(pl.String).alias("key"), *(pl.col(c).alias(r) for r, c in values.items())
+    )
+    keys = _rows_by_text(data.items)
+    matched = known.join(keys, on="key", how="inner", maintain_order="left")
+    if not len(matched):
+        raise DataError(
+            f"{source.name}: none of its items ({known['key'][0]!r}, ...) is among the items of "
+            f"the interactions ({data.items[0]!r}, ...); check that both use the same ids."
+        )
+    guessed = ", ".join(f"{role} = {c}" for role, c in (("item", item), *values.items()))
+    notes = [*source.notes, f"{Path(source.name).name}: columns guessed: {guessed}"]
+    if name:
+        data = replace(data, names=_names(matched, data.n_items))
+        notes.append(f"names for {matched['row'].n_unique():,} of {data.n_items:,} items")
+    if category:
+        categories = _categories(matched, data.n_items, category in source.sequences)
+        data = replace(data, categories=categories)
+        with_one = int(np.count_nonzero(np.diff(categories.indptr)))
+        notes.append(
+            f"{len(categories.labels):,} categories for {with_one:,} of {data.n_items:,} items"
+        )
+    return data.noted(*notes)
+
+
+def _rows_by_text(items: Ids) -> pl.DataFrame:
+    """The ids as text beside their rows, to join with what another file calls them."""
+    import polars as pl
+
+    keys = pl.Series([str(raw) for raw in items], dtype=pl.String)
+    return pl.DataFrame({"key": keys, "row": np.arange(len(items), dtype=np.int32)})
+
+
+def _load(info: Any) -> tuple[Source, pl.DataFrame]:
+    frame = None if isinstance(info, (str, Path)) else as_frame(info)
+    if frame is not None:
+        source = open_frame(frame, frame_columns(frame))
+        return source, source.frame.collect()
+    path = Path(info)
+    try:
+        source = open_file(path)
+        with polars_errors(source.name):
+            return source, source.frame.collect()
+    except NotUtf8Error:  # MovieLens' movies.dat, for one
+        content = path.read_bytes()
+        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        source = open_file(path, content=content.decode("latin-1").encode())
+        source = replace(
+            source, notes=(*source.notes, f"{path.name} is not UTF-8: taken as Latin-1")
+        )
+        return source, source.frame.collect()
+
+
+def _columns(source: Source) -> tuple[str, str | None, str | None]:
+    """The columns of item, name and category, by their names or, without header, their places."""
+    names = source.columns
+    if source.positions:
+        item, name, category = (*names, None, None)[:3]
+        return str(item), name, category
+    category = guess("category", names)
+    item = guess("item", names) or next((n for n in names if n.lower() == "id"), names[0])
+    name = guess("name", [n for n in names if n != item])
+    if name is None and category is None:
+        raise DataError(
+            f"{source.name}: no column for names or categories; there are: {', '.join(names)}. "
+            "Call them name and category."
+        )
+    return item, name, category
+
+
+def _names(matched: pl.DataFrame, n_items: int) -> Text:
+    """The first name of each item."""
+    import polars as pl
+
+    first = matched.select("row", pl.col("name").cast(pl.String)).drop_nulls()
+    first = first.unique("row", keep="first")
+    names = [""] * n_items
+    for row, name in first.iter_rows():
+        names[row] = name
+    return Text.pack(names)
+
+
+def _categories(matched: pl.DataFrame, n_items: int, by_blanks: bool) -> Categories:
+    """All categories of each item, each once, ascending; labels are sorted."""
+    import polars as pl
+
+    table = matched.select("row", label="category")
+    while isinstance(table.schema["label"], pl.List):
+        table = table.explode("label")
+    text = pl.col("label").cast(pl.String).str.split(" " if by_blanks else "|")
+    table = table.select("row", label=text).explode("label")
+    table = table.with_columns(pl.col("label").str.strip_chars())
+    table = table.filter(~pl.col("label").is_in(_NO_CATEGORY)).drop_nulls().unique()
+    labels = table["label"].unique().sort()
+    table = table.with_columns(code=pl.col("label").rank("dense") - 1).sort("row", "code")
+    indptr = np.zeros(n_items + 1, dtype=np.int64)
+    np.cumsum(np.bincount(table["row"].to_numpy(), minlength=n_items), out=indptr[1:])
+    return Categories(
+        Text.pack(labels.to_list()), indptr, table["code"].to_numpy().astype(np.int32)
+    )

@@ -1,0 +1,74 @@
+"""The values of a table as a person reads them; the page and the terminal share this."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xorec.experiments.reproduce.sections import Column, Table
+
+NOTHING = "\N{EN DASH}"
+"""What stands where a value is missing."""
+SMALLEST_P = 0.001
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value as text, what follows its plus-minus sign or nothing, and if it is the best."""
+
+    text: str
+    spread: str = ""
+    best: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.text} ± {self.spread}" if self.spread else self.text
+
+
+def cells_of(table: Table) -> list[list[Cell]]:
+    """The rows of the table, a cell for each of its columns."""
+    best = {column.key: _largest(table.rows, column.key) for column in table.columns if column.best}
+    rows = table.rows[: table.shown]
+    return [[_cell(row, column, best) for column in table.columns] for row in rows]
+
+
+def plain(value: Any) -> Any:
+    """Python's own number for one of NumPy's."""
+    return value.item() if hasattr(value, "item") and not isinstance(value, str | bytes) else value
+
+
+def missing(value: Any) -> bool:
+    """None or not a number."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _cell(row: Mapping[str, Any], column: Column, best: Mapping[str, float | None]) -> Cell:
+    value = plain(row.get(column.key))
+    if missing(value):
+        return Cell("" if column.kind == "paper" else NOTHING)
+    spread = plain(row.get(column.spread)) if column.spread else None
+    return Cell(
+        _text(value, column),
+        "" if missing(spread) else _text(spread, column),
+        column.key in best and value == best[column.key],
+    )
+
+
+def _text(value: Any, column: Column) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float) or column.kind == "text":
+        return str(value)
+    if column.kind == "count":
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
+    if column.kind == "p" and value < SMALLEST_P:
+        return f"< {SMALLEST_P}"
+    return f"{value:,.{column.digits}f}"
+
+
+def _largest(rows: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    """The largest number of a column; no column of one row has a best."""
+    values = [plain(row.get(key)) for row in rows]
+    numbers = [value for value in values if isinstance(value, int | float) and not missing(value)]
+    return max(numbers) if len(numbers) > 1 else None

@@ -1,0 +1,164 @@
+"""Figures as SVG and PNG. Equal input, equal bytes: no dates, no random ids, one font."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xorec.core.errors import MissingExtraError
+from xorec.experiments.reproduce.report.panels import draw_panel
+from xorec.experiments.reproduce.report.scales import CHARACTER
+from xorec.experiments.reproduce.report.series_style import SOFT, Style, styles_of
+from xorec.experiments.reproduce.sections import Figure
+
+WIDTHS = {1: 6.4, 2: 9.4, 3: 10.6}
+"""Inches, by the number of panels in a row."""
+NARROW = 4.1
+HEIGHT = 3.3
+"""Inches, of one panel with its labels."""
+FONTS = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+"""The letters of the SVG: whatever the reader's machine has. DejaVu, which is wider, lays out."""
+
+SETTINGS: dict[str, Any] = {
+    "svg.hashsalt": "xorec",
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 9.5,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9.5,
+    "hatch.linewidth": 0.6,
+    "axes.unicode_minus": True,
+    "text.usetex": False,
+    "path.simplify": True,
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    "savefig.bbox": None,
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as text and as pixels, and once more as text with its panels below each other."""
+
+    svg: str
+    png: bytes
+    narrow: str
+
+
+def needs_plots() -> None:
+    """Complain, before the run, if the drawing library is missing."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("a report needs matplotlib: pip install 'xorec[reproduce]'.")
+
+
+def draw(figure: Figure) -> Drawn:
+    """The figure for wide pages and for files, and for narrow screens."""
+    needs_plots()
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        wide = _canvas(figure, columns(len(figure.panels)))
+        narrow = wide if len(figure.panels) == 0 else _canvas(figure, 1, NARROW)
+        return Drawn(_svg(wide, figure.title), _png(wide, figure.title), _svg(narrow, figure.title))
+
+
+def columns(panels: int) -> int:
+    """Panels side by side: up to three, and four as two by two."""
+    return 2 if panels == 4 else min(3, max(1, panels))
+
+
+def _canvas(figure: Figure, side_by_side: int, width: float | None = None) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    rows = max(1, math.ceil(len(figure.panels) / side_by_side))
+    inches = WIDTHS[side_by_side] if width is None else width
+    styles = styles_of(figure)
+    labels = _labels(figure, styles)
+    legend = _legend_columns(labels, inches)
+    lines = math.ceil(len(labels) / legend) if len(labels) > 1 else 0
+    height = rows * (HEIGHT if width is None else HEIGHT * 0.92) + 0.24 * lines
+    canvas: Any = Canvas(figsize=(inches, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    canvas.get_layout_engine().set(w_pad=0.06, h_pad=0.09, wspace=0.03, hspace=0.05)
+    axes = canvas.subplots(rows, side_by_side, squeeze=False).ravel()
+    for axis, panel in zip(axes, figure.panels, strict=False):
+        draw_panel(axis, panel, styles, inches / side_by_side - 0.75)
+    for axis in axes[len(figure.panels) :]:
+        axis.set_axis_off()
+    if len(labels) > 1:
+        _legend(canvas, axes, labels, legend)
+    return canvas
+
+
+def _labels(figure: Figure, styles: Mapping[str, Style]) -> list[str]:
+    """What the legend names: the series, and the levels that bars are compared with."""
+    bars = (panel for panel in figure.panels if panel.kind == "bars")
+    levels = [panel.level[1] for panel in bars if panel.level is not None]
+    return list(dict.fromkeys([*styles, *levels]))
+
+
+def _legend_columns(labels: list[str], width: float) -> int:
+    """As many as fit the width, and then as few as fill the same number of rows."""
+    fit = next(
+        (
+            columns
+            for columns in range(len(labels), 1, -1)
+            if sum(
+                0.62 + CHARACTER * max(map(len, labels[place::columns])) for place in range(columns)
+            )
+            <= width
+        ),
+        1,
+    )
+    return max(1, math.ceil(len(labels) / math.ceil(max(1, len(labels)) / fit)))
+
+
+def _legend(canvas: Any, axes: Any, labels: list[str], columns: int) -> None:
+    """Below the panels, where it hides nothing; read along the rows."""
+    handles: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    labels = [label for label in labels if label in handles]
+    by_column = [label for place in range(columns) for label in labels[place::columns]]
+    legend = canvas.legend(
+        [handles[label] for label in by_column],
+        by_column,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        handlelength=2.6,
+        columnspacing=1.4,
+        labelcolor=SOFT,
+        markerscale=1.0,
+    )
+    for handle in legend.legend_handles:
+        if hasattr(handle, "set_sizes"):
+            handle.set_sizes([30])
+            handle.set_alpha(1)
+
+
+def _svg(canvas: Any, title: str) -> str:
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    buffer = io.StringIO()
+    canvas.savefig(buffer, format="svg", metadata={**nothing, "Title": title})
+    idle = r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*"
+    text = re.sub(idle, "", buffer.getvalue(), flags=re.DOTALL)
+    return text.replace("'DejaVu Sans'", FONTS)
+
+
+def _png(canvas: Any, title: str) -> bytes:
+    buffer = io.BytesIO()
+    canvas.savefig(buffer, format="png", metadata={"Software": None, "Title": title})
+    return buffer.getvalue()

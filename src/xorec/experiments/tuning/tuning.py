@@ -1,0 +1,189 @@
+"""Tuning: the settings of one model that are best on the validation part, by Optuna.
+
+Trial 0 has the model's defaults. What is proposed hangs on the seed and the finished trials alone
+(`proposals`), so a study that was broken off and gone on with has the same trials as one that ran
+through, and a study of 20 trials begins with those of one of 10.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
+from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.split import Split
+from xorec.experiments.tuning.spaces import as_json, space_of
+from xorec.experiments.tuning.study_file import StudyFile, open_study
+from xorec.experiments.tuning.trial_runs import TrialRunner
+from xorec.experiments.tuning.watching import WATCHED
+from xorec.models import model_class
+from xorec.training.space import Space
+
+METRICS = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit. state: complete, pruned (clearly worse than most) or failed (it diverged, say).
+
+    value: the metric on validation; NDCG@20 is also known of a fit that was stopped, at its last
+    epoch. settings: those that move; refit: all settings for a fit on more pairs, with the number
+    of epochs that was best.
+    """
+
+    number: int
+    state: str
+    value: float | None
+    epochs: int
+    seconds: float
+    settings: dict[str, Any]
+    refit: dict[str, Any]
+    note: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """One flat row."""
+        facts = asdict(self)
+        del facts["refit"], facts["settings"]
+        return {**facts, **self.settings}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a study has found. settings: the fixed ones and the best that move."""
+
+    model: str
+    metric: str
+    fixed: dict[str, Any]
+    trials: list[Trial]
+
+    @cached_property
+    def best(self) -> Trial:
+        """The best trial that was fitted to its end; the earlier one of equals."""
+        done = [trial for trial in self.trials if trial.state == "complete"]
+        if not done:
+            why = next((t.note for t in self.trials if t.note), "none was begun: allow more time.")
+            raise XorecError(f"no trial of {self.model} came to its end: {why}")
+        return max(done, key=lambda trial: (trial.value or 0.0, -trial.number))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {**self.fixed, **self.best.settings}
+
+    @property
+    def seconds(self) -> float:
+        """Of all trials."""
+        return sum(trial.seconds for trial in self.trials)
+
+
+def tune(
+    model: str,
+    parts: Split,
+    *,
+    trials: int = 20,
+    study: Path | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    metric: str = WATCHED,
+    prune: bool = True,
+    timeout: float | None = None,
+    options: RunOptions = DEFAULTS,
+) -> Tuned:
+    """Fit `model` up to `trials` times on the training part; judge on the validation part.
+
+    The metric is that of the fitted representation, over at most 5,000 validation users: those
+    that early stopping looks at, the same in every trial. The test part is not touched. study: a
+    file to keep trials in; with one, `trials` and `timeout` (seconds of trials, no new one is begun
+    after it) are for all runs together.
+    """
+    own = dict(fixed or {})
+    space = check(model, own, trials, metric)
+    if parts.validation is None:
+        raise DataError("tuning needs a validation part: split with validation=0.1 (--validation).")
+    about = {
+        "model": model,
+        "data": [parts.train.digest(), parts.validation.digest()],
+        "fixed": own,
+        "space": as_json(space),
+        "seed": options.seed,
+        "metric": metric,
+        "prune": prune,
+    }
+    with (
+        _quiet_optuna(),
+        open_study(study, about) as kept,
+        _cached(options) as cached,
+        options.progress.task(f"tune {model}", total=trials) as task,
+    ):
+        runner = TrialRunner(model, parts, own, space, metric, prune, cached, task)
+        task.advance(min(trials, len(kept.trials)))
+        while len(kept.trials) < trials and not _out_of_time(kept, timeout):
+            kept.add(runner.run(kept.trials))
+            task.advance(1)
+        found = [_trial(number, one, metric) for number, one in enumerate(kept.trials)]
+    return Tuned(model, metric, own, found)
+
+
+def _trial(number: int, kept: Any, metric: str) -> Trial:
+    facts = kept.user_attrs
+    curve = kept.intermediate_values
+    state = {"COMPLETE": "complete", "PRUNED": "pruned"}.get(kept.state.name, "failed")
+    value = curve[max(curve)] if state == "pruned" and metric == WATCHED else kept.value
+    return Trial(
+        number,
+        state,
+        value,
+        facts["epochs"],
+        facts["seconds"],
+        facts["settings"],
+        facts["refit"],
+        facts.get("note", ""),
+    )
+
+
+def _out_of_time(kept: StudyFile, timeout: float | None) -> bool:
+    return timeout is not None and sum(t.user_attrs["seconds"] for t in kept.trials) >= timeout
+
+
+def check(model: str, fixed: Mapping[str, Any], trials: int, metric: str) -> Space:
+    """What moves; complains of a request that cannot be met, before any data is read."""
+    if importlib.util.find_spec("optuna") is None:
+        raise MissingExtraError("tuning needs Optuna: pip install 'xorec[tune]'.")
+    model_class(model)(**fixed)
+    name, _, cut = metric.partition("@")
+    if name not in METRICS or not cut.isdigit() or int(cut) < 1:
+        raise OptionError(f"metric is {metric!r}: give one of {', '.join(METRICS)} as ndcg@20.")
+    if trials < 1:
+        raise OptionError(f"trials is {trials}: give 1 or more.")
+    return space_of(model, fixed)
+
+
+@contextmanager
+def _cached(options: RunOptions) -> Iterator[RunOptions]:
+    """Options with a cache, so that trials that start from the same vectors learn them once."""
+    if options.cache is not None:
+        yield options
+        return
+    with TemporaryDirectory(prefix="xorec-") as folder:
+        yield replace(options, cache=Path(folder))
+
+
+@contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    """Optuna without its log lines and its warnings about features on trial."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,36 @@
+"""Popularity: everybody gets what most people have. The floor that every model must clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.models.base import Model
+from xorec.representations.base import Representation
+from xorec.representations.shared_scores import SharedScores
+from xorec.training.config import ModelConfig
+
+
+class PopularityConfig(ModelConfig):
+    """Popularity has no settings."""
+
+
+class Popularity(Model[PopularityConfig]):
+    """score(u, i) = the number of training pairs of item i."""
+
+    name = "popularity"
+    Config = PopularityConfig
+    cost = 0.05
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        return SharedScores(train.item_counts.astype(np.float32), train.n_users)
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user is like any other."""
+        return np.zeros(1, dtype=np.int64)

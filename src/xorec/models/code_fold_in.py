@@ -1,0 +1,69 @@
+"""Codes for users and items that come late, the others as they are.
+
+A user stands where their items point: the mean of their codes, less a part of the mean of all
+codes, which everybody's items share. The part is the larger the shorter the history. The same
+holds for an item and its users. (A user's own binary problem, solved to its optimum, fits the few
+pairs too well: `docs/tuning.md` has the figures.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.bits import pack_signs, unpack_signs
+from xorec.models.base import DataUpdate
+from xorec.representations.codes import Codes
+
+Signs = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float32]
+_TRUST = 0.5
+"""What a trained code counts beside each pair that it was trained on."""
+
+
+def pointed_at(total: Floats, count: int, mean: Floats) -> Floats:
+    """Where `count` codes of this sum point, less what all codes share."""
+    bits = len(mean)
+    share = 0.5 * bits / (bits + 3 * count)
+    return total - np.float32(share * count) * mean
+
+
+def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
+    """Codes of all users and items; those of the rows of `update` are made anew.
+
+    So much as a user had pairs before, their present code is trusted. Where users are floats, the
+    vectors of these rows become their own codes.
+    """
+    bits, train, users = codes.bits, update.train, update.users
+    B, D = (unpack_signs(words, bits) for words in (codes.user_codes, codes.item_codes))
+    user_mean, item_mean = B.mean(axis=0, dtype=np.float32), codes.mean_item
+    new_user, new_item = train.n_users - len(B), train.n_items - len(D)
+    B = np.vstack([B, np.zeros((new_user, bits), dtype=B.dtype)])  # 0: nothing known yet
+    D = np.vstack([D, np.zeros((new_item, bits), dtype=D.dtype)])
+    indptr, owners = train.by_item
+    late = users[users >= train.n_users - new_user]
+    _point(B, late, train.indptr, train.indices, D, item_mean, update.known)
+    _point(D, update.items, indptr, owners, B, user_mean, np.zeros_like(train.item_counts))
+    _point(B, users, train.indptr, train.indices, D, item_mean, update.known)
+    vectors = codes.user_vectors
+    if vectors is not None:
+        lengths = np.abs(vectors).mean()
+        vectors = np.vstack([vectors, np.zeros((new_user, bits), dtype=np.float32)])
+        vectors[users] = lengths * B[users]
+    return Codes(pack_signs(B), pack_signs(D), bits, vectors)
+
+
+def _point(
+    codes: Signs,
+    rows: npt.NDArray[np.integer],
+    indptr: npt.NDArray[np.integer],
+    indices: npt.NDArray[np.integer],
+    others: Signs,
+    mean: Floats,
+    known: npt.NDArray[np.integer],
+) -> None:
+    for row in rows:
+        own = others[indices[indptr[row] : indptr[row + 1]]]
+        place = pointed_at(own.sum(axis=0, dtype=np.float32), len(own), mean)
+        place += np.float32(_TRUST * known[row]) * codes[row]
+        codes[row] = np.where(place >= 0, 1, -1)

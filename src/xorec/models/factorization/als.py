@@ -1,0 +1,228 @@
+"""ALS for implicit feedback (Hu et al. 2008), in the form that Rendle et al. (2022) tuned.
+
+minimise  sum over the pairs (u, i) of (1 - b_u.d_i)^2
+        + unobserved * sum over ALL (u, i) of (b_u.d_i)^2
+        + reg * ( sum over u of (n_u + unobserved m)^nu |b_u|^2
+                + sum over i of (n_i + unobserved n)^nu |d_i|^2 ),
+
+n_u, n_i the pairs of a user and an item, of n users and m items. With the items fixed each user
+has a least squares problem of their own, solved exactly; then each item; that is an epoch, and
+the objective never rises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from threadpoolctl import threadpool_limits
+
+from xorec.core.options import RunOptions
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+from xorec.models.base import DataUpdate, Model
+from xorec.representations.base import Representation
+from xorec.representations.vectors import Vectors
+from xorec.training.checkpoint import Arrays
+from xorec.training.config import EpochConfig
+from xorec.training.epochs import EpochTrainer
+from xorec.training.space import Choice, Float, Space
+
+_CHUNK = 2048
+"""Rows in one product, whatever the number of threads."""
+
+Rows = npt.NDArray[np.integer]
+Axes = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+class ALSConfig(EpochConfig):
+    """Settings of ALS."""
+
+    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
+    reg: float = Field(0.003, gt=0, description="weight of the squared norms")
+    unobserved: float = Field(
+        0.05, gt=0, description="weight of all pairs, as if unseen; less for more items (alpha_0)"
+    )
+    reg_exponent: float = Field(
+        1.0, ge=0, le=2, description="how much more the norm of a frequent row weighs (nu)"
+    )
+    init_scale: float = Field(0.1, gt=0, description="length of the first vectors, about")
+    epochs: int = Field(16, ge=1, description="sweeps over all users and all items, at most")
+    validate_every: int = Field(2, ge=1, description="epochs between two validations")
+
+
+class ALS(Model[ALSConfig]):
+    """Matrix factorisation with the squared loss over all pairs, seen and unseen."""
+
+    name = "als"
+    Config = ALSConfig
+    space: ClassVar[Space] = {
+        "reg": Float(1e-3, 3e-2, log=True),
+        "unobserved": Float(2e-3, 0.5, log=True),
+        "reg_exponent": Choice((0.5, 1.0)),
+    }
+    learns_vectors = True
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        trainer = EpochTrainer(self, train, validation, options)
+        users, items = self._sides(train)
+        with options.thread_pool() as pool, threadpool_limits(1, user_api="blas"):
+
+            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
+                B, D = arrays["user_vectors"], arrays["item_vectors"]
+                users.solve(B, D, pool)
+                return {"loss": (items.solve(D, B, pool) + users.penalty(B)) / train.n_pairs}
+
+            state = trainer.run(self._start(train, options.seed), step, _vectors)
+        return _vectors(state.arrays)
+
+    def _start(self, train: Interactions, seed: int) -> Arrays:
+        """Normal items, from NumPy's own counter-based Philox; users follow from them."""
+        rng = np.random.Generator(np.random.Philox(seed))
+        size = self.config.dimensions
+        scale = np.float32(self.config.init_scale / np.sqrt(size))
+        return {
+            "user_vectors": np.zeros((train.n_users, size), dtype=np.float32),
+            "item_vectors": scale * rng.standard_normal((train.n_items, size), dtype=np.float32),
+        }
+
+    def _sides(self, train: Interactions) -> tuple[Side, Side]:
+        users = Side.of(train.indptr, train.indices, train.n_items, self.config)
+        return users, Side.of(*train.by_item, train.n_users, self.config)
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's vector: the step of a sweep over users, for this one alone."""
+        assert isinstance(representation, Vectors)
+        own = np.unique(history)
+        items = representation.item_vectors[own]
+        user = np.zeros((1, items.shape[1]), dtype=np.float32)
+        places = np.arange(len(own), dtype=np.int32)
+        side = Side.of(np.array([0, len(own)]), places, representation.n_items, self.config)
+        side.solve(user, items, ThreadPool(1), axes=_item_axes(representation))
+        return user
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        """New users by the items that were there, new items by all users, then changed users."""
+        assert isinstance(representation, Vectors)
+        train, size = update.train, representation.user_vectors.shape[1]
+        B = np.zeros((train.n_users, size), dtype=np.float32)
+        D = np.zeros((train.n_items, size), dtype=np.float32)
+        B[: representation.n_users] = representation.user_vectors
+        D[: representation.n_items] = representation.item_vectors
+        users, items = self._sides(train)
+        late = update.users[update.users >= representation.n_users]
+        with threadpool_limits(1, user_api="blas"):
+            users.solve(B, D, ThreadPool(1), late)
+            items.solve(D, B, ThreadPool(1), update.items)
+            users.solve(B, D, ThreadPool(1), update.users)
+        return Vectors(B, D)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The pairs by user, or by item: those of row r are indices[indptr[r]:indptr[r + 1]].
+
+    ridge (rows,): the weight of each row's squared norm.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    ridge: npt.NDArray[np.float64]
+    unobserved: float
+
+    @classmethod
+    def of(
+        cls,
+        indptr: npt.NDArray[np.int64],
+        indices: npt.NDArray[np.int32],
+        others: int,
+        config: ALSConfig,
+    ) -> Side:
+        """others: how many rows there are on the other side."""
+        weight = np.diff(indptr) + config.unobserved * others
+        return cls(indptr, indices, config.reg * weight**config.reg_exponent, config.unobserved)
+
+    def penalty(self, own: npt.NDArray[Any]) -> float:
+        """What the norms of these rows add to the objective."""
+        return float(self.ridge @ np.einsum("rf,rf->r", own, own, dtype=np.float64))
+
+    def solve(
+        self,
+        own: npt.NDArray[Any],
+        others: npt.NDArray[Any],
+        pool: ThreadPool,
+        rows: Rows | None = None,
+        axes: Axes | None = None,
+    ) -> float:
+        """Put `rows` (or all) of `own` (n, d) where the objective is least, `others` (m, d) fixed.
+
+        axes: the principal axes, where `others` are only some of the other side. Returns the
+        parts of the objective that hang on these rows: all of it but the other side's penalty.
+        """
+        from xorec.models.factorization.als_kernels import solve_rows
+
+        chosen = np.arange(len(own)) if rows is None else np.asarray(rows, dtype=np.int64)
+        lengths, turn = axes or principal_axes(others, pool)
+        spread = (self.unobserved * lengths).astype(others.dtype)
+        turned = _products(others, turn, pool)
+        ridge, values = self.ridge.astype(others.dtype), np.zeros(len(chosen))
+        found = np.empty((len(chosen), own.shape[1]), dtype=own.dtype)
+
+        def work(begin: int, end: int) -> None:
+            part = slice(begin, end)
+            pairs = (chosen[part], self.indptr, self.indices)
+            solve_rows(*pairs, turned, spread, ridge, found[part], values[part])
+
+        pool.map_ranges(len(chosen), work, per_thread=16)
+        own[chosen] = _products(found, turn.T, pool)
+        return float(values.sum())
+
+
+_KNOWN: WeakKeyDictionary[Vectors, Axes] = WeakKeyDictionary()
+
+
+def _item_axes(vectors: Vectors) -> Axes:
+    """The items' principal axes, found once for all who are folded in."""
+    if vectors not in _KNOWN:
+        with threadpool_limits(1, user_api="blas"):
+            _KNOWN[vectors] = principal_axes(vectors.item_vectors, ThreadPool(1))
+    return _KNOWN[vectors]
+
+
+def principal_axes(rows: npt.NDArray[Any], pool: ThreadPool) -> Axes:
+    """Eigenvalues (d,) and vectors (d, d, a column each) of rows'rows, summed in a fixed order."""
+    chunks = range(0, len(rows), _CHUNK)
+    sums = np.empty((len(chunks), rows.shape[1], rows.shape[1]))
+
+    def work(at: int) -> None:
+        chunk = rows[chunks[at] : chunks[at] + _CHUNK].astype(np.float64)
+        np.matmul(chunk.T, chunk, out=sums[at])
+
+    pool.map(len(chunks), work)
+    lengths, axes = np.linalg.eigh(sums.sum(axis=0))
+    return np.maximum(lengths, 0), axes
+
+
+def _products(
+    rows: npt.NDArray[Any], axes: npt.NDArray[np.float64], pool: ThreadPool
+) -> npt.NDArray[Any]:
+    """rows @ axes in the rows' own type."""
+    right = np.ascontiguousarray(axes, dtype=rows.dtype)
+    turned = np.empty_like(rows)
+
+    def work(at: int) -> None:
+        chunk = slice(at * _CHUNK, (at + 1) * _CHUNK)
+        np.matmul(rows[chunk], right, out=turned[chunk])
+
+    pool.map(-(-len(rows) // _CHUNK), work)
+    return turned
+
+
+def _vectors(arrays: Arrays) -> Vectors:
+    return Vectors(arrays["user_vectors"], arrays["item_vectors"])

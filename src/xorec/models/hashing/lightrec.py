@@ -1,0 +1,154 @@
+"""LightRec (Lian et al. 2020): items as sums of codewords, one of each codebook; users in floats.
+
+Item vectors of another model (`start`) are frozen; an encoder (`lightrec_encoder`) turns each into
+codes k_1..k_B, and q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks
+and the encoder's matrices are learned with BPR's loss, decay, and a term that holds the scores
+near those of the start (`lightrec_learner`), by Adam.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+from threadpoolctl import threadpool_limits
+
+from xorec.core.options import RunOptions
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.models.base import Model
+from xorec.models.factorization.bpr import BPR, BPRConfig, folded
+from xorec.models.hashing.lightrec_codebooks import (
+    code_shape,
+    item_weights,
+    residual_codebooks,
+    whitening,
+)
+from xorec.models.hashing.lightrec_distill import Teacher
+from xorec.models.hashing.lightrec_encoder import ItemEncoder
+from xorec.models.hashing.lightrec_learner import Learner, Steps, Weights, start_arrays
+from xorec.models.pretraining import FromBPR, fit_start, refit_start
+from xorec.representations.base import Representation
+from xorec.representations.codebooks import Codebooks
+from xorec.representations.vectors import Floats
+from xorec.training.checkpoint import Arrays
+from xorec.training.config import EpochConfig
+from xorec.training.epochs import EpochTrainer
+from xorec.training.passes import Pass
+from xorec.training.space import Float, Space
+
+
+class LightRecConfig(EpochConfig):
+    """Settings of LightRec; `epochs` are those of the codes, `start` has those of the vectors."""
+
+    epochs: int = Field(8, ge=1, description="passes over the training pairs, at most")
+    validate_every: int = Field(1, ge=1, description="epochs between two validations")
+    bits: int = Field(64, ge=8, le=256, description="length of the codes")
+    codebook_bits: int = Field(
+        0, ge=0, le=8, description="bits of a codebook's numbers; 0: the most, up to 8, that divide"
+    )
+    learning_rate: float = Field(
+        3e-3, gt=0, le=1, description="Adam's step size in the first epoch"
+    )
+    decay: float = Field(1e-3, ge=0, description="weight of the squared norms, per triplet")
+    distill: float = Field(100.0, ge=0, description="weight of the squared error of all scores")
+    popularity: float = Field(
+        1.5, ge=0, le=3, description="the errors of an item weigh as its users**popularity"
+    )
+    temperature: float = Field(0.9, gt=0, description="softness of the choice, for the gradient")
+    negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    steps: int = Field(6, ge=1, description="steps of an epoch; each encodes every item")
+    start: FromBPR = Field(
+        default={},
+        validate_default=True,
+        description="settings of the model it starts from; its `model` says which",
+    )
+
+    @model_validator(mode="after")
+    def _scores_are_dot_products(self) -> Self:
+        if self.start.model in ("cml", "sml"):
+            raise ValueError(f"{self.start.model} ranks by distance: take another start")
+        return self
+
+    def rate(self, epoch: int) -> float:
+        """The step size of an epoch, the same however many are to come."""
+        return self.learning_rate / (1 + epoch / 2)
+
+
+class LightRec(Model[LightRecConfig]):
+    """Items in codebooks, users in floats, learned with the pairwise logistic loss."""
+
+    name = "lightrec"
+    Config = LightRecConfig
+    space: ClassVar[Space] = {
+        "learning_rate": Float(1e-3, 1e-2, log=True),
+        "distill": Float(10.0, 1000.0, log=True),
+        "popularity": Float(1.0, 2.0),
+        "temperature": Float(0.3, 2.0, log=True),
+    }
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._shape = code_shape(self.config.bits, self.config.codebook_bits)
+        self.start_epochs_ = 0
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        config = self.config
+        start = fit_start(config.start, train, validation, options)
+        self.start_epochs_ = start.epochs
+        trainer = EpochTrainer(self, train, validation, options)
+        sampler = Negatives.of(train, config.alpha)
+        batch = -(-train.n_pairs // config.steps)
+        weights = Weights(config.decay, config.distill, config.temperature)
+        with threadpool_limits(1, user_api="blas"), options.thread_pool() as pool:
+            turn, back = whitening(start.user_vectors)
+            vectors = (start.user_vectors @ back, start.item_vectors @ turn)
+            teacher = Teacher(*vectors, item_weights(train.item_counts, config.popularity))
+            codebooks = residual_codebooks(
+                teacher.items, teacher.weights, *self._shape, options.seed
+            )
+
+            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
+                learner = Learner(arrays, teacher, weights, pool)
+                size = (config.negatives, batch, options.seed, epoch)
+                run = Pass(train, sampler, *size, pool, least_blocks=1)
+                errors: list[float] = []
+                rate = config.rate(epoch)
+                loss = run.run(
+                    lambda triplets: Steps(triplets, learner),
+                    lambda: errors.append(learner.learn(rate)),
+                )
+                return {"loss": loss, "error": float(np.mean(errors))}
+
+            represent = partial(_represent, teacher.items, (turn, back), pool)
+            state = trainer.run(start_arrays(teacher.users, codebooks), step, represent)
+            return represent(state.arrays)
+
+    def refit_settings(self) -> dict[str, Any]:
+        """The numbers of epochs that validation chose, of the codes and of the vectors."""
+        start = refit_start(self.config.start, self.start_epochs_)
+        return {**super().refit_settings(), "start": start}
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's vector: BPR's step for users alone, the quantised items as they are."""
+        assert isinstance(representation, Codebooks)
+        start = self.config.start
+        config = start if isinstance(start, BPRConfig) else BPR().config
+        return folded(representation.item_vectors, history, config)
+
+
+def _represent(
+    vectors: Floats, turned: tuple[Floats, Floats], pool: ThreadPool, arrays: Arrays
+) -> Codebooks:
+    """What was learned so far, turned back to the directions of the start."""
+    turn, back = turned
+    encoder = ItemEncoder(arrays["codebooks"], arrays["transforms"], 1.0)
+    codes, _ = encoder.encode(vectors, pool)
+    return Codebooks(arrays["users"] @ turn, codes, arrays["codebooks"] @ back)

@@ -1,0 +1,91 @@
+"""Signs of a continuous model's vectors, turned so that signs lose least (ITQ): simple codes.
+
+    X = vectors of users and items, laid on `bits` principal directions    (`discrete.rotation`)
+    codes = sign(X Q),   Q orthogonal, with |sign(XQ) - XQ|^2 least
+
+Nothing is learned with the bits in mind: the floor that every hashing method must beat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.models.base import DataUpdate, Model
+from xorec.models.code_fold_in import pointed_at, updated_codes
+from xorec.models.pretraining import FromBPR, fit_start, refit_start
+from xorec.representations.base import Representation
+from xorec.representations.codes import Codes
+from xorec.representations.vectors import Floats
+from xorec.training.config import ModelConfig
+from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
+from xorec.training.space import Choice, Space
+
+
+class SignsConfig(ModelConfig):
+    """Settings of signs."""
+
+    bits: int = Field(64, ge=8, le=256, description="length of the codes")
+    turn: Literal["itq", "random", "none"] = Field(
+        "itq", description="how the vectors are turned before their signs are taken"
+    )
+    centre: bool = Field(
+        False, description="take off the mean of the users, and that of the items, before"
+    )
+    start: FromBPR = Field(
+        default={},
+        validate_default=True,
+        description="settings of the model whose vectors they are; its `model`: bpr, als, ...",
+    )
+
+
+class Signs(Model[SignsConfig]):
+    """Codes that are the signs of another model's vectors."""
+
+    name = "signs"
+    Config = SignsConfig
+    space: ClassVar[Space] = {"turn": Choice(("itq", "random")), "centre": Choice((False, True))}
+    cost = 0.5
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.start_epochs_ = 0
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Codes:
+        started = fit_start(self.config.start, train, validation, options)
+        self.start_epochs_ = started.epochs
+        users, items = started.user_vectors, started.item_vectors
+        if self.config.centre:
+            users, items = users - users.mean(axis=0), items - items.mean(axis=0)
+        users, items = to_dimensions(unit_rows(users), unit_rows(items), self.config.bits)
+        turned = self._turn(np.vstack([users, items]), options.seed)
+        return Codes.from_signs(users @ turned, items @ turned)
+
+    def _turn(self, rows: Floats, seed: int) -> Floats:
+        if self.config.turn == "none":
+            return np.eye(self.config.bits, dtype=np.float32)
+        return learn_rotation(rows, rounds=50 if self.config.turn == "itq" else 0, seed=seed)
+
+    def refit_settings(self) -> dict[str, Any]:
+        """The start has the number of epochs that validation chose."""
+        start = refit_start(self.config.start, self.start_epochs_)
+        return {**self.config.model_dump(), "start": start}
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's code: where the codes of their items point."""
+        assert isinstance(representation, Codes)
+        own = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
+        total = own.sum(axis=0, dtype=np.float32)
+        return pack_signs(pointed_at(total, len(own), representation.mean_item)[None])
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        assert isinstance(representation, Codes)
+        return updated_codes(representation, update)

@@ -1,0 +1,121 @@
+"""Starts: the continuous model whose vectors another model turns into codes.
+
+A setting `start` holds the settings of that model; its own `model` says which. Several fits that
+start from the same vectors (trials, lengths of codes) learn them once where `options.cache` is set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field, ValidationError, create_model
+from pydantic_core import PydanticCustomError
+
+from xorec.core.files import save_tensors
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.models import MODELS, model_class
+from xorec.models.base import Model
+from xorec.training.config import ModelConfig, format_error
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Started:
+    """What a start has learned, and in how many epochs (0: it has none)."""
+
+    user_vectors: Floats
+    item_vectors: Floats
+    epochs: int
+
+
+def vector_models() -> list[str]:
+    """The models that learn a vector for each user and item."""
+    return [name for name in MODELS if model_class(name).learns_vectors]
+
+
+def fit_start(
+    start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
+) -> Started:
+    """Fit the model that these settings are of, or read what an equal fit has left."""
+    path = _kept(start, train, validation, options)
+    if path is not None and path.exists():
+        return _read(path)
+    model = start_model(start).fit(train, validation, options.for_stage("start"))
+    tensors = model.representation_.tensors()
+    found = Started(tensors["user_vectors"], tensors["item_vectors"], model.epochs_)
+    if path is not None:
+        vectors = {"users": found.user_vectors, "items": found.item_vectors}
+        save_tensors(path, {**vectors, "epochs": np.array([found.epochs])}, {})
+    return found
+
+
+def start_model(start: Any) -> Model[Any]:
+    """The model that these settings are of, not yet fitted."""
+    model: Model[Any] = model_class(start.model)(**start.model_dump(exclude={"model"}))
+    return model
+
+
+def refit_start(start: Any, epochs: int) -> dict[str, Any]:
+    """The settings of a start for a fit on more pairs: with the epochs that validation chose."""
+    settings: dict[str, Any] = start.model_dump()
+    return {**settings, "epochs": max(1, epochs)} if "epochs" in settings else settings
+
+
+def _kept(
+    start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
+) -> Path | None:
+    """The file of this very fit; None where nothing is kept."""
+    if options.cache is None:
+        return None
+    parts = [train.digest(), None if validation is None else validation.digest()]
+    text = json.dumps([parts, start.model_dump(), options.seed], sort_keys=True)
+    return options.cache / f"start-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+def _read(path: Path) -> Started:
+    from safetensors.numpy import load_file
+
+    tensors = load_file(path)
+    return Started(tensors["users"], tensors["items"], int(tensors["epochs"][0]))
+
+
+@cache
+def _settings_of(name: str) -> type[ModelConfig]:
+    """The settings of a model, and which one it is."""
+    own = model_class(name).Config
+    which = Field(name, description="the model whose vectors become codes")
+    model: Any = (Literal[name], which)
+    made: type[ModelConfig] = create_model(f"{own.__name__}OfStart", __base__=own, model=model)
+    return made
+
+
+def _parse(default: str, value: Any) -> Any:
+    if isinstance(value, ModelConfig):
+        value = value.model_dump()
+    if not isinstance(value, dict):
+        raise PydanticCustomError("start", "it must be a table of settings")
+    name = value.get("model", default)
+    if name not in MODELS or not model_class(name).learns_vectors:
+        *others, last = vector_models()
+        known = f"{', '.join(others)} or {last}"
+        raise PydanticCustomError("start", "its model must be {known}", {"known": known})
+    try:
+        return _settings_of(name)(**value)
+    except ValidationError as error:
+        text = format_error(name, _settings_of(name), error)
+        raise PydanticCustomError("start", "{text}", {"text": text}) from None
+
+
+FromSIML = Annotated[Any, BeforeValidator(partial(_parse, "siml"))]
+"""Settings of a start that is SIML unless its `model` says another."""
+FromBPR = Annotated[Any, BeforeValidator(partial(_parse, "bpr"))]
+"""The same with BPR."""

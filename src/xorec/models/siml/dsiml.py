@@ -1,0 +1,258 @@
+"""DSIML: SIML in bits. Codes of users and items, learned with the scale-invariant loss.
+
+SIML's vectors, turned so that signs lose least (`discrete.rotation`), are the start; then an
+optimiser learns on with the signs themselves (`dsiml_optimizers`): `ste`, `flip`, `bqp`, or none.
+`auto` tries each and keeps the one that is best on validation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.errors import DataError
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+from xorec.models.base import DataUpdate, Model
+from xorec.models.code_fold_in import pointed_at, updated_codes
+from xorec.models.pretraining import FromSIML, fit_start, refit_start
+from xorec.models.siml.asymmetric_users import settled, settled_new
+from xorec.models.siml.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
+from xorec.models.siml.dsiml_shortlist import (
+    Size,
+    two_stage_query,
+    updated_shortlist,
+    with_reranking,
+)
+from xorec.models.siml.siml import ScaleInvariantConfig
+from xorec.models.siml.siml_steps import Teacher, Terms
+from xorec.representations.base import Representation
+from xorec.representations.codes import Codes
+from xorec.representations.shortlist import Shortlist
+from xorec.representations.vectors import Floats
+from xorec.training.checkpoint import Arrays
+from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
+from xorec.training.epochs import EpochTrainer
+from xorec.training.row_kernels import SIGNS
+from xorec.training.space import Choice, Float, Space
+
+
+class DSIMLConfig(ScaleInvariantConfig):
+    """Settings of DSIML; `epochs` are those of the codes, `start` has those of the vectors.
+
+    `form` is for `ste`; sweeps have a log for each negative.
+    """
+
+    epochs: int = Field(15, ge=1, description="passes or sweeps of the optimiser, at most")
+    bits: int = Field(64, ge=8, le=256, description="length of the codes")
+    optimizer: Literal["auto", "ste", "flip", "bqp", "none"] = Field(
+        "ste", description="how the bits are learned; auto: the best on validation"
+    )
+    learning_rate: float = Field(1.0, gt=0, le=100, description="ste: length of the first steps")
+    softness: float = Field(
+        1.5, ge=0, le=10, description="ste: how far from 0 bits are drawn; 0: signs from the first"
+    )
+    solver: Literal["descent", "tabu", "exact"] = Field("descent", description="bqp: its solver")
+    distill: int = Field(
+        5, ge=0, description="best items of the vectors that a user with fewer pairs than bits gets"
+    )
+    teach: float = Field(
+        4.0, ge=0, description="ste: weight of the vectors' order where nobody gets best items"
+    )
+    asymmetric: bool = Field(False, description="rank float users against item bits")
+    shortlist: Size = Field(
+        0, description="nearest items by code that the vectors put in order; auto: by validation"
+    )
+    keep: Literal["float32", "float16", "int8"] = Field(
+        "float16", description="shortlist: how its vectors are kept"
+    )
+    start: FromSIML = Field(
+        default={},
+        validate_default=True,
+        description="settings of the model it starts from; its `model`: siml, bpr, als, ...",
+    )
+
+    @model_validator(mode="after")
+    def _shortlist_by_dot_products(self) -> Self:
+        if self.shortlist and self.start.model in ("cml", "sml"):
+            raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
+        return self
+
+    def terms(self, epoch: int, seed: int) -> Terms:
+        """The loss, the steps and how codes are shown in an epoch: steps run out, bits harden.
+
+        Short codes take short steps: one bit of theirs weighs more.
+        """
+        rate = self.learning_rate * (1 - epoch / self.epochs) * min(1.0, self.bits / 64)
+        hard = epoch / max(1, self.epochs - 1)
+        shown: dict[str, Any] = {"reach": self.softness, "hard": hard, "seed": seed, "epoch": epoch}
+        return replace(self.loss(), kind=SIGNS, rate=rate, **shown)
+
+
+class DSIML(Model[DSIMLConfig]):
+    """Binary codes from the scale-invariant loss."""
+
+    name = "dsiml"
+    Config = DSIMLConfig
+    space: ClassVar[Space] = {
+        "temperature": Float(2.5, 6.0, log=True),
+        "softness": Float(0.5, 2.0),
+        "learning_rate": Float(0.5, 8.0, log=True),
+        "teach": Choice((2.0, 4.0, 8.0)),
+    }
+    cost = 4.0
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._given: tuple[Floats, Floats] | None = None
+        self.start_epochs_ = 0
+        self.optimizer_ = ""
+        self.shortlist_ = 0
+
+    @classmethod
+    def from_vectors(
+        cls, user_vectors: npt.ArrayLike, item_vectors: npt.ArrayLike, **settings: Any
+    ) -> DSIML:
+        """A model whose `fit` starts from vectors of another library instead of SIML's.
+
+        The rows must be those of the training data; the vectors may have any length, and are
+        ranked by their dot product or cosine.
+        """
+        model = cls(**settings)
+        users, items = (np.asarray(rows, dtype=np.float32) for rows in (user_vectors, item_vectors))
+        if users.ndim != 2 or items.ndim != 2 or users.shape[1] != items.shape[1]:
+            raise DataError(
+                f"user vectors of shape {users.shape} and item vectors of shape {items.shape} do "
+                "not go together: give rows of one length for both."
+            )
+        if not (np.isfinite(users).all() and np.isfinite(items).all()):
+            raise DataError("the vectors hold NaN or infinity: mend those rows first.")
+        model._given = (users, items)
+        return model
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        vectors = self._start_vectors(train, validation, options)
+        begin = self._begin(train, *vectors, options.seed)
+        if self.config.optimizer == "auto" and validation is not None:
+            codes = self._best(begin, (train, validation), options)
+        else:
+            name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
+            codes = self._optimize(name, begin, (train, validation), options)
+        learned, self.shortlist_ = with_reranking(
+            codes, vectors, self.config, train, validation, options
+        )
+        return learned
+
+    def _begin(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
+        """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
+        bits, pairs = self.config.bits, train
+        if self.config.distill and self.config.optimizer != "none":
+            pairs = with_best_items(train, users, items, self.config.distill, fewer_than=bits)
+        taught = np.full(train.n_users if pairs is train else 0, self.config.teach, np.float32)
+        teacher = Teacher(unit_rows(users), unit_rows(items), taught)
+        users, items = to_dimensions(users, items, bits)
+        rotation = learn_rotation(np.vstack([users, items]), seed=seed)
+        return Start(unit_rows(users) @ rotation, unit_rows(items) @ rotation, pairs, teacher)
+
+    def _optimize(
+        self,
+        name: str,
+        begin: Start,
+        parts: tuple[Interactions, Interactions | None],
+        options: RunOptions,
+    ) -> Codes:
+        """The codes that the optimiser `name` ends with."""
+        self.optimizer_, self.history_, self.epochs_ = name, [], 0
+        arrays = start_arrays(begin.users.copy(), begin.items.copy(), name)
+        with options.thread_pool() as pool:
+            represent = partial(self._codes, begin, options.seed, pool)
+            if name == "none":
+                return represent(arrays)
+            trainer = EpochTrainer(self, *parts, options)
+            state = trainer.run(arrays, step_of(name, self.config, begin, options, pool), represent)
+            return represent(state.arrays)
+
+    def _best(
+        self, begin: Start, parts: tuple[Interactions, Interactions], options: RunOptions
+    ) -> Codes:
+        """The codes of the optimiser that validation likes best; says which."""
+        from xorec.evaluation.protocol import evaluate
+
+        quiet = replace(options, progress=SILENT)
+        found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
+        for name in ("none", "bqp", "flip", "ste"):
+            own = options.for_stage(name)
+            codes = self._optimize(name, begin, parts, own)
+            value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
+            found[name] = (value, codes, self.history_, self.epochs_)
+        best = max(found, key=lambda name: found[name][0])
+        told = ", ".join(f"{name} {found[name][0]:.4f}" for name in found)
+        options.progress.note(f"dsiml: auto takes {best} (validation NDCG@20: {told}).")
+        _, codes, self.history_, self.epochs_ = found[best]
+        self.optimizer_ = best
+        return codes
+
+    def _start_vectors(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> tuple[Floats, Floats]:
+        """The vectors of the model that it starts from, or the ones that were given."""
+        if self._given is not None:
+            users, items = self._given
+            if (len(users), len(items)) != (train.n_users, train.n_items):
+                raise DataError(
+                    f"the vectors are of {len(users)} users and {len(items)} items but the "
+                    f"training part has {train.n_users} and {train.n_items}."
+                )
+            return users, items
+        started = fit_start(self.config.start, train, validation, options)
+        self.start_epochs_ = started.epochs
+        return started.user_vectors, started.item_vectors
+
+    def _codes(self, begin: Start, seed: int, pool: ThreadPool, latent: Arrays) -> Codes:
+        """The signs of the rows; float users settle against those of the items."""
+        users, items = latent["users"], latent["items"]
+        codes = Codes.from_signs(users, items)
+        if not self.config.asymmetric:
+            return codes
+        floats = settled(users, items, self.config, begin, seed, pool)
+        return Codes(codes.user_codes, codes.item_codes, codes.bits, floats)
+
+    def refit_settings(self) -> dict[str, Any]:
+        """The optimiser, the shortlist and the numbers of epochs as validation chose them.
+
+        Straight-through keeps its own: its signs are hard only when the last epoch is done.
+        """
+        chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
+        settings = {**self.config.model_dump(), **chosen}
+        settings["start"] = refit_start(self.config.start, self.start_epochs_)
+        if self.optimizer_ in ("flip", "bqp"):
+            settings["epochs"] = max(1, self.epochs_)
+        return settings
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's code (or vector, or both), items as they are: where their items point."""
+        codes = representation.codes if isinstance(representation, Shortlist) else representation
+        assert isinstance(codes, Codes)
+        own = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
+        place = pointed_at(own.sum(axis=0, dtype=np.float32), len(own), codes.mean_item)[None]
+        if isinstance(representation, Shortlist):
+            return two_stage_query(representation, place, history, self.config)
+        if codes.user_vectors is None:
+            return pack_signs(place)
+        return settled_new(place, history, codes.item_codes, self.config)
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        if isinstance(representation, Shortlist):
+            return updated_shortlist(representation, update, self.config)
+        assert isinstance(representation, Codes)
+        return updated_codes(representation, update)

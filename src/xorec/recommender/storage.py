@@ -1,0 +1,160 @@
+"""The model file: one safetensors file, `*.xorec`, with everything that recommending needs.
+
+Tensors are plain arrays; all metadata about them are one JSON object under the key "xorec" of the
+safetensors metadata (one key, so equal models have equal bytes). Any safetensors reader opens
+it; nothing in it is ever executed. `docs/file-format.md` lists the names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.arrays import Arrays, digest
+from xorec.core.errors import ModelFileError
+from xorec.core.files import save_tensors
+from xorec.data.ids import Ids
+from xorec.data.text import Text
+
+FORMAT = 1
+_KEY = "xorec"
+_VERIFY_UP_TO = 64 * 2**20
+_DTYPES = {
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U8": "|u1",
+}
+
+
+def write(path: Path, tensors: Arrays, metadata: Mapping[str, Any]) -> None:
+    """Write tensors and metadata to `path`, whole or not at all. Equal input, equal bytes."""
+    complete = {"format": FORMAT, **metadata, "digest": digest(tensors)}
+    text = json.dumps(complete, sort_keys=True, ensure_ascii=False)
+    save_tensors(path, tensors, {_KEY: text})
+
+
+def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tensors (read-only memory maps) and metadata of a model file.
+
+    Mapped copy-on-write, so that kernels that are compiled for writable arrays take them.
+
+    verify: compare the digest of all tensors, which reads the whole file; None does so up to 64 MB.
+    """
+    header, start = _header(path)
+    metadata = _facts(path, header.pop("__metadata__", {}))
+    size = path.stat().st_size
+    end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    if start + end != size:
+        raise ModelFileError(
+            f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
+            "added to. Copy it again, or fit the model again."
+        )
+    data = np.memmap(path, dtype=np.uint8, mode="c") if size else np.zeros(0, dtype=np.uint8)
+    try:
+        tensors = {
+            name: data[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
+            .view(_DTYPES[entry["dtype"]])
+            .reshape(entry["shape"])
+            for name, entry in header.items()
+        }
+        for tensor in tensors.values():
+            tensor.flags.writeable = False
+    except (KeyError, ValueError, TypeError) as error:
+        raise _corrupt(path, error) from None
+    if verify or (verify is None and size <= _VERIFY_UP_TO):
+        found = digest(tensors)
+        if found != metadata["digest"]:
+            raise ModelFileError(
+                f"{path} is corrupt: its tensors have the digest {found} but the file says "
+                f"{metadata['digest']}. Copy it again, or fit the model again."
+            )
+    return tensors, metadata
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    """The safetensors header, and where the tensors begin."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= os.fstat(file.fileno()).st_size - 8:
+                raise ValueError("its first bytes are not those of a safetensors file")
+            header = json.loads(file.read(length))
+        if not isinstance(header, dict):
+            raise ValueError("its header is not a JSON object")
+    except FileNotFoundError:
+        raise ModelFileError(
+            f"there is no model file {path}: check the path, or make one with `xorec fit`."
+        ) from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
+    except ValueError as error:
+        raise _corrupt(path, error) from None
+    return header, 8 + length
+
+
+def _facts(path: Path, metadata: Any) -> dict[str, Any]:
+    if not isinstance(metadata, dict) or _KEY not in metadata:
+        raise ModelFileError(
+            f"{path} is a safetensors file but not a xorec model: give a file made by `xorec fit`."
+        )
+    try:
+        metadata = json.loads(metadata[_KEY])
+        found = int(metadata["format"])
+        metadata["digest"], metadata["model"], metadata["representation"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _corrupt(path, error) from None
+    if found > FORMAT:
+        raise ModelFileError(
+            f"{path} has format {found}, but this xorec reads up to {FORMAT}: "
+            "upgrade with `pip install -U xorec`."
+        )
+    return dict(metadata)
+
+
+def _corrupt(path: Path, reason: object) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is not a xorec model, or is corrupt ({reason}): "
+        "copy it again, or make one with `xorec fit`."
+    )
+
+
+def pack_ids(name: str, ids: Ids) -> dict[str, npt.NDArray[Any]]:
+    """The tensors of ids: one of integers, or the two of a `Text`."""
+    if isinstance(ids.values, Text):
+        return pack_text(name, ids.values)
+    return {name: ids.values}
+
+
+def unpack_ids(name: str, kind: str, tensors: Arrays) -> Ids:
+    """The inverse of `pack_ids`."""
+    return Ids(kind, tensors[name] if kind == "int64" else unpack_text(name, tensors))
+
+
+def pack_text(name: str, text: Text) -> dict[str, npt.NDArray[Any]]:
+    """The two tensors of a `Text`."""
+    return {f"{name}.data": text.data, f"{name}.offsets": text.offsets}
+
+
+def unpack_text(name: str, tensors: Arrays) -> Text:
+    """The inverse of `pack_text`."""
+    return Text(tensors[f"{name}.data"], tensors[f"{name}.offsets"])
+
+
+@contextmanager
+def complete(path: Path) -> Iterator[None]:
+    """Inside this block a look-up that fails means that the file lacks something: say what."""
+    try:
+        yield
+    except KeyError as error:
+        raise _corrupt(path, f"{error} is missing") from None

@@ -1,0 +1,49 @@
+"""The pairs of a data set that a saved model can be tested on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xorec.core.errors import DataError, OptionError
+from xorec.data.interactions import TEST, VALIDATION, Interactions
+
+if TYPE_CHECKING:
+    from xorec.recommender.recommender import Recommender
+
+_PARTS = {"test": TEST, "validation": VALIDATION}
+
+
+def unseen_pairs(
+    recommender: Recommender, data: Interactions, part: str | None = None
+) -> tuple[Interactions, Interactions, list[str]]:
+    """(what the model was fitted on, what it can be tested on, what had to be left out and why).
+
+    Both in the rows of the model. part: only this part of the split that the data brought along;
+    by default its test part, or all pairs where there is no split.
+    """
+    if part is not None and part not in _PARTS:
+        raise OptionError(f"part is {part!r}: it is test or validation.")
+    if part is not None and data.parts is None:
+        raise DataError(f"the data has no split column, so there is no {part} part to take.")
+    if data.parts is not None:
+        data = data.select(data.parts == _PARTS[part or "test"])
+    train = Interactions(recommender.users, recommender.items, *recommender.seen)
+    users = recommender.users.find_many(data.users)[data.user_rows]
+    items = recommender.items.find_many(data.items)[data.indices]
+    known = (users >= 0) & (items >= 0)
+    pairs = train.from_rows(train.users, train.items, users[known], items[known])
+    seen = np.isin(_keys(pairs), _keys(train))
+    notes = []
+    if not known.all():
+        notes.append(f"{np.sum(~known):,} pairs left out: their user or item is not in the model.")
+    if seen.any():
+        notes.append(f"{seen.sum():,} pairs left out: the model was fitted on them.")
+    test = pairs.select(~seen)
+    test.require_pairs("what the model has not seen")
+    return train, test, notes
+
+
+def _keys(pairs: Interactions) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return pairs.user_rows.astype(np.int64) * pairs.n_items + pairs.indices

@@ -1,0 +1,83 @@
+"""Update: new interactions into a model that stands, without a fit of everything.
+
+Users and items that are new get rows at the end; ids keep the rows they have. The model then
+refreshes the users who got pairs and the items that are mostly new, the rest stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import DataError
+from xorec.data.ids import Ids
+from xorec.data.interactions import Interactions
+from xorec.data.text import Text
+from xorec.models import model_class
+from xorec.models.base import DataUpdate
+
+if TYPE_CHECKING:
+    from xorec.recommender.recommender import Recommender
+
+Rows = npt.NDArray[np.int64]
+
+
+def update(recommender: Recommender, new: Interactions) -> Recommender:
+    """A recommender that knows the pairs of `new` too."""
+    from xorec.recommender.recommender import Recommender
+
+    new.require_pairs("the update")
+    users, user_rows = _extended(recommender.users, new.users, "user")
+    items, item_rows = _extended(recommender.items, new.items, "item")
+    indptr, seen = recommender.seen
+    before = np.repeat(np.arange(len(recommender.users)), np.diff(indptr))
+    train = Interactions.from_rows(
+        users,
+        items,
+        np.concatenate([before, user_rows[new.user_rows]]),
+        np.concatenate([seen, item_rows[new.indices]]),
+        names=_names(recommender.names, new.names, items, item_rows),
+    )
+    old_users = np.bincount(before, minlength=len(users))
+    old_items = np.bincount(seen, minlength=len(items))
+    metadata = recommender.metadata
+    changed = np.flatnonzero(train.user_counts > old_users)
+    mostly_new = np.flatnonzero(train.item_counts > 2 * old_items)
+    model = model_class(metadata["model"])(**metadata["config"])
+    model.update(recommender.representation, DataUpdate(train, changed, mostly_new, old_users))
+    count = metadata.get("updates", 0) + 1
+    return Recommender.from_model(model, train, seed=metadata.get("seed", 0), updates=count)
+
+
+def _extended(known: Ids, new: Ids, what: str) -> tuple[Ids, Rows]:
+    """The known ids with the new ones behind them, and the row of each of `new`."""
+    if known.kind != new.kind:
+        raise DataError(
+            f"the {what} ids of the update are {new.kind}, those of the model {known.kind}: read "
+            f"both in the same way, for example {known[0]!r}."
+        )
+    rows = known.find_many(new)
+    missing = np.flatnonzero(rows < 0)
+    rows[missing] = len(known) + np.arange(len(missing))
+    if isinstance(known.values, Text):
+        more = new.select(missing).values
+        assert isinstance(more, Text)
+        return Ids(known.kind, _joined(known.values, more)), rows
+    values = np.concatenate([known.values, np.asarray(new.values)[missing]])
+    return Ids(known.kind, values), rows
+
+
+def _names(known: Text | None, new: Text | None, items: Ids, rows: Rows) -> Text | None:
+    """Names of all items: the known ones, then those that the update brings, else the id."""
+    if known is None:
+        return None
+    brought = {} if new is None else {int(row): new[at] for at, row in enumerate(rows)}
+    more = (brought.get(row, str(items[row])) for row in range(len(known), len(items)))
+    return _joined(known, Text.pack(more))
+
+
+def _joined(first: Text, second: Text) -> Text:
+    offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
+    return Text(np.concatenate([first.data, second.data]), offsets)

@@ -1,0 +1,78 @@
+"""QuantizedVectors: vectors as a model file keeps them, in four bytes a number, two or one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import DataError
+from xorec.representations.base import Rows, Tensors
+from xorec.representations.vectors import Floats
+
+Keep = Literal["float32", "float16", "int8"]
+_NO_SCALES = np.zeros(0, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedVectors:
+    """Vectors in few bytes: rows (n, d) of float32 or float16, or int8 times scales (n,).
+
+    float16 is at most 2**-11 of a number off, int8 at most 1/254 of the largest of its row.
+    """
+
+    rows: npt.NDArray[Any]
+    scales: Floats
+
+    @classmethod
+    def of(cls, vectors: npt.NDArray[Any], keep: Keep) -> QuantizedVectors:
+        """Vectors as `keep` says."""
+        vectors = np.asarray(vectors, dtype=np.float32)
+        if keep == "int8":
+            scales = np.abs(vectors).max(axis=1, initial=0) / np.float32(127)
+            steps = vectors / np.where(scales > 0, scales, np.float32(1))[:, None]
+            return cls(np.rint(steps).astype(np.int8), scales)
+        with np.errstate(over="ignore"):
+            rows = vectors.astype(keep)
+        if not np.isfinite(rows).all():
+            raise DataError(f"some vectors are too large for {keep}, or not finite: keep float32.")
+        return cls(rows, _NO_SCALES)
+
+    def floats(self, rows: Rows | slice = slice(None)) -> Floats:
+        """The vectors of some rows as float32."""
+        found = self.rows[rows].astype(np.float32, copy=False)
+        return found * self.scales[rows, None] if len(self.scales) else found
+
+    def grown(self, count: int, rows: Rows, vectors: Floats) -> QuantizedVectors:
+        """`count` rows: these, `vectors` at `rows`, and zeros where nothing was given."""
+        fresh, more = QuantizedVectors.of(vectors, self.keep), count - len(self.rows)
+        kept = np.concatenate([self.rows, np.zeros((more, self.rows.shape[1]), self.rows.dtype)])
+        kept[rows] = fresh.rows
+        if self.keep != "int8":
+            return QuantizedVectors(kept, _NO_SCALES)
+        scales = np.concatenate([self.scales, np.zeros(more, dtype=np.float32)])
+        scales[rows] = fresh.scales
+        return QuantizedVectors(kept, scales)
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self.scales.nbytes
+
+    @property
+    def keep(self) -> Keep:
+        """What they are kept as."""
+        kept: Keep = self.rows.dtype.name  # type: ignore[assignment]
+        return kept
+
+    def tensors(self, name: str) -> Tensors:
+        """The arrays to store."""
+        scales = {f"{name}_scales": self.scales} if len(self.scales) else {}
+        return {f"{name}_vectors": self.rows, **scales}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], name: str) -> QuantizedVectors:
+        """The inverse of `tensors`."""
+        return cls(tensors[f"{name}_vectors"], tensors.get(f"{name}_scales", _NO_SCALES))

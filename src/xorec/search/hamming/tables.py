@@ -1,0 +1,133 @@
+"""The tables of multi-index hashing: building them, and their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.bits import Words
+from xorec.core.threads import ThreadPool
+from xorec.search.filters import Rows
+from xorec.search.hamming.buckets_kernels import count_buckets, fill_table
+
+_MASKS = 1 << 17
+"""Masks that are kept: queries that need more are scanned."""
+WIDEST = 26
+"""Bits of the longest substring: its table has 2**26 buckets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """T tables over the same items, each by its own substring of the code.
+
+    full (T, buckets / 64): a bit for each bucket that is not empty; before (T, buckets / 64): how
+    many of those come before each word. starts: where each full bucket starts, table after table,
+    those of table t from firsts[t] on. places (T, n) and copies (T, n W): the items and their codes
+    in the order of the buckets.
+    """
+
+    begins: npt.NDArray[np.int64]
+    widths: npt.NDArray[np.int64]
+    rings: npt.NDArray[np.int64]
+    masks: npt.NDArray[np.uint32]
+    firsts: npt.NDArray[np.int64]
+    starts: Rows
+    full: Words
+    before: Rows
+    places: Rows
+    copies: Words
+
+    @classmethod
+    def build(cls, codes: Words, rows: Rows, bits: int, tables: int, pool: ThreadPool) -> Tables:
+        """`tables` tables of the items codes[rows] (m, W)."""
+        begins, widths = substrings(bits, tables)
+        words = -(-(1 << int(widths.max())) // 64)
+        full = np.zeros((tables, words), dtype=np.uint64)
+        before = np.zeros((tables, words), dtype=np.int32)
+        places = np.empty((tables, len(rows)), dtype=np.int32)
+        copies = np.empty((tables, len(rows) * codes.shape[1]), dtype=np.uint64)
+        starts = [np.zeros(0, dtype=np.int32)] * tables
+
+        def fill(t: int) -> None:
+            ends = np.zeros((1 << int(widths[t])) + 1, dtype=np.int32)
+            cut = (codes, rows, begins[t], widths[t], ends)
+            there = count_buckets(*cut, full[t], before[t])
+            starts[t] = np.empty(there + 1, dtype=np.int32)
+            fill_table(*cut, starts[t], places[t], copies[t])
+
+        pool.map(tables, fill)
+        firsts = np.cumsum([0, *map(len, starts)])
+        rings, masks = rings_of(widths)
+        flat = np.concatenate(starts)
+        return cls(begins, widths, rings, masks, firsts, flat, full, before, places, copies)
+
+    def __len__(self) -> int:
+        return len(self.widths)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables."""
+        return sum(array.nbytes for array in self.tensors().values())
+
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """All of them, in the order that kernels take."""
+        own = (self.begins, self.widths, self.rings, self.masks, self.firsts, self.starts)
+        return (*own, self.full, self.before, self.places, self.copies)
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file keeps."""
+        return {name: getattr(self, name) for name in _KEPT}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int) -> Tables:
+        """The inverse of `tensors`."""
+        kept = [tensors[name] for name in _KEPT]
+        begins, widths = substrings(bits, len(tensors["places"]))
+        return cls(begins, widths, *rings_of(widths), *kept)
+
+
+_KEPT = ("firsts", "starts", "full", "before", "places", "copies")
+
+
+def bytes_for(bits: int, tables: int, items: int) -> int:
+    """Bytes of that many tables, at most: every bucket full, or every item alone in one."""
+    _, widths = substrings(bits, tables)
+    buckets, words = 1 << int(widths.max()), -(-bits // 64)
+    starts = 4 * (min(buckets, items) + 1)
+    return tables * ((4 + 8 * words) * items + starts + 12 * -(-buckets // 64))
+
+
+def substrings(bits: int, tables: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(where each substring begins, its width): consecutive, as equal as can be."""
+    edges = np.array([bits * t // tables for t in range(tables + 1)], dtype=np.int64)
+    return edges[:-1].copy(), np.diff(edges)
+
+
+def rings_of(
+    widths: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    """(rings, masks): see `tables_kernels.probe`.
+
+    The masks of a ring ascend, so a narrower table's are the first ones of a wider table's.
+    """
+    widest = int(widths.max())
+    ring = np.zeros(1, dtype=np.uint32)
+    masks, sizes, total = [ring], [[*(1 for _ in widths), 0]], 1
+    for radius in range(1, widest + 1):
+        if total + comb(widest, radius) > _MASKS:
+            break
+        ring = np.concatenate(
+            [
+                ring[: comb(high, radius - 1)] | np.uint32(1 << high)
+                for high in range(radius - 1, widest)
+            ]
+        )
+        sizes.append([*(comb(int(width), radius) for width in widths), total])
+        masks.append(ring)
+        total += len(ring)
+    return np.array(sizes, dtype=np.int64), np.concatenate(masks)

@@ -1,0 +1,120 @@
+"""Blocks: an epoch's pairs in random order, cut so that threads can share the work.
+
+Each pair falls into a block drawn from its own counter (seed, epoch, user, place); inside a block
+the pairs stay in the order of the users. A trainer then works through a block in two steps, both
+parallel and both free of races:
+
+1. users: the pairs of one user are worked off one after another by one thread; items are read only;
+2. items: each item belongs to one thread, which goes through the block's pairs in order and takes
+   those of its own items; users are read only.
+
+So every number is computed in one fixed order: the result depends on the seed and on the number
+of blocks, never on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.kernels import kernel
+from xorec.core.rng import below, draw, stream
+from xorec.data.interactions import Interactions
+
+_BLOCK_STREAM = 0x626C6F636B73  # keeps these draws apart from those of the negatives
+_DRAW_STREAM = 0x7573657273  # and these from both
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Pairs of one block, grouped by user.
+
+    pairs: positions in `train.indices`; users: the user row of each pair;
+    starts: where each user's run of pairs begins, and the end of the last one.
+    """
+
+    pairs: npt.NDArray[np.int64]
+    users: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def n_runs(self) -> int:
+        """How many users have pairs here."""
+        return len(self.starts) - 1
+
+
+def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) -> Iterator[Block]:
+    """The pairs of `train`, each once, in random blocks of about `pairs_per_block`."""
+    count = max(1, round(train.n_pairs / pairs_per_block))
+    yield from _blocks(*_deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch))
+
+
+def user_blocks_of(
+    train: Interactions, pairs_per_block: int, seed: int, epoch: int
+) -> Iterator[Block]:
+    """As many pairs, but every user has the same number of them: drawn from the user's own."""
+    active = max(1, int(np.count_nonzero(train.user_counts)))
+    each = max(1, round(train.n_pairs / active))
+    dealt = np.cumsum(np.concatenate([[0], np.where(train.user_counts > 0, each, 0)]))
+    count = max(1, round(int(dealt[-1]) / pairs_per_block))
+    bounds, _, users = _deal(dealt, count, seed ^ _BLOCK_STREAM, epoch)
+    yield from _blocks(bounds, _own_pairs(train.indptr, users, seed ^ _DRAW_STREAM, epoch), users)
+
+
+def _blocks(
+    bounds: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64], users: npt.NDArray[np.int32]
+) -> Iterator[Block]:
+    for begin, end in pairwise(bounds):
+        if end > begin:
+            owners = users[begin:end]
+            runs = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+            starts = np.concatenate([[0], runs, [end - begin]])
+            yield Block(pairs[begin:end], owners, starts)
+
+
+@kernel
+def _own_pairs(indptr: Any, users: Any, seed: Any, epoch: Any) -> Any:
+    """A random pair of each user's own."""
+    pairs = np.empty(len(users), dtype=np.int64)
+    for at in range(len(users)):
+        user = users[at]
+        own = indptr[user + 1] - indptr[user]
+        pairs[at] = indptr[user] + below(draw(stream(seed, epoch, user), at), own)
+    return pairs
+
+
+@kernel
+def _deal(indptr: Any, count: Any, seed: Any, epoch: Any) -> Any:
+    """Deal the pairs to `count` blocks: a counting sort by block that keeps the users' order."""
+    n_users, n_pairs = len(indptr) - 1, indptr[-1]
+    block = np.empty(n_pairs, dtype=np.int32)
+    bounds = np.zeros(count + 1, dtype=np.int64)
+    for user in range(n_users):
+        key = stream(seed, epoch, user)
+        for pair in range(indptr[user], indptr[user + 1]):
+            block[pair] = below(draw(key, pair - indptr[user]), count)
+            bounds[block[pair] + 1] += 1
+    bounds = np.cumsum(bounds)
+    place = bounds[:-1].copy()
+    pairs = np.empty(n_pairs, dtype=np.int64)
+    users = np.empty(n_pairs, dtype=np.int32)
+    for user in range(n_users):
+        for pair in range(indptr[user], indptr[user + 1]):
+            at = place[block[pair]]
+            place[block[pair]] = at + 1
+            pairs[at] = pair
+            users[at] = user
+    return bounds, pairs, users
+
+
+def item_parts(threads: int) -> int:
+    """Into how many parts the items are cut (item & (parts - 1)): a power of two >= threads."""
+    return 1 << max(0, threads - 1).bit_length()

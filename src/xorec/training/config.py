@@ -1,0 +1,31 @@
+"""The settings of models: frozen, with legal ranges as data, to and from JSON."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+class ModelConfig(BaseModel):
+    """The settings of a model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EpochConfig(ModelConfig):
+    """Settings of every model that learns by epochs."""
+
+    epochs: int = Field(100, ge=1, description="passes over the training pairs, at most")
+    patience: int = Field(4, ge=1, description="validations without gain before it stops")
+    validate_every: int = Field(5, ge=1, description="epochs between two validations")
+
+
+def format_error(name: str, config: type[ModelConfig], error: ValidationError) -> str:
+    """One line for the first setting that pydantic refused."""
+    first = error.errors()[0]
+    setting = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(config.model_fields) or "none"
+        return f"{name} has no setting {setting!r}: its settings are {known}."
+    if first["type"] == "start":
+        return f"{name}: {setting}: {first['msg'].removesuffix('.')}."
+    return f"{name}: {setting} is {first['input']!r}: {first['msg'].lower()}."

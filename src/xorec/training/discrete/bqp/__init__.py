@@ -1,0 +1,30 @@
+"""min z'Az + c'z over {-1,+1}^d: the solvers by name, each imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from xorec.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from xorec.training.discrete.bqp.base import Solver
+
+SOLVERS = {
+    "exact": ("xorec.training.discrete.bqp.exact", "Exact"),
+    "descent": ("xorec.training.discrete.bqp.local_search", "Descent"),
+    "tabu": ("xorec.training.discrete.bqp.local_search", "Tabu"),
+    "scip": ("xorec.training.discrete.bqp.scip", "Scip"),
+    "xpress": ("xorec.training.discrete.bqp.xpress", "Xpress"),
+    "xpress-cvxpy": ("xorec.training.discrete.bqp.xpress_cvxpy", "XpressCvxpy"),
+}
+"""Name: (module, class)."""
+
+
+def make_solver(name: str, **settings: Any) -> Solver:
+    """The solver called `name`, with its settings."""
+    if name not in SOLVERS:
+        raise OptionError(f"there is no solver {name!r}: the solvers are {', '.join(SOLVERS)}.")
+    module, attribute = SOLVERS[name]
+    solver: Solver = getattr(import_module(module), attribute)(**settings)
+    return solver

@@ -1,0 +1,222 @@
+"""Local search for min z'Az + c'z over {-1,+1}^d: 1-flip descent, and tabu with kicks.
+
+Turning bit i changes the value by change_i = 4 A_ii - 2 z_i (2Az + c)_i. Turning bit k in turn
+changes every other change_i by 8 A_ik z_i z_k and reverses the sign of change_k: so the changes
+are kept up to date, and a turn and the choice of the next one cost one pass over d numbers.
+
+`descend` and `tabu` take one problem, for kernels that assemble A and solve at once;
+`descend_range` and `tabu_range` take problems [begin, end) of a stack, for `map_ranges`. A may be
+float32: sums are float64. What is found depends on the problem and the seed, not on its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.core.kernels import fast_kernel
+from xorec.core.rng import below, draw, stream
+
+FAR = 1e300  # above every value; infinities do not mix with fast sums
+LEAST_GAIN = 1e-12  # a turn must gain this share of sum |A| + sum |c|: rounding gains less
+
+
+@fast_kernel
+def put(source: Any, target: Any) -> None:
+    """target[:] = source, which takes numba seconds to compile."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@fast_kernel
+def changes(A: Any, c: Any, z: Any, change: Any) -> float:
+    """Write what turning each bit would change (d,); return the value z'Az + c'z."""
+    d = len(z)
+    value = 0.0
+    for i in range(d):
+        row = A[i]
+        total = 0.0
+        for j in range(d):
+            total += row[j] * z[j]
+        change[i] = 4.0 * row[i] - 2.0 * z[i] * (2.0 * total + c[i])
+        value += z[i] * (total + c[i])
+    return value
+
+
+@fast_kernel
+def magnitude(A: Any, c: Any) -> float:
+    """sum |A| + sum |c|: no value is larger than that."""
+    total = 0.0
+    for i in range(len(c)):
+        row = A[i]
+        part = 0.0
+        for j in range(len(c)):
+            part += abs(row[j])
+        total += part + abs(c[i])
+    return total
+
+
+@fast_kernel
+def turn(A: Any, z: Any, change: Any, k: int) -> float:
+    """Turn bit k; return the least change that another bit would make now."""
+    row = A[k]
+    factor, own, lowest = 8.0 * z[k], change[k], FAR
+    change[k] = FAR
+    for i in range(len(z)):
+        new = change[i] + factor * z[i] * row[i]
+        change[i] = new
+        lowest = new if new < lowest else lowest
+    change[k] = -own
+    z[k] = -z[k]
+    return lowest
+
+
+@fast_kernel
+def turn_free(A: Any, z: Any, change: Any, free_at: Any, now: float, k: int) -> tuple[float, float]:
+    """As `turn`; also the least change by a bit that is free (free_at <= now)."""
+    row = A[k]
+    factor, own, lowest, lowest_free = 8.0 * z[k], change[k], FAR, FAR
+    change[k] = FAR
+    for i in range(len(z)):
+        new = change[i] + factor * z[i] * row[i]
+        change[i] = new
+        lowest = new if new < lowest else lowest
+        free = new if free_at[i] <= now else FAR
+        lowest_free = free if free < lowest_free else lowest_free
+    change[k] = -own
+    z[k] = -z[k]
+    return lowest, lowest_free
+
+
+@fast_kernel
+def go_down(A: Any, z: Any, change: Any, least: float) -> tuple[int, float]:
+    """Turn the bit that gains most until none gains more than `least`: (turns, value gained)."""
+    lowest = FAR
+    for i in range(len(z)):
+        lowest = change[i] if change[i] < lowest else lowest
+    steps, gained = 0, 0.0
+    while lowest < -least:
+        k = 0
+        while change[k] != lowest:
+            k += 1
+        gained += lowest
+        lowest = turn(A, z, change, k)
+        steps += 1
+    return steps, gained
+
+
+@fast_kernel
+def walk(
+    A: Any,
+    z: Any,
+    change: Any,
+    free_at: Any,
+    best: Any,
+    lead: float,
+    flips: int,
+    key: Any,
+    least: float,
+) -> float:
+    """`flips` tabu steps from z: each turns the best free bit, or one that gives a new best.
+
+    lead: the value at z above that of `best`. Writes a better code to `best`; returns what is
+    gained on it. A bit that was turned waits for 2 to 5 steps (measured: longer is worse).
+    Where all wait, the last bit is turned.
+    """
+    d = len(z)
+    gained = 0.0
+    lowest, lowest_free = FAR, FAR
+    for i in range(d):
+        free_at[i] = 0.0
+        lowest = change[i] if change[i] < lowest else lowest
+    lowest_free = lowest
+    for now in range(flips):
+        wanted = lowest if lead + lowest < -least else lowest_free
+        k = 0
+        while k < d - 1 and change[k] != wanted:
+            k += 1
+        lead += change[k]
+        lowest, lowest_free = turn_free(A, z, change, free_at, now + 1.0, k)
+        free_at[k] = now + 3.0 + below(draw(key, now), 4)
+        if lead < -least:
+            gained += lead
+            lead = 0.0
+            put(z, best)
+    return gained
+
+
+@fast_kernel
+def descend(A: Any, c: Any, code: Any, z: Any, change: Any) -> int:
+    """1-flip descent of one problem, in place of `code` (d,); return the turns.
+
+    z, change: scratch, float64 (d,).
+    """
+    put(code, z)
+    changes(A, c, z, change)
+    steps, _ = go_down(A, z, change, LEAST_GAIN * magnitude(A, c))
+    if steps:
+        put(z, code)
+    return steps
+
+
+@fast_kernel
+def tabu(
+    A: Any,
+    c: Any,
+    code: Any,
+    starts: int,
+    flips: int,
+    seed: int,
+    z: Any,
+    change: Any,
+    free_at: Any,
+    best: Any,
+) -> int:
+    """Tabu with kicks for one problem, in place of `code` (d,); return the turns.
+
+    From the code, then `starts - 1` times from the best code with about a quarter of its bits
+    turned: descent, then `flips` tabu steps. z, change, free_at, best: scratch, float64 (d,).
+    """
+    least = LEAST_GAIN * magnitude(A, c)
+    put(code, best)
+    best_value, steps = 0.0, 0
+    for start in range(starts):
+        key = stream(seed, start, 0)
+        put(best, z)
+        if start:
+            for i in range(len(z)):
+                if draw(key, flips + i) >> np.uint64(62) == 0:
+                    z[i] = -z[i]
+        value = changes(A, c, z, change)
+        if start == 0:
+            best_value = value
+        turns, gained = go_down(A, z, change, least)
+        value += gained
+        if value < best_value - least:
+            best_value = value
+            put(z, best)
+        best_value += walk(A, z, change, free_at, best, value - best_value, flips, key, least)
+        steps += turns + flips
+    put(best, code)
+    return steps
+
+
+@fast_kernel
+def descend_range(A: Any, c: Any, Z: Any, steps: Any, begin: int, end: int) -> None:
+    """Problems [begin, end) of A (n, d, d), c (n, d), Z (n, d) int8 in place; steps (n,)."""
+    d = Z.shape[1]
+    z, change = np.empty(d), np.empty(d)
+    for row in range(begin, end):
+        steps[row] = descend(A[row], c[row], Z[row], z, change)
+
+
+@fast_kernel
+def tabu_range(
+    A: Any, c: Any, Z: Any, steps: Any, starts: int, flips: int, seed: int, begin: int, end: int
+) -> None:
+    """Problems [begin, end) of A (n, d, d), c (n, d), Z (n, d) int8 in place; steps (n,)."""
+    d = Z.shape[1]
+    z, change, free_at, best = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    for row in range(begin, end):
+        steps[row] = tabu(A[row], c[row], Z[row], starts, flips, seed, z, change, free_at, best)

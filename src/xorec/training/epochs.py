@@ -1,0 +1,151 @@
+"""The loop over epochs: progress, validation, early stopping, checkpoint and resume."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from xorec.core.errors import XorecError
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT
+from xorec.core.rng import hash_integers
+from xorec.data.interactions import Interactions
+from xorec.representations.base import Representation
+from xorec.training.checkpoint import Arrays, Checkpoint, TrainingState
+from xorec.training.config import EpochConfig
+
+_VALIDATION_USERS = 5_000
+_METRIC = "ndcg@20"
+
+
+class Learner(Protocol):
+    """What the loop needs of a model: its name and settings, and where it tells how it went."""
+
+    name: ClassVar[str]
+    config: Any
+    history_: list[dict[str, float]]
+    epochs_: int
+
+
+class EpochTrainer:
+    """Runs a model's epochs.
+
+    step(epoch, arrays) works on the arrays in place and returns facts to show (the loss);
+    represent(arrays) wraps them for validation. With a validation part the best epoch's arrays
+    win (NDCG@20 of up to 5,000 validation users); without one, the last epoch's.
+    """
+
+    def __init__(
+        self,
+        model: Learner,
+        train: Interactions,
+        validation: Interactions | None,
+        options: RunOptions,
+    ) -> None:
+        self._model = model
+        self._config: EpochConfig = model.config
+        self._name = model.name
+        self._train, self._options = train, options
+        self._validation = (
+            None if validation is None else validation_sample(validation, options.seed)
+        )
+        self._checkpoint: Checkpoint | None = None
+        if options.checkpoint is not None:
+            self._checkpoint = Checkpoint(
+                options.checkpoint, _fingerprint(model, train, validation, options)
+            )
+
+    def run(
+        self,
+        arrays: Arrays,
+        step: Callable[[int, Arrays], dict[str, float]],
+        represent: Callable[[Arrays], Representation],
+    ) -> TrainingState:
+        """Train from `arrays`; the returned state's `arrays` are the ones to keep.
+
+        The model gets its `history_` and `epochs_`.
+        """
+        state = TrainingState(arrays)
+        if (
+            self._checkpoint is not None
+            and self._options.resume
+            and self._checkpoint.load_into(state)
+        ):
+            self._options.progress.note(f"{self._name}: resumed after epoch {state.epoch}.")
+        with self._options.progress.task(self._name, self._config.epochs) as task:
+            task.advance(state.epoch)
+            while state.epoch < self._config.epochs and not state.stopped:
+                facts = step(state.epoch, state.arrays)
+                state.epoch += 1
+                self._refuse_divergence(state.epoch, facts)
+                facts |= self._validate(state, represent)
+                state.history.append({"epoch": state.epoch, **facts})
+                task.advance(1, **facts)
+                if self._checkpoint is not None:
+                    self._checkpoint.save(state, now=state.stopped)
+        if self._checkpoint is not None:
+            self._checkpoint.save(state, now=True)
+        if state.best:
+            state.arrays = state.best
+        self._model.history_ = state.history
+        self._model.epochs_ = state.best_epoch or state.epoch
+        return state
+
+    def _refuse_divergence(self, epoch: int, facts: dict[str, float]) -> None:
+        if not np.isfinite(list(facts.values())).all():
+            ways = ("learning_rate", "negatives", "block_size")
+            smaller = [name for name in ways if name in type(self._config).model_fields]
+            raise XorecError(
+                f"{self._name} diverged in epoch {epoch}: take a smaller "
+                f"{' or '.join(smaller) or 'number of epochs'}."
+            )
+
+    def _validate(
+        self, state: TrainingState, represent: Callable[[Arrays], Representation]
+    ) -> dict[str, float]:
+        """The validation metric when it is due; remembers the best epoch and decides to stop."""
+        every, last = self._config.validate_every, state.epoch == self._config.epochs
+        if self._validation is None or (state.epoch % every and not last):
+            return {}
+        from xorec.evaluation.protocol import evaluate
+
+        quiet = replace(self._options, progress=SILENT)
+        result = evaluate(
+            represent(state.arrays), self._train, self._validation, ks=(20,), options=quiet
+        )
+        value = result.metrics[_METRIC]
+        if value > state.best_value:
+            state.best_value, state.best_epoch = value, state.epoch
+            state.best = {name: array.copy() for name, array in state.arrays.items()}
+        elif state.epoch - state.best_epoch >= self._config.patience * every:
+            state.stopped = True
+        return {f"validation_{_METRIC}": value}
+
+
+def validation_sample(validation: Interactions, seed: int) -> Interactions:
+    """At most 5,000 of the validation users, chosen by a seeded hash of their row."""
+    users = np.flatnonzero(validation.user_counts)
+    if len(users) <= _VALIDATION_USERS:
+        return validation
+    chosen = users[np.argsort(hash_integers(users, seed), kind="stable")[:_VALIDATION_USERS]]
+    keep = np.zeros(validation.n_users, dtype=np.bool_)
+    keep[chosen] = True
+    return validation.select(keep[validation.user_rows])
+
+
+def _fingerprint(
+    model: Learner, train: Interactions, validation: Interactions | None, options: RunOptions
+) -> str:
+    """What must be equal for a checkpoint to be taken up."""
+    parts = (
+        model.name,
+        model.config.model_dump_json(),
+        train.digest(),
+        "" if validation is None else validation.digest(),
+        str(options.seed),
+    )
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

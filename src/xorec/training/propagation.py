@@ -1,0 +1,75 @@
+"""Propagation over the graph of users and items (LightGCN, He et al. 2020).
+
+E = (I + s A + ... + s^L A^L) E0 / (1 + s + ... + s^L),  A the pairs' graph, entry (u, i) =
+1 / sqrt(n_u n_i), users and items stacked; the smoothing s is 1 in LightGCN. It is linear and
+symmetric, so the gradient with respect to E0 is the same operator applied to the gradient with
+respect to E: no tape, no autograd. By Horner's rule, L products: E0 + s A (E0 + s A (E0 + ...)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+
+Floats = npt.NDArray[np.float32]
+_PIECES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """The operator for one graph and number of layers; `apply` computes E from E0.
+
+    indptr, indices: the neighbours of each stacked row; scales: 1 / sqrt(their number), 0 where a
+    row has none; cuts: row ranges of about equal work.
+    """
+
+    layers: int
+    smoothing: float
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    scales: Floats
+    cuts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, train: Interactions, layers: int, smoothing: float = 1.0) -> Propagation:
+        """The graph of the training pairs."""
+        item_indptr, owners = train.by_item
+        indptr = np.concatenate([train.indptr, train.n_pairs + item_indptr[1:]]).astype(np.int64)
+        indices = np.concatenate([train.indices + train.n_users, owners]).astype(np.int32)
+        counts = np.diff(indptr)
+        scales = np.where(counts > 0, 1 / np.sqrt(np.maximum(counts, 1)), 0).astype(np.float32)
+        work = np.arange(len(counts) + 1) + indptr  # a row costs about as much as a neighbour
+        cuts = np.searchsorted(work, np.linspace(0, work[-1], _PIECES + 1))
+        cuts[0], cuts[-1] = 0, len(counts)
+        return cls(layers, smoothing, indptr, indices, scales, cuts)
+
+    def apply(
+        self, ego: Floats, out: Floats, spare: tuple[Floats, Floats], pool: ThreadPool
+    ) -> None:
+        """out = E of ego = E0, all of one shape (rows, d); `spare` are two arrays to work in."""
+        from xorec.training.propagation_kernels import scale_rows, take_in
+
+        if self.layers == 0:
+            np.copyto(out, ego)
+            return
+        handed, other = spare
+        self.over_rows(pool, partial(scale_rows, ego, self.scales, handed))
+        graph = (self.indptr, self.indices, self.scales, ego)
+        for layer in range(self.layers):
+            last = layer == self.layers - 1
+            target = out if last else other
+            whole = sum(self.smoothing**power for power in range(self.layers + 1))
+            shares = (np.float32(self.smoothing), np.float32(1 / whole if last else 0))
+            self.over_rows(pool, partial(take_in, *graph, handed, target, *shares))
+            handed, other = other, handed
+
+    def over_rows(self, pool: ThreadPool, work: Callable[[int, int], object]) -> None:
+        """work(begin, end) for ranges of rows of about equal work; every row once."""
+        pool.map(_PIECES, lambda at: work(self.cuts[at], self.cuts[at + 1]))

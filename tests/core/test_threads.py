@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from xorec.core.threads import ThreadPool
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("length", [0, 1, 3, 1000])
+def test_every_place_is_done_once(threads: int, length: int) -> None:
+    done: list[int] = []
+    with ThreadPool(threads) as pool:
+        pool.map_ranges(length, lambda begin, end: done.extend(range(begin, end)))
+        assert sorted(done) == list(range(length))
+        pool.map(7, done.append)
+    assert sorted(done[length:]) == list(range(7))
+
+
+def test_the_work_is_shared() -> None:
+    workers = set()
+
+    def work(piece: int) -> None:
+        workers.add(threading.get_ident())
+        time.sleep(0.01)
+
+    with ThreadPool(3) as pool:
+        pool.map(30, work)
+    assert len(workers) == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_an_error_in_a_piece_comes_out(threads: int) -> None:
+    def work(piece: int) -> None:
+        if piece == 5:
+            raise ValueError("piece 5")
+
+    with ThreadPool(threads) as pool, pytest.raises(ValueError, match="piece 5"):
+        pool.map(20, work)

@@ -1,0 +1,342 @@
+"""`fetch` against a local HTTP server that behaves well, badly and worse."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from xorec.core.errors import DataError
+from xorec.core.progress import Progress, Task
+from xorec.data.datasets.download import fetch
+
+CONTENT = bytes(range(256)) * 4096  # 1 MiB
+SHA = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
+MD5 = "md5:" + hashlib.md5(CONTENT).hexdigest()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves `content`; the fields say how it misbehaves, `asked` what it was asked for."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.content, self.etag, self.statuses = CONTENT, '"one"', list[int]()
+        self.ranges, self.lengths = True, True
+        self.drop_after: int | None = None
+        self.drops = 10**9
+        self.stall = 0.0
+        self.drip = 0.0
+        self.asked: list[str | None] = []
+
+    def handle_error(self, *_: Any) -> None:
+        """A client that hangs up is part of the plan."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/set.bin"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_: Any) -> None:
+        """Be quiet."""
+
+    def do_GET(self) -> None:
+        server, wanted = self.server, self.headers["Range"]
+        server.asked.append(wanted)
+        time.sleep(server.stall)
+        if server.statuses:
+            self.send_error(server.statuses.pop(0))
+            return
+        start = self._start(wanted)
+        if start > 0 and start >= len(server.content):
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(server.content)}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        body = server.content[start:]
+        self.send_response(206 if start else 200)
+        if start:
+            whole = len(server.content)
+            self.send_header("Content-Range", f"bytes {start}-{whole - 1}/{whole}")
+        if server.lengths:
+            self.send_header("Content-Length", str(len(body)))
+        if server.etag:
+            self.send_header("ETag", server.etag)
+        self.end_headers()
+        self._send(body)
+
+    def _start(self, wanted: str | None) -> int:
+        match = re.match(r"bytes=(\d+)-", wanted or "")
+        same = self.headers["If-Range"] == self.server.etag
+        return int(match[1]) if match and same and self.server.ranges else 0
+
+    def _send(self, body: bytes) -> None:
+        server = self.server
+        if server.drop_after is not None and server.drops > 0:
+            server.drops -= 1
+            body = body[: server.drop_after]
+        for at in range(0, len(body), 1 << 16):
+            self.wfile.write(body[at : at + (1 << 16)])
+            time.sleep(server.drip)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def quick(server: Server, target: Path, **options: Any) -> Any:
+    return fetch(server.url, target, **{"pause": 0.01, "timeout": 5.0, **options})
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("checksum", [SHA, MD5, None])
+def test_a_good_file_arrives_whole_and_alone(
+    server: Server, tmp_path: Path, checksum: str | None
+) -> None:
+    got = quick(server, tmp_path / "new" / "set.bin", checksum=checksum, size=len(CONTENT))
+    assert got.path.read_bytes() == CONTENT
+    assert (f"sha256:{got.sha256}", got.bytes) == (SHA, len(CONTENT))
+    assert files(tmp_path / "new") == ["set.bin"]
+
+
+def test_a_dropped_connection_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
+    server.drop_after = 400_000
+    assert quick(server, tmp_path / "set.bin", checksum=SHA).path.read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=400000-", "bytes=800000-"]
+
+
+def test_a_second_run_goes_on_and_the_checksum_covers_both_parts(
+    server: Server, tmp_path: Path
+) -> None:
+    server.drop_after, server.drops = 300_000, 1
+    with pytest.raises(DataError, match="goes on from byte 300,000"):
+        quick(server, tmp_path / "set.bin", checksum=SHA, attempts=1)
+    assert files(tmp_path) == ["set.bin.part", "set.bin.part.tag"]
+    got = quick(server, tmp_path / "set.bin", checksum=SHA)
+    assert got.path.read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=300000-"]
+
+
+def test_a_server_without_ranges_starts_again(server: Server, tmp_path: Path) -> None:
+    server.drop_after, server.drops, server.ranges = 300_000, 1, False
+    assert quick(server, tmp_path / "set.bin", checksum=SHA).path.read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=300000-"]
+
+
+def test_a_file_without_a_validator_is_never_patched_together(
+    server: Server, tmp_path: Path
+) -> None:
+    server.drop_after, server.drops, server.etag = 300_000, 1, ""
+    assert quick(server, tmp_path / "set.bin").path.read_bytes() == CONTENT
+    assert server.asked == [None, None]
+
+
+def test_a_file_that_changed_meanwhile_starts_again(server: Server, tmp_path: Path) -> None:
+    server.drop_after, server.drops = 300_000, 1
+    with pytest.raises(DataError):
+        quick(server, tmp_path / "set.bin", attempts=1)
+    server.content, server.etag = CONTENT[::-1], '"two"'
+    assert quick(server, tmp_path / "set.bin").path.read_bytes() == CONTENT[::-1]
+
+
+def test_a_part_that_is_whole_already_is_only_verified(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "set.bin.part").write_bytes(CONTENT)
+    (tmp_path / "set.bin.part.tag").write_text('"one"')
+    assert f"sha256:{quick(server, tmp_path / 'set.bin', checksum=SHA).sha256}" == SHA
+    assert server.asked == [f"bytes={len(CONTENT)}-"]
+
+
+def test_a_part_that_is_too_long_starts_again(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "set.bin.part").write_bytes(CONTENT + b"more")
+    (tmp_path / "set.bin.part.tag").write_text('"one"')
+    assert quick(server, tmp_path / "set.bin").path.read_bytes() == CONTENT
+
+
+def test_a_spoilt_part_gets_one_fresh_start(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "set.bin.part").write_bytes(b"x" * 1000)
+    (tmp_path / "set.bin.part.tag").write_text('"one"')
+    assert quick(server, tmp_path / "set.bin", checksum=SHA).path.read_bytes() == CONTENT
+    assert server.asked == ["bytes=1000-", None]
+
+
+def test_a_wrong_checksum_is_told_and_nothing_stays(server: Server, tmp_path: Path) -> None:
+    wanted = "md5:" + "0" * 32
+    with pytest.raises(DataError, match=f"expected md5 {'0' * 32}, found {MD5.replace(':', ' ')}"):
+        quick(server, tmp_path / "set.bin", checksum=wanted)
+    assert files(tmp_path) == []
+
+
+def test_a_bad_new_file_leaves_the_good_old_one(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "set.bin").write_bytes(b"old")
+    with pytest.raises(DataError, match="bad file was removed"):
+        quick(server, tmp_path / "set.bin", checksum="sha256:" + "0" * 64)
+    assert (tmp_path / "set.bin").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+def test_a_wrong_size_is_refused(server: Server, tmp_path: Path, lengths: bool) -> None:
+    server.lengths = lengths  # announced in advance, or only seen at the end
+    with pytest.raises(DataError, match="1,048,576 bytes"):
+        quick(server, tmp_path / "set.bin", size=5)
+    assert files(tmp_path) == []
+
+
+def test_not_found_is_final(server: Server, tmp_path: Path) -> None:
+    server.statuses = [404]
+    with pytest.raises(DataError, match="answered 404"):
+        quick(server, tmp_path / "set.bin")
+    assert len(server.asked) == 1
+
+
+def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path) -> None:
+    server.statuses = [503, 500, 429]
+    assert quick(server, tmp_path / "set.bin", checksum=SHA).bytes == len(CONTENT)
+    assert len(server.asked) == 4
+
+
+def test_it_gives_up_when_nothing_is_gained(server: Server, tmp_path: Path) -> None:
+    server.statuses = [503] * 9
+    with pytest.raises(DataError, match=r"answered 503.*run it again"):
+        quick(server, tmp_path / "set.bin", attempts=3)
+    assert len(server.asked) == 3
+
+
+def test_a_server_that_never_answers_is_a_timeout(server: Server, tmp_path: Path) -> None:
+    server.stall = 0.5
+    with pytest.raises(DataError, match="did not answer in time"):
+        quick(server, tmp_path / "set.bin", attempts=1, timeout=0.05)
+
+
+def test_no_server_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/set.bin"
+    with pytest.raises(DataError, match="Check the network"):
+        fetch(url, tmp_path / "set.bin", attempts=2, pause=0.01)
+
+
+@pytest.mark.parametrize(("code", "asked"), [(socket.EAI_NONAME, 1), (socket.EAI_AGAIN, 3)])
+def test_no_network_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, asked: int
+) -> None:
+    calls: list[object] = []
+
+    def unknown(*name: object, **_: object) -> None:
+        calls.append(name)
+        raise socket.gaierror(code, "Name or service not known")
+
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(DataError, match=r"data\.invalid cannot be found.*network"):
+        fetch("http://data.invalid/set.bin", tmp_path / "set.bin", attempts=3, pause=0.01)
+    assert len(calls) == asked
+
+
+def test_too_little_room_is_told_before_anything_arrives(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match="1 MB are needed and 0 MB are free"):
+        quick(server, tmp_path / "set.bin")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "set.bin.part").symlink_to("/dev/full")
+    monkeypatch.setattr("xorec.data.datasets.transfer.Transfer.discard", lambda self: None)
+    with pytest.raises(DataError, match="disk is full"):
+        quick(server, tmp_path / "set.bin")
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        quick(server, tmp_path / "file" / "set.bin")
+
+
+def test_progress_counts_every_byte_once(server: Server, tmp_path: Path) -> None:
+    seen: list[tuple[float | None, float]] = []
+
+    class Counting(Progress):
+        @contextmanager
+        def task(self, name: str, total: float | None = None) -> Iterator[Task]:
+            moved: list[float] = []
+            bar = Task()
+            bar.advance = lambda steps=1, **_: moved.append(steps)  # type: ignore[method-assign]
+            yield bar
+            seen.append((total, sum(moved)))
+
+    quick(server, tmp_path / "set.bin", progress=Counting())
+    assert seen == [(len(CONTENT), len(CONTENT))]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_process_leaves_its_part_for_the_next(
+    server: Server, tmp_path: Path, number: int
+) -> None:
+    server.drip = 0.05
+    target = tmp_path / "set.bin"
+    code = f"import pathlib; from xorec.data.datasets.download import fetch; fetch({server.url!r}, "
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"{code}pathlib.Path({str(target)!r}))"],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "no_proxy": "127.0.0.1"},
+    )
+    part = tmp_path / "set.bin.part"
+    deadline = time.monotonic() + 20
+    while not (part.exists() and part.stat().st_size > 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.send_signal(number)
+    child.wait(10)
+    held = part.stat().st_size
+    assert 0 < held < len(CONTENT)
+    assert not target.exists()
+    server.drip = 0
+    assert quick(server, target, checksum=SHA).path.read_bytes() == CONTENT
+    assert server.asked[-1] == f"bytes={held}-"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock of POSIX")
+def test_two_at_once_do_not_mix(server: Server, tmp_path: Path) -> None:
+    import fcntl
+
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(DataError, match="another xorec"):
+        quick(server, tmp_path / "set.bin")
+    os.close(handle)
+    quick(server, tmp_path / "set.bin")

@@ -1,0 +1,91 @@
+"""The data set that comes with xorec: real, clean, small, and the same everywhere."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+from xorec.data.datasets.catalog import CATALOG, EMBEDDED, load_data
+from xorec.data.interactions import Interactions
+
+DIGEST = "7f6bdc94828002f6245dc64802d13e54"
+
+
+@pytest.fixture(scope="module")
+def debian() -> Interactions:
+    return load_data("debian")
+
+
+def test_it_has_the_promised_shape(debian: Interactions) -> None:
+    assert 8_000 <= debian.n_users <= 11_000
+    assert 3_500 <= debian.n_items <= 4_800
+    assert 85_000 <= debian.n_pairs <= 120_000
+    entry = CATALOG["debian"]
+    assert (entry.users, entry.items, entry.pairs) == (
+        debian.n_users,
+        debian.n_items,
+        debian.n_pairs,
+    )
+
+
+def test_it_is_a_five_core(debian: Interactions) -> None:
+    assert debian.user_counts.min() >= 5
+    assert debian.item_counts.min() >= 5
+
+
+def test_it_is_always_the_same(debian: Interactions) -> None:
+    assert debian.digest() == load_data("debian").digest() == DIGEST
+
+
+def test_it_holds_no_glue(debian: Interactions) -> None:
+    items = set(debian.items)
+    glue = "debhelper debhelper-compat dh-python cdbs dpkg-dev pkg-config cmake meson quilt perl"
+    assert not items & set(glue.split())
+    assert not [item for item in items if item.startswith("dh-")]
+    assert not [item for item in items if item.endswith("-prof")]
+    assert debian.item_counts.max() < 0.15 * debian.n_users
+
+
+def test_it_holds_what_people_know(debian: Interactions) -> None:
+    def items_of(user: str) -> set[str]:
+        return set(debian.items.take(debian.of_user(debian.users.find(user))))
+
+    assert {"libgtk2.0-dev", "libexif-dev"} <= items_of("gimp")
+    assert {"libavcodec-dev", "libass-dev"} <= items_of("mpv")
+    assert {"zlib1g-dev", "libgtk-3-dev", "python3-numpy"} <= set(debian.items)
+
+
+def test_ids_are_sorted_text_and_names_are_the_package_names(debian: Interactions) -> None:
+    for ids in (list(debian.users), list(debian.items)):
+        assert ids == sorted(set(ids))
+    assert debian.names is not None
+    assert list(debian.names) == list(debian.items)
+
+
+def test_every_item_has_one_category_and_they_are_imbalanced(debian: Interactions) -> None:
+    assert debian.categories is not None
+    assert np.diff(debian.categories.indptr).tolist() == [1] * debian.n_items
+    assert debian.categories.of(debian.items.find("zlib1g-dev")) == ["libdevel"]
+    assert debian.categories.of(debian.items.find("python3-numpy")) == ["python"]
+    sizes = np.sort(np.bincount(debian.categories.indices))[::-1]
+    assert len(sizes) > 30
+    assert sizes[0] > 0.2 * debian.n_items
+    assert np.median(sizes) < 0.01 * debian.n_items
+
+
+def test_it_is_small_and_loads_at_once(debian: Interactions) -> None:
+    assert sum(path.stat().st_size for path in EMBEDDED.iterdir()) < 700_000
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        load_data("debian")
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.1
+
+
+def test_rows_are_what_the_slow_way_gives(debian: Interactions) -> None:
+    pairs = pl.read_parquet(EMBEDDED / "interactions.parquet").rows()
+    assert Interactions.from_pairs(reversed(pairs)).digest() == debian.digest()

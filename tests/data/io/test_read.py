@@ -1,0 +1,277 @@
+"""Every format gives the same interactions; ids keep their type; guesses are reported."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from xorec.core.errors import DataError
+from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
+from xorec.data.io.read import read
+
+# user, item, rating, time: planted in no order, with ids that do not sort as numbers do
+PLANTED = [
+    (10, 300, 4.0, 1_000_000_007),
+    (2, 20, 5.0, 1_000_000_003),
+    (10, 20, 1.5, 1_000_000_009),
+    (7, 300, 3.0, 1_000_000_001),
+    (2, 4, 2.0, 1_000_000_005),
+]
+USERS, ITEMS = [2, 7, 10], [4, 20, 300]
+
+
+def pairs_of(data: Interactions) -> list[tuple[Any, ...]]:
+    """(user, item[, rating[, time]]) of every pair, in the order of the rows."""
+    columns = [data.users.take(data.user_rows), data.items.take(data.indices)]
+    columns += [list(map(float, data.ratings))] if data.ratings is not None else []
+    columns += [list(map(int, data.times))] if data.times is not None else []
+    return list(zip(*columns, strict=True))
+
+
+def lines(separator: str, header: str | None = None) -> str:
+    rows = [separator.join(str(value) for value in row) for row in PLANTED]
+    return "\n".join(([header] if header else []) + rows) + "\n"
+
+
+def amazon() -> str:
+    names = ("reviewerID", "asin", "overall", "unixReviewTime")
+    rows = (dict(zip(names, row, strict=True)) for row in PLANTED)
+    return "".join(json.dumps({**row, "helpful": [0, 1], "text": "x"}) + "\n" for row in rows)
+
+
+TEXTS = {
+    "ratings.csv": lines(",", "userId,movieId,rating,timestamp"),
+    "semicolon.csv": lines(";", "user;item;rating;time"),
+    "headless.csv": lines(","),
+    "ratings.tsv": lines("\t", "user\titem\trating\ttime"),
+    "ratings.dat": lines("::"),
+    "u.data": lines("\t"),
+    "blanks.txt": lines("  "),
+    "ml.inter": lines("\t", "user_id:token\titem_id:token\trating:float\ttimestamp:float"),
+    "reviews.json": amazon(),
+    "reviews.jsonl": amazon(),
+    "crlf.csv": lines(",", "user,item,rating,time").replace("\n", "\r\n"),
+    "bom.csv": "\ufeff" + lines(",", "user,item,rating,time"),
+    "trailing_blank.csv": lines(",", "user,item,rating,time") + "\n\n",
+    "extra.csv": "".join(
+        f"{'comment' if at == 0 else 'x'},{line}\n"
+        for at, line in enumerate(lines(",", "user,item,rating,time").splitlines())
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_text_format_gives_the_same_interactions(
+    tmp_path: Path, name: str, packed: bool
+) -> None:
+    content = TEXTS[name].encode()
+    path = tmp_path / (name + ".gz" if packed else name)
+    path.write_bytes(gzip.compress(content) if packed else content)
+    data = read(path)
+    assert pairs_of(data) == sorted(PLANTED)
+    assert (list(data.users), list(data.items)) == (USERS, ITEMS)
+    assert data.ratings is not None
+    assert data.ratings.dtype == np.float32
+    assert data.times is not None
+    assert data.times.dtype == np.int64
+    assert any(note.startswith("columns guessed: user = ") for note in data.notes)
+
+
+def test_a_compressed_file_is_known_by_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "no_ending.csv"
+    path.write_bytes(gzip.compress(TEXTS["ratings.csv"].encode()))
+    assert pairs_of(read(path)) == sorted(PLANTED)
+
+
+def test_parquet_keeps_types(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    frame = pl.DataFrame(PLANTED, schema=["user", "item", "rating", "timestamp"], orient="row")
+    frame.write_parquet(path)
+    assert pairs_of(read(path)) == sorted(PLANTED)
+    frame.with_columns(pl.col("user", "item").cast(pl.String)).write_parquet(path)
+    data = read(path)
+    assert list(data.users) == ["10", "2", "7"]  # text that looks like numbers stays text
+    frame.with_columns(pl.col("user").cast(pl.String).cast(pl.Categorical)).write_parquet(path)
+    assert list(read(path).users) == ["10", "2", "7"]
+
+
+@pytest.mark.parametrize("name", ["train.txt", "train.txt.gz", "lists"])
+def test_lists_of_items(tmp_path: Path, name: str) -> None:
+    content = b"10 300 20\n2 20 4\n7 300 \n8\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    data = read(tmp_path / name)
+    assert pairs_of(data) == sorted(row[:2] for row in PLANTED)
+
+
+def test_format_overrides_the_name(tmp_path: Path) -> None:
+    (tmp_path / "same_length.txt").write_text("1 5 6\n2 7 8\n")
+    assert read(tmp_path / "same_length.txt").ratings is not None
+    data = read(tmp_path / "same_length.txt", format="list")
+    assert pairs_of(data) == [(1, 5), (1, 6), (2, 7), (2, 8)]
+
+
+def test_columns_can_be_named_and_switched_off(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("who,what,rating,user\na,b,5,1\nc,d,4,2\n")
+    data = read(path, user_column="who", item_column="what", rating_column="")
+    assert (list(data.users), list(data.items), data.ratings) == (["a", "c"], ["b", "d"], None)
+    assert data.notes == ()
+    guessed = read(path, item_column="what")
+    assert list(guessed.users) == [1, 2]
+    assert guessed.notes == ("columns guessed: user = user, rating = rating",)
+
+
+def test_guesses_prefer_the_products_own_id(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"user_id": "u", "asin": "A1", "parent_asin": "P1", "rating": 5.0}\n')
+    assert list(read(path).items) == ["P1"]
+
+
+def test_two_columns_with_any_names_are_user_and_item(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    data = read(tmp_path / "x.csv")
+    assert pairs_of(data) == [(1, 2)]
+    assert data.notes == ("columns guessed: user = a, item = b",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids"),
+    [
+        (["10", "9", "0", "-3"], [-3, 0, 9, 10]),
+        (["007", "7", "8"], ["007", "7", "8"]),
+        (["7", "x"], ["7", "x"]),
+        (["1.0", "2.0"], ["1.0", "2.0"]),
+        (["+7", "8"], ["+7", "8"]),
+        (["9223372036854775807", "1"], [1, 9223372036854775807]),
+        (["9223372036854775808", "1"], ["1", "9223372036854775808"]),
+        (["-9223372036854775808", "-1"], [-9223372036854775808, -1]),
+        (["-9223372036854775809", "-1"], ["-1", "-9223372036854775809"]),
+        (["-0", "0"], ["-0", "0"]),
+        (['"1"', '"2"'], ["1", "2"]),
+        (["é", "日本", "a b"], ["a b", "é", "日本"]),
+        (['"a,b"', '"say ""x"""'], ["a,b", 'say "x"']),
+        (["NA", "x"], ["NA", "x"]),
+    ],
+)
+def test_ids_of_a_csv_keep_what_they_say(
+    tmp_path: Path, fields: list[str], ids: list[object]
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("user,item\n" + "".join(f"{field},1\n" for field in fields))
+    assert list(read(path).users) == ids
+
+
+def test_a_leading_zero_far_down_keeps_all_ids_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    numbers = [*range(1, 250_001), "007"]  # three batches
+    path.write_text("user,item\n" + "".join(f"{number},1\n" for number in numbers))
+    data = read(path)
+    assert data.users.kind == "str"
+    assert data.n_users == 250_001
+    assert data.users.find("007") == 0
+
+
+@pytest.mark.parametrize("odd", ["007", "+7", "-0", "7.0", "x" * 40, "9223372036854775808"])
+def test_one_id_in_the_last_batch_that_is_no_number_keeps_all_ids_text(
+    tmp_path: Path, odd: str
+) -> None:
+    path = tmp_path / "x.csv"
+    fields = [*map(str, range(-125_000, 125_000)), odd]
+    path.write_text("user,item\n" + "".join(f"{field},1\n" for field in fields))
+    assert list(read(path).users) == sorted(fields)
+
+
+@pytest.mark.parametrize(
+    ("last", "time", "rating"),
+    [("5.9,4", 5, 4), ("1970-01-01,4", None, 4), ("5,4e0", 5, 4), (" 5, 4", 5, 4)],
+)
+def test_one_value_in_the_last_batch_that_is_written_otherwise(
+    tmp_path: Path, last: str, time: int | None, rating: float
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("user,item,time,rating\n" + "1,2,3,4.5\n" * 250_000 + f"1,3,{last}\n")
+    if time is None:  # a date among numbers
+        with pytest.raises(DataError, match="data row 250,001: '1970-01-01' is not a time"):
+            read(path)
+    else:
+        assert pairs_of(read(path)) == [(1, 2, 4.5, 3), (1, 3, rating, time)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "times"),
+    [
+        (["5", "3"], [5, 3]),
+        (["5.9", "3"], [5, 3]),
+        (["1e9", "3"], [10**9, 3]),
+        ([" 5", "3.5", "\t4"], [5, 3, 4]),
+        (["007", "-3"], [7, -3]),
+        (["1970-01-02", "1970-01-01"], [86_400, 0]),
+        (["1970-01-01 00:01:00", "1970-01-01 00:00:01"], [60, 1]),
+        (["1970-01-01T00:01:00Z", "1970-01-01T00:00:01Z"], [60, 1]),
+        (["1970-01-01T02:00:00+01:00", "1970-01-01T00:00:00+00:00"], [3600, 0]),
+    ],
+)
+def test_times_of_any_kind(tmp_path: Path, fields: list[str], times: list[int]) -> None:
+    path = tmp_path / "x.csv"
+    rows = "".join(f"{at},1,{field}\n" for at, field in enumerate(fields))
+    path.write_text("user,item,timestamp\n" + rows)
+    data = read(path)
+    assert data.times is not None
+    assert data.times.tolist() == times
+
+
+def test_the_latest_of_equal_pairs_stays(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("user,item,rating,time\n1,1,5,30\n1,1,4,40\n1,1,3,20\n2,1,1,10\n")
+    data = read(path)
+    assert pairs_of(data) == [(1, 1, 4.0, 40), (2, 1, 1.0, 10)]
+    assert "2 repeated pairs merged, the latest kept" in data.notes
+    last = read(path, time_column="")
+    assert pairs_of(last) == [(1, 1, 3.0), (2, 1, 1.0)]
+    assert "2 repeated pairs merged, the last kept" in last.notes
+
+
+def test_a_given_split_is_read_and_a_pair_in_two_parts_stays_in_train(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = ["1,1,Test", "1,1,train", "1,2,valid", "2,1,test", "2,2,2", "3,1,0", "3,2,validation"]
+    path.write_text("user,item,split\n" + "\n".join(rows) + "\n")
+    data = read(path)
+    assert data.parts is not None
+    assert data.parts.dtype == np.int8
+    assert data.parts.tolist() == [TRAIN, VALIDATION, TEST, TEST, TRAIN, VALIDATION]
+    assert "1 pairs in several parts kept in the first of them" in data.notes
+
+
+def test_the_order_of_the_rows_does_not_matter(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"user": rng.integers(0, 50, 400), "item": rng.integers(0, 40, 400)})
+    digests = set()
+    for seed in range(3):
+        frame.sample(fraction=1, shuffle=True, seed=seed).write_csv(tmp_path / "x.csv")
+        digests.add(read(tmp_path / "x.csv").digest())
+    assert len(digests) == 1
+
+
+def test_many_batches_are_read_as_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(0, 9_000, 350_000), rng.integers(0, 5_000, 350_000)
+    wanted = sorted(set(zip(users.tolist(), items.tolist(), strict=True)))
+    pl.DataFrame({"user": users, "item": items}).write_csv(tmp_path / "x.csv")
+    assert pairs_of(read(tmp_path / "x.csv")) == wanted
+
+
+@pytest.mark.parametrize("make", [lambda n: f"user{n:09d}x", lambda n: n, lambda n: f"{n:x}"])
+def test_ids_long_and_short_come_back(tmp_path: Path, make: Callable[[int], object]) -> None:
+    ids = [make(number) for number in range(0, 30_000, 7)]
+    pl.DataFrame({"user": ids, "item": ids}).write_parquet(tmp_path / "x.parquet")
+    data = read(tmp_path / "x.parquet")
+    assert list(data.users) == sorted(ids)  # type: ignore[type-var]
+    assert all(data.users[u] == data.items[int(data.of_user(u)[0])] for u in range(0, 4_000, 97))

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.options import RunOptions
+from xorec.models.metric.cml import CML, CMLConfig, _Steps
+from xorec.models.metric.decorrelation import decorrelate
+from xorec.models.metric.metric_learning import into_ball
+from xorec.models.siml.siml_steps import Rows
+from xorec.representations.distances import Distances
+from xorec.testing.data import planted
+from xorec.testing.models import EpochModelTests
+from xorec.training.losses.metric import (
+    cml_gradients,
+    cml_values,
+    covariance_gradient,
+    covariance_penalty,
+    rank_weights,
+)
+from xorec.training.passes import Triplets
+
+
+class TestCML(EpochModelTests):
+    model = CML
+    settings = {"dimensions": 16, "epochs": 40, "negatives": 5, "margin": 1.9}  # noqa: RUF012
+
+
+RATE = 0.2
+LOSSES: list[dict[str, Any]] = [{}, {"margin": 0.4}, {"rank_weight": False, "margin": 1.5}]
+
+
+def adagrad(row: Any, spent: Any, at: Any, gradient: Any) -> Any:
+    """The row after one step; `spent[at]` takes in the squared gradient."""
+    spent[at] += gradient @ gradient
+    return row - RATE * gradient / np.sqrt(spent[at] + 1e-8)
+
+
+def in_ball(row: Any) -> Any:
+    return row / max(1, np.linalg.norm(row))
+
+
+def block(rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3) -> Any:
+    """Users and items in the ball, and triplets of a block; some negatives are missing."""
+    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
+    positives = rng.integers(m, size=pairs).astype(np.int32)
+    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
+    negatives[3, 1], negatives[7] = -1, -1
+    users = into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2)
+    items = into_ball(rng.standard_normal((m, 5)).astype(np.float32) / 2)
+    return users, items, Triplets(owner, positives, negatives)
+
+
+def steps_over(users: Any, items: Any, t: Triplets, settings: dict[str, Any]) -> Any:
+    """The steps, the settings of the reference loss, and what rows have spent before."""
+    config = CMLConfig(learning_rate=RATE, negatives=3, **settings)
+    loss = {**config.model_dump(include={"margin", "rank_weight"}), "n_items": len(items)}
+    spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
+    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1], items=True)
+    before = spent[0].astype(np.float64), spent[1].astype(np.float64)
+    return _Steps(t, *rows, 0, config), loss, before
+
+
+def follow_users(users: Any, items: Any, t: Triplets, loss: dict[str, Any], spent: Any) -> Any:
+    """In float64: the users after the block, and of each pair its loss, 2w and nearest negative."""
+    rows, d, kept = users.astype(np.float64), items.astype(np.float64), []
+    for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
+        drawn = j[j >= 0]
+        if not len(drawn):
+            kept.append((0.0, 0.0, -1))
+            continue
+        given = (rows[[u]], d[[i]], d[drawn][None])
+        value = cml_values(*given, **loss)[0]
+        weight = rank_weights(*given, margin=loss["margin"], n_items=loss["n_items"])[0]
+        weight = weight if loss["rank_weight"] else 1.0
+        nearest = drawn[np.sum((d[drawn] - rows[u]) ** 2, axis=1).argmin()]
+        kept.append((value, 2 * weight, nearest) if value > 0 else (0.0, 0.0, -1))
+        if value > 0:
+            gradient = cml_gradients(*given, **loss)[0][0]
+            rows[u] = in_ball(adagrad(rows[u], spent, u, gradient))
+    return rows, kept
+
+
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str, Any]) -> None:
+    """Pair after pair: an Adagrad step, back into the ball; and the loss as it was met."""
+    users, items, t = block(np.random.default_rng(1))
+    steps, loss, (spent, _) = steps_over(users, items, t, settings)
+    expected, kept = follow_users(users, items, t, loss, spent)
+    steps.learn_users(slice(None))
+    np.testing.assert_allclose(users, expected, atol=1e-5)
+    np.testing.assert_allclose(steps.losses, [value for value, _, _ in kept], atol=1e-5)
+    np.testing.assert_allclose(steps.weights, [weight for _, weight, _ in kept], atol=1e-5)
+    np.testing.assert_array_equal(steps.touched[:, 0], [nearest for _, _, nearest in kept])
+    assert steps.loss() == pytest.approx(3 * sum(value for value, _, _ in kept), rel=1e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_items_step_is_the_gradient_of_the_reference_loss(
+    settings: dict[str, Any], parts: int
+) -> None:
+    """Both roles of an item, pair after pair, with the users as their own step left them."""
+    users, items, t = block(np.random.default_rng(2))
+    steps, loss, (user_spent, spent) = steps_over(users, items, t, settings)
+    _, kept = follow_users(users, items, t, loss, user_spent)
+    moved = items.astype(np.float64)
+    steps.learn_users(slice(None))
+    for u, i, (_, weight, j) in zip(t.users, t.positives, kept, strict=True):
+        if weight:
+            moved[i] = adagrad(moved[i], spent, i, weight * (moved[i] - users[u]))
+            moved[j] = adagrad(moved[j], spent, j, weight * (users[u] - moved[j]))
+    for part in range(parts):
+        steps.learn_items(part, parts)
+    np.testing.assert_allclose(items, moved, atol=5e-5)
+    for part in range(parts):
+        steps.finish(part, parts)
+    np.testing.assert_allclose(items, [in_ball(row) for row in moved], atol=5e-5)
+    np.testing.assert_array_equal(items, steps.items.shown)
+
+
+def test_points_stay_in_the_ball() -> None:
+    model = CML(dimensions=8, epochs=10, learning_rate=1.0).fit(planted(100, 60))
+    assert isinstance(model.representation_, Distances)
+    for rows in model.representation_.tensors().values():
+        assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-6
+
+
+def rows_and_spent(seed: int = 0) -> dict[str, Any]:
+    """Axes that repeat each other: 30 users and 20 items of 4 entries from 2 numbers."""
+    rng = np.random.default_rng(seed)
+    mix = rng.standard_normal((2, 4))
+    arrays = {
+        f"{kind}_vectors": into_ball((rng.standard_normal((n, 2)) @ mix).astype(np.float32) / 4)
+        for kind, n in (("user", 30), ("item", 20))
+    }
+    spent = {"user_spent": np.full(30, 2.0), "item_spent": np.full(20, 3.0)}
+    return arrays | {name: values.astype(np.float32) for name, values in spent.items()}
+
+
+def test_decorrelation_is_a_step_along_the_gradient_of_the_penalty() -> None:
+    arrays = rows_and_spent()
+    arrays["item_spent"][5] = 0  # a row without pairs
+    both = np.vstack([arrays["user_vectors"], arrays["item_vectors"]]).astype(np.float64)
+    spent = np.concatenate([arrays["user_spent"], arrays["item_spent"]]).astype(np.float64)
+    gradient = 7.0 * covariance_gradient(both)
+    for row in range(50):
+        if spent[row]:
+            both[row] = in_ball(adagrad(both[row], spent, row, gradient[row]))
+    decorrelate(arrays, 7.0, RATE)
+    found = np.vstack([arrays["user_vectors"], arrays["item_vectors"]])
+    np.testing.assert_allclose(found, both, atol=1e-6)
+    np.testing.assert_allclose(arrays["user_spent"], spent[:30], rtol=1e-5)
+
+
+def test_decorrelation_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, pieces = rows_and_spent(), rows_and_spent()
+    decorrelate(whole, 7.0, RATE)
+    monkeypatch.setattr("xorec.models.metric.decorrelation._PIECE", 7)
+    decorrelate(pieces, 7.0, RATE)
+    for name, rows in whole.items():
+        np.testing.assert_allclose(rows, pieces[name], atol=1e-6)
+
+
+def test_the_covariance_weight_lowers_the_covariances_for_any_number_of_threads() -> None:
+    data = planted(120, 90)
+    penalties, files = [], []
+    for covariance, threads in ((0.0, 1), (30.0, 1), (30.0, 2)):
+        model = CML(dimensions=16, epochs=20, negatives=5, covariance=covariance)
+        model.fit(data, options=RunOptions(threads=threads))
+        rows = np.vstack(list(model.representation_.tensors().values()))
+        penalties.append(covariance_penalty(rows))
+        files.append(rows.tobytes())
+    assert penalties[1] < 0.7 * penalties[0]
+    assert files[1] == files[2] != files[0]

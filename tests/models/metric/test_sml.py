@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.models.metric.metric_learning import into_ball
+from xorec.models.metric.sml import SML, SMLConfig, _Steps
+from xorec.models.metric.sml_kernels import step_items, step_users
+from xorec.models.siml.siml_steps import Rows
+from xorec.testing.data import planted
+from xorec.testing.models import EpochModelTests
+from xorec.training.epochs import EpochTrainer
+from xorec.training.losses.metric import sml_gradients, sml_rewards, sml_values
+from xorec.training.passes import Triplets
+
+
+class TestSML(EpochModelTests):
+    model = SML
+    settings = {"dimensions": 16, "epochs": 40, "negatives": 5, "learning_rate": 0.3}  # noqa: RUF012
+
+
+RATE, MARGIN_RATE, MOST = 0.2, 0.05, 0.9
+LOSSES: list[dict[str, Any]] = [
+    {"lambda_": 0.3},
+    {"lambda_": 0.0, "rho": 0.2},
+    {"lambda_": 1.5, "scaling": "released", "gamma": 20.0},
+]
+
+
+def adagrad(rate: float, row: Any, spent: Any, at: Any, gradient: Any) -> Any:
+    """The row after one step; `spent[at]` takes in the squared gradient."""
+    spent[at] += np.sum(gradient * gradient)
+    return row - rate * gradient / np.sqrt(spent[at] + 1e-8)
+
+
+def in_ball(row: Any) -> Any:
+    return row / max(1, np.linalg.norm(row))
+
+
+class Scene:
+    """A block, its steps in float32, and everything that moves in float64."""
+
+    def __init__(self, seed: int, settings: dict[str, Any]) -> None:
+        rng = np.random.default_rng(seed)
+        n, m, pairs, count = 6, 9, 25, 3
+        owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
+        positives = rng.integers(m, size=pairs).astype(np.int32)
+        negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
+        negatives[3, 1], negatives[7] = -1, -1
+        self.t = Triplets(owner, positives, negatives)
+        self.arrays: dict[str, Any] = {
+            "user_vectors": into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2),
+            "item_vectors": into_ball(rng.standard_normal((m, 5)).astype(np.float32) / 2),
+            "user_spent": np.full(n, 0.5, np.float32),
+            "item_spent": np.full(m, 2.0, np.float32),
+            "user_margins": rng.random(n).astype(np.float32) * np.float32(MOST),
+            "item_margins": rng.random(m).astype(np.float32) * np.float32(MOST),
+            "user_margin_spent": np.full(n, 0.3, np.float32),
+            "item_margin_spent": np.full(m, 0.4, np.float32),
+        }
+        config = SMLConfig(
+            learning_rate=RATE, margin_rate=MARGIN_RATE, max_margin=MOST, negatives=3, **settings
+        )
+        self.loss: dict[str, Any] = {"lambda_": config.lambda_, "rewards": config.rewards()}
+        users = Rows.of(self.arrays["user_vectors"], self.arrays["user_spent"])
+        own = (self.arrays["item_vectors"], self.arrays["item_spent"])
+        items = Rows.of(*own, items=True)
+        self.exact = {name: values.astype(np.float64) for name, values in self.arrays.items()}
+        self.shown = self.exact["item_vectors"].copy()
+        self.shown_margins = self.exact["item_margins"].copy()
+        self.steps = _Steps(self.t, users, items, 0, self.arrays, config)
+
+    def pairs(self) -> Any:
+        """(user, positive, negatives that there are) of each pair that has some."""
+        for u, i, j in zip(self.t.users, self.t.positives, self.t.negatives, strict=True):
+            if (j >= 0).any():
+                yield u, i, j[j >= 0]
+
+    def slope(self, user: Any, margin: Any, i: Any, j: Any) -> Any:
+        """Gradients and loss of one pair, the items as they were before the block."""
+        rows = (user[None], self.shown[[i]], self.shown[j][None])
+        given = (*rows, np.array([margin]), self.shown_margins[[i]])
+        values = sml_values(*given, **self.loss)
+        return [g[0] for g in sml_gradients(*given, **self.loss)], values[0]
+
+    def margin(self, kind: str, at: Any, slope: float) -> None:
+        margins = self.exact[f"{kind}_margins"]
+        moved = adagrad(MARGIN_RATE, margins[at], self.exact[f"{kind}_margin_spent"], at, slope)
+        margins[at] = min(max(moved, 0), MOST)
+
+    def follow_users(self) -> list[Any]:
+        """The users' step in float64; the gradients of each pair as they were met, and its loss."""
+        users, met = self.exact["user_vectors"], []
+        for u, i, j in self.pairs():
+            slopes, value = self.slope(users[u], self.exact["user_margins"][u], i, j)
+            met.append((slopes, value))
+            users[u] = in_ball(adagrad(RATE, users[u], self.exact["user_spent"], u, slopes[0]))
+            self.margin("user", u, slopes[3])
+        return met
+
+
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str, Any]) -> None:
+    """Pair after pair: rows and margins take Adagrad steps, and stay where they live."""
+    scene = Scene(1, settings)
+    met = scene.follow_users()
+    scene.steps.learn_users(slice(None))
+    for name in ("user_vectors", "user_spent", "user_margins", "user_margin_spent"):
+        np.testing.assert_allclose(scene.arrays[name], scene.exact[name], rtol=2e-5, atol=1e-5)
+    assert scene.steps.loss() == pytest.approx(sum(value for _, value in met), rel=1e-4)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_items_step_is_the_gradient_of_the_reference_loss(
+    settings: dict[str, Any], parts: int
+) -> None:
+    """Hinges as they were met by the users; both roles of an item, from where it has come to."""
+    scene = Scene(2, settings)
+    lambda_, (_, reward) = scene.loss["lambda_"], scene.loss["rewards"]
+    met = scene.follow_users()
+    scene.steps.learn_users(slice(None))
+    users = scene.arrays["user_vectors"].astype(np.float64)
+    items, spent, shown = scene.exact["item_vectors"], scene.exact["item_spent"], scene.shown
+    kept = zip(scene.steps.active, scene.t.negatives, strict=True)
+    active = [row[j >= 0] for row, j in kept if (j >= 0).any()]
+    for (u, i, j), state, (slopes, _) in zip(scene.pairs(), active, met, strict=True):
+        x, y = 1.0 * (state & 1), lambda_ * (state >> 1)
+        assert slopes[4] == pytest.approx(np.sum(y - reward), abs=1e-5)  # the hinges are the same
+        assert slopes[3] == pytest.approx(np.sum(x - scene.loss["rewards"][0]), abs=1e-5)
+        together = 2 * sum(
+            x[k] * (items[i] - users[u]) + y[k] * (shown[j[k]] - users[u]) for k in range(len(j))
+        )
+        items[i] = adagrad(RATE, items[i], spent, i, together)
+        scene.margin("item", i, slopes[4])
+        for k, v in enumerate(j):
+            if state[k]:
+                apart = 2 * x[k] * (users[u] - items[v]) + 2 * y[k] * (shown[i] - items[v])
+                items[v] = adagrad(RATE, items[v], spent, v, apart)
+    for part in range(parts):
+        scene.steps.learn_items(part, parts)
+    for name in ("item_vectors", "item_spent", "item_margins", "item_margin_spent"):
+        np.testing.assert_allclose(scene.arrays[name], scene.exact[name], rtol=5e-5, atol=5e-5)
+    for part in range(parts):
+        scene.steps.finish(part, parts)
+    np.testing.assert_allclose(
+        scene.arrays["item_vectors"], [in_ball(row) for row in items], atol=5e-5
+    )
+    np.testing.assert_array_equal(scene.arrays["item_vectors"], scene.steps.items.shown)
+
+
+def settled(scaling: Any, rho: float, lambda_: float, gamma: float) -> tuple[Any, ...]:
+    """Shares of active triplets at users and at items, and their margins, when rows stand still.
+
+    Every user has one of the 10 first items, and 40 random negatives a pass.
+    """
+    rng = np.random.default_rng(0)
+    users = into_ball(rng.standard_normal((30, 8)).astype(np.float32))
+    items = into_ball(rng.standard_normal((400, 8)).astype(np.float32))
+    owner = np.arange(30, dtype=np.int32)
+    positives = (owner % 10).astype(np.int32)
+    users = into_ball(users * np.float32(0.4) + items[positives])
+    rewards = sml_rewards(scaling, lambda_=lambda_, rho=rho, gamma=gamma, batch=512)
+    of_user, of_item = (np.float32(reward) for reward in rewards)
+    m, n = np.ones(30, np.float32), np.ones(400, np.float32)
+    m_spent, n_spent = np.zeros(30, np.float32), np.zeros(400, np.float32)
+    zero, rate, most = np.float32(0), np.float32(0.2), np.float32(4)
+    active, lean = np.empty((30, 40), np.int8), np.empty((30, 8), np.float32)
+    losses, still = np.empty(30, np.float32), np.zeros(400, np.float32)
+    shares = np.zeros((2, 30))
+    for turn in range(4000):
+        negatives = rng.integers(10, 400, size=(30, 40)).astype(np.int32)
+        scale = (np.float32(lambda_), of_user, of_item)
+        steps = (zero, still[:30], rate, m_spent, most)
+        rows = (users, items, owner, positives, negatives, active, lean, losses)
+        step_users(*rows, m, n, *scale, *steps)
+        pairs = (owner, positives, negatives, active, lean, n)
+        steps = (zero, still, rate, n_spent, most)
+        step_items(items, items, users, *pairs, scale[0], of_item, *steps, 0, 1)
+        if turn >= 3000:
+            shares += np.array([(active & 1).mean(axis=1), (active >> 1).mean(axis=1)]) / 1000
+    return shares[0], shares[1], m, n[:10]
+
+
+@pytest.mark.parametrize("rho", [0.2, 0.5, 0.8])
+def test_with_mean_scaling_the_share_of_active_triplets_settles_at_rho(rho: float) -> None:
+    at_users, at_items, _, _ = settled("mean", rho, lambda_=0.1, gamma=0.0)
+    np.testing.assert_allclose(at_users, rho, atol=0.02)
+    np.testing.assert_allclose(at_items.reshape(3, 10).mean(axis=0), rho, atol=0.02)
+
+
+def test_with_released_scaling_it_settles_at_gamma_over_batch_and_margins_fall() -> None:
+    """2 % at users: their margins fall below those of rho = .5. gamma / (lambda batch) at items."""
+    at_users, at_items, m, _ = settled("released", 0.5, lambda_=0.05, gamma=10.0)
+    np.testing.assert_allclose(at_users, 10 / 512, atol=0.01)
+    np.testing.assert_allclose(at_items.reshape(3, 10).mean(axis=0), 10 / 512 / 0.05, atol=0.02)
+    wide = settled("mean", 0.5, lambda_=0.05, gamma=0.0)[2]
+    assert (m < wide).all()
+    assert m.mean() < 0.7 * wide.mean()
+
+
+def test_released_margins_collapse_in_training_and_mean_ones_do_not() -> None:
+    means = {}
+    run = EpochTrainer.run
+    for scaling in ("mean", "released"):
+
+        def keep(self: Any, arrays: Any, step: Any, represent: Any, name: str = scaling) -> Any:
+            state = run(self, arrays, step, represent)
+            means[name] = float(state.arrays["user_margins"].mean())
+            return state
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(EpochTrainer, "run", keep)
+            SML(dimensions=16, epochs=40, negatives=5, scaling=scaling).fit(planted())
+    assert means["released"] < 0.1
+    assert means["mean"] > 3 * means["released"]

@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.bits import unpack_signs
+from xorec.core.errors import DataError, OptionError
+from xorec.core.rng import draw, stream
+from xorec.core.threads import ThreadPool
+from xorec.data.datasets.catalog import load_data
+from xorec.evaluation.protocol import evaluate
+from xorec.models import model_class
+from xorec.models.baselines.popularity import Popularity
+from xorec.models.fitting import fit_with_validation
+from xorec.models.siml.dsiml import DSIML
+from xorec.models.siml.dsiml_optimizers import with_best_items
+from xorec.models.siml.siml import SIML
+from xorec.models.siml.siml_kernels import ITEMS, USERS
+from xorec.models.siml.siml_steps import Rows, Steps, Terms
+from xorec.representations.codes import Codes
+from xorec.testing.data import halves, planted
+from xorec.testing.models import EpochModelTests, PersonalModelTests
+from xorec.training.discrete.rotation import to_dimensions
+from xorec.training.losses.scale_invariant import (
+    pairwise_part,
+    scale_part,
+    siml_gradients,
+    siml_slopes,
+)
+from xorec.training.passes import Triplets
+from xorec.training.row_kernels import SIGNS
+
+START = {"epochs": 30}
+
+
+class TestStraightThrough(EpochModelTests):
+    model = DSIML
+    settings = {"bits": 32, "epochs": 10, "start": START}  # noqa: RUF012
+
+
+class TestAsymmetric(EpochModelTests):
+    model = DSIML
+    settings = {"bits": 16, "epochs": 10, "start": START, "asymmetric": True}  # noqa: RUF012
+
+
+class TestFlip(EpochModelTests):
+    model = DSIML
+    settings = {"bits": 32, "epochs": 4, "optimizer": "flip", "start": START}  # noqa: RUF012
+
+
+class TestBinaryQuadraticProblems(EpochModelTests):
+    model = DSIML
+    settings = {"bits": 16, "epochs": 4, "optimizer": "bqp", "start": START}  # noqa: RUF012
+    better_than_popularity = 1.1
+
+
+class TestSignsAlone(PersonalModelTests):
+    model = DSIML
+    settings = {"bits": 32, "optimizer": "none", "start": START}  # noqa: RUF012
+    better_than_popularity = 1.1
+
+
+def shown_code(row: Any, terms: Terms, key: int, position: int) -> Any:
+    """What others see of a row behind a code, entry by entry."""
+    unit, shown = 1 / np.sqrt(len(row)), np.empty(len(row))
+    for f, value in enumerate(row):
+        number = int(draw(np.uint64(key), position + f - f % 4)) >> 16 * (f % 4) & 65535
+        mean = np.clip(value / (terms.reach * unit), -1, 1) if terms.reach else np.sign(value)
+        drawn = 1 if number / 32768 - (1 - 1 / 65536) < mean else -1
+        shown[f] = unit * (mean + terms.hard * (drawn - mean))
+    return shown
+
+
+def test_drawn_bits_have_the_row_as_their_mean() -> None:
+    rng = np.random.default_rng(0)
+    row = np.repeat(rng.uniform(-0.4, 0.4, (1, 32)), 20_000, axis=0).astype(np.float32)
+    for hard in (0.0, 0.5, 1.0):
+        terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, reach=1.5, hard=hard)
+        shown = Rows.codes(row, row[:, 0], terms, ThreadPool(1)).shown
+        in_reach = np.clip(row[0] / 1.5, -1 / np.sqrt(32), 1 / np.sqrt(32))
+        np.testing.assert_allclose(shown.mean(axis=0), in_reach, atol=5e-3)
+        if hard == 1.0:
+            np.testing.assert_allclose(np.abs(shown), 1 / np.sqrt(32), rtol=1e-6)
+            assert abs(np.corrcoef(shown[:, 0], shown[:, 1])[0, 1]) < 0.03
+
+
+@pytest.mark.parametrize(("reach", "hard"), [(0.0, 1.0), (1.5, 0.0), (1.5, 0.4), (3.0, 1.0)])
+def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> None:
+    """Rows move by the gradient of the reference loss at what is shown; clip; show anew."""
+    rng = np.random.default_rng(0)
+    n, m, d, pairs, count = 6, 9, 20, 25, 3
+    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
+    positives = rng.integers(m, size=pairs).astype(np.int32)
+    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
+    own_users = rng.uniform(-0.4, 0.4, (n, d)).astype(np.float32)
+    own_items = rng.uniform(-0.4, 0.4, (m, d)).astype(np.float32)
+    loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
+    how: dict[str, Any] = {"reach": reach, "hard": hard, "seed": 5, "epoch": 2}
+    terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, **how)
+    users = Rows.codes(own_users, np.full(n, 0.5, np.float32), terms, ThreadPool(1))
+    items = Rows.codes(own_items, np.full(m, 2.0, np.float32), terms, ThreadPool(1), items=True)
+    shown, slopes = items.shown.astype(np.float64), []
+    expected, spent = own_users.astype(np.float64), np.full(n, 0.5)
+    most = max(2.0, reach) / np.sqrt(d)
+    codes: dict[int, Any] = {}
+    for u, i, j in zip(owner, positives, negatives, strict=True):
+        key = int(stream(5 ^ USERS, 2, u))
+        code = codes.get(u, shown_code(expected[u], terms, key, 0))
+        rows = (code, shown[i], shown[j])
+        slopes.append(siml_slopes(pairwise_part(*rows), scale_part(*rows, temperature=3.0)))
+        gradient = siml_gradients(code, shown[i], shown[j], **loss)[0]
+        spent[u] += gradient @ gradient
+        expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
+        codes[u] = shown_code(expected[u], terms, key, int(i + 1) * d)
+    steps = Steps(Triplets(owner, positives, negatives), users, items, terms)
+    steps.learn_users(slice(None))
+    np.testing.assert_allclose(own_users, expected, atol=1e-5)
+    for u, code in codes.items():
+        np.testing.assert_allclose(users.shown[u], code, atol=1e-4)
+    moved, item_spent = own_items.astype(np.float64), np.full(m, 2.0)
+
+    def move(v: int, gradient: Any) -> None:
+        item_spent[v] += gradient @ gradient
+        moved[v] -= 0.3 * gradient / np.sqrt(item_spent[v])
+
+    for u, i, j, (v, w) in zip(owner, positives, negatives, slopes, strict=True):
+        b, push = users.shown[u].astype(np.float64), 2 * 0.5 * 3.0 * w  # lambda tau w 2 gamma^2
+        move(i, sum(push[k] * (shown[j[k]] - b) - v[k] * b / 2 for k in range(count)))
+        for k in range(count):
+            move(j[k], push[k] * (b + shown[i]) + v[k] * b / 2)
+    for part in (0, 1):
+        steps.learn_items(part, 2)
+    np.testing.assert_array_equal(items.shown, shown.astype(np.float32))
+    np.testing.assert_allclose(own_items, moved, atol=2e-5)
+    for part in (0, 1):
+        steps.finish(part, 2)
+    np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)
+    for v in np.unique(np.append(positives, negatives)):
+        code = shown_code(own_items[v], terms, int(stream(5 ^ ITEMS, 2, v)), d)
+        np.testing.assert_allclose(items.shown[v], code, atol=1e-4)
+
+
+def test_learning_the_bits_beats_taking_signs() -> None:
+    """From the same vectors: rotation beats plain signs, and the optimiser beats rotation."""
+    train, test = halves(load_data("debian"))
+    vectors = SIML(dimensions=64, epochs=30).fit(train).representation_.tensors()
+    users, items = vectors["user_vectors"], vectors["item_vectors"]
+
+    def ndcg(representation: Any) -> float:
+        return evaluate(representation, train, test, ks=(20,))["ndcg@20_expected"]
+
+    plain = ndcg(Codes.from_signs(users, items))
+    small: dict[str, Any] = {"softness": 0.0, "learning_rate": 0.3}  # what small data like
+    learned = {
+        name: ndcg(
+            DSIML.from_vectors(users, items, bits=64, optimizer=name, epochs=10, **small)
+            .fit(train)
+            .representation_
+        )
+        for name in ("none", "bqp", "flip", "ste")
+    }
+    assert learned["none"] > 1.05 * plain
+    assert min(learned["flip"], learned["bqp"]) > plain
+    assert learned["ste"] > 1.01 * learned["none"]
+
+
+@pytest.mark.parametrize("bits", [8, 12, 20])
+def test_vectors_of_any_length_can_be_hashed(bits: int) -> None:
+    train = planted(100, 60)
+    rng = np.random.default_rng(0)
+    users, items = rng.standard_normal((100, 12)), rng.standard_normal((60, 12))
+    model = DSIML.from_vectors(users, items, bits=bits, epochs=2).fit(train)
+    codes = model.representation_
+    assert isinstance(codes, Codes)
+    assert unpack_signs(codes.item_codes, codes.bits).shape == (60, bits)
+
+
+def test_shorter_vectors_keep_dot_products_and_longer_ones_the_main_part() -> None:
+    rng = np.random.default_rng(1)
+    mixing = rng.standard_normal((4, 10))
+    users = (rng.standard_normal((30, 4)) @ mixing).astype(np.float32)
+    items = (rng.standard_normal((20, 4)) @ mixing).astype(np.float32)
+    for size in (4, 7, 10, 15):  # the vectors have rank 4
+        u, i = to_dimensions(users, items, size)
+        assert u.shape == (30, size)
+        np.testing.assert_allclose(u @ i.T, users @ items.T, atol=1e-3)
+
+
+def test_the_best_items_of_the_vectors_are_added_where_the_history_is_short() -> None:
+    train = planted(50, 15_000)
+    rng = np.random.default_rng(0)
+    users = rng.standard_normal((50, 6)).astype(np.float32)
+    items = rng.standard_normal((15_000, 6)).astype(np.float32)
+    edge = int(np.median(train.user_counts))
+    more = with_best_items(train, users, items, 5, fewer_than=edge)  # one in 5,000: 3
+    for user in range(50):
+        own = set(train.of_user(user).tolist())
+        order = [int(i) for i in np.argsort(-(items @ users[user])) if int(i) not in own]
+        best = set(order[:3]) if 0 < len(own) < edge else set()
+        assert set(more.of_user(user).tolist()) == own | best
+    few = planted(50, 300)
+    assert with_best_items(few, users, items[:300], 3, fewer_than=edge) is few
+
+
+def test_auto_takes_what_is_best_on_validation() -> None:
+    train, validation = halves(planted(150, 120))
+    model = DSIML(bits=16, epochs=4, optimizer="auto", start={"epochs": 20})
+    model.fit(train, validation)
+    found = evaluate(model.representation_, train, validation, ks=(20,))["ndcg@20"]
+    for name in ("none", "bqp", "flip", "ste"):
+        one = DSIML(bits=16, epochs=4, optimizer=name, start={"epochs": 20}).fit(train, validation)
+        value = evaluate(one.representation_, train, validation, ks=(20,))["ndcg@20"]
+        assert value <= found + 1e-12
+        assert name != model.optimizer_ or value == found
+    assert model.refit_settings()["optimizer"] == model.optimizer_
+
+
+def test_vectors_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(DataError, match="rows of one length"):
+        DSIML.from_vectors(np.zeros((3, 4)), np.zeros((5, 6)))
+    with pytest.raises(DataError, match="NaN"):
+        DSIML.from_vectors(np.full((3, 4), np.nan), np.zeros((5, 4)))
+    with pytest.raises(DataError, match="3 users and 5 items but the training part has 100"):
+        DSIML.from_vectors(np.zeros((3, 8)), np.zeros((5, 8))).fit(planted(100, 60))
+
+
+def test_both_numbers_of_epochs_are_chosen_on_validation() -> None:
+    train, validation = halves(planted(150, 100))
+    model = DSIML(bits=16, epochs=10, start={"epochs": 20})
+    final = fit_with_validation(model, train, validation)
+    assert 1 <= final.config.epochs <= 10
+    assert final.config.start.epochs in (5, 10, 15, 20)
+
+
+@pytest.mark.parametrize("model", ["siml-gcn", "lightgcn"])
+def test_bits_can_be_learned_from_a_model_of_the_graph(model: str) -> None:
+    """The start is that very model's fit, and the codes are those of its vectors."""
+    train, test = halves(planted())
+    own = {"epochs": 10, "batch_size": 1000, "dimensions": 16}
+    ours = DSIML(bits=32, optimizer="none", start={"model": model, **own}).fit(train)
+    vectors = model_class(model)(**own).fit(train).representation_.tensors()
+    given = DSIML.from_vectors(
+        vectors["user_vectors"], vectors["item_vectors"], bits=32, optimizer="none"
+    ).fit(train)
+    for name, tensor in ours.representation_.tensors().items():
+        np.testing.assert_array_equal(tensor, given.representation_.tensors()[name])
+    floor = evaluate(Popularity().fit(train).representation_, train, test, ks=(10,))["ndcg@10"]
+    assert evaluate(ours.representation_, train, test, ks=(10,))["ndcg@10"] > floor
+
+
+def test_a_start_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"start: its model must be als, .* or siml-gcn"):
+        DSIML(start={"model": "popularity"})
+    with pytest.raises(OptionError, match="wings"):
+        DSIML(start={"model": "lightgcn", "wings": 2})

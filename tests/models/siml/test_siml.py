@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.models.siml.siml import SIML, SIMLConfig
+from xorec.models.siml.siml_steps import Rows, Steps
+from xorec.testing.data import planted
+from xorec.testing.models import EpochModelTests
+from xorec.training.discrete.rotation import unit_rows
+from xorec.training.losses.scale_invariant import (
+    pairwise_part,
+    scale_part,
+    siml_gradients,
+    siml_slopes,
+    siml_values,
+)
+from xorec.training.passes import Triplets
+
+TINY = {"dimensions": 16, "epochs": 40}
+
+
+class TestSIML(EpochModelTests):
+    model = SIML
+    settings = TINY
+
+
+class TestTriplets(EpochModelTests):
+    model = SIML
+    settings = {**TINY, "form": "triplet", "negatives": 5}  # noqa: RUF012
+
+
+LOSSES: list[dict[str, Any]] = [
+    {},
+    {"form": "triplet", "temperature": 3.0},
+    {"form": "triplet", "gamma": 0.7, "lambda_": 0.4, "margin": "geometric"},
+    {"form": "npair", "gamma": 1.3, "margin": "geometric", "lambda_": 2.0},
+]
+
+
+RATE = 0.3
+
+
+def adagrad(row: Any, spent: Any, at: Any, gradient: Any) -> Any:
+    """The row after one step; `spent[at]` takes in the squared gradient."""
+    spent[at] += gradient @ gradient
+    return row - RATE * gradient / np.sqrt(spent[at] + 1e-8)
+
+
+def block(rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3) -> Any:
+    """Unit users and items, and triplets of a block."""
+    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
+    positives = rng.integers(m, size=pairs).astype(np.int32)
+    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
+    users = unit_rows(rng.standard_normal((n, 5)).astype(np.float32))
+    items = unit_rows(rng.standard_normal((m, 5)).astype(np.float32))
+    return users, items, Triplets(owner, positives, negatives)
+
+
+def steps_over(
+    users: Any, items: Any, t: Triplets, settings: dict[str, Any]
+) -> tuple[Steps, SIMLConfig, dict[str, Any], tuple[Any, Any]]:
+    """The steps, the settings, those of the reference loss, and what rows have spent before."""
+    config = SIMLConfig(learning_rate=RATE, **settings)
+    loss = config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"})
+    spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
+    terms = config.terms()
+    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1], items=True)
+    return (
+        Steps(t, *rows, terms),
+        config,
+        loss,
+        (spent[0].astype(np.float64), spent[1].astype(np.float64)),
+    )
+
+
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str, Any]) -> None:
+    """Pair after pair: an Adagrad step, back to the sphere; and the loss as it was met."""
+    users, items, t = block(np.random.default_rng(1))
+    steps, _, loss, (spent, _) = steps_over(users, items, t, settings)
+    expected, losses = users.astype(np.float64), []
+    for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
+        rows = (expected[u], items[i].astype(float), items[j].astype(float))
+        losses.append(siml_values(*rows, **loss))
+        expected[u] = adagrad(expected[u], spent, u, siml_gradients(*rows, **loss)[0])
+        expected[u] /= np.linalg.norm(expected[u])
+    steps.learn_users(slice(None))
+    np.testing.assert_allclose(users, expected, atol=2e-5)
+    np.testing.assert_allclose(steps.loss(), np.sum(losses), rtol=2e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+@pytest.mark.parametrize("settings", LOSSES)
+def test_the_items_step_is_the_gradient_of_the_reference_loss(
+    settings: dict[str, Any], parts: int
+) -> None:
+    """With the slopes of the users' step: both roles of an item, others as they were before."""
+    users, items, t = block(np.random.default_rng(2))
+    before, start = items.astype(np.float64), users.astype(np.float64)
+    steps, config, loss, (user_spent, spent) = steps_over(users, items, t, settings)
+    steps.learn_users(slice(None))
+    moved = before.copy()
+    g, scale = config.gamma**2, config.lambda_ * config.temperature
+    kind: dict[str, Any] = {key: loss[key] for key in ("temperature", "gamma", "margin")}
+    for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
+        rows = (start[u], before[i], before[j])
+        v, w = siml_slopes(pairwise_part(*rows), scale_part(*rows, **kind), form=config.form)
+        start[u] = adagrad(start[u], user_spent, u, siml_gradients(*rows, **loss)[0])
+        start[u] /= np.linalg.norm(start[u])
+        b = users[u].astype(np.float64)  # the user as the whole users' step left it
+        together = sum(
+            scale * w[k] * (2 * g * before[j[k]] - (1 + g) * b) - v[k] * b / 2 for k in range(3)
+        )
+        moved[i] = adagrad(moved[i], spent, i, together)
+        for k in range(3):
+            apart = scale * w[k] * 2 * g * (b + before[i]) + v[k] * b / 2
+            moved[j[k]] = adagrad(moved[j[k]], spent, j[k], apart)
+    for part in range(parts):
+        steps.learn_items(part, parts)
+    np.testing.assert_allclose(items, moved, atol=5e-5)
+    for part in range(parts):
+        steps.finish(part, parts)
+    np.testing.assert_allclose(np.linalg.norm(items, axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(items, steps.items.shown)
+
+
+@pytest.mark.parametrize(("norms", "reg"), [("sphere", 0.0), ("ball", 0.0), ("free", 0.05)])
+def test_norms_are_what_they_are_said_to_be(norms: str, reg: float) -> None:
+    settings = {**TINY, "norms": norms, "reg": reg}
+    model = SIML(**settings).fit(planted(100, 60))
+    vectors = model.representation_.tensors()
+    for rows in vectors.values():
+        lengths = np.linalg.norm(rows, axis=1)
+        if norms == "sphere":
+            np.testing.assert_allclose(lengths, 1, atol=1e-5)
+        elif norms == "ball":
+            assert lengths.max() <= 1 + 1e-5
+        else:
+            assert lengths.max() > 1.01

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.models.siml.siml_gcn import SIMLGCN
+from xorec.models.siml.siml_gradient_kernels import siml_items, siml_users
+from xorec.testing.data import planted
+from xorec.testing.models import EpochModelTests
+from xorec.training.losses.scale_invariant import margin_offset, siml_values
+
+TINY = {
+    "dimensions": 16,
+    "epochs": 30,
+    "batch_size": 1000,
+    "validate_every": 2,
+    "layers": 2,
+    "learning_rate": 0.01,
+}
+
+
+class TestSIMLGCN(EpochModelTests):
+    model = SIMLGCN
+    settings = TINY
+
+
+def test_vectors_are_of_unit_length() -> None:
+    for rows in SIMLGCN(**TINY).fit(planted(60, 40)).representation_.tensors().values():
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+@pytest.mark.parametrize("form", ["triplet", "npair"])
+@pytest.mark.parametrize("margin", ["paper", "geometric"])
+def test_loss_and_gradients(form: Any, margin: Any, parts: int) -> None:
+    """In float64: the reference loss to 1e-9, and its finite differences, both roles of an item."""
+    rng = np.random.default_rng(parts)
+    owner = np.sort(rng.integers(5, size=14)).astype(np.int32)
+    positives = rng.integers(7, size=14).astype(np.int32)
+    negatives = rng.integers(7, size=(14, 3)).astype(np.int32)
+    users, items = rng.standard_normal((5, 4)), rng.standard_normal((7, 4))
+    loss: dict[str, Any] = {"gamma": 0.9, "lambda_": 0.7, "temperature": 1.3}
+
+    def value() -> float:
+        rows = (users[owner], items[positives], items[negatives])
+        return float(siml_values(*rows, **loss, margin=margin, form=form).sum())
+
+    push, pull = np.empty((14, 3)), np.empty((14, 3))
+    kept = (push, pull, np.empty(14), np.empty((14, 4)))
+    losses = np.empty(14)
+    slopes = np.zeros_like(users), np.zeros(5), np.zeros_like(items), np.zeros(7)
+    offset = margin_offset(0.9, margin)
+    terms = (0.9**2, 0.7, 1.3, offset, form == "npair")
+    rows = (owner, positives, negatives)
+    siml_users(users, items, *rows, *kept, losses, *slopes[:2], *terms)
+    for part in range(parts):
+        siml_items(users, items, *rows, *kept, *slopes[2:], part, parts)
+    np.testing.assert_allclose(losses.sum(), value(), rtol=1e-9)
+    eps = 1e-6
+    for table, found in ((users, slopes[0]), (items, slopes[2])):
+        for at in np.ndindex(table.shape):
+            ends = []
+            for sign in (1, -2):
+                table[at] += sign * eps
+                ends.append(value())
+            table[at] += eps
+            np.testing.assert_allclose(found[at], (ends[0] - ends[1]) / (2 * eps), atol=1e-7)

@@ -1,0 +1,96 @@
+"""Everybody's lists, in a file, are the lists that one gets one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from xorec.core.errors import OptionError
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.models.base import Model
+from xorec.models.baselines.item_knn import ItemKNN
+from xorec.models.factorization.bpr import BPR
+from xorec.models.siml.dsiml import DSIML
+from xorec.recommender import batch
+from xorec.recommender.recommender import Recommender
+from xorec.testing.data import planted
+
+DATA = planted(90, 60, per_user=12)
+MODELS: dict[str, Model[Any]] = {
+    "codes": DSIML(bits=32, optimizer="none", start={"epochs": 3}),
+    "floats": DSIML(bits=32, optimizer="none", asymmetric=True, start={"epochs": 3}),
+    "vectors": BPR(epochs=3),
+    "neighbours": ItemKNN(),
+}
+
+
+@pytest.fixture(scope="module", params=list(MODELS))
+def shop(request: pytest.FixtureRequest) -> Recommender:
+    model = MODELS[request.param].fit(DATA, options=RunOptions(threads=1))
+    return Recommender.from_model(model, DATA)
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "BLOCK_HITS", 7 * 17)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("seen", [False, True])
+def test_lists_of_all_users(shop: Recommender, tmp_path: Path, ending: str, seen: bool) -> None:
+    path = tmp_path / f"lists.{ending}"
+    written = batch.write(batch.for_all_users(shop, 7, seen=seen), path, RunOptions(threads=2))
+    frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+    assert len(frame) == written == 90 * 7
+    for row in (0, 16, 17, 89):
+        user = shop.users[row]
+        one = shop.recommend(user, 7, seen=seen)
+        part = frame.filter(pl.col("user") == user)
+        assert part["item"].to_list() == one.ids()
+        assert part["rank"].to_list() == list(range(1, 8))
+        np.testing.assert_allclose(part["score"], [i.score for i in one.items], rtol=1e-5)
+    assert ("distance" in frame.columns) == (one.items[0].distance is not None)
+
+
+def test_lists_of_all_items(shop: Recommender, tmp_path: Path) -> None:
+    path = tmp_path / "alike.parquet"
+    batch.write(batch.for_all_items(shop, 5), path)
+    frame = pl.read_parquet(path)
+    assert (frame["item"] != frame["similar"]).all()
+    for row in (0, 31, 59):
+        item = shop.items[row]
+        alike = frame.filter(pl.col("item") == item)
+        assert alike["similar"].to_list() == shop.similar(item, 5).ids()
+
+
+def test_fewer_than_k_where_there_are_no_more(tmp_path: Path) -> None:
+    pairs = [("a", "x"), ("a", "y"), ("a", "z"), ("b", "x")]
+    data = Interactions.from_pairs(pairs)
+    shop = Recommender.from_model(ItemKNN().fit(data), data)
+    path = tmp_path / "lists.csv"
+    assert batch.write(batch.for_all_users(shop, 10), path) == 2
+    frame = pl.read_csv(path)
+    assert frame["user"].to_list() == ["b", "b"]
+    assert set(frame["item"].to_list()) == {"y", "z"}
+
+
+def test_nothing_is_left_where_writing_fails(shop: Recommender, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"\.parquet or \.csv"):
+        batch.write(batch.for_all_users(shop, 3), tmp_path / "lists.txt")
+    lists, calls = batch.for_all_users(shop, 7), []
+
+    def fails(rows: np.ndarray, threads: int) -> object:
+        calls.append(rows)
+        if len(calls) > 3:
+            raise RuntimeError("in the middle")
+        return lists.search(rows, threads)
+
+    broken = batch.Lists(lists.asked, lists.found, lists.names, 7, fails)  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="in the middle"):
+        batch.write(broken, tmp_path / "lists.parquet")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.errors import ModelFileError, OptionError, UnknownIdError
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.data.text import Text
+from xorec.models.baselines.item_knn import ItemKNN
+from xorec.models.baselines.popularity import Popularity
+from xorec.models.siml.dsiml import DSIML
+from xorec.recommender.recommender import Recommended, Recommender
+from xorec.testing.data import checkerboard, planted
+
+
+@pytest.fixture(scope="module")
+def board() -> Recommender:
+    data = checkerboard()
+    return Recommender.from_model(ItemKNN().fit(data), data)
+
+
+def test_lists_are_ranked_by_score_then_tie_rule(board: Recommender) -> None:
+    user = board.users.find("u08")
+    scores = board.representation.scores(np.array([user]))[0]
+    best = board.recommend("u08", 50, seen=True)
+    rows = [board.items.find(one) for one in best.ids()]
+    assert rows == sorted(range(50), key=lambda row: (-scores[row], board.tie_rank[row]))
+    assert [one.score for one in best.items] == [scores[row] for row in rows]
+
+
+def test_allow_and_deny(board: Recommender) -> None:
+    assert board.recommend("u08", 9, allow=["i03", "i08", "i04"]).ids() == ["i08", "i03"]
+    assert board.recommend("u08", 9, allow=[]).ids() == []
+    assert "i08" not in board.recommend("u08", 50, deny=["i08"]).ids()
+
+
+@pytest.mark.parametrize("k", [0, -3, 2.5, True])
+def test_k_must_be_a_count(board: Recommender, k: Any) -> None:
+    with pytest.raises(OptionError, match="k is"):
+        board.recommend("u08", k)
+
+
+def test_unknown_item_is_named_with_an_example(board: Recommender) -> None:
+    with pytest.raises(UnknownIdError, match=r"item 'i99' is not in the model.*look like 'i00'"):
+        board.similar("i99")
+
+
+def test_somebody_new_by_their_items(board: Recommender) -> None:
+    best = board.recommend_for(["i02", "i04", "i06"], 5)
+    assert not {"i02", "i04", "i06"} & set(best.ids())
+    assert all(int(one[1:]) % 2 == 0 for one in best.ids())
+    with pytest.raises(OptionError, match="at least one item"):
+        board.recommend_for([])
+
+
+def test_to_frame(board: Recommender) -> None:
+    frame = board.recommend("u08", 3).to_frame()
+    assert frame.columns == ["rank", "id", "name", "score"]
+    assert frame["rank"].to_list() == [1, 2, 3]
+    assert frame["id"][0] == "i08"
+
+
+def test_names_travel_with_the_file(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    data = Interactions.from_pairs([(1, 10), (1, 20), (2, 20), (2, 30)])
+    data = replace(data, names=Text.pack(["ten", "twenty", "thirty"]))
+    Recommender.from_model(Popularity().fit(data), data).save(tmp_path / "m.xorec")
+    best = Recommender.load(tmp_path / "m.xorec").recommend(1)
+    assert best.items == (Recommended(30, "thirty", 1.0),)
+
+
+def test_facts_tell_where_the_model_comes_from(tmp_path: Path) -> None:
+    data = planted(40, 30)
+    Recommender.from_model(ItemKNN(neighbours=7).fit(data), data, seed=5).save(tmp_path / "m")
+    metadata = Recommender.load(tmp_path / "m").metadata
+    assert metadata["model"] == "item-knn"
+    assert metadata["config"] == {"neighbours": 7, "shrink": 0.0}
+    assert metadata["seed"] == 5
+    assert metadata["data"]["digest"] == data.digest()
+
+
+def test_files_with_equal_codes_say_so_for_any_number_of_threads(tmp_path: Path) -> None:
+    data = planted(60, 40)
+    found = []
+    for seed, threads in ((1, 1), (1, 2), (2, 1)):
+        model = DSIML(bits=16, epochs=2, start={"epochs": 3})
+        model.fit(data, options=RunOptions(seed=seed, threads=threads))
+        Recommender.from_model(model, data, seed=seed).save(tmp_path / "m")
+        found.append(Recommender.load(tmp_path / "m").metadata["codes"])
+        assert found[-1] == model.representation_.metadata()["codes"]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    assert [one["bits"] for one in found] == [16, 16, 16]
+    floats = Recommender.from_model(ItemKNN().fit(data), data)
+    assert "codes" not in floats.metadata
+
+
+def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:
+    from xorec.recommender import storage
+
+    data = planted(40, 30)
+    Recommender.from_model(Popularity().fit(data), data).save(tmp_path / "m")
+    tensors, metadata = storage.read(tmp_path / "m")
+    for name in tensors:
+        less = {key: np.array(tensor) for key, tensor in tensors.items() if key != name}
+        kept = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
+        storage.write(tmp_path / "less", less, kept)
+        with pytest.raises(ModelFileError, match="is missing"):
+            Recommender.load(tmp_path / "less")

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from xorec.core.errors import ModelFileError
+from xorec.data.ids import Ids
+from xorec.data.text import Text
+from xorec.recommender import storage
+
+FACTS = {"model": "bpr", "representation": "vectors"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.xorec"
+    tensors = {
+        "floats": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "longs": np.array([5, -7]),
+        "bytes": np.frombuffer(b"abc", dtype=np.uint8),
+        "none": np.zeros((0, 4), dtype=np.int32),
+    }
+    storage.write(path, tensors, FACTS)
+    return path
+
+
+def test_round_trip_memory_mapped(file: Path) -> None:
+    tensors, metadata = storage.read(file)
+    np.testing.assert_array_equal(tensors["floats"], [[0, 1, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(tensors["longs"], [5, -7])
+    assert tensors["bytes"].tobytes() == b"abc"
+    assert tensors["none"].shape == (0, 4)
+    assert metadata["model"] == "bpr"
+    base = tensors["floats"]
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    assert isinstance(base, np.memmap)
+    assert not tensors["floats"].flags.writeable
+
+
+def test_any_safetensors_reader_opens_it(file: Path) -> None:
+    assert load_file(file)["longs"].tolist() == [5, -7]
+
+
+def test_equal_input_equal_bytes(file: Path, tmp_path: Path) -> None:
+    tensors, _ = storage.read(file)
+    backwards = dict(reversed(tensors.items()))
+    storage.write(tmp_path / "again", backwards, dict(reversed(FACTS.items())))
+    assert (tmp_path / "again").read_bytes() == file.read_bytes()
+
+
+def test_every_flipped_data_byte_is_noticed(file: Path) -> None:
+    whole = bytearray(file.read_bytes())
+    start = 8 + int.from_bytes(whole[:8], "little")
+    for place in range(start, len(whole)):
+        broken = whole.copy()
+        broken[place] ^= 1
+        file.write_bytes(broken)
+        with pytest.raises(ModelFileError, match=r"model\.xorec is corrupt.*digest"):
+            storage.read(file)
+        storage.read(file, verify=False)
+
+
+def test_every_truncation_is_noticed(file: Path) -> None:
+    whole = file.read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match=r"model\.xorec"):
+            storage.read(file)
+
+
+def test_bytes_added_at_the_end_are_noticed(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"x")
+    with pytest.raises(ModelFileError, match="cut short or added to"):
+        storage.read(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 a zip file", b"user,item\n1,2\n" * 50])
+def test_another_kind_of_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ModelFileError, match="not a xorec model, or is corrupt"):
+        storage.read(tmp_path / "x")
+
+
+def test_a_foreign_safetensors_file(tmp_path: Path) -> None:
+    save_file({"a": np.zeros(2)}, tmp_path / "x")
+    with pytest.raises(ModelFileError, match="a safetensors file but not a xorec model"):
+        storage.read(tmp_path / "x")
+
+
+def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
+    metadata = {"format": storage.FORMAT + 1, "digest": "", **FACTS}
+    save_file({"a": np.zeros(2)}, tmp_path / "x", metadata={"xorec": json.dumps(metadata)})
+    with pytest.raises(ModelFileError, match="has format 2, but this xorec reads up to 1: upgrade"):
+        storage.read(tmp_path / "x")
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="there is no model file"):
+        storage.read(tmp_path / "nothing")
+    with pytest.raises(ModelFileError, match="cannot read"):
+        storage.read(tmp_path)
+
+
+@pytest.mark.parametrize("raw", [[3, 1, 2], ["b", "ä", ""], [1.5, 2.0], [True, False]])
+def test_ids_round_trip_in_their_type(tmp_path: Path, raw: list[object]) -> None:
+    ids = Ids.of(raw)
+    storage.write(tmp_path / "x", storage.pack_ids("ids", ids), FACTS)
+    tensors, _ = storage.read(tmp_path / "x")
+    back = storage.unpack_ids("ids", ids.kind, tensors)
+    assert list(back) == raw
+    assert [type(one) for one in back] == [type(one) for one in raw]
+    assert [back.find(one) for one in raw] == list(range(len(raw)))
+
+
+def test_text_round_trip(tmp_path: Path) -> None:
+    text = Text.pack(["Star Wars", "", "Amélie"])
+    storage.write(tmp_path / "x", storage.pack_text("names", text), FACTS)
+    tensors, _ = storage.read(tmp_path / "x")
+    assert list(storage.unpack_text("names", tensors)) == ["Star Wars", "", "Amélie"]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xorec.core.errors import DataError, OptionError
+from xorec.data.interactions import Interactions
+from xorec.evaluation.protocol import evaluate
+from xorec.models.factorization.bpr import BPR
+from xorec.models.siml.dsiml import DSIML
+from xorec.recommender.recommender import Recommender
+from xorec.testing.data import halves, planted
+
+SETTINGS = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
+
+
+def pairs(data: Interactions) -> list[tuple[object, object]]:
+    users, items = list(data.users), list(data.items)
+    rows = zip(data.user_rows, data.indices, strict=True)
+    return [(users[int(u)], items[int(i)]) for u, i in rows]
+
+
+@pytest.fixture(scope="module")
+def before() -> tuple[Recommender, Interactions, Interactions]:
+    train, test = halves(planted(200, 120))
+    return Recommender.from_model(DSIML(**SETTINGS).fit(train), train), train, test
+
+
+def test_known_rows_stay_and_new_ones_come_behind(
+    before: tuple[Recommender, Interactions, Interactions],
+) -> None:
+    old, train, _ = before
+    known = list(train.items)
+    new = Interactions.from_pairs([(10_000, known[3]), (10_000, known[5]), (0, 77_777)])
+    grown = old.update(new)
+    assert list(grown.users) == [*old.users, 10_000]
+    assert list(grown.items) == [*old.items, 77_777]
+    assert grown.metadata["data"]["pairs"] == train.n_pairs + 3
+    assert grown.metadata["updates"] == 1
+    assert grown.update(Interactions.from_pairs([(1, 77_777)])).metadata["updates"] == 2
+    touched = np.ones(200, dtype=np.bool_)
+    touched[0] = False  # the only old user who got a pair
+    codes = grown.representation.tensors()
+    np.testing.assert_array_equal(
+        codes["user_codes"][:200][touched], old.representation.tensors()["user_codes"][touched]
+    )
+    np.testing.assert_array_equal(
+        codes["item_codes"][:120], old.representation.tensors()["item_codes"]
+    )
+    assert not {known[3], known[5]} & set(grown.recommend(10_000, 20).ids())
+    assert 77_777 not in grown.recommend(0, 120).ids()
+
+
+def test_a_new_user_is_served_as_if_folded_in(
+    before: tuple[Recommender, Interactions, Interactions],
+) -> None:
+    old, train, _ = before
+    history = [train.items[int(i)] for i in train.of_user(4)]
+    grown = old.update(Interactions.from_pairs([(55_555, item) for item in history]))
+    assert grown.recommend(55_555, 10).ids() == old.recommend_for(history, 10).ids()
+
+
+def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
+    before: tuple[Recommender, Interactions, Interactions],
+) -> None:
+    """Half of the users are unknown at first; the update brings them near the full fit."""
+    _, train, test = before
+    first = train.select(train.user_rows < 100).compact()
+    late = train.select(train.user_rows >= 100).compact()
+    grown = Recommender.from_model(DSIML(**SETTINGS).fit(first), first).update(late)
+    rows = np.argsort([int(user) for user in grown.users])
+    columns = np.argsort([int(item) for item in grown.items])
+    full = evaluate(DSIML(**SETTINGS).fit(train).representation_, train, test, ks=(10,))
+    codes = grown.representation
+
+    class Reordered:
+        n_users, n_items = train.n_users, train.n_items
+
+        def scores(self, users: np.ndarray) -> np.ndarray:
+            return codes.scores(rows[users])[:, columns]
+
+    updated = evaluate(Reordered(), train, test, ks=(10,))  # type: ignore[arg-type]
+    assert updated["ndcg@10"] > 0.85 * full["ndcg@10"]
+
+
+def test_the_same_update_gives_the_same_file(
+    before: tuple[Recommender, Interactions, Interactions], tmp_path: Path
+) -> None:
+    old, _, test = before
+    new = Interactions.from_pairs(pairs(test)[:100])
+    for name in ("a", "b"):
+        old.update(new).save(tmp_path / name)
+    one, two = ((tmp_path / name).read_bytes() for name in ("a", "b"))
+    assert one == two
+
+
+def test_what_cannot_be_updated_says_so(
+    before: tuple[Recommender, Interactions, Interactions],
+) -> None:
+    old, train, _ = before
+    with pytest.raises(DataError, match="item ids of the update are str, those of the model int64"):
+        old.update(Interactions.from_pairs([(1, "shoe")]))
+    other = Recommender.from_model(BPR(dimensions=8, epochs=1).fit(train), train)
+    with pytest.raises(OptionError, match="bpr cannot be updated: fit it anew"):
+        other.update(Interactions.from_pairs([(1, 2)]))

@@ -1,0 +1,206 @@
+"""The scan's kernels one by one, each against brute force."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from xorec.core.bits import Words
+from xorec.search.hamming.adders import RUN
+from xorec.search.hamming.index import HammingIndex
+from xorec.search.hamming.planes_kernels import (
+    ITEMS,
+    count_at,
+    count_run,
+    levels_for,
+    set_planes,
+    slice_runs,
+    spread,
+)
+from xorec.search.hamming.scan_kernels import TOGETHER
+from xorec.search.hamming.segment import pack_places
+from xorec.search.hamming.select_kernels import POOL, narrow, settle, take
+from xorec.testing.indexes import as_lists, best, hamming, make_codes
+
+Bits = npt.NDArray[np.bool_]
+
+
+def as_bools(words: Words) -> Bits:
+    """The bits of words, one bool for each."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
+
+
+def planes_of(numbers: npt.NDArray[np.int64], levels: int) -> Words:
+    """ITEMS numbers as planes."""
+    return np.concatenate([pack_places((numbers >> level & 1) == 1) for level in range(levels)])
+
+
+def a_run(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Words]:
+    """(codes, their planes, a query) of one run."""
+    codes, query = make_codes(rng, ITEMS, bits, "spread"), make_codes(rng, 1, bits, "spread")[0]
+    planes = np.empty((1, bits, RUN), dtype=np.uint64)
+    slice_runs(codes, np.arange(ITEMS, dtype=np.int32), bits, 0, 1, planes)
+    return codes, planes.reshape(-1), query
+
+
+ANY_BITS = [1, 2, 3, 7, 8, 15, 16, 17, 20, 30, 31, 32, 63, 64, 65, 100, 128, 129, 254, 255, 1024]
+
+
+@pytest.mark.parametrize("masked", [None, True])
+@pytest.mark.parametrize("bits", ANY_BITS)
+def test_distances_are_counted_and_compared(bits: int, masked: bool | None) -> None:
+    rng = np.random.default_rng(bits)
+    codes, planes, query = a_run(rng, bits)
+    flips, levels = np.empty(bits, dtype=np.uint64), levels_for(bits)
+    if masked:
+        flips = flips[: set_planes(query, bits, flips)]
+        distances = np.bitwise_count(query & ~codes).sum(axis=1).astype(np.int64)
+    else:
+        spread(query, bits, flips)
+        distances = hamming(codes, query)
+    opened = rng.random(ITEMS) < 0.7
+    open_ = np.concatenate([np.zeros(RUN, dtype=np.uint64), pack_places(opened)])
+    total, found = np.empty(levels * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
+    begin, place = np.uint64(0), np.uint64(RUN)
+    middle = int(np.median(distances))
+    for bound in (0, 1, middle, middle + 1, bits, bits + 1):
+        how = (masked, levels, bound, open_, place, total, found)
+        some = count_run(planes, begin, 0, flips, *how)
+        counted = as_bools(total).reshape(levels, ITEMS)
+        assert (counted.T @ (1 << np.arange(levels)) == distances).all()
+        np.testing.assert_array_equal(as_bools(found), (distances < bound) & opened)
+        assert bool(some) == as_bools(found).any()
+    for item in (0, 63, 64, 777, ITEMS - 1):
+        counted_one = count_at(total, levels, np.uint64(item // 64), np.uint64(item % 64))
+        assert counted_one == distances[item]
+
+
+@pytest.mark.parametrize("levels", [5, 8, 11])
+@pytest.mark.parametrize("spread_over", [1, 2, 7, 31])
+def test_narrow_keeps_the_nearest_and_the_first_of_the_last_tie(
+    levels: int, spread_over: int
+) -> None:
+    rng = np.random.default_rng(levels * spread_over)
+    for k, share in ((1, 1.0), (10, 1.0), (10, 0.02), (500, 0.5), (1024, 1.0)):
+        distances = rng.integers(spread_over, size=ITEMS)
+        there = rng.random(ITEMS) < share
+        found, rest = pack_places(there), np.empty(RUN, dtype=np.uint64)
+        assert there.sum() > k
+        narrow(planes_of(distances, levels), levels, found, k, rest)
+        order = np.argsort(np.where(there, distances, 99), kind="stable")[:k]
+        assert np.flatnonzero(as_bools(found)).tolist() == sorted(order.tolist())
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
+    """Runs that are taken one after the other, more than the pool has room for."""
+    rng = np.random.default_rng(k)
+    bits, runs = 20, 4 * POOL
+    pool, tally = np.empty(POOL * k, dtype=np.uint64), np.zeros(bits + 1, dtype=np.int64)
+    state, nearest = np.array([0, 0, bits]), np.empty(k, dtype=np.uint64)
+    rest, starts = np.empty(RUN, dtype=np.uint64), np.empty(bits + 1, dtype=np.int64)
+    bound, everything = bits + 1, []
+    for run in range(runs):
+        distances = np.minimum(bits, rng.integers(3, size=ITEMS) + bits - run)
+        everything.append(distances)
+        found = pack_places(distances < bound)
+        if not found.any():
+            continue
+        total = planes_of(distances, levels_for(bits))
+        own = (pool, tally, state, nearest, rest, starts)
+        bound = take(total, levels_for(bits), found, run * ITEMS, *own)
+        so_far = np.concatenate(everything)
+        assert bound == np.sort(so_far)[k - 1]
+    count = settle(pool, state[0], tally, state[2], nearest, starts)
+    so_far = np.concatenate(everything)
+    places = np.argsort(so_far, kind="stable")[:k]
+    expected = (so_far[places].astype(np.uint64) << np.uint64(32)) | places.astype(np.uint64)
+    assert nearest[:count].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("bits", [20, 64])
+def test_each_run_is_nearer_than_all_before(bits: int) -> None:
+    """Everything falls out of the lists again and again, and ties are longer than a list."""
+    items = 9 * ITEMS + 70
+    query = make_codes(np.random.default_rng(0), 1, bits, "spread")
+    codes = np.repeat(query, items, axis=0)
+    for run in range(10):
+        flipped = np.uint64((1 << (9 - run)) - 1)
+        codes[run * ITEMS : (run + 1) * ITEMS, 0] ^= flipped
+    rank = np.arange(items, dtype=np.int32)
+    index = HammingIndex(codes, bits, rank, method="scan")
+    for k in (1, 10, 100, 1000):
+        for exclude in (None, as_lists([list(range(items - 60, items))])):
+            hits = index.search(np.concatenate([query, query]), k, exclude=twice(exclude))
+            rows, far = best(hamming(codes, query[0]), rank, k, set(exclude[1] if exclude else ()))
+            assert hits.distances is not None
+            for b in range(2):
+                assert hits.items[b].tolist() == rows
+                assert hits.distances[b].tolist() == far
+
+
+def twice(lists: Any) -> Any:
+    """One list for each of two queries."""
+    return None if lists is None else (np.array([0, len(lists[1]), 2 * len(lists[1])]),
+                                       np.concatenate([lists[1], lists[1]]))  # fmt: skip
+
+
+@pytest.mark.parametrize("items", [1, 63, 2049, 5000])
+def test_groups_of_queries_with_lists_of_all_lengths(items: int) -> None:
+    """More queries than go together; none, some, nearly all and all items seen, and strangers."""
+    rng = np.random.default_rng(items)
+    codes, rank = make_codes(rng, items, 20, "duplicates"), rng.permutation(items).astype(np.int32)
+    queries = make_codes(rng, 2 * TOGETHER + 5, 20, "spread")
+    shares = rng.choice([0.0, 0.1, 0.999, 1.0], size=len(queries))
+    seen = [np.flatnonzero(rng.random(items) < share).tolist() for share in shares]
+    unknown = [[*own, items, items + 70] for own in seen]
+    hits = HammingIndex(codes, 20, rank).search(queries, 10, exclude=as_lists(unknown))
+    for b, own in enumerate(seen):
+        rows, far = best(hamming(codes, queries[b]), rank, 10, set(own))
+        assert hits.counts[b] == len(rows)
+        assert hits.items[b, : len(rows)].tolist() == rows
+        assert hits.distances is not None
+        assert hits.distances[b, : len(rows)].tolist() == far
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+def test_an_empty_catalogue_has_nothing_to_show(queries: int) -> None:
+    index = HammingIndex(np.zeros((0, 1), dtype=np.uint64), 20)
+    codes = np.zeros((queries, 1), dtype=np.uint64)
+    for exclude in (None, as_lists([[4]] * queries)):
+        hits = index.search(codes, 5, exclude=exclude)
+        assert hits.items.shape == (queries, 0)
+        assert hits.counts.tolist() == [0] * queries
+
+
+def test_added_items_can_be_seen_too() -> None:
+    rng = np.random.default_rng(0)
+    codes, queries = make_codes(rng, 2500, 20, "clusters"), make_codes(rng, 40, 20, "spread")
+    rank = np.concatenate([2 * np.arange(2300), 2 * np.arange(200) + 1])
+    rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.int32)
+    first = np.arange(2300, dtype=np.int32)
+    index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
+    assert len(index.segments) == 2
+    seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
+    deny = rng.choice(2500, 300, replace=False)
+    hits = index.search(queries, 12, exclude=as_lists(seen), deny=deny)
+    for b, own in enumerate(seen):
+        rows, _ = best(hamming(codes, queries[b]), rank, 12, {*own, *deny.tolist()})
+        assert hits.items[b].tolist() == rows
+
+
+def test_short_codes_of_many_items_go_by_a_table() -> None:
+    rng = np.random.default_rng(0)
+    mixing = rng.standard_normal((16, 20))
+
+    def low_rank(items: int) -> Any:
+        from xorec.core.bits import pack_signs
+
+        return pack_signs(rng.standard_normal((items, 16)) @ mixing)
+
+    users = low_rank(500)
+    assert HammingIndex(low_rank(38_000), 20, sample=users).explain().startswith("1 tables: least")
+    assert HammingIndex(low_rank(11_000), 20, sample=users).explain().startswith("scan: there are")

@@ -1,0 +1,114 @@
+"""The house: who may import whom (ARCHITECTURE.md). Reads every import, lazy ones too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import xorec
+
+ROOT = Path(xorec.__file__).parent
+ROOMS = (
+    "core",
+    "data",
+    "representations",
+    "search",
+    "evaluation",
+    "training",
+    "models",
+    "recommender",
+    "engines",
+    "stores",
+    "service",
+    "experiments",
+    "cli",
+)
+"""From the ground up: a room imports itself and the rooms before it."""
+FAMILIES = ("baselines", "factorization", "graph", "siml", "metric", "hashing")
+"""Of models, likewise."""
+NOT_FROM = {
+    "engines": {"representations", "search", "evaluation", "models"},
+    "experiments": {"service"},
+}
+"""Rooms below that are nevertheless closed to a room."""
+FACE = {"xorec", "xorec.__version__"}
+"""What `import xorec` gives: the version. Names of the public API are for people, not for rooms."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = ("xorec", *path.relative_to(ROOT).with_suffix("").parts)
+        name = ".".join(parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """Every module of ours that is named in an import, at the top or inside a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name.split(".")[0] == "xorec")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            if node.module == "xorec":
+                yield from (f"xorec.{one.name}" for one in node.names)
+            elif node.module and node.module.startswith("xorec."):
+                yield node.module
+
+
+def wrong_step(importer: str, imported: str) -> str | None:
+    """Why this import is not allowed; None where it is."""
+    own, other = (name.split(".")[1:] for name in (importer, imported))
+    if not own or importer == "xorec.__main__" or imported in FACE:
+        return None
+    if own[0] == "testing":
+        return None
+    if not other or other[0] not in ROOMS:
+        return f"{imported} is in no room" + (" (a kit is for tests)" if other else "")
+    if ROOMS.index(other[0]) > ROOMS.index(own[0]):
+        return f"{own[0]} stands before {other[0]}"
+    if other[0] in NOT_FROM.get(own[0], ()):
+        return f"{other[0]} is closed to {own[0]}"
+    if own[0] == other[0] == "models" and other[1:2] and other[1] in FAMILIES:
+        if len(own) == 1:
+            return None  # the registry
+        if own[1] not in FAMILIES:
+            return f"what all families share must not import the family {other[1]}"
+        if FAMILIES.index(other[1]) > FAMILIES.index(own[1]):
+            return f"the family {own[1]} stands before {other[1]}"
+    return None
+
+
+def test_every_import_goes_down() -> None:
+    wrong = [
+        f"{importer} imports {imported}: {why}"
+        for importer, tree in modules()
+        for imported in imports(tree)
+        if (why := wrong_step(importer, imported)) is not None
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_module_is_in_a_room() -> None:
+    rooms = {name.split(".")[1] for name, _ in modules() if name.count(".")}
+    assert rooms <= {*ROOMS, "testing", "__main__"}
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("xorec.core.rng", "xorec.data.ids"),
+        ("xorec.representations.codes", "xorec.search.top_k"),
+        ("xorec.training.epochs", "xorec.models.base"),
+        ("xorec.models.siml.siml", "xorec.models.metric.cml"),
+        ("xorec.models.base", "xorec.models.factorization.bpr"),
+        ("xorec.recommender.recommender", "xorec.testing.models"),
+        ("xorec.data.ids", "xorec.cli.main"),
+        ("xorec.experiments.comparison", "xorec.service.app"),
+        ("xorec.core.files", "xorec.Recommender"),
+    ],
+)
+def test_a_wrong_step_is_seen(importer: str, imported: str) -> None:
+    assert wrong_step(importer, imported) is not None

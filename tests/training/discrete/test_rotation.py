@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xorec.training.discrete.rotation import learn_rotation, quantisation_error
+
+
+def test_the_error_falls_with_every_round_and_q_is_orthogonal() -> None:
+    rng = np.random.default_rng(0)
+    vectors = (rng.standard_normal((400, 5)) @ rng.standard_normal((5, 16))).astype(np.float32)
+    errors = []
+    for rounds in (0, 1, 2, 5, 10, 30):
+        rotation = learn_rotation(vectors, rounds=rounds)
+        np.testing.assert_allclose(rotation.T @ rotation, np.eye(16), atol=1e-5)
+        errors.append(quantisation_error(vectors, rotation))
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.9 * errors[0]
+
+
+def test_dot_products_stay() -> None:
+    vectors = np.random.default_rng(1).standard_normal((50, 8)).astype(np.float32)
+    turned = vectors @ learn_rotation(vectors)
+    np.testing.assert_allclose(turned @ turned.T, vectors @ vectors.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("d", [4, 8])
+def test_turned_codes_are_turned_back(d: int) -> None:
+    """Codes under a random rotation: ITQ finds a rotation with (almost) no error."""
+    rng = np.random.default_rng(d)
+    codes = np.where(rng.standard_normal((500, d)) >= 0, 1.0, -1.0)
+    q, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    hidden = (codes @ q).astype(np.float32)
+    best = min(quantisation_error(hidden, learn_rotation(hidden, seed=s)) for s in range(10))
+    assert best < 1e-6
