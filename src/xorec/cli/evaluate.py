@@ -42,7 +42,7 @@ def evaluate(
     recommender = Recommender.load(model)
     pairs = args.load(
         data,
-        options.progress,
+        options,
         min_rating=min_rating,
         core=0,
         user_column=user_column,

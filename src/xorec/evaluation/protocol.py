@@ -49,7 +49,7 @@ def evaluate(
         raise DataError(f"tie_rank has shape {tie_rank.shape} but there are {train.n_items} items.")
     elif not np.array_equal(np.sort(tie_rank), np.arange(train.n_items)):
         raise DataError("tie_rank is no permutation: give every item a place of its own, from 0.")
-    seen = train if exclude is None else train.union(exclude)
+    seen = train if exclude is None else train.union(exclude, options.thread_count)
     rankings = Rankings.prepare(seen, test, cuts, tie_rank)
     exposure = rankings.fill(representation, options)
     counts = rankings.test_counts
