@@ -56,8 +56,7 @@ def test_merge_chooses_by_part_then_time_then_place(
     merged = merge_pairs(
         table[:, 0],
         table[:, 1],
-        5,
-        5,
+        (5, 5),
         times if with_times else None,
         parts if with_parts else None,
     )

@@ -7,37 +7,55 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xorec.evaluation.metrics import COLUMNS, discounts, ideal_dcg, ranked_metrics
-from xorec.evaluation.ties import expected_gain, expected_metrics
+from xorec.evaluation.metrics.base import MISSED, Floats, RankedTests, make_cuts
+from xorec.evaluation.metrics.ndcg import expected_gain
+from xorec.evaluation.metrics.registry import USER_METRICS
 
-KS = np.array([1, 2, 3, 5, 8], dtype=np.int64)
-TABLE = discounts(8), ideal_dcg(8)
+KS = (1, 2, 3, 5, 8)
+CUTS = make_cuts(KS, 8)
+NAMES = [metric.per_user or metric.name for metric in USER_METRICS.values()]
 Group = tuple[bool, ...]
 
 
-def closed_form(groups: list[Group], missing: int) -> np.ndarray:
-    above, tied, start = [], [], 0
+def measured(tests: RankedTests, ending: str) -> Floats:
+    """(metrics, ks) of one user."""
+    tables = []
+    for metric in USER_METRICS.values():
+        out = np.full((1, len(KS)), np.nan)
+        metric.measures[ending](tests, CUTS, out)
+        tables.append(out[0])
+    return np.array(tables)
+
+
+def of_one_user(ranks: list[int], above: list[int], tied: list[int], missing: int) -> RankedTests:
+    ends = [MISSED] * missing
+    columns = ([*ranks, *ends], [*above, *ends], [*tied, *[0] * missing])
+    arrays = [np.array(column, np.int32) for column in columns]
+    return RankedTests(np.array([0, len(arrays[0])]), *arrays)
+
+
+def closed_form(groups: list[Group], missing: int) -> Floats:
+    above: list[int] = []
+    tied: list[int] = []
+    start = 0
     for group in groups:
         above += [start] * sum(group)
         tied += [len(group)] * sum(group)
         start += len(group)
-    out = np.full((len(COLUMNS), len(KS)), np.nan)
-    n_test = len(above) + missing
-    expected_metrics(np.array(above, int), np.array(tied, int), n_test, KS, *TABLE, out)
-    return out
+    return measured(of_one_user([0] * len(above), above, tied, missing), "_expected")
 
 
-def brute_force(groups: list[Group], missing: int) -> np.ndarray:
+def brute_force(groups: list[Group], missing: int) -> Floats:
     """The mean of the plain metrics over all orders inside the groups."""
-    n_test = sum(map(sum, groups)) + missing
     tables = []
     for orders in product(*(list(permutations(group)) for group in groups)):
         flags = [flag for order in orders for flag in order]
-        out = np.full((len(COLUMNS), len(KS)), np.nan)
-        ranks = np.flatnonzero(flags) + 1
-        ranked_metrics(ranks[ranks <= 8], n_test, KS, *TABLE, out)
-        tables.append(out)
-    mean: np.ndarray = np.mean(tables, axis=0)
+        places = np.flatnonzero(flags) + 1
+        reached = places[places <= 8].tolist()
+        beyond = len(places) - len(reached) + missing
+        zeros = [0] * len(reached)
+        tables.append(measured(of_one_user(reached, zeros, zeros, beyond), ""))
+    mean: Floats = np.mean(tables, axis=0)
     return mean
 
 
@@ -65,7 +83,7 @@ def test_expected_values_are_the_means_over_all_tie_orders(
 def test_one_group_of_all_items_by_hand() -> None:
     """Four items alike, two of them relevant: k = 2 holds a hit in 5 of 6 orders."""
     found = closed_form([(True, True, False, False)], 0)
-    named = {name: found[column] for column, name in enumerate(COLUMNS)}
+    named = {name: found[column] for column, name in enumerate(NAMES)}
     assert named["hits"][:2] == pytest.approx([1 / 2, 1], abs=1e-15)
     assert named["user_hr"][:3] == pytest.approx([1 / 2, 5 / 6, 1], abs=1e-15)
     assert named["mrr"][2] == pytest.approx(1 / 2 + (1 / 3) / 2 + (1 / 6) / 3, abs=1e-15)
@@ -81,16 +99,16 @@ def test_without_ties_they_are_the_plain_metrics_to_the_last_bit(
 
 
 def test_the_gain_of_one_item_of_a_group() -> None:
-    gains = [*TABLE[0][2:5], 0.0, 0.0]  # ranks 3 to 7, cut at 5
-    assert expected_gain(2, 5, 5, TABLE[0]) == pytest.approx(np.mean(gains), abs=1e-15)
-    assert expected_gain(5, 3, 5, TABLE[0]) == 0
+    gains = [*CUTS.discount[2:5], 0.0, 0.0]  # ranks 3 to 7, cut at 5
+    assert expected_gain(2, 5, 5, CUTS.discount) == pytest.approx(np.mean(gains), abs=1e-15)
+    assert expected_gain(5, 3, 5, CUTS.discount) == 0
 
 
 def test_large_groups_stay_probabilities() -> None:
-    out = np.empty((len(COLUMNS), len(KS)))
-    above, tied = np.zeros(400, int), np.full(400, 100_000)
-    expected_metrics(above, tied, 400, KS, *TABLE, out)
+    tests = of_one_user([0] * 400, [0] * 400, [100_000] * 400, 0)
+    out = measured(tests, "_expected")
+    ks = np.array(KS)
     chance = 400 / 100_000
-    named = {name: out[column] for column, name in enumerate(COLUMNS)}
-    assert named["hits"] == pytest.approx(KS * chance, rel=1e-12)
-    assert named["user_hr"] == pytest.approx(1 - (1 - chance) ** KS, rel=1e-2)
+    named = {name: out[column] for column, name in enumerate(NAMES)}
+    assert named["hits"] == pytest.approx(ks * chance, rel=1e-12)
+    assert named["user_hr"] == pytest.approx(1 - (1 - chance) ** ks, rel=1e-2)

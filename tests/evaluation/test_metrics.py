@@ -3,33 +3,38 @@ from math import log2
 import numpy as np
 import pytest
 
-from xorec.evaluation.metrics import (
-    COLUMNS,
-    coverage,
-    discounts,
-    gini,
-    ideal_dcg,
-    ranked_metrics,
-)
+from xorec.evaluation.metrics.base import MISSED, RankedTests, make_cuts
+from xorec.evaluation.metrics.exposure import coverage, gini
+from xorec.evaluation.metrics.registry import ITEM_METRICS, METRICS, USER_METRICS
 
 
 def metrics(ranks: list[int], n_test: int, ks: list[int]) -> dict[str, list[float]]:
-    out = np.full((len(COLUMNS), len(ks)), np.nan)
-    length = max(ks)
-    ranked_metrics(
-        np.array(ranks, np.int64),
-        n_test,
-        np.array(ks, np.int64),
-        discounts(length),
-        ideal_dcg(length),
-        out,
-    )
-    return {name: out[column].tolist() for column, name in enumerate(COLUMNS)}
+    """What the metrics measure of one user, by the name of the values; without ties."""
+    padded = np.array([*ranks, *[MISSED] * (n_test - len(ranks))], np.int32)
+    tests = RankedTests(np.array([0, n_test]), padded, padded - 1, np.ones_like(padded))
+    found = {}
+    for metric in USER_METRICS.values():
+        out = np.full((1, len(ks)), np.nan)
+        metric.ranked(tests, make_cuts(tuple(ks), max(ks)), out)
+        name = metric.per_user or metric.name
+        counts = np.array([n_test])
+        found[name] = [float(metric.scale(out[:, at], counts, k)[0]) for at, k in enumerate(ks)]
+    return found
+
+
+def test_names_are_distinct_and_in_order() -> None:
+    assert (*USER_METRICS, *ITEM_METRICS) == METRICS
+    assert len(set(METRICS)) == len(METRICS)
+    assert METRICS[:3] == ("ndcg", "recall", "hr")
+    for metric in USER_METRICS.values():
+        assert bool(metric.per_user) == metric.pooled  # a pooled one keeps what it sums up
 
 
 def test_three_test_items_of_which_two_are_found_by_hand() -> None:
     found = metrics([2, 5], 3, [1, 2, 5])
     assert found["hits"] == [0, 1, 2]
+    assert found["recall"] == pytest.approx([0, 1 / 3, 2 / 3], abs=1e-15)
+    assert found["precision"] == pytest.approx([0, 1 / 2, 2 / 5], abs=1e-15)
     assert found["user_hr"] == [0, 1, 1]
     assert found["mrr"] == [0, 1 / 2, 1 / 2]
     ideal = [1, 1 + 1 / log2(3), 1 + 1 / log2(3) + 1 / 2]

@@ -267,5 +267,7 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         evaluate(model, pairs(train), pairs(test), exclude=pairs(test[:, :39]))
     with pytest.raises(DataError, match="tie_rank has shape"):
         evaluate(model, pairs(train), pairs(test), tie_rank=np.arange(3, dtype=np.int32))
+    with pytest.raises(DataError, match="tie_rank is no permutation"):
+        evaluate(model, pairs(train), pairs(test), tie_rank=np.full(40, 7, dtype=np.int32))
     with pytest.raises(DataError, match="by_category needs item categories"):
         evaluate(model, pairs(train), pairs(test), by_category=True)

@@ -62,18 +62,16 @@ def run_options(seed: int, threads: int | None, quiet: bool) -> RunOptions:
 
 
 def load(
-    source: str, progress: Progress, *, min_rating: float | None, core: int, **columns: Any
+    source: str, options: RunOptions, *, min_rating: float | None, core: int, **columns: Any
 ) -> Interactions:
     """Read and prepare the data; the guesses and removals are shown as notes."""
     from xorec.data.datasets.catalog import load_data
     from xorec.data.prepare import prepare
 
-    data = load_data(
-        source, progress=progress, **{name: v for name, v in columns.items() if v is not None}
-    )
+    data = load_data(source, threads=options.threads, progress=options.progress, **columns)
     data = prepare(data, min_rating=min_rating, core=core)
     for note in data.notes:
-        progress.note(note)
+        options.progress.note(note)
     return data
 
 

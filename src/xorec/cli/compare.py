@@ -58,7 +58,7 @@ def compare(
     options = args.run_options(seed, threads, quiet)
     pairs = args.load(
         data,
-        options.progress,
+        options,
         min_rating=min_rating,
         core=core,
         user_column=user_column,

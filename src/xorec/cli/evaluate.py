@@ -31,6 +31,7 @@ def evaluate(
     that the model does not know cannot be ranked; how many pairs that leaves out is reported.
     """
     from xorec.cli.output import print_json, print_line, print_table
+    from xorec.evaluation.metrics.registry import METRICS
     from xorec.evaluation.protocol import evaluate as evaluate_parts
     from xorec.experiments.comparison import query_time, size_of
     from xorec.recommender.recommender import Recommender
@@ -41,7 +42,7 @@ def evaluate(
     recommender = Recommender.load(model)
     pairs = args.load(
         data,
-        options.progress,
+        options,
         min_rating=min_rating,
         core=0,
         user_column=user_column,
@@ -72,8 +73,7 @@ def evaluate(
         print_json({"data": about, "split": {"method": "unseen", "part": part}, "rows": [row]})
         return
     print_line(f"{model}: {recommender.metadata['model']}, {result.n_users:,} users tested")
-    names = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map", "coverage", "gini")
     print_table(
         ("metric", *(f"@{k}" for k in cuts)),
-        [(name, *(row[f"{name}@{k}"] for k in cuts)) for name in names],
+        [(name, *(row[f"{name}@{k}"] for k in cuts)) for name in METRICS],
     )

@@ -56,7 +56,7 @@ def fit(
     options = replace(options, checkpoint=Path(f"{output}.checkpoint"), resume=resume)
     pairs = args.load(
         data,
-        options.progress,
+        options,
         min_rating=min_rating,
         core=core,
         user_column=user_column,
@@ -71,7 +71,7 @@ def fit(
     with interrupts.saying(lambda: _how_to_go_on(output)):
         learner = fit_with_validation(learner, train, held_out, options)
     seconds = time.perf_counter() - began
-    learned_from = train if held_out is None else train.union(held_out)
+    learned_from = train if held_out is None else train.union(held_out, options.thread_count)
     recommender = Recommender.from_model(learner, learned_from, seed=seed)
     recommender.save(output)
     for leftover in checkpoints(Path(f"{output}.checkpoint")):

@@ -68,7 +68,7 @@ def tune(
     options = args.run_options(seed, threads, quiet)
     pairs = args.load(
         data,
-        options.progress,
+        options,
         min_rating=min_rating,
         core=core,
         user_column=user_column,

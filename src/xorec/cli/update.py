@@ -34,7 +34,7 @@ def update(
     before = Recommender.load(model)
     new = args.load(
         data,
-        options.progress,
+        options,
         min_rating=min_rating,
         core=0,
         user_column=user_column,

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,8 @@ class Categories:
 
     def of(self, item: int) -> list[str]:
         """The category labels of item row `item`."""
-        own = self.indices[self.indptr[item] : self.indptr[item + 1]]
-        return [self.labels[int(label)] for label in own]
+        labels = self.indices[self.indptr[item] : self.indptr[item + 1]]
+        return [self.labels[int(label)] for label in labels]
 
     def select(self, items: npt.NDArray[np.integer]) -> Categories:
         """The categories of the items at these rows, in that order; labels stay as they are."""
@@ -63,7 +64,14 @@ class Interactions:
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[Hashable, Hashable]]) -> Interactions:
-        """Interactions from Python (user, item) pairs; a pair given twice counts once."""
+        """Interactions from Python (user, item) pairs; a pair given twice counts once.
+
+        >>> data = Interactions.from_pairs([("ann", 7), ("bob", 9), ("ann", 9), ("ann", 7)])
+        >>> data
+        Interactions(2 users x 2 items, 3 pairs)
+        >>> data.items.take(data.of_user(data.users.find("ann")))
+        [7, 9]
+        """
         rows = list(pairs)
         users, items = Ids.sorted(u for u, _ in rows), Ids.sorted(i for _, i in rows)
         row_of_user = {user: row for row, user in enumerate(users)}
@@ -79,16 +87,18 @@ class Interactions:
         items: Ids,
         user_rows: npt.NDArray[np.integer],
         item_rows: npt.NDArray[np.integer],
+        *,
+        threads: int = 1,
         **extra: Any,
     ) -> Interactions:
         """Interactions from row numbers, in any order; the LAST of equal pairs is kept.
 
         `extra` may hold `times`, `ratings`, `parts` (aligned with the rows given) and the other
-        fields of the class.
+        fields of the class. Any number of threads gives the same.
         """
         from xorec.data.merge import merge_pairs
 
-        merged = merge_pairs(user_rows, item_rows, len(users), len(items))
+        merged = merge_pairs(user_rows, item_rows, (len(users), len(items)), threads=threads)
         for name in ("times", "ratings", "parts"):
             if extra.get(name) is not None:
                 extra[name] = extra[name][merged.order]
@@ -109,9 +119,33 @@ class Interactions:
     def __len__(self) -> int:
         return self.n_pairs
 
+    @property
+    def has(self) -> tuple[str, ...]:
+        """What there is beside the pairs: times, ratings, parts, names, categories."""
+        fields = ("times", "ratings", "parts", "names", "categories")
+        return tuple(name for name in fields if getattr(self, name) is not None)
+
+    @property
+    def density(self) -> float:
+        """The share of all possible pairs that there are."""
+        return self.n_pairs / max(self.n_users * self.n_items, 1)
+
     def __repr__(self) -> str:
         sizes = f"{self.n_users:,} users x {self.n_items:,} items, {self.n_pairs:,} pairs"
-        return f"Interactions({sizes})"
+        return f"Interactions({', '.join([sizes, *self.has])})"
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        facts = {
+            "users": f"{self.n_users:,}",
+            "items": f"{self.n_items:,}",
+            "pairs": f"{self.n_pairs:,}",
+            "density": f"{self.density:.4%}",
+            "columns": ", ".join(("user", "item", *self.has)),
+        }
+        rows = [*facts.items(), *(("note", note) for note in self.notes)]
+        cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+        return f"<table>{''.join(cells)}</table>"
 
     def of_user(self, user: int) -> npt.NDArray[np.int32]:
         """The item rows of user row `user`, ascending."""
@@ -159,7 +193,7 @@ class Interactions:
             parts=None if self.parts is None else self.parts[keep],
         )
 
-    def union(self, other: Interactions) -> Interactions:
+    def union(self, other: Interactions, threads: int = 1) -> Interactions:
         """The pairs of both; users, items and their rows must be the same in both."""
         users = np.concatenate([self.user_rows, other.user_rows])
         items = np.concatenate([self.indices, other.indices])
@@ -172,7 +206,9 @@ class Interactions:
             )
         }
         about = {"names": self.names, "categories": self.categories, "notes": self.notes}
-        return Interactions.from_rows(self.users, self.items, users, items, **aligned, **about)
+        return Interactions.from_rows(
+            self.users, self.items, users, items, threads=threads, **aligned, **about
+        )
 
     def compact(self) -> Interactions:
         """The same pairs without the users and items that have none; rows are renumbered."""

@@ -14,10 +14,13 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError
 from xorec.core.kernels import inlined, kernel
-from xorec.core.threads import ThreadPool, available_threads
+from xorec.core.threads import ThreadPool
 
 Rows = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
+
+_MANY = 1 << 20
+"""Pairs from which on threads are worth their start."""
 
 
 class Merged(NamedTuple):
@@ -37,22 +40,22 @@ class Merged(NamedTuple):
 def merge_pairs(
     user_rows: npt.NDArray[np.integer],
     item_rows: npt.NDArray[np.integer],
-    n_users: int,
-    n_items: int,
+    shape: tuple[int, int],
     times: npt.NDArray[np.int64] | None = None,
     parts: npt.NDArray[np.int8] | None = None,
+    *,
+    threads: int = 1,
 ) -> Merged:
-    """Sort the pairs and choose one of equal pairs.
+    """Sort the pairs and choose one of equal pairs; shape: how many users and items there are.
 
     The first part wins (train before validation before test), then the latest time, then the
-    place nearest to the end.
+    place nearest to the end. The result is the same for any number of threads.
     """
     if len(user_rows) >= 2**31:
         raise DataError(f"{len(user_rows):,} rows are too many: at most 2**31 - 1 can be held.")
-    users = np.ascontiguousarray(user_rows, dtype=np.int32)
-    items = np.ascontiguousarray(item_rows, dtype=np.int32)
-    with ThreadPool(available_threads()) as pool:
-        indptr, packed = _sort(users, items, n_users, n_items, pool)
+    users, items = _checked(user_rows, shape[0], "user"), _checked(item_rows, shape[1], "item")
+    with ThreadPool(threads) as pool:
+        indptr, packed = _sort(users, items, shape, pool)
         times = np.empty(0, dtype=np.int64) if times is None else times
         parts = np.empty(0, dtype=np.int8) if parts is None else parts
         moved = _choose(indptr, packed, times, parts)
@@ -60,6 +63,24 @@ def merge_pairs(
         indices, order = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
         pool.map_ranges(n_pairs, lambda begin, end: _unpack(packed, begin, end, indices, order))
     return Merged(indptr, indices, order, len(users) - len(order), int(moved))
+
+
+def take_pairs(
+    values: npt.NDArray[Any], order: npt.NDArray[np.int32], threads: int = 1
+) -> npt.NDArray[Any]:
+    """`values[order]`; NumPy takes four times as long, for it first widens the places."""
+    taken = np.empty(len(order), dtype=values.dtype)
+    with ThreadPool(threads if len(order) > _MANY else 1) as pool:
+        pool.map_ranges(len(order), lambda begin, end: _take(values, order, begin, end, taken))
+    return taken
+
+
+def _checked(rows: npt.NDArray[np.integer], size: int, what: str) -> Rows:
+    """Rows as kernels take them, all of them below `size`."""
+    if len(rows) and not (rows.min() >= 0 and rows.max() < size):
+        wrong = int(rows.min() if rows.min() < 0 else rows.max())
+        raise DataError(f"there is no {what} row {wrong}: rows go from 0 to {size - 1}.")
+    return np.ascontiguousarray(rows, dtype=np.int32)
 
 
 @inlined
@@ -79,9 +100,10 @@ def _pair(packed: Any) -> Any:
 
 
 def _sort(
-    users: Rows, items: Rows, n_users: int, n_items: int, pool: ThreadPool
+    users: Rows, items: Rows, shape: tuple[int, int], pool: ThreadPool
 ) -> tuple[Places, Places]:
     """The pairs by (user, item), equal ones as they came: indptr, and (item, place) packed."""
+    n_users, n_items = shape
     # few stretches where rows are many, for each stretch counts all rows
     stretches = min(pool.threads, max(1, len(users) // (4 * max(n_users, n_items, 1))))
     cuts = [len(users) * at // stretches for at in range(stretches + 1)]
@@ -203,3 +225,11 @@ def _unpack(packed: Places, begin: int, end: int, indices: Rows, order: Rows) ->
     for at in range(begin, end):
         indices[at] = _row(packed[at])
         order[at] = _pair(packed[at])
+
+
+@kernel
+def _take(
+    values: npt.NDArray[Any], order: Rows, begin: int, end: int, taken: npt.NDArray[Any]
+) -> None:
+    for at in range(begin, end):
+        taken[at] = values[order[at]]

@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import as_contiguous
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import TieRank
-from xorec.evaluation.metrics import COLUMNS, Floats, Ints, discounts, ideal_dcg
-from xorec.evaluation.rank_kernels import count_shown, evaluate_rows
+from xorec.evaluation.metrics.base import Cuts, Floats, Ints, Measure, RankedTests, make_cuts
+from xorec.evaluation.metrics.registry import USER_METRICS
+from xorec.evaluation.rank_kernels import (
+    TieOrder,
+    UserItems,
+    count_shown,
+    rank_users,
+    sort_places,
+)
 from xorec.representations.base import Representation
 from xorec.search.rerank import ranking_scores
 from xorec.search.top_k import inverse
@@ -29,30 +36,24 @@ BLOCK_BYTES = 24 << 20
 maps fresh pages for every block, and that costs more than it gains."""
 
 Rows = npt.NDArray[np.int32]
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
     """What is asked of every block, and the arrays that each block fills its part of.
 
-    users (n,): rows with test items; their pairs are cut from test_items and places by
-    test_indptr (n + 1,). ks ascend; discount, ideal: tables up to the largest.
-    places (pairs, 3): rank, above, tied (see `place_row`). plain, expected: (n, columns, ks).
+    users (n,): rows with test items. seen: by user row; tests: of `users`, in their order.
+    places (pairs, 3), by test pair: rank, above, tied (see `place_row`). values: what each
+    measure of the registry gives for each user at each cut-off, (n, K).
     """
 
     users: Ints
-    seen: tuple[Ints, Rows]
-    test_indptr: Ints
-    test_items: Rows
-    tie_rank: TieRank
-    item_at: Rows
-    ks: Ints
-    discount: Floats
-    ideal: Floats
+    seen: UserItems
+    tests: UserItems
+    ties: TieOrder
+    cuts: Cuts
     places: npt.NDArray[np.int32]
-    plain: Floats
-    expected: Floats
+    values: dict[Measure, Floats]
 
     @classmethod
     def prepare(
@@ -60,68 +61,55 @@ class Rankings:
     ) -> Rankings:
         """Lay out the work: `seen` items are out of every ranking."""
         users = np.flatnonzero(test.user_counts)
-        shape = (len(users), len(COLUMNS), len(ks))
-        width = min(ks[-1], test.n_items)
+        indptr = np.concatenate([[0], np.cumsum(test.user_counts[users])])
+        measures = [one for metric in USER_METRICS.values() for one in metric.measures.values()]
         return cls(
             users=users,
-            seen=(own(seen.indptr, np.int64), own(seen.indices, np.int32)),
-            test_indptr=np.concatenate([[0], np.cumsum(test.user_counts[users])]),
-            test_items=own(test.indices, np.int32),
-            tie_rank=own(tie_rank, np.int32),
-            item_at=inverse(tie_rank),
-            ks=np.array(ks, dtype=np.int64),
-            discount=discounts(width),
-            ideal=ideal_dcg(width),
+            seen=UserItems(_int64(seen.indptr), _int32(seen.indices)),
+            tests=UserItems(indptr, _int32(test.indices)),
+            ties=TieOrder(_int32(tie_rank), inverse(tie_rank)),
+            cuts=make_cuts(ks, test.n_items),
             places=np.empty((test.n_pairs, 3), dtype=np.int32),
-            plain=np.empty(shape),
-            expected=np.empty(shape),
+            values={measure: np.empty((len(users), len(ks))) for measure in measures},
         )
 
     @property
     def test_counts(self) -> Ints:
         """Test items of each user, (n,)."""
-        return np.diff(self.test_indptr)
+        return np.diff(self.tests.indptr)
 
     def fill(self, representation: Representation, options: RunOptions) -> Ints:
-        """Rank for every user; return how often each item is shown at each k, (len(ks), m)."""
+        """Rank for every user; return how often each item is shown at each k, (K, m)."""
         from threadpoolctl import threadpool_limits
 
-        m = len(self.tie_rank)
+        m = len(self.ties.rank)
         size = block_size(m)
         blocks = [slice(at, at + size) for at in range(0, len(self.users), size)]
-        exposure = np.zeros((len(self.ks), m), dtype=np.int64)
+        exposure = np.zeros((len(self.cuts.ks), m), dtype=np.int64)
         with (
             threadpool_limits(1, user_api="blas"),
             options.progress.task("evaluate", total=len(self.users)) as task,
         ):
             threads = min(options.thread_count, len(blocks))
             for shown in _each(lambda b: self.block(representation, b), blocks, threads):
-                count_shown(shown, self.ks, exposure)
+                count_shown(shown, self.cuts.ks, exposure)
                 task.advance(len(shown))
         return np.cumsum(exposure, axis=0)
 
     def block(self, representation: Representation, block: slice) -> Rows:
         """Rank for the users of one block; return the items shown to each, (B, largest k)."""
         users = self.users[block]
-        indptr = self.test_indptr[block.start : block.start + len(users) + 1]
+        indptr = self.tests.indptr[block.start : block.start + len(users) + 1]
         pairs = slice(indptr[0], indptr[-1])
-        shown = np.empty((len(users), len(self.discount)), dtype=np.int32)
-        evaluate_rows(
-            own(ranking_scores(representation, users, self.seen, self.tie_rank), np.float32),
-            users,
-            *self.seen,
-            indptr - indptr[0],
-            self.test_items[pairs],
-            self.tie_rank,
-            self.item_at,
-            self.ks,
-            self.discount,
-            self.ideal,
-            self.places[pairs],
-            self.plain[block],
-            self.expected[block],
-            shown,
-        )
+        tests = UserItems(indptr - indptr[0], self.tests.items[pairs])
+        places = self.places[pairs]
+        shown = np.empty((len(users), len(self.cuts.discount)), dtype=np.int32)
+        scores = ranking_scores(representation, users, self.seen, self.ties.rank)
+        scores = as_contiguous(scores.astype(np.float32, copy=False))
+        rank_users(scores, users, self.seen, tests, self.ties, places, shown)
+        ranks = RankedTests(tests.indptr, *sort_places(tests.indptr, places))
+        for measure, values in self.values.items():
+            measure(ranks, self.cuts, values[block])
         return shown
 
 
@@ -142,6 +130,9 @@ def _each(work: Callable[[slice], Rows], blocks: Iterable[slice], threads: int) 
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def own(array: npt.NDArray[T], dtype: type[T]) -> npt.NDArray[T]:
-    """The array as the kernels want it: C order, this type, writable (one compiled variant)."""
-    return np.require(array, dtype=dtype, requirements=["C", "W"])
+def _int32(array: npt.NDArray[np.integer]) -> Rows:
+    return as_contiguous(array.astype(np.int32, copy=False))
+
+
+def _int64(array: npt.NDArray[np.integer]) -> Ints:
+    return as_contiguous(array.astype(np.int64, copy=False))

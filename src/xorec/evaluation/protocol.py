@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import DEFAULTS, RunOptions
@@ -45,11 +47,13 @@ def evaluate(
         tie_rank = make_tie_rank(train.items, train.item_counts, 0)
     elif tie_rank.shape != (train.n_items,):
         raise DataError(f"tie_rank has shape {tie_rank.shape} but there are {train.n_items} items.")
-    seen = train if exclude is None else train.union(exclude)
+    elif not np.array_equal(np.sort(tie_rank), np.arange(train.n_items)):
+        raise DataError("tie_rank is no permutation: give every item a place of its own, from 0.")
+    seen = train if exclude is None else train.union(exclude, options.thread_count)
     rankings = Rankings.prepare(seen, test, cuts, tie_rank)
     exposure = rankings.fill(representation, options)
     counts = rankings.test_counts
-    per_user = per_user_values(cuts, rankings.plain, rankings.expected, counts)
+    per_user = per_user_values(cuts, rankings.values, counts)
     metrics = totals(cuts, per_user, counts, exposure)
     rows = category_rows(rankings, categories) if by_category and categories is not None else []
     return Evaluation(rankings.users, counts, per_user, metrics, rows)

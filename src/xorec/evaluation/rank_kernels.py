@@ -1,19 +1,32 @@
-"""Where the test items stand in a block of rankings, and the metrics that follow."""
+"""Where the test items stand in a block of rankings, and what is shown."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.kernels import kernel
-from xorec.evaluation.metrics import Floats, Ints, ranked_metrics
-from xorec.evaluation.ties import expected_metrics
+from xorec.evaluation.metrics.base import MISSED, Ints
 from xorec.search.top_k_kernels import RUN, Items, Keys, Row, best_keys, score_key
 
 _LOWER = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+
+
+class UserItems(NamedTuple):
+    """The items of user u are `items[indptr[u]:indptr[u + 1]]`, ascending."""
+
+    indptr: Ints
+    items: Items
+
+
+class TieOrder(NamedTuple):
+    """rank: the place of each item among equals (m,). item_at: its inverse."""
+
+    rank: Items
+    item_at: Items
 
 
 @kernel
@@ -59,67 +72,57 @@ def place_row(
 
 
 @kernel
-def user_metrics(
-    places: Any, ks: Ints, discount: Floats, ideal: Floats, plain: Floats, expected: Floats
-) -> None:
-    """Fill `plain` and `expected` (columns, len(ks)) from the places (tests, 3) of one user."""
-    n_test = len(places)
-    ranks, groups = np.empty(n_test, np.int64), np.empty(n_test, np.int64)
-    n_ranks, n_groups = 0, 0
-    for t in range(n_test):
-        if places[t, 0] > 0:
-            ranks[n_ranks] = places[t, 0]
-            n_ranks += 1
-        if places[t, 2] > 0:
-            groups[n_groups] = (np.int64(places[t, 1]) << 32) | places[t, 2]
-            n_groups += 1
-    ranks = ranks[:n_ranks]
-    groups = groups[:n_groups]
-    ranks.sort()
-    groups.sort()
-    ranked_metrics(ranks, n_test, ks, discount, ideal, plain)
-    expected_metrics(groups >> 32, groups & 0xFFFFFFFF, n_test, ks, discount, ideal, expected)
-
-
-@kernel
-def evaluate_rows(
+def rank_users(
     scores: Any,
-    rows: Ints,
-    seen_indptr: Ints,
-    seen_items: Items,
-    test_indptr: Ints,
-    test_items: Items,
-    tie_rank: Items,
-    item_at: Items,
-    ks: Ints,
-    discount: Floats,
-    ideal: Floats,
+    users: Ints,
+    seen: UserItems,
+    tests: UserItems,
+    ties: TieOrder,
     places: Any,
-    plain: Any,
-    expected: Any,
     shown: Any,
 ) -> None:
-    """Rank the users at `rows` by their `scores` (B, m) and fill what is known of each of them.
+    """Rank for `users` (B,) by their `scores` (B, m), items of `seen` out.
 
-    test_indptr (B + 1,) cuts `test_items` and `places` (pairs, 3) of this block; plain, expected
-    (B, columns, len(ks)); shown (B, K): the items shown, -1 behind the last one.
+    tests: of user b of this block, not by row; places (its pairs, 3): see `place_row`. shown
+    (B, K): the items shown, -1 behind the last one.
     """
     m = scores.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
     maxima = np.empty((m + RUN - 1) // RUN, dtype=np.int32)
     k = shown.shape[1]
-    for b in range(len(rows)):
+    for b in range(len(users)):
         row = scores[b]
-        excluded = seen_items[seen_indptr[rows[b]] : seen_indptr[rows[b] + 1]]
-        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima)
+        excluded = seen.items[seen.indptr[users[b]] : seen.indptr[users[b] + 1]]
+        found = best_keys(row, k, excluded, ties.rank, keys, candidates, maxima)
         kept = min(k, found)
-        span = slice(test_indptr[b], test_indptr[b + 1])
-        place_row(row, test_items[span], excluded, tie_rank, keys, found, kept, places[span])
-        user_metrics(places[span], ks, discount, ideal, plain[b], expected[b])
+        span = slice(tests.indptr[b], tests.indptr[b + 1])
+        place_row(row, tests.items[span], excluded, ties.rank, keys, found, kept, places[span])
         shown[b, kept:] = -1
         for place in range(kept):
-            shown[b, place] = item_at[np.int64(keys[place] & _LOWER)]
+            shown[b, place] = ties.item_at[np.int64(keys[place] & _LOWER)]
+
+
+@kernel
+def sort_places(indptr: Ints, places: Any) -> Any:
+    """The places (pairs, 3) of each user in the orders of `RankedTests`: ranks, above, tied."""
+    ranks = np.full(len(places), MISSED, dtype=np.int32)
+    above, tied = np.full_like(ranks, MISSED), np.zeros_like(ranks)
+    groups = np.empty(len(places), dtype=np.int64)
+    for user in range(len(indptr) - 1):
+        n_ranks = n_groups = begin = indptr[user]
+        for t in range(begin, indptr[user + 1]):
+            if places[t, 0] > 0:
+                ranks[n_ranks] = places[t, 0]
+                n_ranks += 1
+            if places[t, 2] > 0:
+                groups[n_groups] = (np.int64(places[t, 1]) << 32) | np.int64(places[t, 2])
+                n_groups += 1
+        ranks[begin:n_ranks].sort()
+        groups[begin:n_groups].sort()
+        for t in range(begin, n_groups):
+            above[t], tied[t] = groups[t] >> 32, groups[t] & 0xFFFFFFFF
+    return ranks, above, tied
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from xorec.core.kernels import kernel
 from xorec.core.rng import below, draw, stream
-from xorec.evaluation.metrics import Floats
+from xorec.evaluation.metrics.base import Floats
 
 
 @kernel

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
-from xorec.evaluation.metrics import COLUMNS, Floats, coverage, gini
+from xorec.evaluation.metrics.base import Floats, Ints, Measure
+from xorec.evaluation.metrics.registry import ITEM_METRICS, USER_METRICS
 from xorec.evaluation.significance import Interval, bootstrap_interval
 
 
@@ -21,7 +22,7 @@ class Evaluation:
     per_user: "ndcg@10", "recall@10", "user_hr@10", "precision@10", "mrr@10", "map@10", "hits@10",
     each with its "_expected" twin (over random tie orders): float64 (n,).
     metrics: the means of these over users, and "hr@10" (all hits / all test items, "_expected"
-    too), "coverage@10", "gini@10".
+    too), "coverage@10", "gini@10". The registry of metrics says what each of them is.
     categories: with `by_category`, a flat row for each category.
     """
 
@@ -41,10 +42,13 @@ class Evaluation:
 
     def parts(self, metric: str) -> tuple[Floats, Floats]:
         """(top, bottom), each (n,), such that the metric is sum(top) / sum(bottom) over users."""
-        if metric.startswith("hr@") and metric in self.metrics:
-            return self.per_user["hits" + metric[2:]], self.test_counts.astype(np.float64)
+        name, _, cut = metric.partition("@")
+        entry = USER_METRICS.get(name)
+        if entry is not None and entry.pooled and metric in self.metrics:
+            return self.per_user[f"{entry.per_user}@{cut}"], self.test_counts.astype(np.float64)
         if metric not in self.per_user:
-            known = ", ".join(name for name in self.metrics if name.startswith("hr@"))
+            pooled = [f"{one.name}@" for one in USER_METRICS.values() if one.pooled]
+            known = ", ".join(name for name in self.metrics if name.startswith(tuple(pooled)))
             raise OptionError(
                 f"{metric!r} has no value for each user: take {known} or one of "
                 f"{', '.join(self.per_user)}."
@@ -68,37 +72,34 @@ class Evaluation:
 
 
 def per_user_values(
-    ks: tuple[int, ...], plain: Floats, expected: Floats, test_counts: npt.NDArray[np.int64]
+    ks: tuple[int, ...], measured: dict[Measure, Floats], test_counts: Ints
 ) -> dict[str, Floats]:
-    """Name the columns of the kernels (n, columns, len(ks)) and add recall and precision."""
+    """The values of every metric by name; measured: what the kernels gave, (n, K) each."""
     values: dict[str, Floats] = {}
     for slot, k in enumerate(ks):
-        for table, ending in ((plain, ""), (expected, "_expected")):
-            for column, name in enumerate(COLUMNS):
-                values[f"{name}@{k}{ending}"] = np.ascontiguousarray(table[:, column, slot])
-            hits = values[f"hits@{k}{ending}"]
-            values[f"recall@{k}{ending}"] = hits / test_counts
-            values[f"precision@{k}{ending}"] = hits / k
+        for metric in USER_METRICS.values():
+            for ending, measure in metric.measures.items():
+                raw = np.ascontiguousarray(measured[measure][:, slot])
+                name = f"{metric.per_user or metric.name}@{k}{ending}"
+                values[name] = metric.scale(raw, test_counts, k)
     return values
 
 
 def totals(
     ks: tuple[int, ...],
     per_user: dict[str, Floats],
-    test_counts: npt.NDArray[np.int64],
+    test_counts: Ints,
     exposure: npt.NDArray[np.int64],
 ) -> dict[str, float]:
-    """The metrics over all users; exposure (len(ks), m): how often each item is shown."""
+    """The metrics over all users; exposure (K, m): how often each item is shown."""
     metrics: dict[str, float] = {}
-    names = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map")
     for slot, k in enumerate(ks):
         for ending in ("", "_expected"):
-            for name in names:
-                if name == "hr":
-                    value = per_user[f"hits@{k}{ending}"].sum() / test_counts.sum()
-                else:
-                    value = per_user[f"{name}@{k}{ending}"].mean()
-                metrics[f"{name}@{k}{ending}"] = float(value)
-        metrics[f"coverage@{k}"] = coverage(exposure[slot])
-        metrics[f"gini@{k}"] = gini(exposure[slot])
+            for metric in USER_METRICS.values():
+                if ending in metric.measures:
+                    each = per_user[f"{metric.per_user or metric.name}@{k}{ending}"]
+                    value = each.sum() / test_counts.sum() if metric.pooled else each.mean()
+                    metrics[f"{metric.name}@{k}{ending}"] = float(value)
+        for of_items in ITEM_METRICS.values():
+            metrics[f"{of_items.name}@{k}"] = of_items.of(exposure[slot])
     return metrics

@@ -99,7 +99,9 @@ def compare_models(
     from training and validation pairs together. A model of codes comes once for each of `bits`.
     """
     models = make_models(names, settings, bits)
-    seen = parts.train if parts.validation is None else parts.train.union(parts.validation)
+    seen = parts.train
+    if parts.validation is not None:
+        seen = seen.union(parts.validation, options.thread_count)
     return [
         measure(
             partial(fit_with_validation, model, parts.train, parts.validation, options),

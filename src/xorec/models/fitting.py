@@ -24,13 +24,14 @@ def fit_with_validation(
     of the last fit.
     """
     if validation is None or not {"epochs", "start"} & set(type(model.config).model_fields):
-        return model.fit(train if validation is None else train.union(validation), None, options)
+        both = train if validation is None else train.union(validation, options.thread_count)
+        return model.fit(both, None, options)
     first = options.for_stage("validation")
     model.fit(train, validation, first)
     if model.epochs_:
         options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
     again = type(model)(**model.refit_settings())
-    return again.fit(train.union(validation), None, options)
+    return again.fit(train.union(validation, options.thread_count), None, options)
 
 
 def checkpoints(path: Path) -> list[Path]:

@@ -169,17 +169,27 @@ def _last(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any) -> Interactions:
+def load_data(
+    source: str | Path,
+    *,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    **options: Any,
+) -> Interactions:
     """The interactions of a named data set, or of a file.
 
     source: a name of the catalogue, or a path. A `str` that is a name of the catalogue means the
         catalogue, whatever files there are; `./debian` or `Path("debian")` means the file.
+    threads, progress: as in `xorec.read`.
     options: those of `xorec.read` for a file. A named data set knows its columns and takes none.
+
+    >>> load_data("debian")
+    Interactions(9,157 users x 3,817 items, 96,495 pairs, names, categories)
     """
     options = {name: value for name, value in options.items() if value is not None}
     entry = CATALOG.get(source) if isinstance(source, str) else None
     if entry is None:
-        return _read_path(source, progress, options)
+        return _read_path(source, {**options, "threads": threads, "progress": progress})
     if options:
         given = ", ".join(options)
         raise OptionError(f"{entry.name} is a named data set and knows its columns: drop {given}.")
@@ -192,10 +202,10 @@ def load_data(source: str | Path, *, progress: Progress = SILENT, **options: Any
     from xorec.data.io.read import read
 
     pairs, *info = entry.files
-    return read(pairs, item_info=info[0] if info else None, progress=progress)
+    return read(pairs, item_info=info[0] if info else None, threads=threads, progress=progress)
 
 
-def _read_path(source: str | Path, progress: Progress, options: dict[str, Any]) -> Interactions:
+def _read_path(source: str | Path, options: dict[str, Any]) -> Interactions:
     path = Path(source).expanduser()
     if not path.exists():
         raise DataError(
@@ -203,7 +213,7 @@ def _read_path(source: str | Path, progress: Progress, options: dict[str, Any]) 
         )
     from xorec.data.io.read import read
 
-    return read(path, progress=progress, **options)
+    return read(path, **options)
 
 
 def _nearest(name: str) -> str:

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.core.progress import SILENT, Progress
+from xorec.core.growing_array import GrowingArray
+from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.data.io.coding import Coder, HashCollision
 from xorec.data.io.columns import Columns
-from xorec.data.io.growing import GrowingArray, renumber, take
-from xorec.data.io.sources import Source, polars_errors
+from xorec.data.io.id_encoder import HashCollision, IdEncoder
+from xorec.data.io.id_kernels import renumber
+from xorec.data.io.source import Source, polars_errors
 from xorec.data.io.values import Place, parts_of, ratings_of, times_of
-from xorec.data.merge import merge_pairs
+from xorec.data.merge import merge_pairs, take_pairs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +32,7 @@ BATCH = 100_000
 class _Pass:
     """What one pass over the data gathers, batch by batch."""
 
-    coders: dict[str, Coder]
+    encoders: dict[str, IdEncoder]
     arrays: dict[str, GrowingArray] = field(default_factory=dict)
     rows: int = 0
     blank: int = 0
@@ -43,24 +44,24 @@ class _Pass:
         self.arrays[role].extend(values)
 
 
-def encode(source: Source, columns: Columns, progress: Progress = SILENT) -> Interactions:
+def encode(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> Interactions:
     """Read a source: distinct pairs by rows, rows by sorted ids; notes say what was merged."""
     import polars as pl
 
     with polars_errors(source.name):
         try:
-            gathered = _gather(_with_numbers(source, columns), columns, progress)
+            gathered = _gather(_with_numbers(source, columns), columns, options)
         except pl.exceptions.PolarsError:
             if source.scan is None:
                 raise
-            gathered = _gather(source, columns, progress)  # text will say what is no number
-    return _interactions(source, columns, gathered)
+            gathered = _gather(source, columns, options)  # text will say what is no number
+    return _interactions(source, columns, gathered, options.thread_count)
 
 
-def _gather(source: Source, columns: Columns, progress: Progress) -> _Pass:
+def _gather(source: Source, columns: Columns, options: RunOptions) -> _Pass:
     for seed in range(8):
         try:
-            return _one_pass(source, columns, seed, progress)
+            return _one_pass(source, columns, seed, options)
         except HashCollision:
             continue
     raise DataError(f"{source.name}: the ids defeat eight hash functions; is this a real file?")
@@ -77,11 +78,11 @@ def _with_numbers(source: Source, columns: Columns) -> Source:
     return replace(source, frame=source.scan(types))
 
 
-def _one_pass(source: Source, columns: Columns, seed: int, progress: Progress) -> _Pass:
-    gathered = _Pass({"user": Coder(seed), "item": Coder(seed)})
-    with progress.task(f"reading {source.name}") as task:
+def _one_pass(source: Source, columns: Columns, seed: int, options: RunOptions) -> _Pass:
+    gathered = _Pass({"user": IdEncoder(seed), "item": IdEncoder(seed)})
+    with options.progress.task(f"reading {source.name}") as task:
         for batch in _batches(source, columns):
-            _take(batch, source, columns, gathered)
+            _add_batch(batch, source, columns, gathered)
             task.advance(len(batch), rows=f"{gathered.rows:,}")
     if gathered.rows == 0:
         hint = " (has_header=False if its first line is one)" if source.text else ""
@@ -108,16 +109,17 @@ def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     return wanted.collect_batches(chunk_size=BATCH, maintain_order=True)
 
 
-def _take(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass) -> None:
-    """Add one batch."""
+def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass) -> None:
+    """Add one batch; a column of known ids holds their rows already."""
     size = len(batch)
     if source.text:
         batch = _without_blank_lines(batch)
         gathered.blank += size - len(batch)
-    for role, coder in gathered.coders.items():
-        place = Place(source.name, getattr(columns, role), gathered.rows)
-        _refuse_empty(batch[role], place, role)
-        gathered.extend(role, coder.add(batch[role]))
+    for role, encoder in gathered.encoders.items():
+        ids, name = batch[role], getattr(columns, role)
+        _refuse_empty(ids, Place(source.name, name, gathered.rows), role)
+        is_row = name in source.known_ids
+        gathered.extend(role, ids.to_numpy().astype(np.int32) if is_row else encoder.add(ids))
     for role, convert in (("rating", ratings_of), ("time", times_of), ("split", parts_of)):
         name = getattr(columns, role)
         if name is not None:
@@ -147,12 +149,13 @@ def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
         )
 
 
-def _interactions(source: Source, columns: Columns, gathered: _Pass) -> Interactions:
+def _interactions(source: Source, columns: Columns, gathered: _Pass, threads: int) -> Interactions:
     arrays = {role: array.finish() for role, array in gathered.arrays.items()}
-    users = _ids(source, columns.user, "user", gathered.coders["user"], arrays["user"])
-    items = _ids(source, columns.item, "item", gathered.coders["item"], arrays["item"])
+    users = _ids(source, columns.user, "user", gathered.encoders["user"], arrays["user"])
+    items = _ids(source, columns.item, "item", gathered.encoders["item"], arrays["item"])
     times, parts, ratings = arrays.get("time"), arrays.get("split"), arrays.get("rating")
-    merged = merge_pairs(arrays["user"], arrays["item"], len(users), len(items), times, parts)
+    shape = (len(users), len(items))
+    merged = merge_pairs(arrays["user"], arrays["item"], shape, times, parts, threads=threads)
     notes = [*source.notes, *columns.notes]
     if gathered.blank:
         notes.append(f"{gathered.blank:,} blank lines skipped")
@@ -166,16 +169,20 @@ def _interactions(source: Source, columns: Columns, gathered: _Pass) -> Interact
         items,
         merged.indptr,
         merged.indices,
-        times=None if times is None else take(times, merged.order),
-        ratings=None if ratings is None else take(ratings, merged.order),
-        parts=None if parts is None else take(parts, merged.order),
+        times=None if times is None else take_pairs(times, merged.order, threads),
+        ratings=None if ratings is None else take_pairs(ratings, merged.order, threads),
+        parts=None if parts is None else take_pairs(parts, merged.order, threads),
         notes=tuple(notes),
     )
 
 
-def _ids(source: Source, column: str, role: str, coder: Coder, codes: npt.NDArray[np.int32]) -> Ids:
+def _ids(
+    source: Source, column: str, role: str, encoder: IdEncoder, codes: npt.NDArray[np.int32]
+) -> Ids:
     """The sorted ids of a column; `codes` become the rows of these ids, in place."""
-    missing = coder.missing_word(text=source.text)
+    if column in source.known_ids:
+        return source.known_ids[column]
+    missing = encoder.missing_word(text=source.text)
     if missing is not None:
         code, word = missing
         place = Place(source.name, column).row(int(np.argmax(codes == code)))
@@ -183,6 +190,6 @@ def _ids(source: Source, column: str, role: str, coder: Coder, codes: npt.NDArra
             f"{place}: the {role} is {word!r}, a missing value; fill it in or drop that row"
             + (" (an id that is really called so can come in a data frame)." if word else ".")
         )
-    ids, row_of_code = coder.finish(whole_numbers=source.text and column not in source.quoted)
+    ids, row_of_code = encoder.finish(whole_numbers=source.text and column not in source.quoted)
     renumber(codes, row_of_code)
-    return source.known_ids.get(column, ids)
+    return ids

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xorec.core.errors import DataError
+from xorec.data.io.formats.registry import ENDINGS
 
-_EXTENSIONS = ("parquet", "csv", "tsv", "jsonl", "dat", "txt", "inter", "json")
 _ONE_FILE = ("interactions", "ratings", "reviews")
 _PARTS = {"train": ("train",), "validation": ("validation", "valid", "val"), "test": ("test",)}
 _ITEM_FILES = ("items", "item_categories", "item_info", "movies")
@@ -22,7 +22,7 @@ class Folder:
     item_info: tuple[Path, ...]
 
 
-def look_into(folder: Path) -> Folder:
+def discover(folder: Path) -> Folder:
     """Find the data of a folder by the names that data sets use."""
     whole = _find(folder, _ONE_FILE) or _only(folder, ".inter") or _named(folder, "u.data")
     item_info = tuple(found for name in _ITEM_FILES if (found := _find(folder, (name,))))
@@ -42,8 +42,8 @@ def look_into(folder: Path) -> Folder:
 
 def _find(folder: Path, stems: tuple[str, ...]) -> Path | None:
     for stem in stems:
-        for extension in _EXTENSIONS:
-            for name in (f"{stem}.{extension}", f"{stem}.{extension}.gz"):
+        for ending in ENDINGS:
+            for name in (f"{stem}{ending}", f"{stem}{ending}.gz"):
                 if (folder / name).is_file():
                     return folder / name
     return None

@@ -56,7 +56,7 @@ class Lab:
     @cached_property
     def everything(self) -> Interactions:
         """Training and validation pairs: what the last fits learn from."""
-        return self.train.union(self.validation)
+        return self.train.union(self.validation, self.options.thread_count)
 
     @cached_property
     def _digests(self) -> list[str]:
@@ -64,7 +64,7 @@ class Lab:
 
     def describe(self) -> dict[str, Any]:
         """Sizes, split and digest of the data, as flat JSON."""
-        whole = self.everything.union(self.parts.test)
+        whole = self.everything.union(self.parts.test, self.options.thread_count)
         size = {"users": whole.n_users, "items": whole.n_items, "pairs": whole.n_pairs}
         about = {"name": self.name, "path": self.source.path, "digest": whole.digest()}
         return {**about, **size, **self.parts.describe()}

@@ -43,7 +43,9 @@ def open_labs(plan: Plan, cache: Cache, options: RunOptions) -> list[Lab]:
 
 def _open(source: Source, plan: Plan, cache: Cache, options: RunOptions) -> Lab:
     """Read a data set and split it: as its file says, or at random."""
-    data = load_data(source.path, progress=options.progress, **source.columns)
+    data = load_data(
+        source.path, threads=options.threads, progress=options.progress, **source.columns
+    )
     data = prepare(data, min_rating=source.min_rating, core=source.core)
     for note in data.notes:
         options.progress.note(f"{source.name}: {note}")

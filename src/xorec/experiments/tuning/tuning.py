@@ -20,14 +20,13 @@ from typing import Any
 from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.split import Split
+from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.experiments.tuning.spaces import as_json, space_of
 from xorec.experiments.tuning.study_file import StudyFile, open_study
 from xorec.experiments.tuning.trial_runs import TrialRunner
 from xorec.experiments.tuning.watching import WATCHED
 from xorec.models import model_class
 from xorec.training.space import Space
-
-METRICS = ("ndcg", "recall", "hr", "user_hr", "precision", "mrr", "map")
 
 
 @dataclass(frozen=True)
@@ -157,8 +156,9 @@ def check(model: str, fixed: Mapping[str, Any], trials: int, metric: str) -> Spa
         raise MissingExtraError("tuning needs Optuna: pip install 'xorec[tune]'.")
     model_class(model)(**fixed)
     name, _, cut = metric.partition("@")
-    if name not in METRICS or not cut.isdigit() or int(cut) < 1:
-        raise OptionError(f"metric is {metric!r}: give one of {', '.join(METRICS)} as ndcg@20.")
+    if name not in USER_METRICS or not cut.isdigit() or int(cut) < 1:
+        known = ", ".join(USER_METRICS)
+        raise OptionError(f"metric is {metric!r}: give one of {known} as ndcg@20.")
     if trials < 1:
         raise OptionError(f"trials is {trials}: give 1 or more.")
     return space_of(model, fixed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,33 +12,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xorec.data.io import coding
-from xorec.data.io.coding import Coder, HashCollision
-from xorec.data.io.growing import GrowingArray
-from xorec.data.io.hashing import hash_keys
+from xorec.core.growing_array import GrowingArray
+from xorec.data.io import id_encoder
+from xorec.data.io.id_encoder import HashCollision, IdEncoder
+from xorec.data.io.id_kernels import hash_keys
+from xorec.data.io.id_keys import IdKeys
 from xorec.data.io.read import read
-from xorec.data.io.views import Views
 
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.text(max_size=30), min_size=1, max_size=40), max_size=5))
 def test_codes_lead_back_to_the_ids(batches: list[list[str]]) -> None:
-    coder = Coder(seed=1)
+    encoder = IdEncoder(seed=1)
     codes = []
     for batch in batches:
         series = pl.Series(batch, dtype=pl.String)
-        codes.append(coder.add(series))
-    ids, rows = coder.finish(whole_numbers=False)
-    told = [ids[int(rows[code])] for piece in codes for code in piece]
-    assert told == [value for batch in batches for value in batch]
+        codes.append(encoder.add(series))
+    ids, rows = encoder.finish(whole_numbers=False)
+    decoded = [ids[int(rows[code])] for piece in codes for code in piece]
+    assert decoded == [value for batch in batches for value in batch]
     assert list(ids) == sorted({value for batch in batches for value in batch})
 
 
 def test_the_table_grows() -> None:
-    coder = Coder()
+    encoder = IdEncoder()
     for start in range(0, 100_000, 10_000):
         series = pl.Series(range(start, start + 20_000))
-        codes = coder.add(series)
+        codes = encoder.add(series)
         assert codes.tolist() == list(range(start, start + 20_000))
 
 
@@ -61,22 +60,22 @@ IDS = [
 
 @pytest.mark.parametrize("ids", IDS, ids=lambda ids: f"{ids.dtype}-{ids[0]!r:.12}")
 def test_equal_ids_of_any_type_and_no_others_share_a_code(ids: pl.Series) -> None:
-    coder = Coder()
+    encoder = IdEncoder()
     values = ids.to_list()
     first = list(dict.fromkeys(values))
     wanted = [first.index(value) for value in values]
     for start in (0, 1, 2):  # slices, as polars cuts them, and pieces that were put together
-        assert coder.add(ids.slice(start)).tolist() == wanted[start:]
-    assert coder.add(pl.concat([ids, ids])).tolist() == wanted * 2
+        assert encoder.add(ids.slice(start)).tolist() == wanted[start:]
+    assert encoder.add(pl.concat([ids, ids])).tolist() == wanted * 2
 
 
 def test_zero_has_one_code() -> None:
-    assert Coder().add(pl.Series([0.0, -0.0])).tolist() == [0, 0]
+    assert IdEncoder().add(pl.Series([0.0, -0.0])).tolist() == [0, 0]
 
 
-def same_hash(views: Views, seed: int) -> npt.NDArray[np.uint64]:
+def same_hash(keys: IdKeys, seed: int) -> npt.NDArray[np.uint64]:
     """The hash of everything is 7 if the seed is 0."""
-    hashes: npt.NDArray[np.uint64] = hash_keys(*views, seed)
+    hashes: npt.NDArray[np.uint64] = hash_keys(keys, seed)
     return np.full_like(hashes, 7) if seed == 0 else hashes
 
 
@@ -85,12 +84,12 @@ LONG = "longer than twelve bytes: "
 
 @pytest.mark.parametrize("ids", [["a", "b"], [LONG + "a", LONG + "b"], ["a", LONG], [1, 2]])
 def test_a_collision_is_noticed(ids: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coding, "hash_keys", lambda *views, seed: same_hash(Views(*views), seed))
-    assert Coder(seed=1).add(pl.Series(ids)).tolist() == [0, 1]
-    coder = Coder()
-    assert coder.add(pl.Series([ids[0]] * 2)).tolist() == [0, 0]
+    monkeypatch.setattr(id_encoder, "hash_keys", same_hash)
+    assert IdEncoder(seed=1).add(pl.Series(ids)).tolist() == [0, 1]
+    encoder = IdEncoder()
+    assert encoder.add(pl.Series([ids[0]] * 2)).tolist() == [0, 0]
     with pytest.raises(HashCollision):
-        coder.add(pl.Series(ids))
+        encoder.add(pl.Series(ids))
 
 
 def test_after_a_collision_the_file_is_read_with_another_hash(
@@ -99,11 +98,11 @@ def test_after_a_collision_the_file_is_read_with_another_hash(
     (tmp_path / "x.csv").write_text("user,item\na,1\nb,2\n")
     seeds = []
 
-    def colliding(*views: npt.NDArray[Any], seed: int) -> npt.NDArray[np.uint64]:
+    def colliding(keys: IdKeys, seed: int) -> npt.NDArray[np.uint64]:
         seeds.append(seed)
-        return same_hash(Views(*views), seed)
+        return same_hash(keys, seed)
 
-    monkeypatch.setattr(coding, "hash_keys", colliding)
+    monkeypatch.setattr(id_encoder, "hash_keys", colliding)
     assert list(read(tmp_path / "x.csv").users) == ["a", "b"]
     assert seeds == [0, 1, 1]
 

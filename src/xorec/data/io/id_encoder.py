@@ -7,17 +7,22 @@ one hash are noticed (`HashCollision`: read again with another hash seed) and ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from xorec.core.growing_array import grown
 from xorec.data.ids import Ids
-from xorec.data.io.growing import grown
-from xorec.data.io.hashing import Codes, are_equal, hash_keys, keep, long_letters, look_up, move
-from xorec.data.io.views import Views, views_of
+from xorec.data.io.id_kernels import (
+    Codes,
+    are_equal,
+    count_long_bytes,
+    hash_keys,
+    keep,
+    look_up,
+    move_table,
+)
+from xorec.data.io.id_keys import IdKeys, keys_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,15 +39,24 @@ class HashCollision(Exception):  # noqa: N818 - not an error: the reader tries a
     """Two different ids have the same hash."""
 
 
-class Coder:
-    """Gives the ids of one column the codes 0, 1, 2, ... in the order of their first appearance."""
+class IdEncoder:
+    """Gives the ids of one column the codes 0, 1, 2, ... in the order of their first appearance.
+
+    >>> import polars as pl
+    >>> encoder = IdEncoder()
+    >>> encoder.add(pl.Series(["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    >>> ids, rows = encoder.finish(whole_numbers=True)
+    >>> list(ids), rows.tolist()
+    (['a', 'b'], [1, 0])
+    """
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
         self._table = np.zeros((1 << 12, 2), dtype=np.uint64)
         self._keys = np.empty((0, 2), dtype=np.uint64)
-        self._letters = np.empty(0, dtype=np.uint8)
-        self._count = self._used = 0
+        self._long_bytes = np.empty(0, dtype=np.uint8)
+        self._count = self._bytes_used = 0
         self._pieces: list[pl.Series] = []
 
     def add(self, ids: pl.Series) -> Codes:
@@ -51,25 +65,24 @@ class Coder:
         if len(ids) == 0:
             return codes
         self._make_room(len(ids))
-        with keys_of(ids) as views:
+        with keys_of(ids) as keys:
             rows = np.empty(len(ids), dtype=np.int32)
-            fresh = look_up(
-                hash_keys(*views, seed=self._seed), self._table, self._count, codes, rows
-            )
+            fresh = look_up(hash_keys(keys, self._seed), self._table, self._count, codes, rows)
             if fresh:
-                self._keep(ids, views, rows[:fresh])
-            if not are_equal(*views, codes, self._keys, self._letters):
+                self._keep(ids, keys, rows[:fresh])
+            if not are_equal(keys, codes, self._keys, self._long_bytes):
                 raise HashCollision
         return codes
 
-    def _keep(self, ids: pl.Series, views: Views, rows: Codes) -> None:
+    def _keep(self, ids: pl.Series, keys: IdKeys, rows: Codes) -> None:
         """Keep the ids at these rows, and their keys."""
         self._pieces.append(ids.gather(rows))
         before, self._count = self._count, self._count + len(rows)
         self._keys = grown(self._keys, self._count)
-        self._letters = grown(self._letters, self._used + int(long_letters(views.words, rows)))
+        needed = self._bytes_used + int(count_long_bytes(keys.words, rows))
+        self._long_bytes = grown(self._long_bytes, needed)
         new = self._keys[before : self._count]
-        self._used = int(keep(*views, rows, new, self._letters, self._used))
+        self._bytes_used = int(keep(keys, rows, new, self._long_bytes, self._bytes_used))
 
     def finish(self, *, whole_numbers: bool) -> tuple[Ids, Codes]:
         """The ids sorted, and the row of each code among them.
@@ -119,30 +132,5 @@ class Coder:
         needed = 2 * (self._count + more)
         if needed > len(self._table):
             bigger = np.zeros((1 << (needed - 1).bit_length(), 2), dtype=np.uint64)
-            move(self._table, bigger)
+            move_table(self._table, bigger)
             self._table = bigger
-
-
-@contextmanager
-def keys_of(ids: pl.Series) -> Iterator[Views]:
-    """A key for each id: equal ids of this type, and no others, have equal keys."""
-    import polars as pl
-
-    plain = ids.to_physical()
-    is_wide = plain.dtype in (pl.Int128, pl.UInt128)
-    if plain.dtype == pl.Boolean or (plain.dtype.is_integer() and not is_wide):
-        yield _numbers(plain.to_numpy().astype(np.uint64, copy=False))
-    elif plain.dtype.is_float():
-        floats = plain.to_numpy().astype(np.float64, copy=False) + 0.0  # -0.0 is 0.0
-        yield _numbers(floats.view(np.uint64))
-    else:
-        strings = plain if plain.dtype in (pl.String, pl.Binary) else ids.cast(pl.String)
-        with views_of(strings) as views:
-            yield views
-
-
-def _numbers(numbers: npt.NDArray[np.uint64]) -> Views:
-    """Numbers as the second halves of keys: with 0 before it, each counts as a short string."""
-    words = np.zeros((len(numbers), 2), dtype=np.uint64)
-    words[:, 1] = numbers
-    return Views(words, np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint8))

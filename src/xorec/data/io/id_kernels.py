@@ -1,7 +1,7 @@
-"""The kernels under `Coder`: keys -> hashes -> codes, and the proof that no two keys were mixed up.
+"""The kernels of `IdEncoder`: keys -> hashes -> codes, and the proof that no two were mixed up.
 
-A key is two numbers as in `views`: a short string, or a number with 0 before it, is all in them.
-Of a long string a kept key has the place among the `letters` as its second number.
+Keys are those of `id_keys`: a short string, or a number with 0 before it, is all in its two
+numbers. Of a long string a kept key has the place among `long_bytes` as its second number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import uint64
 
 from xorec.core.kernels import inlined, kernel
-from xorec.data.io.views import INLINE, Bytes, Words
+from xorec.data.io.id_keys import INLINE, Bytes, IdKeys, Words
 
 Codes = npt.NDArray[np.int32]
 
@@ -48,26 +48,27 @@ def _place(second: Any, starts: Any) -> Any:
 
 
 @inlined
-def _same(data: Any, at: Any, letters: Any, place: Any, size: Any) -> Any:
+def _same(data: Any, at: Any, other: Any, place: Any, size: Any) -> Any:
     """Whether two long strings of this size are equal."""
     last = size - uint64(8)
     done = uint64(0)
     while done < last:
-        if _eight(data, at + done) != _eight(letters, place + done):
+        if _eight(data, at + done) != _eight(other, place + done):
             return False
         done += uint64(8)
-    return _eight(data, at + last) == _eight(letters, place + last)
+    return _eight(data, at + last) == _eight(other, place + last)
 
 
 @kernel
-def hash_keys(words: Words, starts: Words, memory: Bytes, seed: int) -> Any:
-    """A hash of each key; words, starts, memory: `Views`."""
+def hash_keys(keys: IdKeys, seed: int) -> Any:
+    """A hash of each key."""
+    words, memory = keys.words, keys.memory
     hashes = np.empty(len(words), dtype=np.uint64)
     for row in range(len(words)):
         first, tail = words[row, 0], words[row, 1]
         hashed = _mix(_ODD + uint64(seed), first)
         if _size(first) > INLINE:
-            at = _place(tail, starts)
+            at = _place(tail, keys.starts)
             last = at + _size(first) - uint64(8)
             while at < last:
                 hashed = _mix(hashed, _eight(memory, at))
@@ -102,7 +103,7 @@ def look_up(hashes: Words, table: Words, count: int, codes: Codes, first_rows: C
 
 
 @kernel
-def move(table: Words, bigger: Words) -> None:
+def move_table(table: Words, bigger: Words) -> None:
     """Put every line into the bigger table."""
     mask = uint64(len(bigger) - 1)
     for old in range(len(table)):
@@ -115,49 +116,53 @@ def move(table: Words, bigger: Words) -> None:
 
 
 @kernel
-def keep(
-    words: Words, starts: Words, memory: Bytes, rows: Codes, keys: Words, letters: Bytes, used: int
-) -> Any:
-    """Fill `keys` with those at `rows`, and the letters after the `used` ones with long strings.
+def keep(keys: IdKeys, rows: Codes, kept: Words, long_bytes: Bytes, used: int) -> Any:
+    """Fill `kept` with the keys at `rows`, and `long_bytes` after the `used` with long strings.
 
-    Returns how many letters are in use now.
+    Returns how many bytes are in use now.
     """
     end = uint64(used)
     for new in range(len(rows)):
-        first, second = words[rows[new], 0], words[rows[new], 1]
+        first, second = keys.words[rows[new], 0], keys.words[rows[new], 1]
         if _size(first) > INLINE:
-            at = _place(second, starts)
+            at = _place(second, keys.starts)
             second = end
-            for letter in range(_size(first)):
-                letters[end] = memory[at + letter]
+            for offset in range(_size(first)):
+                long_bytes[end] = keys.memory[at + offset]
                 end += uint64(1)
-        keys[new, 0], keys[new, 1] = first, second
+        kept[new, 0], kept[new, 1] = first, second
     return end
 
 
 @kernel
-def are_equal(
-    words: Words, starts: Words, memory: Bytes, codes: Codes, keys: Words, letters: Bytes
-) -> Any:
+def are_equal(keys: IdKeys, codes: Codes, kept: Words, long_bytes: Bytes) -> Any:
     """Whether every key equals the kept key of its code."""
+    words = keys.words
     differ = uint64(0)
     for row in range(len(words)):
         first, second, code = words[row, 0], words[row, 1], uint64(codes[row])
-        differ |= first ^ keys[code, 0]
+        differ |= first ^ kept[code, 0]
         if _size(first) <= INLINE:
-            differ |= second ^ keys[code, 1]
-        elif first != keys[code, 0] or not _same(
-            memory, _place(second, starts), letters, keys[code, 1], _size(first)
+            differ |= second ^ kept[code, 1]
+        elif first != kept[code, 0] or not _same(
+            keys.memory, _place(second, keys.starts), long_bytes, kept[code, 1], _size(first)
         ):
             return False
     return differ == 0
 
 
 @kernel
-def long_letters(words: Words, rows: Codes) -> Any:
+def count_long_bytes(words: Words, rows: Codes) -> Any:
     """How many bytes the long strings at `rows` have in all."""
     total = uint64(0)
     for row in rows:
         if _size(words[row, 0]) > INLINE:
             total += _size(words[row, 0])
     return total
+
+
+@kernel
+def renumber(codes: Codes, rows: Codes) -> None:
+    """`codes[:] = rows[codes]`, in place."""
+    for at in range(len(codes)):
+        codes[at] = rows[codes[at]]

@@ -1,0 +1,72 @@
+"""Data frames of any library, through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from xorec.data.io.columns import choose_columns
+from xorec.data.io.formats.base import ObjectFormat, Wanted
+from xorec.data.io.formats.objects import as_series, column_source
+from xorec.data.io.source import Source
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+FRAME = "the data frame"
+
+
+def as_frame(thing: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+    """A pandas, polars, Arrow or other frame as narwhals sees it; None if it is none."""
+    import narwhals as nw
+
+    frame = nw.from_native(thing, pass_through=True)
+    return frame if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+
+
+def frame_columns(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> tuple[str, ...]:
+    """The names of the columns."""
+    return tuple(frame.collect_schema().names())
+
+
+def open_frame(
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any], names: Sequence[str], ids: Sequence[str] = ()
+) -> Source:
+    """The columns `names` of a frame as a Source; `ids` are those that hold raw ids."""
+    import narwhals as nw
+    import polars as pl
+
+    selected = frame.select(*dict.fromkeys(names))
+    if isinstance(selected, nw.LazyFrame):
+        selected = selected.collect("polars")
+    native = selected.to_native()
+    if isinstance(native, pl.DataFrame):
+        return Source(FRAME, native.lazy(), tuple(native.columns))
+    columns = {name: _series(selected[name]) for name in selected.columns}
+    return column_source(FRAME, columns, ids)
+
+
+def _open(thing: Any, wanted: Wanted) -> Source:
+    frame = as_frame(thing)
+    assert frame is not None
+    columns = choose_columns(frame_columns(frame), wanted, FRAME, ())
+    in_use = list(columns.in_use().values())
+    return replace(open_frame(frame, in_use, (columns.user, columns.item)), chosen=columns)
+
+
+def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
+    """A column as polars holds it; Python objects stay Python objects."""
+    import narwhals as nw
+
+    if column.dtype in (nw.Object, nw.Unknown):
+        return as_series(column.to_list())
+    return column.to_polars()
+
+
+FRAMES = ObjectFormat(
+    "pandas, polars, Arrow and other frames (through narwhals)",
+    lambda thing: as_frame(thing) is not None,
+    _open,
+)

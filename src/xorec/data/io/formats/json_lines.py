@@ -1,0 +1,62 @@
+"""JSON lines: one object a line; the types of its fields as in the first lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xorec.core.errors import DataError
+from xorec.data.io.formats.base import DataFile, FileFormat
+from xorec.data.io.source import Source
+
+
+def _open(file: DataFile) -> Source:
+    import polars as pl
+
+    if file.lines[0].lstrip().startswith("["):
+        raise DataError(f"{file.path} is one JSON array: write one object a line (JSON lines).")
+    fields: dict[str, list[Any]] = {}
+    for number, line in enumerate(file.lines[:1000], start=1):
+        for name, value in _json_object(line, file.path, number).items():
+            fields.setdefault(name, []).append(value)
+    schema = {name: _json_type(values) for name, values in fields.items()}
+    schema = {name: dtype for name, dtype in schema.items() if dtype is not None}
+    return Source(str(file.path), pl.scan_ndjson(file.path, schema=schema), tuple(schema))
+
+
+def _json_object(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The object on one line of a file."""
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {number}: not JSON ({error.msg}): mend that line.") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{path}, line {number}: not a JSON object: write one object a line.")
+    return value
+
+
+def _json_type(values: list[Any]) -> Any:
+    """The polars type of a JSON field; None for objects, which hold nothing of use here."""
+    import polars as pl
+
+    types = {type(value) for value in values if value is not None}
+    if types == {list}:
+        inner = _json_type([element for value in values if value for element in value])
+        return None if inner is None else pl.List(inner)
+    if types <= {bool}:
+        return pl.Boolean
+    if types <= {int}:
+        return pl.Int64
+    if types <= {int, float}:
+        return pl.Float64
+    return pl.String if types <= {int, float, str} else None
+
+
+JSON_LINES = FileFormat(
+    "jsonl",
+    "JSON lines (Amazon reviews: reviewerID, asin, overall, unixReviewTime)",
+    _open,
+    (".jsonl", ".ndjson", ".json"),
+    recognises=lambda file: file.lines[0].lstrip().startswith(("{", "[")),
+)

@@ -1,0 +1,76 @@
+"""The formats. A new one is its file and one line here: reading, folders, messages follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from xorec.core.errors import DataError, OptionError
+from xorec.data.io.formats.base import DataFile, FileFormat, Layout, ObjectFormat, Wanted
+from xorec.data.io.formats.frames import FRAMES
+from xorec.data.io.formats.inter import INTER
+from xorec.data.io.formats.item_lists import ITEM_LISTS
+from xorec.data.io.formats.json_lines import JSON_LINES
+from xorec.data.io.formats.matrices import MATRICES
+from xorec.data.io.formats.pairs import PAIR_ROWS
+from xorec.data.io.formats.parquet import PARQUET
+from xorec.data.io.formats.separated import CSV, DAT, TSV
+from xorec.data.io.source import Source, polars_errors
+
+FILE_FORMATS: dict[str, FileFormat] = {
+    one.name: one for one in (CSV, TSV, INTER, JSON_LINES, ITEM_LISTS, DAT, PARQUET)
+}
+"""By name. Content is shown to them in this order, typed formats first; DAT takes any text."""
+
+OBJECT_FORMATS: tuple[ObjectFormat, ...] = (MATRICES, FRAMES, PAIR_ROWS)
+"""Python objects, in the order in which they are asked; PAIR_ROWS takes what can be iterated."""
+
+_BY_PRECEDENCE = sorted(FILE_FORMATS.values(), key=lambda one: one.is_text)
+ENDINGS = (*(ending for one in _BY_PRECEDENCE for ending in one.endings), ".txt")
+"""Of files that hold data, the preferred first; .txt may be any text."""
+
+
+def open_file(
+    path: Path,
+    layout: Layout = Layout(),  # noqa: B008 - immutable
+    *,
+    format: str | None = None,
+    content: bytes | None = None,
+) -> Source:
+    """A file as a Source; its format by name and content unless given.
+
+    content: what is in the file, where it had to be converted first.
+    """
+    if format is not None and format not in FILE_FORMATS:
+        known = ", ".join(FILE_FORMATS)
+        raise OptionError(f"format {format!r} is not known: use one of {known}.")
+    if layout.separator == "":
+        raise OptionError("separator is empty: give one or more characters, or leave it out.")
+    file = DataFile(path, layout, content)
+    head = file.head
+    chosen = _find(file) if format is None else FILE_FORMATS[format]
+    if chosen.is_text and b"\0" in head:
+        raise DataError(
+            f"{path} is neither text nor Parquet (it has zero bytes): give a file of one of "
+            f"the formats {', '.join(FILE_FORMATS)}."
+        )
+    with polars_errors(str(path)):
+        return replace(chosen.open(file), format=chosen.name)
+
+
+def _find(file: DataFile) -> FileFormat:
+    """The format of a file by the ending of its name, else by its content."""
+    by_name = [one for one in _BY_PRECEDENCE if file.ending in one.endings]
+    return by_name[0] if by_name else next(one for one in _BY_PRECEDENCE if one.recognises(file))
+
+
+def open_object(thing: Any, wanted: Wanted) -> Source:
+    """A Python object as a Source."""
+    for one in OBJECT_FORMATS:
+        if one.recognises(thing):
+            return one.open(thing, wanted)
+    raise DataError(
+        f"a {type(thing).__name__} cannot be read: give a path, a data frame, a SciPy sparse "
+        "matrix or (user, item) pairs."
+    )
