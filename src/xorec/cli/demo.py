@@ -76,8 +76,6 @@ def demo(
 
 def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
     """What the model knew of the package, what it recommends, and which of it was hidden."""
-    from dataclasses import asdict
-
     best = recommender.recommend(user, 10)
     row = parts.test.users.find(user)
     hidden = set(parts.test.items.take(parts.test.of_user(row)))
@@ -89,7 +87,7 @@ def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
             {"id": i.id, "score": i.score, "distance": i.distance, "hidden": i.id in hidden}
             for i in best.items
         ],
-        "why": asdict(recommender.explain(user, best.items[0].id, 3)),
+        "why": recommender.explain(user, best.items[0].id, 3).to_dict(),
     }
 
 

@@ -37,9 +37,7 @@ def explain(
         history = [recommender.items.parse(word.strip()) for word in str(items).split(",")]
         why = recommender.explain_for(history, offered, k)
     if json:
-        from dataclasses import asdict
-
-        print_json({**asdict(why), "distance": why.distance})
+        print_json(why.to_dict())
     else:
         _print(why)
 

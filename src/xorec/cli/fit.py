@@ -68,7 +68,7 @@ def fit(
     )
     train, held_out = _training_parts(pairs, validation, options)
     began = time.perf_counter()
-    with interrupts.saying(lambda: _how_to_go_on(output)):
+    with interrupts.interrupt_hint(lambda: _how_to_go_on(output)):
         learner = fit_with_validation(learner, train, held_out, options)
     seconds = time.perf_counter() - began
     learned_from = train if held_out is None else train.union(held_out)

@@ -57,7 +57,7 @@ def recommend(
         best = recommender.recommend(recommender.users.parse(user), k, seen=seen, **chosen)
     else:
         best = recommender.recommend_for(_ids(recommender.items, str(items)), k, **chosen)
-    print_list(best, "user", json)
+    print_list(best, json)
 
 
 def _ids(ids: Ids, text: str) -> list[Any]:

@@ -110,7 +110,7 @@ def _carry_out(
 
     check(out)
     kept = Cache(cache or out / "cache")
-    with interrupts.saying(lambda: "Run the same command again to go on."):
+    with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
         labs = open_labs(plan, kept, options)
         if before is not None:
             check_data(before, labs)

@@ -39,7 +39,7 @@ def similar(
         lists = for_all_items(recommender, k)
         write_lists(lists, output, args.run_options(0, threads, quiet), json)
     elif item is not None:
-        print_list(recommender.similar(recommender.items.parse(item), k), "item", json)
+        print_list(recommender.similar(recommender.items.parse(item), k), json)
     else:
         alike = recommender.similar_users(recommender.users.parse(str(user)), k)
-        print_list(alike, "user", json, "user")
+        print_list(alike, json)

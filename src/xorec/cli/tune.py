@@ -81,7 +81,9 @@ def tune(
     parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
     kept = study or Path(f"{output or model}.study")
     how: dict[str, Any] = {"fixed": fixed, "metric": metric, "prune": prune, "timeout": timeout}
-    with interrupts.saying(lambda: "Run the same command again to go on." if kept.exists() else ""):
+    with interrupts.interrupt_hint(
+        lambda: "Run the same command again to go on." if kept.exists() else ""
+    ):
         found = run(model, parts, trials=trials, study=kept, **how, options=options)
     text = settings_file(found)
     if output is not None:

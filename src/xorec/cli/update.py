@@ -29,6 +29,7 @@ def update(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.recommender.recommender import Recommender
+    from xorec.recommender.updating import UpdateSummary
 
     options = args.run_options(0, None, quiet)
     before = Recommender.load(model)
@@ -45,13 +46,9 @@ def update(
     after = before.update(new)
     path = output or Path(model)
     after.save(path)
-    grown = {
-        "users": len(after.users) - len(before.users),
-        "items": len(after.items) - len(before.items),
-        "pairs": int(len(after.seen[1]) - len(before.seen[1])),
-    }
+    summary = UpdateSummary.of(before, after).to_dict()
     if json:
-        print_json({"model": str(path), "new": grown, "data": after.metadata["data"]})
+        print_json({"model": str(path), **summary})
         return
-    told = ", ".join(f"{count:,} new {what}" for what, count in grown.items())
-    print_line(f"{path}: {told}.")
+    added = ", ".join(f"{count:,} new {what}" for what, count in summary["new"].items())
+    print_line(f"{path}: {added}.")
