@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from xorec.core.options import RunOptions
+    from xorec.cli.arguments import Run
     from xorec.recommender.batch import BatchJob
     from xorec.recommender.results import Recommendations, Recommended
 
@@ -40,7 +40,7 @@ def print_items(items: Sequence[Recommended], score: str, listed: str = "item") 
     )
 
 
-def write_lists(job: BatchJob, output: Path | None, options: RunOptions, json: bool) -> None:
+def write_lists(job: BatchJob, output: Path | None, run: Run) -> None:
     """Write everybody's lists to a file, and say how many there are."""
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.core.errors import OptionError
@@ -48,8 +48,8 @@ def write_lists(job: BatchJob, output: Path | None, options: RunOptions, json: b
 
     if output is None:
         raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")
-    done = write(job, output, options)
-    if json:
+    done = write(job, output, run.options())
+    if run.json:
         print_json(done.to_dict())
         return
     size, seconds = show_bytes(done.bytes), f"{done.seconds:.1f} s"

@@ -12,18 +12,17 @@ import numpy as np
 from xorec.core.arrays import positive_int
 from xorec.core.lazy import lazy_property
 from xorec.core.log import logged
-from xorec.core.options import RunOptions
-from xorec.recommender.explanation import Explanation, explain
 from xorec.recommender.results import ItemFilter, Kind, Recommendations, Recommended
-from xorec.recommender.similarity import SimilarityIndex
 from xorec.recommender.state import ItemRows, RecommenderState
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
+    from xorec.recommender.explanation import Explanation
+    from xorec.recommender.similarity import SimilarityIndex
     from xorec.search.hits import Hits
     from xorec.search.index import Index
 
-__all__ = ["Explanation", "Recommendations", "Recommended", "Recommender"]
+__all__ = ["Recommendations", "Recommended", "Recommender"]
 
 Allowed = Iterable[Hashable] | ItemFilter | None
 
@@ -93,6 +92,8 @@ class Recommender(RecommenderState):
         >>> [best.ids() for best in shop().recommend_many(["ann", "dia"], k=1)]
         [['rice'], ['milk']]
         """
+        from xorec.core.options import RunOptions
+
         wanted, k = list(users), positive_int(k)
         count = RunOptions(threads=threads).thread_count
         rows = self.user_rows(wanted)
@@ -167,6 +168,8 @@ class Recommender(RecommenderState):
         >>> why.rank, why.because[0].id
         (1, 'tea')
         """
+        from xorec.recommender.explanation import explain
+
         row, (at,) = self.user_row(user), self.item_rows([item])
         query = self.representation.queries(np.array([row]))
         return explain(self, user, query, self.items_of(row), int(at), k)
@@ -178,6 +181,8 @@ class Recommender(RecommenderState):
         >>> shop().explain_for(["rice"], "tea").score_description
         "the sum of the item's likeness to each of the user's items"
         """
+        from xorec.recommender.explanation import explain
+
         rows, (at,) = self.item_rows(history), self.item_rows([item])
         return explain(self, list(history), self.fold_in_rows(rows), np.unique(rows), int(at), k)
 
@@ -266,11 +271,15 @@ class Recommender(RecommenderState):
     @lazy_property
     def item_neighbours(self) -> SimilarityIndex:
         """The search for similar items."""
+        from xorec.recommender.similarity import SimilarityIndex
+
         return SimilarityIndex.of_items(self, self.index)
 
     @lazy_property
     def user_neighbours(self) -> SimilarityIndex:
         """The search for similar users."""
+        from xorec.recommender.similarity import SimilarityIndex
+
         with logged("index of users", users=len(self.users)):
             return SimilarityIndex.of_users(self)
 
