@@ -25,12 +25,15 @@ def test_a_bar_stops_at_its_next_step() -> None:
 
 @pytest.mark.usefixtures("_pressed")
 def test_an_error_that_follows_the_press_is_the_interrupt() -> None:
-    with pytest.raises(KeyboardInterrupt, match="go on"), interrupts.saying(lambda: "go on"):
+    with (
+        pytest.raises(KeyboardInterrupt, match="go on"),
+        interrupts.interrupt_hint(lambda: "go on"),
+    ):
         raise SystemError("returned a result with an exception set")
 
 
 def test_other_errors_pass() -> None:
-    with pytest.raises(SystemError, match="mine"), interrupts.saying(lambda: "go on"):
+    with pytest.raises(SystemError, match="mine"), interrupts.interrupt_hint(lambda: "go on"):
         raise SystemError("mine")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import batch
 from xorec.recommender.recommender import Recommender
+from xorec.search.hits import Hits
 from xorec.testing.data import planted
 
 DATA = planted(90, 60, per_user=12)
@@ -44,7 +46,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seen", [False, True])
 def test_lists_of_all_users(shop: Recommender, tmp_path: Path, ending: str, seen: bool) -> None:
     path = tmp_path / f"lists.{ending}"
-    written = batch.write(batch.for_all_users(shop, 7, seen=seen), path, RunOptions(threads=2))
+    written = batch.write(batch.for_all_users(shop, 7, seen=seen), path, RunOptions(threads=2)).rows
     frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
     assert len(frame) == written == 90 * 7
     for row in (0, 16, 17, 89):
@@ -73,7 +75,7 @@ def test_fewer_than_k_where_there_are_no_more(tmp_path: Path) -> None:
     data = Interactions.from_pairs(pairs)
     shop = Recommender.from_model(ItemKNN().fit(data), data)
     path = tmp_path / "lists.csv"
-    assert batch.write(batch.for_all_users(shop, 10), path) == 2
+    assert batch.write(batch.for_all_users(shop, 10), path).rows == 2
     frame = pl.read_csv(path)
     assert frame["user"].to_list() == ["b", "b"]
     assert set(frame["item"].to_list()) == {"y", "z"}
@@ -84,13 +86,13 @@ def test_nothing_is_left_where_writing_fails(shop: Recommender, tmp_path: Path) 
         batch.write(batch.for_all_users(shop, 3), tmp_path / "lists.txt")
     lists, calls = batch.for_all_users(shop, 7), []
 
-    def fails(rows: np.ndarray, threads: int) -> object:
+    def fails(rows: batch.Rows, threads: int) -> Hits:
         calls.append(rows)
         if len(calls) > 3:
             raise RuntimeError("in the middle")
         return lists.search(rows, threads)
 
-    broken = batch.Lists(lists.asked, lists.found, lists.names, 7, fails)  # type: ignore[arg-type]
+    broken = replace(lists, search=fails)
     with pytest.raises(Exception, match="in the middle"):
         batch.write(broken, tmp_path / "lists.parquet")
     assert not list(tmp_path.iterdir())

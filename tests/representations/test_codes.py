@@ -72,14 +72,19 @@ def test_a_code_is_a_thirtieth_of_a_float_vector() -> None:
 
 
 @pytest.mark.parametrize("bits", BITS)
-def test_the_distance_behind_a_score(bits: int) -> None:
+def test_distances_are_bits_that_differ(bits: int) -> None:
     users, items = vectors(bits)
     codes = Codes.from_signs(users, items)
-    scores = codes.scores(np.arange(9))
     distances = ((users >= 0)[:, None, :] != (items >= 0)[None]).sum(axis=2)
-    found = [[codes.distance(float(score)) for score in row] for row in scores]
-    np.testing.assert_array_equal(found, distances)
-    assert Codes.from_signs(users, items, asymmetric=True).distance(0.5) is None
+    for user, query in enumerate(codes.queries(np.arange(9))):
+        agreed = [codes.bits_agreed(query, item) for item in range(31)]
+        np.testing.assert_array_equal(bits - np.array(agreed), distances[user])
+    among = ((items >= 0)[:, None, :] != (items >= 0)[None]).sum(axis=2)
+    every = np.arange(31)
+    for asymmetric in (False, True):  # items are compared by their bits either way
+        codes = Codes.from_signs(users, items, asymmetric=asymmetric)
+        found = [codes.item_distances(every, item) for item in range(31)]
+        np.testing.assert_array_equal(found, among)
 
 
 def test_words_that_do_not_fit_the_bits_are_refused() -> None:

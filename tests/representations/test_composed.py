@@ -81,7 +81,7 @@ def test_items_and_users_among_themselves() -> None:
     assert codes.among_users().n_items == 9
     agreed = unpack_signs(codes.user_codes[3:4], 20) == unpack_signs(codes.item_codes[5:6], 20)
     assert codes.bits_agreed(codes.queries(np.array([3])), 5) == agreed.sum()
-    assert codes.distance(0.5) is None
+    assert codes.item_distances(np.arange(31), 5) is None
 
 
 def test_model_file_round_trip(tmp_path: Path) -> None:

@@ -27,10 +27,9 @@ def test_scores_are_one_less_the_share_of_the_users_bits_that_the_item_lacks(bit
     scores = codes.scores(np.arange(9))
     np.testing.assert_allclose(scores, 1 - lacking / bits, atol=1e-6)
     assert len(np.unique(scores)) == len(np.unique(lacking))  # equal distances, equal floats
-    found = [[codes.distance(float(score)) for score in row] for row in scores]
-    np.testing.assert_array_equal(found, lacking)
-    query = codes.queries(np.array([4]))
-    assert codes.bits_agreed(query, 7) == bits - lacking[4, 7]
+    queries = codes.queries(np.arange(9))
+    agreed = [[codes.bits_agreed(query, item) for item in range(31)] for query in queries]
+    np.testing.assert_array_equal(bits - np.array(agreed), lacking)
 
 
 def test_bits_may_be_numbers() -> None:

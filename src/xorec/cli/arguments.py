@@ -1,11 +1,15 @@
-"""Options that several commands share: the same thing has the same name everywhere."""
+"""Options that several commands share: the same thing has the same name everywhere.
+
+Those that belong together are dataclasses, see `cli.bundles`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,37 +18,115 @@ from xorec.core.errors import OptionError
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
     from xorec.core.progress import Progress
+    from xorec.data.ids import Ids
     from xorec.data.interactions import Interactions
+    from xorec.data.split import Method, Split
 
-Data = Annotated[str, typer.Argument(help="A file or folder, or a name from `xorec data list`.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model file made by `xorec fit`.")]
 K = Annotated[int, typer.Option("-k", "--k", help="How many items to list.")]
 ListsFile = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where lists go: .parquet or .csv.")
 ]
-Seed = Annotated[int, typer.Option(help="The key of every random choice.")]
-Threads = Annotated[int | None, typer.Option(help="Threads to use; all cores by default.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Config = Annotated[
     Path | None, typer.Option(help="Settings by model, TOML or JSON: a table for each model name.")
 ]
 Cuts = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics, with commas.")]
-UserColumn = Annotated[str | None, typer.Option(help="The column of users.")]
-ItemColumn = Annotated[str | None, typer.Option(help="The column of items.")]
-RatingColumn = Annotated[str | None, typer.Option(help="The column of ratings.")]
-TimeColumn = Annotated[str | None, typer.Option(help="The column of times.")]
-SplitColumn = Annotated[str | None, typer.Option(help="The column that says train or test.")]
-ItemInfo = Annotated[Path | None, typer.Option(help="A second file: names, categories of items.")]
 MinRating = Annotated[float | None, typer.Option(help="Only ratings of at least this count.")]
-Core = Annotated[int, typer.Option(help="Keep users and items with this many pairs, iterated.")]
-SplitMethod = Annotated[
-    str, typer.Option("--split", help="random, per-user, leave-last, time or given.")
-]
-TestShare = Annotated[float, typer.Option("--test", help="Share of the pairs to test on.")]
 ValidationShare = Annotated[
     float, typer.Option("--validation", help="Share of the training pairs to find epochs on.")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What the columns of a file are; those that are not given are guessed."""
+
+    user_column: Annotated[str | None, typer.Option(help="The column of users.")] = None
+    item_column: Annotated[str | None, typer.Option(help="The column of items.")] = None
+    rating_column: Annotated[str | None, typer.Option(help="The column of ratings.")] = None
+    time_column: Annotated[str | None, typer.Option(help="The column of times.")] = None
+    split_column: Annotated[
+        str | None, typer.Option(help="The column that says train or test.")
+    ] = None
+    item_info: Annotated[
+        Path | None, typer.Option(help="A second file: names, categories of items.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """The columns that were given, by name."""
+        named = {field.name: getattr(self, field.name) for field in fields(Columns)}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSource(Columns):
+    """The data of a command: where it is, its columns, how it is prepared."""
+
+    data: Annotated[str, typer.Argument(help="A file or folder, or a name from `xorec data list`.")]
+    min_rating: MinRating = None
+    core: Annotated[
+        int, typer.Option(help="Keep users and items with this many pairs, iterated.")
+    ] = 0
+
+    def load(self, options: RunOptions) -> Interactions:
+        """Read and prepare the data; the guesses and removals are shown as notes."""
+        from xorec.data.datasets.catalog import load_data
+        from xorec.data.prepare import prepare
+
+        threads, progress = options.threads, options.progress
+        data = load_data(self.data, threads=threads, progress=progress, **self.given())
+        data = prepare(data, min_rating=self.min_rating, core=self.core)
+        for note in data.notes:
+            progress.note(note)
+        return data
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitChoice:
+    """How the pairs are split into training, validation and test."""
+
+    split: Annotated[
+        str, typer.Option("--split", help="random, per-user, leave-last, time or given.")
+    ] = "random"
+    test: Annotated[float, typer.Option("--test", help="Share of the pairs to test on.")] = 0.2
+    validation: ValidationShare = 0.1
+
+    def parts(self, pairs: Interactions, seed: int) -> Split:
+        """The parts of the pairs."""
+        from xorec.data.split import split
+
+        method = cast("Method", self.split)
+        return split(pairs, method=method, test=self.test, validation=self.validation, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a command is carried out, and how it answers."""
+
+    seed: Annotated[int, typer.Option(help="The key of every random choice.")] = 0
+    threads: Annotated[int | None, typer.Option(help="Threads to use; all cores by default.")] = (
+        None
+    )
+    quiet: Quiet = False
+    json: Json = False
+
+    def options(self) -> RunOptions:
+        """The run options of the command line."""
+        from xorec.core.options import RunOptions
+
+        return RunOptions(seed=self.seed, threads=self.threads, progress=progress_of(self.quiet))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Whose items are asked for: a user of the model, or somebody new."""
+
+    user: Annotated[str | None, typer.Option(help="The id of a user.")] = None
+    items: Annotated[
+        str | None, typer.Option(help="Instead of a user: the items of somebody new, with commas.")
+    ] = None
 
 
 def progress_of(quiet: bool) -> Progress:
@@ -54,25 +136,14 @@ def progress_of(quiet: bool) -> Progress:
     return SILENT if quiet else TerminalProgress()
 
 
-def run_options(seed: int, threads: int | None, quiet: bool) -> RunOptions:
-    """The run options of a command line."""
-    from xorec.core.options import RunOptions
-
-    return RunOptions(seed=seed, threads=threads, progress=progress_of(quiet))
+def parse_ids(ids: Ids, text: str) -> list[Any]:
+    """`12,77,103` as raw ids."""
+    return [ids.parse(word.strip()) for word in text.split(",") if word.strip()]
 
 
-def load(
-    source: str, options: RunOptions, *, min_rating: float | None, core: int, **columns: Any
-) -> Interactions:
-    """Read and prepare the data; the guesses and removals are shown as notes."""
-    from xorec.data.datasets.catalog import load_data
-    from xorec.data.prepare import prepare
-
-    data = load_data(source, threads=options.threads, progress=options.progress, **columns)
-    data = prepare(data, min_rating=min_rating, core=core)
-    for note in data.notes:
-        options.progress.note(note)
-    return data
+def parse_names(text: str) -> tuple[str, ...]:
+    """`bpr,siml` as names."""
+    return tuple(name.strip() for name in text.split(","))
 
 
 def parse_ks(text: str) -> tuple[int, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled
 from xorec.core.errors import OptionError
 
 app = typer.Typer(
@@ -22,38 +24,42 @@ def bench() -> None:
     """Measure speed on this machine, beside other libraries."""
 
 
-@app.command("search")
-def search(
-    items: Annotated[int, typer.Option(help="How many items to search.")] = 1_000_000,
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """What is searched, by which methods, how often."""
+
+    items: Annotated[int, typer.Option(help="How many items to search.")] = 1_000_000
     bits: Annotated[
         int | None, typer.Option(help="Length of the codes; 64 by default, or the file's own.")
-    ] = None,
-    k: args.K = 10,
+    ] = None
+    k: args.K = 10
     codes: Annotated[
         str, typer.Option(help="low-rank (like learned ones), uniform, or a model file.")
-    ] = "low-rank",
-    queries: Annotated[int, typer.Option(help="How many queries at most.")] = 1_000,
+    ] = "low-rank"
+    queries: Annotated[int, typer.Option(help="How many queries at most.")] = 1_000
     seen: Annotated[
         int, typer.Option(help="Length of each query's seen list in the rows that have one.")
-    ] = 100,
-    repeats: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5,
+    ] = 100
+    repeats: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5
     budget: Annotated[
         float, typer.Option(help="Seconds of a method in a round; the slow answer fewer queries.")
-    ] = 1.0,
+    ] = 1.0
     methods: Annotated[
         str | None, typer.Option(help="Names from the table, with commas, or all.")
-    ] = None,
+    ] = None
     sizes: Annotated[
         str | None, typer.Option(help="Numbers of items, with commas, instead of --items.")
-    ] = None,
+    ] = None
     plot: Annotated[
         Path | None, typer.Option(help="A picture of time against items: FILE.svg or FILE.png.")
-    ] = None,
-    seed: args.Seed = 0,
-    threads: Annotated[int, typer.Option(help="Threads of every method.")] = 1,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
-) -> None:
+    ] = None
+    seed: Annotated[int, typer.Option(help="The key of every random choice.")] = 0
+    threads: Annotated[int, typer.Option(help="Threads of every method.")] = 1
+
+
+@app.command("search")
+@bundled
+def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
     """Exact search of codes beside faiss and beside exact float rankings, in one run.
 
     single: a call for each query; batch: one call for all. Times are medians over rounds, spread
@@ -62,29 +68,20 @@ def search(
     from xorec.cli.output import print_json
     from xorec.experiments.bench.run import SearchBench
 
-    wanted = (items,) if sizes is None else _sizes(sizes)
-    settings = SearchBench(
-        sizes=wanted,
-        bits=bits,
-        k=k,
-        codes=codes,
-        queries=queries,
-        seen=seen,
-        repeats=repeats,
-        threads=threads,
-        seed=seed,
-        methods=() if methods is None else tuple(name.strip() for name in methods.split(",")),
-        budget=budget,
-    )
-    if plot is not None:
+    sizes = (settings.items,) if settings.sizes is None else _sizes(settings.sizes)
+    same = ("bits", "k", "codes", "queries", "seen", "repeats", "threads", "seed", "budget")
+    wanted: dict[str, Any] = {name: getattr(settings, name) for name in same}
+    methods = () if settings.methods is None else args.parse_names(settings.methods)
+    bench = SearchBench(sizes=sizes, methods=methods, **wanted)
+    if settings.plot is not None:
         from xorec.experiments.bench.plot import check_plot
 
-        check_plot(plot, wanted)
-    result = settings.run(args.progress_of(quiet))
-    if plot is not None:
+        check_plot(settings.plot, sizes)
+    result = bench.run(args.progress_of(quiet))
+    if settings.plot is not None:
         from xorec.experiments.bench.plot import plot_search
 
-        plot_search(result, plot)
+        plot_search(result, settings.plot)
     if json:
         print_json(result)
         return

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled
 
 if TYPE_CHECKING:
-    from xorec.data.split import Method
     from xorec.experiments.comparison import Contender
 
 
+@bundled
 def compare(
-    data: args.Data,
     models: Annotated[
         str, typer.Option(help="Names from `xorec models`, with commas.")
     ] = "popularity,item-knn,bpr",
     bits: Annotated[
         str | None, typer.Option(help="Lengths of codes, with commas: a row for each.")
     ] = None,
-    split: args.SplitMethod = "random",
-    test: args.TestShare = 0.2,
-    validation: args.ValidationShare = 0.1,
+    *,
+    split: args.SplitChoice,
     ks: args.Cuts = "10,20,50,100",
     by_category: Annotated[
         bool, typer.Option("--by-category", help="NDCG for each category of items, too.")
     ] = False,
     config: args.Config = None,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    time_column: args.TimeColumn = None,
-    split_column: args.SplitColumn = None,
-    item_info: args.ItemInfo = None,
-    min_rating: args.MinRating = None,
-    core: args.Core = 0,
-    seed: args.Seed = 0,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    source: args.DataSource,
+    run: args.Run,
 ) -> None:
     """Fit several models on one split of DATA and evaluate them, all items ranked.
 
@@ -49,34 +38,21 @@ def compare(
     interval; `p` the paired test against the best model.
     """
     from xorec.cli.output import print_json, print_line
-    from xorec.data.split import split as split_data
     from xorec.experiments.comparison import compare_models
 
     cuts = args.parse_ks(ks)
     lengths = () if bits is None else args.parse_bits(bits)
     settings = args.read_config(config)
-    options = args.run_options(seed, threads, quiet)
-    pairs = args.load(
-        data,
-        options,
-        min_rating=min_rating,
-        core=core,
-        user_column=user_column,
-        item_column=item_column,
-        rating_column=rating_column,
-        time_column=time_column,
-        split_column=split_column,
-        item_info=item_info,
-    )
-    method = cast("Method", split)
-    parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
-    names = [name.strip() for name in models.split(",")]
+    options = run.options()
+    pairs = source.load(options)
+    parts = split.parts(pairs, run.seed)
+    names = args.parse_names(models)
     how: dict[str, Any] = {"settings": settings, "bits": lengths, "ks": cuts}
     contenders = compare_models(parts, names, **how, by_category=by_category, options=options)
-    if json:
+    if run.json:
         rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about = {"name": data, **size}
+        about = {"name": source.data, **size}
         more = {"categories": _category_rows(contenders)} if by_category else {}
         print_json({"data": about, "split": parts.describe(), "rows": rows, **more})
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
 
 if TYPE_CHECKING:
     from xorec.data.datasets.catalog import DataSet
@@ -58,14 +59,9 @@ def fetch(
 
 
 @app.command()
+@bundled
 def info(
-    data: args.Data,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    time_column: args.TimeColumn = None,
-    split_column: args.SplitColumn = None,
-    item_info: args.ItemInfo = None,
+    source: Annotated[args.DataSource, without("min_rating", "core")],
     json: args.Json = False,
     quiet: args.Quiet = False,
 ) -> None:
@@ -73,21 +69,12 @@ def info(
     from xorec.cli.output import print_json
     from xorec.data.datasets.catalog import CATALOG, load_data
 
-    entry = CATALOG.get(data)
-    facts: dict[str, Any] = {"data": data}
+    entry = CATALOG.get(source.data)
+    facts: dict[str, Any] = {"data": source.data}
     if entry is not None:
         facts |= _entry_row(entry)
     if entry is None or entry.present:
-        pairs = load_data(
-            data,
-            user_column=user_column,
-            item_column=item_column,
-            rating_column=rating_column,
-            time_column=time_column,
-            split_column=split_column,
-            item_info=item_info,
-            progress=args.progress_of(quiet),
-        )
+        pairs = load_data(source.data, progress=args.progress_of(quiet), **source.given())
         facts |= _facts(pairs)
     if json:
         print_json(facts)
@@ -194,8 +181,8 @@ def _print_facts(facts: dict[str, Any], entry: DataSet | None) -> None:
     if "digest" in facts:
         rows.append(("density", f"{facts['density']:.4%}"))
         for name in ("pairs_per_user", "pairs_per_item"):
-            told = (f"{which} {value:,.4g}" for which, value in facts[name].items())
-            rows.append((name.replace("_", " "), ", ".join(told)))
+            numbers = (f"{which} {value:,.4g}" for which, value in facts[name].items())
+            rows.append((name.replace("_", " "), ", ".join(numbers)))
         for name, kind in zip(("user_ids", "item_ids"), facts["id_kinds"], strict=True):
             rows.append((name.replace("_", " "), f"{', '.join(map(str, facts[name]))} ({kind})"))
         rows.append(("has", ", ".join(facts["has"]) or "pairs only"))

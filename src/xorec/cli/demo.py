@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled
 
 if TYPE_CHECKING:
     from xorec.data.split import Split
@@ -24,13 +25,12 @@ _SHOWN = "dsiml 64"
 _PACKAGE = "vlc"
 
 
+@bundled
 def demo(
     output: Annotated[Path, typer.Option(help="Where the model file goes.")] = Path("demo"),
     user: Annotated[str, typer.Option(help="Whose recommendations to show.")] = _PACKAGE,
-    seed: args.Seed = 0,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    run: args.Run,
 ) -> None:
     """Compare models on Debian's build dependencies and recommend for one source package.
 
@@ -44,22 +44,22 @@ def demo(
     from xorec.experiments.comparison import compare_models
     from xorec.recommender.recommender import Recommender
 
-    options = args.run_options(seed, threads, quiet)
+    options = run.options()
     data = load_data("debian")
-    if not json:
+    if not run.json:
         size = f"{data.n_users:,} users x {data.n_items:,} items, {data.n_pairs:,} pairs"
         print_line("Debian's source packages (users) and the packages they build on (items):")
         print_line(f"{size}.\nA fifth of the pairs is hidden to test on.\n")
-    parts = split(data, method="random", test=0.2, validation=0.1, seed=seed)
+    parts = split(data, method="random", test=0.2, validation=0.1, seed=run.seed)
     contenders = compare_models(
         parts, _MODELS, settings=_SETTINGS, bits=_BITS, ks=(10, 20), options=options
     )
     chosen = next(one for one in contenders if one.label == _SHOWN)
     known = parts.train if parts.validation is None else parts.train.union(parts.validation)
-    recommender = Recommender.from_model(chosen.model, known, seed=seed)
+    recommender = Recommender.from_model(chosen.model, known, seed=run.seed)
     path = output / "debian.xorec"
     recommender.save(path)
-    if json:
+    if run.json:
         rows = [one.row() for one in contenders]
         shown = _shown(recommender, parts, user)
         print_json({"data": {"name": "debian"}, "split": parts.describe(), "rows": rows, **shown})
@@ -76,8 +76,6 @@ def demo(
 
 def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
     """What the model knew of the package, what it recommends, and which of it was hidden."""
-    from dataclasses import asdict
-
     best = recommender.recommend(user, 10)
     row = parts.test.users.find(user)
     hidden = set(parts.test.items.take(parts.test.of_user(row)))
@@ -89,7 +87,7 @@ def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
             {"id": i.id, "score": i.score, "distance": i.distance, "hidden": i.id in hidden}
             for i in best.items
         ],
-        "why": asdict(recommender.explain(user, best.items[0].id, 3)),
+        "why": recommender.explain(user, best.items[0].id, 3).to_dict(),
     }
 
 

@@ -7,23 +7,19 @@ from typing import Annotated
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
 
 
+@bundled
 def evaluate(
     model: args.ModelFile,
-    data: args.Data,
     ks: args.Cuts = "10,20,50,100",
     part: Annotated[
         str | None, typer.Option(help="Only this part of the split column: test or validation.")
     ] = None,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    split_column: args.SplitColumn = None,
-    min_rating: args.MinRating = None,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    source: Annotated[args.DataSource, without("time_column", "item_info", "core")],
+    run: Annotated[args.Run, without("seed")],
 ) -> None:
     """Evaluate a model file on the pairs of DATA that it was not fitted on.
 
@@ -38,18 +34,9 @@ def evaluate(
     from xorec.recommender.unseen import unseen_pairs
 
     cuts = args.parse_ks(ks)
-    options = args.run_options(0, threads, quiet)
+    options = run.options()
     recommender = Recommender.load(model)
-    pairs = args.load(
-        data,
-        options,
-        min_rating=min_rating,
-        core=0,
-        user_column=user_column,
-        item_column=item_column,
-        rating_column=rating_column,
-        split_column=split_column,
-    )
+    pairs = source.load(options)
     train, test, left_out = unseen_pairs(recommender, pairs, part)
     for note in left_out:
         options.progress.note(note)
@@ -68,8 +55,8 @@ def evaluate(
         "bytes": recommender.representation.nbytes,
         "us_per_query": query_time(recommender.representation, train),
     }
-    if json:
-        about = {"name": data, "pairs": test.n_pairs, "notes": left_out}
+    if run.json:
+        about = {"name": source.data, "pairs": test.n_pairs, "notes": left_out}
         print_json({"data": about, "split": {"method": "unseen", "part": part}, "rows": [row]})
         return
     print_line(f"{model}: {recommender.metadata['model']}, {result.n_users:,} users tested")

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
     from xorec.recommender.explanation import Explanation
 
 
+@bundled
 def explain(
     model: args.ModelFile,
     item: Annotated[str, typer.Option(help="The id of an item.")],
-    user: Annotated[str | None, typer.Option(help="The id of a user.")] = None,
-    items: Annotated[
-        str | None, typer.Option(help="Instead of a user: the items of somebody new, with commas.")
-    ] = None,
+    asker: args.Asker,
     k: args.K = 5,
     json: args.Json = False,
 ) -> None:
@@ -27,19 +26,17 @@ def explain(
     from xorec.cli.output import print_json
     from xorec.recommender.recommender import Recommender
 
-    if (user is None) == (items is None):
+    if (asker.user is None) == (asker.items is None):
         raise OptionError("say to whom: give either --user ID or --items ID,ID,...")
     recommender = Recommender.load(model)
     offered = recommender.items.parse(item)
-    if user is not None:
-        why = recommender.explain(recommender.users.parse(user), offered, k)
+    if asker.user is not None:
+        why = recommender.explain(recommender.users.parse(asker.user), offered, k)
     else:
-        history = [recommender.items.parse(word.strip()) for word in str(items).split(",")]
+        history = args.parse_ids(recommender.items, str(asker.items))
         why = recommender.explain_for(history, offered, k)
     if json:
-        from dataclasses import asdict
-
-        print_json({**asdict(why), "distance": why.distance})
+        print_json(why.to_dict())
     else:
         _print(why)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled
 from xorec.core import interrupts
 
 if TYPE_CHECKING:
@@ -17,26 +18,17 @@ if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
 
 
+@bundled
 def fit(
     context: typer.Context,
-    data: args.Data,
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     model: Annotated[str, typer.Option(help="A name from `xorec models`.")] = "bpr",
     validation: args.ValidationShare = 0.0,
     config: args.Config = None,
     resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    time_column: args.TimeColumn = None,
-    split_column: args.SplitColumn = None,
-    item_info: args.ItemInfo = None,
-    min_rating: args.MinRating = None,
-    core: args.Core = 0,
-    seed: args.Seed = 0,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    source: args.DataSource,
+    run: args.Run,
 ) -> None:
     """Learn a model from DATA and write it to a file.
 
@@ -52,31 +44,19 @@ def fit(
 
     settings = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
     learner = model_class(model)(**settings)
-    options = args.run_options(seed, threads, quiet)
-    options = replace(options, checkpoint=Path(f"{output}.checkpoint"), resume=resume)
-    pairs = args.load(
-        data,
-        options,
-        min_rating=min_rating,
-        core=core,
-        user_column=user_column,
-        item_column=item_column,
-        rating_column=rating_column,
-        time_column=time_column,
-        split_column=split_column,
-        item_info=item_info,
-    )
-    train, held_out = _training_parts(pairs, validation, options)
+    checkpoint = Path(f"{output}.checkpoint")
+    options = replace(run.options(), checkpoint=checkpoint, resume=resume)
+    train, held_out = _training_parts(source.load(options), validation, options)
     began = time.perf_counter()
-    with interrupts.saying(lambda: _how_to_go_on(output)):
+    with interrupts.interrupt_hint(lambda: _how_to_go_on(checkpoint)):
         learner = fit_with_validation(learner, train, held_out, options)
     seconds = time.perf_counter() - began
     learned_from = train if held_out is None else train.union(held_out, options.thread_count)
-    recommender = Recommender.from_model(learner, learned_from, seed=seed)
+    recommender = Recommender.from_model(learner, learned_from, seed=run.seed)
     recommender.save(output)
-    for leftover in checkpoints(Path(f"{output}.checkpoint")):
+    for leftover in checkpoints(checkpoint):
         leftover.unlink(missing_ok=True)
-    if json:
+    if run.json:
         row = {"model": model, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
         print_json({"data": recommender.metadata["data"], "rows": [{**row, **size}]})
@@ -85,9 +65,8 @@ def fit(
         print_line(f"{output}: {model}, {learned_from!r}, {size_text}, {seconds:.1f} s")
 
 
-def _how_to_go_on(output: Path) -> str:
-    kept = Path(f"{output}.checkpoint").exists()
-    return "Run the same command with --resume to go on." if kept else ""
+def _how_to_go_on(checkpoint: Path) -> str:
+    return "Run the same command with --resume to go on." if checkpoint.exists() else ""
 
 
 def _training_parts(

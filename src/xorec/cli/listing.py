@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from xorec.core.options import RunOptions
-    from xorec.recommender.batch import Lists
+    from xorec.cli.arguments import Run
+    from xorec.recommender.batch import BatchJob
     from xorec.recommender.results import Recommendations, Recommended
 
 
-def print_list(best: Recommendations, query_name: str, json: bool, listed: str = "item") -> None:
-    """Print the list; `query_name` says what it was asked for, `listed` what stands in it."""
+def print_list(best: Recommendations, json: bool) -> None:
+    """Print the list."""
     from xorec.cli.output import print_json
 
     if json:
-        rows = [
-            {"id": one.id, "name": one.name, "distance": one.distance, "score": one.score}
-            for one in best.items
-        ]
-        print_json({query_name: best.query, f"{listed}s": rows})
+        print_json(best.to_dict())
         return
-    print_items(best.items, "score", listed)
+    print_items(best.items, "score", best.item_kind)
 
 
 def print_items(items: Sequence[Recommended], score: str, listed: str = "item") -> None:
@@ -44,22 +40,17 @@ def print_items(items: Sequence[Recommended], score: str, listed: str = "item") 
     )
 
 
-def write_lists(lists: Lists, output: Path | None, options: RunOptions, json: bool) -> None:
+def write_lists(job: BatchJob, output: Path | None, run: Run) -> None:
     """Write everybody's lists to a file, and say how many there are."""
-    import time
-
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.core.errors import OptionError
     from xorec.recommender.batch import write
 
     if output is None:
         raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")
-    began = time.perf_counter()
-    rows = write(lists, output, options)
-    seconds = time.perf_counter() - began
-    count, size = len(lists.asked), output.stat().st_size
-    if json:
-        facts = {"lists": count, "rows": rows, "k": lists.k, "bytes": size, "seconds": seconds}
-        print_json({"output": str(output), **facts})
-    else:
-        print_line(f"{output}: {count:,} lists, {rows:,} rows, {show_bytes(size)}, {seconds:.1f} s")
+    done = write(job, output, run.options())
+    if run.json:
+        print_json(done.to_dict())
+        return
+    size, seconds = show_bytes(done.bytes), f"{done.seconds:.1f} s"
+    print_line(f"{output}: {done.lists:,} lists, {done.rows:,} rows, {size}, {seconds}")

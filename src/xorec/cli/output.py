@@ -7,10 +7,12 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
+from xorec.core.jsonable import jsonable
+
 
 def print_json(result: Any) -> None:
     """One JSON object and a newline. NaN and infinity become null, which JSON knows."""
-    json.dump(_plain(result), sys.stdout, ensure_ascii=False, allow_nan=False)
+    json.dump(jsonable(result), sys.stdout, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
@@ -65,18 +67,3 @@ def show_bytes(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
-
-
-def _plain(value: Any) -> Any:
-    """Python's own types only."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "item") and not isinstance(value, str | bytes):
-        value = value.item()
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
 from xorec.core import interrupts
 from xorec.core.errors import OptionError
 
@@ -16,47 +18,74 @@ if TYPE_CHECKING:
     from xorec.experiments.reproduce.plan import Plan
 
 
-def reproduce(
+@dataclass(frozen=True, kw_only=True)
+class Experiments:
+    """Which experiments, on which data, how thoroughly."""
+
     question: Annotated[
         str | None, typer.Argument(help="rq1, rq2, rq3, rq4, rq5, several with commas, or all.")
-    ] = None,
+    ] = None
     data: Annotated[
         list[str] | None,
         typer.Option(help="A file, folder or name of the catalogue; may be given several times."),
-    ] = None,
+    ] = None
     core: Annotated[
         list[int] | None,
         typer.Option(help="Keep users and items with this many pairs; once, or for each --data."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
+    ] = None
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report")
     quick: Annotated[
         bool, typer.Option("--quick", help="Few trials, seeds and epochs: minutes, not hours.")
-    ] = False,
+    ] = False
     from_run: Annotated[
         Path | None,
         typer.Option("--from", help="A run.json: the same run again, with its settings."),
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Last fits of every method.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials of every method.")] = None,
-    bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas.")] = None,
-    dimensions: Annotated[int | None, typer.Option(help="Of continuous models.")] = None,
-    hashing: Annotated[str | None, typer.Option(help="Methods of rq1, with commas.")] = None,
-    continuous: Annotated[str | None, typer.Option(help="Methods of rq2, with commas.")] = None,
-    grid_seeds: Annotated[int | None, typer.Option(help="Seeds of each point of rq5.")] = None,
-    config: args.Config = None,
+    ] = None
+    seeds: Annotated[int | None, typer.Option(help="Last fits of every method.")] = None
+    trials: Annotated[int | None, typer.Option(help="Trials of every method.")] = None
+    bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas.")] = None
+    dimensions: Annotated[int | None, typer.Option(help="Of continuous models.")] = None
+    hashing: Annotated[str | None, typer.Option(help="Methods of rq1, with commas.")] = None
+    continuous: Annotated[str | None, typer.Option(help="Methods of rq2, with commas.")] = None
+    grid_seeds: Annotated[int | None, typer.Option(help="Seeds of each point of rq5.")] = None
+    config: args.Config = None
     cache: Annotated[
         Path | None, typer.Option(help="Where finished parts are kept; OUT/cache by default.")
-    ] = None,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    split_column: args.SplitColumn = None,
-    item_info: args.ItemInfo = None,
+    ] = None
+
+    def fields(self, seed: int) -> dict[str, Any]:
+        """The settings of the plan that were given; those that were not are None."""
+        return {
+            "seeds": None if self.seeds is None else tuple(range(seed, seed + self.seeds)),
+            "trials": self.trials,
+            "bits": None if self.bits is None else args.parse_bits(self.bits),
+            "dimensions": self.dimensions,
+            "hashing": None if self.hashing is None else args.parse_names(self.hashing),
+            "continuous": None if self.continuous is None else args.parse_names(self.continuous),
+            "grid_seeds": self.grid_seeds,
+            "settings": args.read_config(self.config) or None,
+        }
+
+    def sources(self, min_rating: float | None, columns: dict[str, Any]) -> list[dict[str, Any]]:
+        """The data sets of the plan."""
+        paths, cores = self.data or ["debian"], self.core or [0]
+        if len(cores) not in (1, len(paths)):
+            raise OptionError(f"--core is given {len(cores)} times: once, or once for each --data.")
+        cores = cores * (len(paths) if len(cores) == 1 else 1)
+        return [
+            {"path": path, "core": core, "min_rating": min_rating, "columns": columns}
+            for path, core in zip(paths, cores, strict=True)
+        ]
+
+
+@bundled
+def reproduce(
+    experiments: Experiments,
+    columns: Annotated[args.Columns, without("time_column")],
     min_rating: args.MinRating = None,
     seed: Annotated[int, typer.Option(help="The first seed; that of split and trials.")] = 0,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    run: Annotated[args.Run, without("seed")],
 ) -> None:
     """Run the paper's experiments and write a report: HTML, CSV, PNG, SVG.
 
@@ -65,38 +94,25 @@ def reproduce(
     once for each seed. Finished parts are kept: the same command goes on where it was stopped.
     Needs pip install 'xorec[reproduce]'.
     """
-    columns = {
-        "user_column": user_column,
-        "item_column": item_column,
-        "rating_column": rating_column,
-        "split_column": split_column,
-        "item_info": None if item_info is None else str(item_info),
-    }
-    fields: dict[str, Any] = {
-        "seeds": None if seeds is None else tuple(range(seed, seed + seeds)),
-        "trials": trials,
-        "bits": None if bits is None else args.parse_bits(bits),
-        "dimensions": dimensions,
-        "hashing": _names(hashing),
-        "continuous": _names(continuous),
-        "grid_seeds": grid_seeds,
-        "settings": args.read_config(config) or None,
-    }
+    named = {name: str(value) for name, value in columns.given().items()}
+    fields = experiments.fields(seed)
     before = None
-    if from_run is None:
-        plan = _plan(question, data, core, quick, seed, min_rating, columns, fields)
+    if experiments.from_run is None:
+        plan = _plan(experiments, seed, experiments.sources(min_rating, named), fields)
     else:
-        asked = {"QUESTION": question, "data": data, "core": core, "quick": quick, "seed": seed}
-        _refuse_beside_from({**asked, "min_rating": min_rating, **columns, **fields})
-        plan, before = _read(from_run)
-    _carry_out(plan, before, out, cache, args.run_options(plan.seed, threads, quiet), json)
+        given = {name: getattr(experiments, name) for name in ("question", "data", "core", "quick")}
+        _refuse_with_from({**given, "seed": seed, "min_rating": min_rating, **named, **fields})
+        plan, before = _read(experiments.from_run)
+    cache = experiments.cache or experiments.out / "cache"
+    options = replace(run.options(), seed=plan.seed)
+    _carry_out(plan, before, experiments.out, cache, options, run.json)
 
 
 def _carry_out(
     plan: Plan,
     before: list[dict[str, Any]] | None,
     out: Path,
-    cache: Path | None,
+    cache: Path,
     options: RunOptions,
     json: bool,
 ) -> None:
@@ -109,8 +125,8 @@ def _carry_out(
     from xorec.experiments.reproduce.run_file import check_data
 
     check(out)
-    kept = Cache(cache or out / "cache")
-    with interrupts.saying(lambda: "Run the same command again to go on."):
+    kept = Cache(cache)
+    with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
         labs = open_labs(plan, kept, options)
         if before is not None:
             check_data(before, labs)
@@ -131,37 +147,22 @@ def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
 
 
 def _plan(
-    question: str | None,
-    data: list[str] | None,
-    core: list[int] | None,
-    quick: bool,
-    seed: int,
-    min_rating: float | None,
-    columns: dict[str, str | None],
-    fields: dict[str, Any],
+    experiments: Experiments, seed: int, sources: list[dict[str, Any]], fields: dict[str, Any]
 ) -> Plan:
     from xorec.experiments.reproduce.plan import QUESTIONS, QUICK, make_plan
 
+    question = experiments.question
     if question is None:
         raise OptionError(f"say what to reproduce: {', '.join(QUESTIONS)} or all.")
-    asked = QUESTIONS if question == "all" else tuple(_names(question) or ())
-    paths = data or ["debian"]
-    cores = core or [0]
-    if len(cores) not in (1, len(paths)):
-        raise OptionError(f"--core is given {len(cores)} times: once, or once for each --data.")
-    named = {name: value for name, value in columns.items() if value is not None}
-    sources = [
-        {"path": path, "core": own, "min_rating": min_rating, "columns": named}
-        for path, own in zip(paths, cores * (len(paths) if len(cores) == 1 else 1), strict=True)
-    ]
-    base: dict[str, Any] = dict(QUICK) if quick else {}
+    asked = QUESTIONS if question == "all" else args.parse_names(question)
+    base: dict[str, Any] = dict(QUICK) if experiments.quick else {}
     if seed and fields["seeds"] is None:
         base["seeds"] = tuple(seed + one for one in base.get("seeds", (0, 1, 2)))
     given = {name: value for name, value in fields.items() if value is not None}
     return make_plan(**{**base, "questions": asked, "data": sources, **given})
 
 
-def _refuse_beside_from(given: dict[str, Any]) -> None:
+def _refuse_with_from(given: dict[str, Any]) -> None:
     """A run that is done again is done as it was."""
     extra = [_option(name) for name, value in given.items() if value]
     if extra:
@@ -171,10 +172,5 @@ def _refuse_beside_from(given: dict[str, Any]) -> None:
 
 
 def _option(name: str) -> str:
-    if name == "settings":
-        return "--config"
-    return name if name.isupper() else f"--{name.replace('_', '-')}"
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(name.strip() for name in text.split(","))
+    names = {"settings": "--config", "question": "QUESTION"}
+    return names.get(name, f"--{name.replace('_', '-')}")

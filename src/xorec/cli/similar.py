@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
 from xorec.core.errors import OptionError
 
 
+@bundled
 def similar(
     model: args.ModelFile,
     item: Annotated[str | None, typer.Option(help="The id of an item.")] = None,
@@ -19,9 +21,8 @@ def similar(
     ] = False,
     output: args.ListsFile = None,
     k: args.K = 10,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    run: Annotated[args.Run, without("seed")],
 ) -> None:
     """List the items of MODEL that are most like an item, or the users most like a user.
 
@@ -36,10 +37,9 @@ def similar(
     if all_items:
         from xorec.recommender.batch import for_all_items
 
-        lists = for_all_items(recommender, k)
-        write_lists(lists, output, args.run_options(0, threads, quiet), json)
+        write_lists(for_all_items(recommender, k), output, run)
     elif item is not None:
-        print_list(recommender.similar(recommender.items.parse(item), k), "item", json)
+        print_list(recommender.similar(recommender.items.parse(item), k), run.json)
     else:
         alike = recommender.similar_users(recommender.users.parse(str(user)), k)
-        print_list(alike, "user", json, "user")
+        print_list(alike, run.json)

@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
 from xorec.core import interrupts
 
 if TYPE_CHECKING:
-    from xorec.data.split import Method
     from xorec.experiments.tuning.tuning import Trial, Tuned
 
 
-def tune(
-    context: typer.Context,
-    data: args.Data,
-    model: Annotated[str, typer.Option(help="A name from `xorec models`.")],
-    trials: Annotated[int, typer.Option(help="Trials in all, those of earlier runs too.")] = 20,
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What is searched, how long, and where the trials go."""
+
+    model: Annotated[str, typer.Option(help="A name from `xorec models`.")]
+    trials: Annotated[int, typer.Option(help="Trials in all, those of earlier runs too.")] = 20
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where the best settings go, TOML.")
-    ] = None,
+    ] = None
     study: Annotated[
         Path | None,
         typer.Option(help="The file of the trials; OUTPUT.study or MODEL.study by default."),
-    ] = None,
-    metric: Annotated[str, typer.Option(help="What is to be largest on validation.")] = "ndcg@20",
+    ] = None
+    metric: Annotated[str, typer.Option(help="What is to be largest on validation.")] = "ndcg@20"
     prune: Annotated[
         bool, typer.Option(help="Stop trials that are clearly worse than most at the same epoch.")
-    ] = True,
+    ] = True
     timeout: Annotated[
         float | None, typer.Option(help="Begin no trial after this many seconds of trials.")
-    ] = None,
-    split: args.SplitMethod = "random",
-    test: args.TestShare = 0.2,
-    validation: args.ValidationShare = 0.1,
+    ] = None
+
+    @property
+    def study_file(self) -> Path:
+        """Where finished trials are kept."""
+        return self.study or Path(f"{self.output or self.model}.study")
+
+
+@bundled
+def tune(
+    context: typer.Context,
+    search: Search,
+    split: args.SplitChoice,
     config: args.Config = None,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    time_column: args.TimeColumn = None,
-    split_column: args.SplitColumn = None,
-    min_rating: args.MinRating = None,
-    core: args.Core = 0,
-    seed: args.Seed = 0,
-    threads: args.Threads = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    source: Annotated[args.DataSource, without("item_info")],
+    run: args.Run,
 ) -> None:
     """Search the settings of a model that are best on a validation part of DATA.
 
@@ -59,37 +62,29 @@ def tune(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.files import replacing
-    from xorec.data.split import split as split_data
     from xorec.experiments.tuning.tuning import check
-    from xorec.experiments.tuning.tuning import tune as run
+    from xorec.experiments.tuning.tuning import tune as run_trials
 
+    model, study = search.model, search.study_file
     fixed = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
-    check(model, fixed, trials, metric)
-    options = args.run_options(seed, threads, quiet)
-    pairs = args.load(
-        data,
-        options,
-        min_rating=min_rating,
-        core=core,
-        user_column=user_column,
-        item_column=item_column,
-        rating_column=rating_column,
-        time_column=time_column,
-        split_column=split_column,
-    )
-    method = cast("Method", split)
-    parts = split_data(pairs, method=method, test=test, validation=validation, seed=seed)
-    kept = study or Path(f"{output or model}.study")
-    how: dict[str, Any] = {"fixed": fixed, "metric": metric, "prune": prune, "timeout": timeout}
-    with interrupts.saying(lambda: "Run the same command again to go on." if kept.exists() else ""):
-        found = run(model, parts, trials=trials, study=kept, **how, options=options)
+    check(model, fixed, search.trials, search.metric)
+    options = run.options()
+    pairs = source.load(options)
+    parts = split.parts(pairs, run.seed)
+    how: dict[str, Any] = {
+        name: getattr(search, name) for name in ("trials", "metric", "prune", "timeout")
+    }
+    go_on = "Run the same command again to go on."
+    with interrupts.interrupt_hint(lambda: go_on if study.exists() else ""):
+        found = run_trials(model, parts, study=study, fixed=fixed, **how, options=options)
     text = settings_file(found)
-    if output is not None:
-        with replacing(output) as temporary:
+    if search.output is not None:
+        with replacing(search.output) as temporary:
             temporary.write_text(text)
-    if json:
+    if run.json:
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        head = {"data": {"name": data, **size}, "split": parts.describe(), "study": str(kept)}
+        about = {"name": source.data, **size}
+        head = {"data": about, "split": parts.describe(), "study": str(study)}
         print_json({**head, **_facts(found)})
         return
     _print_trials(found)
@@ -151,8 +146,8 @@ def _table(name: str, settings: dict[str, Any]) -> list[str]:
     """A TOML table; a setting that is a table follows as [name.setting]; None is left out."""
     import json
 
-    own = {key: v for key, v in settings.items() if not isinstance(v, dict) and v is not None}
-    lines = [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in own.items())]
+    plain = {key: v for key, v in settings.items() if not isinstance(v, dict) and v is not None}
+    lines = [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in plain.items())]
     for key, value in settings.items():
         if isinstance(value, dict):
             lines += ["", *_table(f"{name}.{key}", value)]

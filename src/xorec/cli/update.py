@@ -8,20 +8,18 @@ from typing import Annotated
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
 
 
+@bundled
 def update(
     model: args.ModelFile,
-    data: args.Data,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the result goes; else MODEL.")
     ] = None,
-    user_column: args.UserColumn = None,
-    item_column: args.ItemColumn = None,
-    rating_column: args.RatingColumn = None,
-    min_rating: args.MinRating = None,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
+    *,
+    source: Annotated[args.DataSource, without("time_column", "split_column", "item_info", "core")],
+    run: Annotated[args.Run, without("seed", "threads")],
 ) -> None:
     """Take the interactions of DATA into a model file: new users and items, new pairs.
 
@@ -29,29 +27,15 @@ def update(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.recommender.recommender import Recommender
+    from xorec.recommender.updating import UpdateSummary
 
-    options = args.run_options(0, None, quiet)
     before = Recommender.load(model)
-    new = args.load(
-        data,
-        options,
-        min_rating=min_rating,
-        core=0,
-        user_column=user_column,
-        item_column=item_column,
-        rating_column=rating_column,
-        split_column=None,
-    )
-    after = before.update(new)
+    after = before.update(source.load(run.options()))
     path = output or Path(model)
     after.save(path)
-    grown = {
-        "users": len(after.users) - len(before.users),
-        "items": len(after.items) - len(before.items),
-        "pairs": int(len(after.seen[1]) - len(before.seen[1])),
-    }
-    if json:
-        print_json({"model": str(path), "new": grown, "data": after.metadata["data"]})
+    summary = UpdateSummary.of(before, after).to_dict()
+    if run.json:
+        print_json({"model": str(path), **summary})
         return
-    told = ", ".join(f"{count:,} new {what}" for what, count in grown.items())
-    print_line(f"{path}: {told}.")
+    added = ", ".join(f"{count:,} new {what}" for what, count in summary["new"].items())
+    print_line(f"{path}: {added}.")

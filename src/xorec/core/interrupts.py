@@ -35,8 +35,16 @@ def check() -> None:
 
 
 @contextmanager
-def saying(hint: Callable[[], str]) -> Iterator[None]:
-    """What to tell a user who interrupts the block."""
+def interrupt_hint(hint: Callable[[], str]) -> Iterator[None]:
+    """What to tell a user who interrupts the block: how to go on.
+
+    >>> try:
+    ...     with interrupt_hint(lambda: "Run it again with --resume."):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt as interrupt:
+    ...     print(interrupt)
+    Run it again with --resume.
+    """
     try:
         yield
     except BaseException as error:

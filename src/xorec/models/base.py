@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from xorec.core.errors import DataError, NotFittedError, OptionError
+from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.interactions import Interactions
 from xorec.representations.base import Representation
@@ -99,7 +100,9 @@ class Model(ABC, Generic[C]):
                     f"training part is {train.n_users} x {train.n_items}: cut both from one set, "
                     "for example with xorec.split."
                 )
-        self._representation = self._learn(train, validation, options)
+        size = {"users": train.n_users, "items": train.n_items, "pairs": train.n_pairs}
+        with logged("fit", model=self.name, **size):
+            self._representation = self._learn(train, validation, options)
         return self
 
     @abstractmethod

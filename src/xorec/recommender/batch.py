@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,15 @@ import numpy.typing as npt
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.files import replacing
+from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.progress import Task
 from xorec.data.ids import Ids
+from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from xorec.recommender.recommender import Recommender
 
 Rows = npt.NDArray[np.int64]
 BLOCK_HITS = 1 << 18
@@ -29,55 +30,80 @@ BLOCK_HITS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """Lists of `found` for each of `asked`: how a block is searched, and what columns are called.
+class BatchJob:
+    """A list for each of `query_ids`, of `result_ids`: how a block of them is searched.
 
-    search(rows, threads) gives the hits of the rows of a block.
+    columns: what both ids are called in the file. search(rows, threads) gives the hits of the rows
+    of a block.
     """
 
-    asked: Ids
-    found: Ids
-    names: tuple[str, str]
+    query_ids: Ids
+    result_ids: Ids
+    columns: tuple[str, str]
     k: int
     search: Callable[[Rows, int], Hits]
 
     def blocks(self, options: RunOptions = DEFAULTS) -> Iterator[tuple[Rows, Hits]]:
         """(rows, hits) for consecutive rows, all of them."""
         size = max(1, BLOCK_HITS // self.k)
-        for begin in range(0, len(self.asked), size):
-            rows = np.arange(begin, min(len(self.asked), begin + size))
+        for begin in range(0, len(self.query_ids), size):
+            rows = np.arange(begin, min(len(self.query_ids), begin + size))
             yield rows, self.search(rows, options.thread_count)
 
 
-def for_all_users(recommender: Recommender, k: int, *, seen: bool = False) -> Lists:
+def for_all_users(recommender: Recommender, k: int, *, seen: bool = False) -> BatchJob:
     """Each user's `k` best items, without the ones they have unless `seen`."""
 
     def search(rows: Rows, threads: int) -> Hits:
         indptr, items = recommender.seen
         begin, end = indptr[rows[0]], indptr[rows[-1] + 1]
-        own = indptr[rows[0] : rows[-1] + 2] - begin, items[begin:end]
+        user_items = indptr[rows[0] : rows[-1] + 2] - begin, items[begin:end]
         queries = recommender.representation.queries(rows)
-        exclude = None if seen else own
+        exclude = None if seen else user_items
         return recommender.index.search(queries, k, exclude=exclude, threads=threads)
 
-    return Lists(recommender.users, recommender.items, ("user", "item"), positive_int(k), search)
+    return BatchJob(recommender.users, recommender.items, ("user", "item"), positive_int(k), search)
 
 
-def for_all_items(recommender: Recommender, k: int) -> Lists:
+def for_all_items(recommender: Recommender, k: int) -> BatchJob:
     """Each item's `k` most similar items."""
-    beside = recommender.item_neighbours
+    neighbours = recommender.item_neighbours
 
     def search(rows: Rows, threads: int) -> Hits:
-        return beside.nearest(rows, k, threads)
+        return neighbours.nearest(rows, k, threads)
 
-    return Lists(recommender.items, recommender.items, ("item", "similar"), positive_int(k), search)
+    return BatchJob(
+        recommender.items, recommender.items, ("item", "similar"), positive_int(k), search
+    )
 
 
-def write(lists: Lists, path: Path, options: RunOptions = DEFAULTS) -> int:
-    """Write the lists to a Parquet or CSV file, whole or not at all; returns the rows written.
+@dataclass(frozen=True)
+class BatchSummary:
+    """What was written: lists of at most `k`, rows in all, bytes of the file, seconds it took."""
 
-    Columns: who was asked for, rank (from 1), what was found, score, and the Hamming distance
+    output: str
+    lists: int
+    rows: int
+    k: int
+    bytes: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one JSON shape of the command line and the service."""
+        return asdict(self)
+
+
+def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSummary:
+    """Write the lists to a Parquet or CSV file, whole or not at all.
+
+    Columns: what was asked for, rank (from 1), what was found, score, and the Hamming distance
     where there is one.
+
+    >>> import tempfile
+    >>> from xorec.testing.examples import shop
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(for_all_users(shop(), k=1), Path(folder) / "lists.csv").rows
+    4
     """
     from polars.io.plugins import register_io_source
 
@@ -85,29 +111,32 @@ def write(lists: Lists, path: Path, options: RunOptions = DEFAULTS) -> int:
         raise OptionError(
             f"cannot write lists to {path}: give a name that ends in .parquet or .csv."
         )
-    asked, found = _series(lists.asked), _series(lists.found)
+    began = time.perf_counter()
+    queries, results = _series(job.query_ids), _series(job.result_ids)
     written = 0
 
     def source(task: Task) -> Iterator[pl.DataFrame]:
         nonlocal written
-        for rows, hits in lists.blocks(options):
-            frame = _frame(lists, rows, hits, asked, found)
+        for rows, hits in job.blocks(options):
+            frame = _frame(job.columns, queries.gather(rows), results, hits)
             written += len(frame)
             task.advance(len(rows))
             yield frame
 
-    first = lists.search(np.zeros(1, dtype=np.int64), 1)
-    schema = _frame(lists, np.zeros(1, dtype=np.int64), first, asked, found).schema
+    first = job.search(np.zeros(1, dtype=np.int64), 1)
+    schema = _frame(job.columns, queries[:1], results, first).schema
     with (
+        logged("batch", lists=len(job.query_ids), k=job.k),
         replacing(path) as temporary,
-        options.progress.task(f"lists of {lists.k}", len(lists.asked)) as task,
+        options.progress.task(f"lists of {job.k}", len(job.query_ids)) as task,
     ):
         frames = register_io_source(lambda *_: source(task), schema=schema, is_pure=False)
         if path.suffix == ".csv":
             frames.sink_csv(temporary, maintain_order=True)
         else:
             frames.sink_parquet(temporary, maintain_order=True)
-    return written
+    size, seconds = path.stat().st_size, time.perf_counter() - began
+    return BatchSummary(str(path), len(job.query_ids), written, job.k, size, seconds)
 
 
 def _series(ids: Ids) -> pl.Series:
@@ -118,17 +147,17 @@ def _series(ids: Ids) -> pl.Series:
 
 
 def _frame(
-    lists: Lists, rows: Rows, hits: Hits, asked: pl.Series, found: pl.Series
+    names: tuple[str, str], queries: pl.Series, results: pl.Series, hits: Hits
 ) -> pl.DataFrame:
+    """The lists of a block as rows. queries: the ids of the block; results: all ids."""
     import polars as pl
 
     there = np.arange(hits.items.shape[1]) < hits.counts[:, None]
-    who, what = lists.names
     rank = np.broadcast_to(np.arange(1, there.shape[1] + 1, dtype=np.int32), there.shape)
     columns: dict[str, Any] = {
-        who: asked.gather(np.repeat(rows, hits.counts)),
+        names[0]: queries.gather(np.repeat(np.arange(len(hits)), hits.counts)),
         "rank": rank[there],
-        what: found.gather(hits.items[there]),
+        names[1]: results.gather(hits.items[there]),
         "score": hits.scores[there],
     }
     if hits.distances is not None:

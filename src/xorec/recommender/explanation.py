@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
+from xorec.core.jsonable import jsonable
 from xorec.data.tie_rank import TieRank
 from xorec.recommender.results import Recommended
+from xorec.recommender.state import ItemRows, RecommenderState
 from xorec.search.top_k import top_k_row
-
-if TYPE_CHECKING:
-    from xorec.recommender.recommender import Recommender
-
-Items = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -26,9 +23,9 @@ class Explanation:
     user: the raw id, or the list of a new user's items. score, score_description: the number that
     ranks, and what it is in words. seen: the user has the item already. rank: its place among the
     items that the user does not have, from 1; None where it is seen. bits, bits_agreed: with codes,
-    their length and how many bits of user and item are equal. because: the user's own items that
-    are most like this one, nearest first; their score is the likeness. None are known to a model
-    that gives every user the same scores.
+    their length and how many bits of user and item are equal. because: those of the user's items
+    that are most like this one, nearest first; their score is the likeness. None are known to a
+    model that gives every user the same scores.
     """
 
     user: Any
@@ -49,38 +46,49 @@ class Explanation:
             return None
         return self.bits - self.bits_agreed
 
+    def to_dict(self) -> dict[str, Any]:
+        """The one JSON shape of the command line and the service.
+
+        `score_description` is called `score_is` there, as scripts know it.
+        """
+        fields = {**asdict(self), "because": [one.to_dict() for one in self.because]}
+        named = {"score_is" if key == "score_description" else key: fields[key] for key in fields}
+        return {**{key: jsonable(value) for key, value in named.items()}, "distance": self.distance}
+
 
 def explain(
-    recommender: Recommender, user: Any, query: Any, own: Items, item: int, k: int
+    state: RecommenderState, user: Any, query: Any, user_items: ItemRows, item: int, k: int
 ) -> Explanation:
-    """Explain item row `item` to `user`, who has the item rows `own` and the query `query`."""
-    k, learned = positive_int(k), recommender.representation
+    """Explain item row `item` to `user`, who has the rows `user_items` and the query `query`."""
+    k, learned = positive_int(k), state.representation
     scores = learned.score(query)[0]
-    others = own[own != item]
+    others = user_items[user_items != item]
     near, likeness = np.zeros(0, dtype=np.int32), scores[:0]
     if learned.compares_items and len(others):
-        alike = learned.likeness(others, item)
-        near, likeness = top_k_row(alike, k, recommender.tie_rank[others])
-    (about,) = recommender.describe(np.array([item]), scores[[item]])
+        near, likeness = top_k_row(learned.likeness(others, item), k, state.tie_rank[others])
+    because = others[near]
+    (about,) = state.describe(np.array([item]), scores[[item]])
     return Explanation(
         user=user,
         item=about.id,
         name=about.name,
         score=about.score,
         score_description=learned.score_description,
-        seen=len(others) < len(own),
-        rank=_place(scores, item, recommender.tie_rank, own),
+        seen=len(others) < len(user_items),
+        rank=_rank(scores, item, state.tie_rank, user_items),
         bits=learned.code_length,
         bits_agreed=learned.bits_agreed(query, item),
-        because=recommender.describe(others[near], likeness),
+        because=state.describe(because, likeness, learned.item_distances(because, item)),
     )
 
 
-def _place(scores: npt.NDArray[np.float32], item: int, tie_rank: TieRank, own: Items) -> int | None:
-    """The item's place, from 1, in the list without `own`; None if it is one of them."""
-    if np.isin(item, own):
+def _rank(
+    scores: npt.NDArray[np.float32], item: int, tie_rank: TieRank, user_items: ItemRows
+) -> int | None:
+    """The item's rank, from 1, in the list without `user_items`; None if it is one of them."""
+    if np.isin(item, user_items):
         return None
     equal = scores == scores[item]
     ahead = (scores > scores[item]) | (equal & (tie_rank < tie_rank[item]))
-    ahead[own] = False
+    ahead[user_items] = False
     return 1 + int(np.count_nonzero(ahead))

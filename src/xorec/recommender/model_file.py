@@ -1,51 +1,54 @@
-"""A recommender as a model file, and back: which tensors and metadata it is made of."""
+"""A recommender's state as a model file, and back: which tensors and metadata it is made of."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from xorec.core.arrays import Arrays
 from xorec.recommender import storage
-from xorec.recommender.recommender import Recommender
+from xorec.recommender.state import RecommenderState
 from xorec.representations import representation_class
-from xorec.search.index import index_of
+from xorec.search.index import Index, index_of
 
 INDEX_FROM = 10_000
 """Items from which on the index is kept in the file: choosing how to search takes a while there."""
 
 
-def save(recommender: Recommender, path: Path, index: bool | None) -> None:
-    """Write the file, whole or not at all; see `Recommender.save`."""
-    one = recommender
+def save(path: Path, state: RecommenderState, index: Arrays) -> None:
+    """Write the file, whole or not at all. index: the tensors of the search index, if any."""
     tensors = {
-        **storage.pack_ids("user_ids", one.users),
-        **storage.pack_ids("item_ids", one.items),
-        "seen.indptr": one.seen[0],
-        "seen.items": one.seen[1],
-        "prior": one.prior,
-        "tie_rank": one.tie_rank,
+        **storage.pack_ids("user_ids", state.users),
+        **storage.pack_ids("item_ids", state.items),
+        "seen.indptr": state.seen[0],
+        "seen.items": state.seen[1],
+        "prior": state.prior,
+        "tie_rank": state.tie_rank,
+        **_under("representation.", state.representation.tensors()),
+        **_under("index.", index),
     }
-    if one.names is not None:
-        tensors |= storage.pack_text("item_names", one.names)
-    tensors |= _under("representation.", one.representation.tensors())
-    if index or (index is None and len(one.items) >= INDEX_FROM):
-        tensors |= _under("index.", one.index.tensors())
-    kinds = {"user_ids": one.users.kind, "item_ids": one.items.kind}
-    metadata = {**one.metadata, "representation": one.representation.kind, "id_kinds": kinds}
+    if state.names is not None:
+        tensors |= storage.pack_text("item_names", state.names)
+    kinds = {"user_ids": state.users.kind, "item_ids": state.items.kind}
+    metadata = {**state.metadata, "representation": state.representation.kind, "id_kinds": kinds}
     storage.write(path, tensors, metadata)
 
 
-def load(path: Path, verify: bool | None) -> Recommender:
-    """Open a file; see `Recommender.load`."""
+def load(path: Path, verify: bool | None) -> tuple[RecommenderState, Index | None]:
+    """What a file has: the state, and the search index where it was saved too."""
     tensors, metadata = storage.read(path, verify=verify)
     with storage.complete(path):
-        return _from_file(tensors, metadata)
+        state = _state(tensors, metadata)
+        index = _without("index.", tensors)
+        if not index:
+            return state, None
+        return state, index_of(state.representation, state.tie_rank, index)
 
 
-def _from_file(tensors: dict[str, Any], metadata: dict[str, Any]) -> Recommender:
+def _state(tensors: dict[str, Any], metadata: dict[str, Any]) -> RecommenderState:
     kinds = metadata.pop("id_kinds")
     names = "item_names.data" in tensors
-    recommender = Recommender(
+    return RecommenderState(
         representation_class(metadata.pop("representation")).from_tensors(
             _without("representation.", tensors)
         ),
@@ -57,17 +60,12 @@ def _from_file(tensors: dict[str, Any], metadata: dict[str, Any]) -> Recommender
         names=storage.unpack_text("item_names", tensors) if names else None,
         metadata={name: metadata[name] for name in metadata if name not in ("format", "digest")},
     )
-    kept = _without("index.", tensors)
-    if kept:
-        index = index_of(recommender.representation, recommender.tie_rank, kept)
-        recommender.__dict__["index"] = index  # what the cached property would make
-    return recommender
 
 
-def _under(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
+def _under(prefix: str, tensors: Arrays) -> dict[str, Any]:
     return {prefix + name: tensors[name] for name in tensors}
 
 
-def _without(prefix: str, tensors: dict[str, Any]) -> dict[str, Any]:
+def _without(prefix: str, tensors: Arrays) -> dict[str, Any]:
     """The tensors under this prefix, by the rest of their name."""
     return {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}

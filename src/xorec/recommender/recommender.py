@@ -1,83 +1,49 @@
-"""Recommender: a representation with the ids, seen items and prior around it. Raw ids only."""
+"""Recommender: what people use. Raw ids in, small results out; threads may share it."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cached_property
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.errors import OptionError, UnknownIdError
-from xorec.data.ids import Ids
-from xorec.data.text import Text
-from xorec.recommender.explanation import Explanation, explain
-from xorec.recommender.results import Choice, Recommendations, Recommended
-from xorec.recommender.similarity import SimilarityIndex
-from xorec.representations.base import Representation
+from xorec.core.lazy import lazy_property
+from xorec.core.log import logged
+from xorec.recommender.results import ItemFilter, Kind, Recommendations, Recommended
+from xorec.recommender.state import ItemRows, RecommenderState
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
-    from xorec.models.base import Model
+    from xorec.recommender.explanation import Explanation
+    from xorec.recommender.similarity import SimilarityIndex
+    from xorec.search.hits import Hits
     from xorec.search.index import Index
 
-Items = npt.NDArray[np.integer]
+__all__ = ["Recommendations", "Recommended", "Recommender"]
 
-__all__ = ["Explanation", "Recommendations", "Recommended", "Recommender"]
+Allowed = Iterable[Hashable] | ItemFilter | None
 
 
-class Recommender:
-    """What people use: `recommend`, `similar`, `explain`, `fold_in`, `update`, `save`, `load`."""
+class Recommender(RecommenderState):
+    """What people use: `recommend`, `similar`, `explain`, `fold_in`, `update`, `save`, `load`.
 
-    def __init__(
-        self,
-        representation: Representation,
-        *,
-        users: Ids,
-        items: Ids,
-        seen: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
-        prior: npt.NDArray[np.int64],
-        tie_rank: npt.NDArray[np.int32],
-        names: Text | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
-        self.representation, self.users, self.items = representation, users, items
-        self.seen, self.prior, self.tie_rank, self.names = seen, prior, tie_rank, names
-        self.metadata = metadata or {}
-        """What the model file says of itself: model, config, seed, data digest, codes, metrics."""
+    It never changes, and the indexes that it searches by are made once, when they are first
+    needed: threads may share it.
 
-    @classmethod
-    def from_model(
-        cls, model: Model[Any], train: Interactions, *, seed: int = 0, **metadata: Any
-    ) -> Recommender:
-        """A recommender from a fitted model and the data it was fitted on."""
-        from xorec.data.tie_rank import tie_rank
-
-        return cls(
-            model.representation_,
-            users=train.users,
-            items=train.items,
-            seen=(train.indptr, train.indices),
-            prior=train.item_counts,
-            tie_rank=tie_rank(train.items, train.item_counts),
-            names=train.names,
-            metadata={
-                "model": model.name,
-                "config": model.config.model_dump(),
-                "seed": seed,
-                "data": {
-                    "users": train.n_users,
-                    "items": train.n_items,
-                    "pairs": train.n_pairs,
-                    "digest": train.digest(),
-                },
-                **model.representation_.metadata(),
-                **metadata,
-            },
-        )
+    >>> import xorec
+    >>> pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "milk"), ("cem", "tea")]
+    >>> data = xorec.read([*pairs, ("dia", "rice"), ("dia", "tea")])
+    >>> shop = xorec.Recommender.from_model(xorec.ItemKNN().fit(data), data)
+    >>> shop
+    Recommender(item-knn, 4 users x 3 items, 132 bytes)
+    >>> shop.recommend("cem", k=1)
+    for user cem:
+    rank  item   score
+       1  milk  0.7071
+    """
 
     def __repr__(self) -> str:
         return (
@@ -91,166 +57,281 @@ class Recommender:
         k: int = 10,
         *,
         seen: bool = False,
-        allow: Iterable[Hashable] | Choice | None = None,
+        allow: Allowed = None,
         deny: Iterable[Hashable] = (),
     ) -> Recommendations:
         """The `k` best items for a known user, without the ones they have unless `seen`.
 
-        allow: only these items may come (ids, or what `only` made ready); deny: these may not.
+        allow: only these items may come (ids, or an `item_filter`); deny: these may not.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().recommend("cem", allow=["rice", "tea"]).ids()
+        ['rice']
         """
-        row = self._user_row(user)
-        own = self._seen_by(row)
+        row = self.user_row(user)
+        user_items = self.items_of(row)
         query = self.representation.queries(np.array([row]))
-        return self._list(user, query, k, own[:0] if seen else own, allow, deny)
+        return self._list(user, query, k, user_items[:0] if seen else user_items, allow, deny)
+
+    def recommend_many(
+        self,
+        users: Iterable[Hashable],
+        k: int = 10,
+        *,
+        seen: bool = False,
+        allow: Allowed = None,
+        deny: Iterable[Hashable] = (),
+        threads: int | None = None,
+    ) -> list[Recommendations]:
+        """`recommend` for many known users, by one search: what a job or a service calls.
+
+        threads: at most this many; None takes every core that this process may use. The lists do
+        not depend on it. Scores of float vectors may differ from `recommend` in the last digit.
+
+        >>> from xorec.testing.examples import shop
+        >>> [best.ids() for best in shop().recommend_many(["ann", "dia"], k=1)]
+        [['rice'], ['milk']]
+        """
+        from xorec.core.options import RunOptions
+
+        wanted, k = list(users), positive_int(k)
+        count = RunOptions(threads=threads).thread_count
+        rows = self.user_rows(wanted)
+        if not wanted:
+            return []
+        hits = self.index.search(
+            self.representation.queries(rows),
+            k,
+            exclude=None if seen else self.items_of_many(rows),
+            allow=self._allowed_rows(allow),
+            deny=self.item_rows(deny),
+            threads=count,
+        )
+        return [
+            Recommendations(user, self._describe_hits(hits, b)) for b, user in enumerate(wanted)
+        ]
 
     def recommend_for(
         self,
         history: Sequence[Hashable],
         k: int = 10,
         *,
-        allow: Iterable[Hashable] | Choice | None = None,
+        allow: Allowed = None,
         deny: Iterable[Hashable] = (),
     ) -> Recommendations:
-        """The `k` best items for somebody new who has the items `history`, without a refit."""
-        own = np.unique(self._item_rows(history))
-        return self._list(list(history), self.fold_in(history), k, own, allow, deny)
+        """The `k` best items for somebody new who has the items `history`, without a refit.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().recommend_for(["rice"], k=1).ids()
+        ['tea']
+        """
+        rows = self.item_rows(history)
+        query = self.fold_in_rows(rows)
+        return self._list(list(history), query, k, np.unique(rows), allow, deny)
 
     def fold_in(self, history: Sequence[Hashable]) -> Any:
-        """The query (vector, code, row) of a new user who has the items `history`."""
-        from xorec.models import model_class
+        """The query (vector, code, row) of a new user who has the items `history`.
 
-        rows = self._item_rows(history)
-        if not len(rows):
-            raise OptionError("a new user needs at least one item: the list is empty.")
-        model = model_class(self.metadata["model"])(**self.metadata["config"])
-        return model.fold_in(self.representation, rows)
+        >>> from xorec.testing.examples import shop
+        >>> shop().representation.score(shop().fold_in(["rice"])).shape
+        (1, 3)
+        """
+        return self.fold_in_rows(self.item_rows(history))
 
     def similar(self, item: Hashable, k: int = 10) -> Recommendations:
-        """The `k` items most like this one."""
-        rows = self._item_rows([item])
-        found = self.item_neighbours.nearest(rows, k)
-        return Recommendations(item, self.describe(*found.row(0)))
+        """The `k` items most like this one.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().similar("milk", k=1).ids()
+        ['tea']
+        """
+        hits = self.item_neighbours.nearest(self.item_rows([item]), k)
+        return Recommendations(item, self._describe_hits(hits), "item")
 
     def similar_users(self, user: Hashable, k: int = 10) -> Recommendations:
-        """The `k` users most like this one."""
-        found = self.user_neighbours.nearest(np.array([self._user_row(user)]), k)
-        alike = zip(*found.row(0), strict=True)
-        return Recommendations(
-            user, tuple(Recommended(self.users[int(row)], None, float(s)) for row, s in alike)
-        )
+        """The `k` users most like this one: of models with vectors or codes.
+
+        >>> import xorec
+        >>> data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "milk")])
+        >>> shop = xorec.Recommender.from_model(xorec.BPR(epochs=2).fit(data), data)
+        >>> shop.similar_users("ann").ids()
+        ['bob']
+        """
+        hits = self.user_neighbours.nearest(np.array([self.user_row(user)]), k)
+        return Recommendations(user, self._describe_hits(hits, kind="user"), "user", "user")
 
     def explain(self, user: Hashable, item: Hashable, k: int = 5) -> Explanation:
-        """Why a known user is offered this item: score, place, and their `k` items most like it."""
-        row = self._user_row(user)
+        """Why a known user is offered this item: score, rank, and their `k` items most like it.
+
+        >>> from xorec.testing.examples import shop
+        >>> why = shop().explain("cem", "milk")
+        >>> why.rank, why.because[0].id
+        (1, 'tea')
+        """
+        from xorec.recommender.explanation import explain
+
+        row, (at,) = self.user_row(user), self.item_rows([item])
         query = self.representation.queries(np.array([row]))
-        own, (at,) = self._seen_by(row), self._item_rows([item])
-        return explain(self, user, query, own, int(at), k)
+        return explain(self, user, query, self.items_of(row), int(at), k)
 
     def explain_for(self, history: Sequence[Hashable], item: Hashable, k: int = 5) -> Explanation:
-        """`explain` for somebody new who has the items `history`."""
-        own, (at,) = np.unique(self._item_rows(history)), self._item_rows([item])
-        return explain(self, list(history), self.fold_in(history), own, int(at), k)
+        """`explain` for somebody new who has the items `history`.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().explain_for(["rice"], "tea").score_description
+        "the sum of the item's likeness to each of the user's items"
+        """
+        from xorec.recommender.explanation import explain
+
+        rows, (at,) = self.item_rows(history), self.item_rows([item])
+        return explain(self, list(history), self.fold_in_rows(rows), np.unique(rows), int(at), k)
 
     def update(self, new: Interactions) -> Recommender:
-        """A recommender that has the new interactions too: grown, and refreshed where they are."""
+        """A recommender that has the new interactions too: refreshed where they are.
+
+        Users and items that are new get rows behind the others; this recommender stays as it is.
+
+        >>> import xorec
+        >>> pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "rice")]
+        >>> data = xorec.read(pairs)
+        >>> shop = xorec.Recommender.from_model(xorec.ALS(dimensions=2, epochs=2).fit(data), data)
+        >>> len(shop.update(xorec.read([("cem", "tea")])).users)
+        3
+        """
         from xorec.recommender.updating import update
 
-        return update(self, new)
+        with logged("update", pairs=new.n_pairs) as log:
+            after = self._of(update(self, new))
+            log |= {"users": len(after.users), "items": len(after.items)}
+        return after
+
+    def warm_up(self, k: int = 10) -> Self:
+        """Make the indexes and run each kind of query once, so that no request waits for it.
+
+        What `similar_users` searches by is made when that is first called.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().warm_up().recommend("cem", k=1).ids()
+        ['milk']
+        """
+        if len(self.users) and len(self.items):
+            user, item = self.users[0], self.items[0]
+            self.recommend(user, k)
+            self.recommend_many([user, user], k, threads=1)
+            self.recommend_for([item], k)
+            if self.representation.compares_items:
+                self.similar(item, k)
+        return self
 
     def save(self, path: str | Path, *, index: bool | None = None) -> None:
         """Write the model file, whole or not at all.
 
         index: keep the search index in it too; None does so from 10,000 items on, where making it
         anew takes longer than reading it.
+
+        >>> from xorec.testing.examples import shop
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shop().save(f"{folder}/shop.xorec")
+        ...     Recommender.load(f"{folder}/shop.xorec")
+        Recommender(item-knn, 4 users x 3 items, 132 bytes)
         """
         from xorec.recommender import model_file
 
-        model_file.save(self, Path(path), index)
+        if index is None:
+            index = len(self.items) >= model_file.INDEX_FROM
+        with logged("save", path=str(path), items=len(self.items)):
+            model_file.save(Path(path), self, self.index.tensors() if index else {})
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool | None = None) -> Recommender:
-        """Open a model file, memory-mapped. verify: see `storage.read`."""
+        """Open a model file, memory-mapped.
+
+        verify: compare the digest of all tensors, which reads the whole file; None does so up to
+        64 MB. For an example see `save`.
+        """
         from xorec.recommender import model_file
 
-        return model_file.load(Path(path), verify)
+        with logged("load", path=str(path)) as log:
+            state, index = model_file.load(Path(path), verify)
+            log |= {"users": len(state.users), "items": len(state.items)}
+        made = cls._of(state)
+        if index is not None:
+            vars(made)["index"] = index  # what the lazy property would make
+        return made
 
-    @cached_property
+    @lazy_property
     def index(self) -> Index:
         """The exact search over all items; made when it is first needed, or kept in the file."""
         from xorec.search.index import index_of
 
-        return index_of(self.representation, self.tie_rank)
+        with logged("index", items=len(self.items)):
+            return index_of(self.representation, self.tie_rank)
 
-    @cached_property
+    @lazy_property
     def item_neighbours(self) -> SimilarityIndex:
         """The search for similar items."""
-        return SimilarityIndex.of_items(self)
+        from xorec.recommender.similarity import SimilarityIndex
 
-    @cached_property
+        return SimilarityIndex.of_items(self, self.index)
+
+    @lazy_property
     def user_neighbours(self) -> SimilarityIndex:
         """The search for similar users."""
-        return SimilarityIndex.of_users(self)
+        from xorec.recommender.similarity import SimilarityIndex
 
-    def only(self, items: Iterable[Hashable]) -> Choice:
-        """Make ready a choice of items (a category, what is in stock) for many lists: `allow`."""
-        return Choice(self.index.only(self._item_rows(items)))
+        with logged("index of users", users=len(self.users)):
+            return SimilarityIndex.of_users(self)
+
+    def item_filter(self, items: Iterable[Hashable]) -> ItemFilter:
+        """Prepare a choice of items (a category, what is in stock) for many lists: `allow`.
+
+        >>> from xorec.testing.examples import shop
+        >>> in_stock = shop().item_filter(["rice", "tea"])
+        >>> shop().recommend("cem", allow=in_stock).ids()
+        ['rice']
+        """
+        return ItemFilter(self.index.only(self.item_rows(items)))
+
+    only = item_filter
+    facts = property(lambda self: self.metadata, doc="`metadata`, by its older name.")
+
+    @classmethod
+    def _of(cls, state: RecommenderState) -> Self:
+        return cls(**{field.name: getattr(state, field.name) for field in fields(state)})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle has: indexes are made anew where they are needed, locks stay here."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _list(
         self,
-        who: Any,
+        asked: Any,
         query: Any,
         k: int,
-        own: Items,
-        allow: Iterable[Hashable] | Choice | None,
+        exclude: ItemRows,
+        allow: Allowed,
         deny: Iterable[Hashable],
     ) -> Recommendations:
-        """The best items of one query, without the rows `own` (ascending)."""
-        found = self.index.search(
+        """The best items of one query, without the rows `exclude` (ascending)."""
+        hits = self.index.search(
             query,
             positive_int(k),
-            exclude=(np.array([0, len(own)]), own),
-            allow=self._allowed(allow),
-            deny=self._item_rows(deny),
+            exclude=(np.array([0, len(exclude)]), exclude),
+            allow=self._allowed_rows(allow),
+            deny=self.item_rows(deny),
         )
-        return Recommendations(who, self.describe(*found.row(0)))
+        return Recommendations(asked, self._describe_hits(hits))
 
-    def describe(self, rows: Items, values: npt.NDArray[Any]) -> tuple[Recommended, ...]:
-        """The items at `rows` with these scores, for people."""
-        return tuple(
-            Recommended(
-                self.items[int(row)],
-                None if self.names is None else self.names[int(row)],
-                float(value),
-                self.representation.distance(float(value)),
-            )
-            for row, value in zip(rows, values, strict=True)
-        )
+    def _describe_hits(
+        self, hits: Hits, b: int = 0, kind: Kind = "item"
+    ) -> tuple[Recommended, ...]:
+        """Row b of the hits, for people. kind: whether the rows are those of items or of users."""
+        rows, scores = hits.row(b)
+        distances = None if hits.distances is None else hits.distances[b, : len(rows)]
+        return self.describe(rows, scores, distances, kind)
 
-    def _allowed(self, allow: Iterable[Hashable] | Choice | None) -> Any:
-        if isinstance(allow, Choice):
-            return allow.ready
-        return None if allow is None else self._item_rows(allow)
-
-    def _seen_by(self, user: int) -> npt.NDArray[np.int32]:
-        indptr, items = self.seen
-        return items[indptr[user] : indptr[user + 1]]
-
-    def _user_row(self, user: Hashable) -> int:
-        row = self.users.find(user)
-        if row < 0:
-            raise UnknownIdError(
-                f"user {user!r} is not in the model: use recommend_for([item ids]) (on the command "
-                "line --items) to fold in somebody new."
-            )
-        return row
-
-    def _item_rows(self, items: Iterable[Hashable]) -> npt.NDArray[np.int64]:
-        wanted = list(items)
-        rows = self.items.find_many(wanted)
-        if len(rows) and rows.min() < 0:
-            missing = wanted[int(np.argmin(rows))]
-            raise UnknownIdError(
-                f"item {missing!r} is not in the model: it was not in the training data. "
-                f"Ids look like {self.items[0]!r}."
-            )
-        return rows
+    def _allowed_rows(self, allow: Allowed) -> Any:
+        if isinstance(allow, ItemFilter):
+            return allow.prepared
+        return None if allow is None else self.item_rows(allow)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from xorec.core.jsonable import jsonable
 
 if TYPE_CHECKING:
     import polars as pl
+
+Kind = Literal["user", "item"]
 
 
 @dataclass(frozen=True)
 class Recommended:
     """One item of a list: its raw id, its name where there is one, and its score.
 
-    distance: the Hamming distance, where the model ranks by codes.
+    distance: the Hamming distance, where the list is ranked by codes.
+
+    >>> Recommended("tea", None, 0.75, 4).to_dict()
+    {'id': 'tea', 'name': None, 'distance': 4, 'score': 0.75}
     """
 
     id: Any
@@ -21,20 +28,40 @@ class Recommended:
     score: float
     distance: int | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """A row of the command line's and the service's JSON."""
+        row = {"id": self.id, "name": self.name, "distance": self.distance, "score": self.score}
+        return {key: jsonable(value) for key, value in row.items()}
+
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """Items that may be shown, made ready by `Recommender.only` in the way its index wants them."""
+class ItemFilter:
+    """Items that may be listed, prepared once for many searches by `Recommender.item_filter`."""
 
-    ready: Any
+    prepared: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recommendations:
-    """The best items for `query` (a user, an item, or the list of a new user's items)."""
+    """The best items for `query` (a user, an item, or the list of a new user's items), best first.
+
+    query_kind, item_kind: whether users or items were asked for, and are listed.
+
+    >>> best = Recommendations("ann", (Recommended("tea", "Green tea", 0.75),))
+    >>> best.ids(), len(best)
+    (['tea'], 1)
+    >>> best
+    for user ann:
+    rank  item  name        score
+       1  tea   Green tea  0.7500
+    >>> best.to_dict()
+    {'user': 'ann', 'items': [{'id': 'tea', 'name': 'Green tea', 'distance': None, 'score': 0.75}]}
+    """
 
     query: Any
     items: tuple[Recommended, ...]
+    query_kind: Kind = "user"
+    item_kind: Kind = "item"
 
     def __len__(self) -> int:
         return len(self.items)
@@ -43,15 +70,57 @@ class Recommendations:
         """The raw ids, best first."""
         return [item.id for item in self.items]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The one JSON shape of the command line and the service."""
+        rows = [item.to_dict() for item in self.items]
+        return {self.query_kind: jsonable(self.query), f"{self.item_kind}s": rows}
+
     def to_frame(self) -> pl.DataFrame:
-        """A polars frame: rank, id, name, score."""
+        """A polars frame: rank, id, name, score, and distance where the list is ranked by codes."""
         import polars as pl
 
-        return pl.DataFrame(
-            {
-                "rank": range(1, len(self.items) + 1),
-                "id": self.ids(),
-                "name": [item.name for item in self.items],
-                "score": [item.score for item in self.items],
-            }
+        columns: dict[str, Any] = {
+            "rank": range(1, len(self.items) + 1),
+            "id": self.ids(),
+            "name": [item.name for item in self.items],
+            "score": [item.score for item in self.items],
+        }
+        if any(item.distance is not None for item in self.items):
+            columns["distance"] = [item.distance for item in self.items]
+        return pl.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        heads, *rows = self._cells()
+        widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads))]
+        lines = (
+            "  ".join(
+                cell.ljust(width) if head in ("name", self.item_kind) else cell.rjust(width)
+                for head, cell, width in zip(heads, row, widths, strict=True)
+            )
+            for row in (heads, *rows)
         )
+        return "\n".join([f"for {self.query_kind} {self.query}:", *map(str.rstrip, lines)])
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        from html import escape
+
+        heads, *rows = self._cells()
+        body = [
+            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in (("th", heads), *(("td", row) for row in rows))
+        ]
+        caption = escape(f"for {self.query_kind} {self.query}")
+        return f"<table><caption>{caption}</caption>{''.join(body)}</table>"
+
+    def _cells(self) -> list[list[str]]:
+        """The table as text, heads first; names and distances where there are any."""
+        columns: dict[str, list[str]] = {
+            "rank": [str(rank) for rank in range(1, len(self.items) + 1)],
+            self.item_kind: [str(item.id) for item in self.items],
+            "name": ["" if item.name is None else item.name for item in self.items],
+            "score": [f"{item.score:.4f}" for item in self.items],
+            "distance": ["" if i.distance is None else str(i.distance) for i in self.items],
+        }
+        kept = {h: c for h, c in columns.items() if h not in ("name", "distance") or any(c)}
+        return [list(kept), *(list(row) for row in zip(*kept.values(), strict=True))]

@@ -1,20 +1,17 @@
-"""Items beside items, users beside users: the nearest of a kind."""
+"""SimilarityIndex: the items nearest to items, the users nearest to users."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
+from xorec.recommender.state import RecommenderState
 from xorec.representations.base import Representation
 from xorec.search.hits import Hits
 from xorec.search.index import Index, index_of
-
-if TYPE_CHECKING:
-    from xorec.recommender.recommender import Recommender
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,23 +22,22 @@ class SimilarityIndex:
     index: Index
 
     @classmethod
-    def of_items(cls, recommender: Recommender) -> SimilarityIndex:
-        """Items beside items; codes share the recommender's own index, or its planes."""
+    def of_items(cls, state: RecommenderState, index: Index) -> SimilarityIndex:
+        """Items nearest to items; codes share the recommender's index, or its planes."""
         from xorec.search.hamming.index import HammingIndex
 
-        among, own = recommender.representation.among_items(), recommender.index
-        if isinstance(own, HammingIndex) and among.kind == "codes":
-            return cls(among, own.by("hamming"))
-        return cls(among, index_of(among, recommender.tie_rank))
+        among = state.representation.among_items()
+        if isinstance(index, HammingIndex) and among.kind == "codes":
+            return cls(among, index.by("hamming"))
+        return cls(among, index_of(among, state.tie_rank))
 
     @classmethod
-    def of_users(cls, recommender: Recommender) -> SimilarityIndex:
-        """Users beside users; those with more items first among equals."""
+    def of_users(cls, state: RecommenderState) -> SimilarityIndex:
+        """Users nearest to users; those with more items first among equals."""
         from xorec.data.tie_rank import tie_rank
 
-        counts = np.diff(recommender.seen[0])
-        among = recommender.representation.among_users()
-        return cls(among, index_of(among, tie_rank(recommender.users, counts)))
+        among = state.representation.among_users()
+        return cls(among, index_of(among, tie_rank(state.users, np.diff(state.seen[0]))))
 
     def nearest(self, rows: npt.NDArray[np.integer], k: int, threads: int = 1) -> Hits:
         """The `k` nearest of each of `rows`, without itself."""

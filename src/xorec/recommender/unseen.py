@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import TEST, VALIDATION, Interactions
-
-if TYPE_CHECKING:
-    from xorec.recommender.recommender import Recommender
+from xorec.recommender.state import RecommenderState
 
 _PARTS = {"test": TEST, "validation": VALIDATION}
 
 
 def unseen_pairs(
-    recommender: Recommender, data: Interactions, part: str | None = None
+    state: RecommenderState, data: Interactions, part: str | None = None
 ) -> tuple[Interactions, Interactions, list[str]]:
     """(what the model was fitted on, what it can be tested on, what had to be left out and why).
 
@@ -29,9 +25,9 @@ def unseen_pairs(
         raise DataError(f"the data has no split column, so there is no {part} part to take.")
     if data.parts is not None:
         data = data.select(data.parts == _PARTS[part or "test"])
-    train = Interactions(recommender.users, recommender.items, *recommender.seen)
-    users = recommender.users.find_many(data.users)[data.user_rows]
-    items = recommender.items.find_many(data.items)[data.indices]
+    train = Interactions(state.users, state.items, *state.seen)
+    users = state.users.find_many(data.users)[data.user_rows]
+    items = state.items.find_many(data.items)[data.indices]
     known = (users >= 0) & (items >= 0)
     pairs = train.from_rows(train.users, train.items, users[known], items[known])
     seen = np.isin(_keys(pairs), _keys(train))

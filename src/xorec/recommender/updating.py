@@ -6,7 +6,8 @@ refreshes the users who got pairs and the items that are mostly new, the rest st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,40 +16,57 @@ from xorec.core.errors import DataError
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
-from xorec.models import model_class
 from xorec.models.base import DataUpdate
-
-if TYPE_CHECKING:
-    from xorec.recommender.recommender import Recommender
+from xorec.recommender.state import RecommenderState
 
 Rows = npt.NDArray[np.int64]
 
 
-def update(recommender: Recommender, new: Interactions) -> Recommender:
-    """A recommender that knows the pairs of `new` too."""
-    from xorec.recommender.recommender import Recommender
+@dataclass(frozen=True)
+class UpdateSummary:
+    """What an update has added. data: size and digest of all the data after it."""
 
+    users: int
+    items: int
+    pairs: int
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, before: RecommenderState, after: RecommenderState) -> UpdateSummary:
+        """The difference of two recommenders."""
+        sizes = ((len(one.users), len(one.items), len(one.seen[1])) for one in (before, after))
+        users, items, pairs = (new - old for old, new in zip(*sizes, strict=True))
+        return cls(users, items, pairs, after.metadata["data"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one JSON shape of the command line and the service."""
+        new = {"users": self.users, "items": self.items, "pairs": self.pairs}
+        return {"new": new, "data": self.data}
+
+
+def update(state: RecommenderState, new: Interactions) -> RecommenderState:
+    """The state that knows the pairs of `new` too."""
     new.require_pairs("the update")
-    users, user_rows = _extended(recommender.users, new.users, "user")
-    items, item_rows = _extended(recommender.items, new.items, "item")
-    indptr, seen = recommender.seen
-    before = np.repeat(np.arange(len(recommender.users)), np.diff(indptr))
+    users, user_rows = _extended(state.users, new.users, "user")
+    items, item_rows = _extended(state.items, new.items, "item")
+    indptr, seen = state.seen
+    before = np.repeat(np.arange(len(state.users)), np.diff(indptr))
     train = Interactions.from_rows(
         users,
         items,
         np.concatenate([before, user_rows[new.user_rows]]),
         np.concatenate([seen, item_rows[new.indices]]),
-        names=_names(recommender.names, new.names, items, item_rows),
+        names=_names(state.names, new.names, items, item_rows),
     )
     old_users = np.bincount(before, minlength=len(users))
     old_items = np.bincount(seen, minlength=len(items))
-    metadata = recommender.metadata
     changed = np.flatnonzero(train.user_counts > old_users)
     mostly_new = np.flatnonzero(train.item_counts > 2 * old_items)
-    model = model_class(metadata["model"])(**metadata["config"])
-    model.update(recommender.representation, DataUpdate(train, changed, mostly_new, old_users))
-    count = metadata.get("updates", 0) + 1
-    return Recommender.from_model(model, train, seed=metadata.get("seed", 0), updates=count)
+    model = state.model()
+    model.update(state.representation, DataUpdate(train, changed, mostly_new, old_users))
+    count = state.metadata.get("updates", 0) + 1
+    seed = state.metadata.get("seed", 0)
+    return RecommenderState.from_model(model, train, seed=seed, updates=count)
 
 
 def _extended(known: Ids, new: Ids, what: str) -> tuple[Ids, Rows]:
@@ -73,8 +91,8 @@ def _names(known: Text | None, new: Text | None, items: Ids, rows: Rows) -> Text
     """Names of all items: the known ones, then those that the update brings, else the id."""
     if known is None:
         return None
-    brought = {} if new is None else {int(row): new[at] for at, row in enumerate(rows)}
-    more = (brought.get(row, str(items[row])) for row in range(len(known), len(items)))
+    given = {} if new is None else {int(row): new[at] for at, row in enumerate(rows)}
+    more = (given.get(row, str(items[row])) for row in range(len(known), len(items)))
     return _joined(known, Text.pack(more))
 
 

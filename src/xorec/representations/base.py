@@ -71,8 +71,8 @@ class Representation(ABC):
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
         return self.score(self.queries(users))
 
-    def distance(self, score: float) -> int | None:
-        """The Hamming distance behind a score, where there is one."""
+    def item_distances(self, items: Rows, item: int) -> npt.NDArray[np.integer] | None:
+        """The Hamming distances of `items` to one item, where `likeness` counts bits."""
         return None
 
     @property

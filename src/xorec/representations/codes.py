@@ -110,8 +110,9 @@ class Codes(Representation):
     def among_users(self) -> Codes:
         return Codes(self.user_codes, self.user_codes, self.bits)
 
-    def distance(self, score: float) -> int | None:
-        return None if self.user_vectors is not None else round((1 - score) * self.bits)
+    def item_distances(self, items: Rows, item: int) -> npt.NDArray[np.integer]:
+        differ = self.item_codes[items] ^ self.item_codes[item]
+        return np.asarray(np.bitwise_count(differ).sum(axis=1, dtype=np.int32))
 
     @property
     def score_description(self) -> str:

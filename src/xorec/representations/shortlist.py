@@ -156,6 +156,9 @@ class Shortlist(Representation):
     def bits_agreed(self, query: Any, item: int) -> int:
         return self.codes.bits_agreed(np.atleast_1d(query)["code"], item)
 
+    def item_distances(self, items: Rows, item: int) -> npt.NDArray[np.integer] | None:
+        return self.codes.item_distances(items, item) if self.items is None else None
+
     def metadata(self) -> dict[str, Any]:
         return self.codes.metadata()
 

@@ -1,0 +1,84 @@
+"""Model files written before the rooms were built answer as they did then.
+
+tests/recommender/files: 40 users, 30 items, text ids and names. NAME.json has what the program that
+wrote NAME.xorec answered; files with codes keep their index.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xorec.data.interactions import Interactions
+from xorec.recommender.recommender import Recommender
+from xorec.recommender.results import Recommendations
+
+FILES = Path(__file__).parent / "files"
+NEW = [
+    ("user-00", "item-07"),
+    ("somebody", "item-01"),
+    ("somebody", "item-04"),
+    ("user-05", "new-item"),
+    ("user-06", "new-item"),
+]
+
+
+@pytest.fixture(params=["bpr", "dsiml", "dsiml-shortlist"])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def shop(name: str) -> Recommender:
+    return Recommender.load(FILES / f"{name}.xorec", verify=True)
+
+
+@pytest.fixture
+def answers(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FILES / f"{name}.json").read_text())
+    return found
+
+
+def agree(best: Recommendations, rows: list[list[Any]]) -> None:
+    """Ids, names and distances are equal; scores of vectors may round as this machine's BLAS."""
+    assert [[one.id, one.name, one.distance] for one in best.items] == [
+        [*row[:2], row[3]] for row in rows
+    ]
+    assert [one.score for one in best.items] == pytest.approx([row[2] for row in rows], 1e-5, 1e-6)
+
+
+def test_the_lists_of_known_users(shop: Recommender, answers: dict[str, Any]) -> None:
+    assert len(answers["recommend"]) == 10
+    for user, rows in answers["recommend"].items():
+        agree(shop.recommend(user, 5), rows)
+    for best in shop.recommend_many(list(answers["recommend"]), 5):
+        agree(best, answers["recommend"][best.query])
+
+
+def test_similar_items(shop: Recommender, answers: dict[str, Any]) -> None:
+    for item, rows in answers["similar"].items():
+        agree(shop.similar(item, 4), rows)
+
+
+def test_somebody_new(shop: Recommender, answers: dict[str, Any]) -> None:
+    agree(shop.recommend_for(["item-01", "item-04", "item-07"], 5), answers["fold_in"])
+
+
+def test_what_the_file_says_of_itself(
+    name: str, shop: Recommender, answers: dict[str, Any], tmp_path: Path
+) -> None:
+    assert shop.metadata == answers["metadata"]
+    assert ("index" in vars(shop)) == name.startswith("dsiml")
+    shop.save(tmp_path / "again.xorec", index=name.startswith("dsiml"))
+    assert (tmp_path / "again.xorec").read_bytes() == (FILES / f"{name}.xorec").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["dsiml", "dsiml-shortlist"])
+def test_an_update(shop: Recommender, answers: dict[str, Any]) -> None:
+    after = shop.update(Interactions.from_pairs(NEW))
+    assert len(answers["updated"]) == 3
+    for user, rows in answers["updated"].items():
+        agree(after.recommend(user, 5), rows)
