@@ -60,7 +60,7 @@ def search(
     is their interquartile range. Answers of xorec are held against brute force first.
     """
     from xorec.cli.output import print_json
-    from xorec.experiments.bench.run import SearchBench
+    from xorec.experiments.bench.search import SearchBench
 
     wanted = (items,) if sizes is None else _sizes(sizes)
     settings = SearchBench(
