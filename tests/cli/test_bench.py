@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.experiments.bench import methods as search_bench_methods
+from xorec.experiments.bench import hamming_methods
 
 from .conftest import Run
 from .test_errors import refused
@@ -34,13 +34,13 @@ def test_json_is_one_object_with_flat_rows(run: Run) -> None:
 
 def test_equal_seeds_search_equal_data(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = search_bench_methods.hamming_index
+    original = hamming_methods.hamming_index
 
     def remember(data: Any, kind: Any, threads: int) -> Any:
         made.append(data.item_codes)
         return original(data, kind, threads)
 
-    monkeypatch.setattr(search_bench_methods, "hamming_index", remember)
+    monkeypatch.setattr(hamming_methods, "hamming_index", remember)
     for seed in (1, 1, 2):
         words = ("--items", 300, *QUICK, "--methods", "xorec", "--seed", seed, "-q")
         assert run("bench", "search", *words).exit_code == 0
@@ -59,13 +59,13 @@ def test_table_fits_80_columns_and_notes_go_to_stderr(run: Run) -> None:
 
 
 def test_a_wrong_index_fails_the_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = search_bench_methods.hamming_index
+    original = hamming_methods.hamming_index
 
     def wrong(data: Any, kind: Any, threads: int) -> Any:
         other = np.roll(data.tie_rank, 1)
         return original(data.__class__(**{**vars(data), "tie_rank": other}), kind, threads)
 
-    monkeypatch.setattr(search_bench_methods, "hamming_index", wrong)
+    monkeypatch.setattr(hamming_methods, "hamming_index", wrong)
     words = ("--items", 2000, "--bits", 8, *QUICK, "--methods", "xorec", "-q")
     result = run("bench", "search", *words)
     refused(result, "xorec, single is not exact", "brute force")

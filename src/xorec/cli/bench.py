@@ -66,7 +66,7 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
     is their interquartile range. Answers of xorec are held against brute force first.
     """
     from xorec.cli.output import print_json
-    from xorec.experiments.bench.run import SearchBench
+    from xorec.experiments.bench.search import SearchBench
 
     sizes = (settings.items,) if settings.sizes is None else _sizes(settings.sizes)
     same = ("bits", "k", "codes", "queries", "seen", "repeats", "threads", "seed", "budget")

@@ -121,17 +121,17 @@ def _carry_out(
     from xorec.experiments.reproduce.cache import Cache
     from xorec.experiments.reproduce.report.text_report import print_report
     from xorec.experiments.reproduce.report.writing import as_json, check, write_all
-    from xorec.experiments.reproduce.run import open_labs, reproduce
-    from xorec.experiments.reproduce.run_file import check_data
+    from xorec.experiments.reproduce.run import open_datasets, reproduce
+    from xorec.experiments.reproduce.run_file import check_same_data
 
     check(out)
     kept = Cache(cache)
     with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
-        labs = open_labs(plan, kept, options)
+        datasets = open_datasets(plan, kept, options)
         if before is not None:
-            check_data(before, labs)
-        sections = reproduce(plan, labs, kept, options)
-    paths = write_all(out, plan, sections, labs)
+            check_same_data(before, datasets)
+        sections = reproduce(plan, datasets, kept, options)
+    paths = write_all(out, plan, sections, datasets)
     if json:
         print_json(as_json(sections, paths))
         return

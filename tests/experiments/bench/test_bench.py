@@ -16,14 +16,17 @@ import pytest
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.data.ids import Ids
-from xorec.experiments.bench import check as search_bench_check
-from xorec.experiments.bench import methods as hamming
-from xorec.experiments.bench import run as search_bench
+from xorec.experiments.bench import check, hamming_methods
 from xorec.experiments.bench.check import NotExactError
-from xorec.experiments.bench.data import SearchData, make_data, part_of, seen_lists
+from xorec.experiments.bench.data import BenchData, make_data
+from xorec.experiments.bench.float_methods import by_blas
+from xorec.experiments.bench.float_ranking import BY_KERNEL, BY_NUMPY
+from xorec.experiments.bench.method import Method, Setup
+from xorec.experiments.bench.methods import METHODS, build_method, missing_modules
 from xorec.experiments.bench.plot import check_plot, series
-from xorec.experiments.bench.run import BUILDERS, SearchBench
-from xorec.experiments.bench.timing import Run, rows_of, with_speedups
+from xorec.experiments.bench.search import MODES, SearchBench, rows_of, with_speedups
+from xorec.experiments.bench.seen_lists import draw_seen, lists_of, part_of, seen_lists
+from xorec.experiments.bench.timing import Timings, Turn
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 
@@ -31,7 +34,7 @@ from xorec.representations.codes import Codes
 class BruteForce:
     """Distances by unpacked bits, ranked by sorting everything."""
 
-    def __init__(self, data: SearchData, threads: int = 1) -> None:
+    def __init__(self, data: BenchData, threads: int = 1) -> None:
         self.data, self.nbytes = data, data.item_codes.nbytes
         self.signs = unpack_signs(data.item_codes, data.bits).astype(np.int64)
 
@@ -67,10 +70,10 @@ def patch_index(monkeypatch: pytest.MonkeyPatch, wrong: Wrong | None = None) -> 
             hits = super().search(*words, **named)
             return hits if wrong is None else wrong(hits, named.get("exclude"))
 
-    def make(data: SearchData, kind: str, threads: int) -> BruteForce:
+    def make(data: BenchData, kind: str, threads: int) -> BruteForce:
         return Spoiled(data)
 
-    monkeypatch.setattr(hamming, "hamming_index", make)
+    monkeypatch.setattr(hamming_methods, "hamming_index", make)
 
 
 def small(**settings: Any) -> SearchBench:
@@ -102,7 +105,7 @@ def test_low_rank_queries_have_nearer_items_than_uniform_ones() -> None:
     kth = {}
     for codes in ("low-rank", "uniform"):
         data = make_data(codes, 2000, 64, 20, seed=0)
-        kth[codes] = np.mean([found[1][-1] for found in search_bench_check.oracle(data, 10, 20)])
+        kth[codes] = np.mean([found[1][-1] for found in check.oracle(data, 10, np.arange(20))])
     assert kth["low-rank"] < kth["uniform"] - 4
 
 
@@ -141,28 +144,55 @@ def test_a_model_file_gives_its_users_items_and_ties(tmp_path: Path) -> None:
 
 
 def test_seen_lists_are_distinct_ascending_and_half_near() -> None:
-    near = np.arange(30 * 200).reshape(30, 200)
-    indptr, indices = seen_lists(near, 100_000, 40, seed=1)
+    near = np.arange(30 * 200, dtype=np.int32).reshape(30, 200)
+    lists = seen_lists(near, 100_000, 40, np.random.default_rng(1))
+    indptr, indices = np.arange(31) * 40, lists.reshape(-1)
     for row in range(30):
-        own = indices[indptr[row] : indptr[row + 1]]
-        assert len(own) == 40
-        assert np.all(np.diff(own) > 0)
-        assert 20 <= np.isin(own, near[row]).sum() <= 23
+        seen = indices[indptr[row] : indptr[row + 1]]
+        assert len(seen) == 40
+        assert np.all(np.diff(seen) > 0)
+        assert 20 <= np.isin(seen, near[row]).sum() <= 23
     cut = part_of((indptr, indices), 4, 6)
     assert cut[0].tolist() == [0, 40, 80]
     assert np.array_equal(cut[1], indices[160:240])
+    some = lists_of((indptr, indices), np.array([7, 4]))
+    assert some[0].tolist() == [0, 40, 80]
+    assert np.array_equal(some[1], np.concatenate([lists[7], lists[4]]))
+
+
+def some_lists(queries: int, near: int, items: int, length: int) -> Any:
+    nearest = np.tile(np.arange(near, dtype=np.int32), (queries, 1))
+    lists = seen_lists(nearest, items, length, np.random.default_rng(0))
+    return np.arange(queries + 1) * length, lists.reshape(-1)
+
+
+def test_a_list_is_drawn_in_full_where_half_of_all_items_are_seen() -> None:
+    _, indices = some_lists(9, 20, 20, 10)
+    assert all(len(set(row)) == 10 for row in indices.reshape(9, 10).tolist())
+
+
+def test_seen_lists_of_many_queries_depend_on_the_seed_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("xorec.experiments.bench.seen_lists.BLOCK", 7)
+    data = make_data("uniform", 60, 16, 20, seed=0)
+    index: Any = BruteForce(data)
+    one, same = (draw_seen(data, index, 12, 30, 5, 1) for _ in range(2))
+    assert np.array_equal(one[1], same[1])
+    assert one[0].tolist() == [12 * row for row in range(21)]
+    assert draw_seen(data, index, 1_000, 30, 5, 1)[0][1] == 30
 
 
 def test_oracle_agrees_with_sorting_everything() -> None:
     data = make_data("uniform", 500, 12, 8, seed=0)
-    exclude = seen_lists(np.tile(np.arange(100), (8, 1)), 500, 30, seed=0)
+    exclude = some_lists(8, 100, 500, 30)
     for hidden in (None, exclude):
         hits = BruteForce(data).search(data.query_codes, 25, hidden)
-        for row, (items, distances) in enumerate(search_bench_check.oracle(data, 25, 8, hidden)):
+        for row, (items, distances) in enumerate(check.oracle(data, 25, np.arange(8), hidden)):
             assert np.array_equal(items, hits.items[row])
             assert np.array_equal(distances, hits.distances[row])
     everything = (np.arange(9) * 500, np.tile(np.arange(500), 8))
-    assert [len(found[0]) for found in search_bench_check.oracle(data, 5, 8, everything)] == [0] * 8
+    assert [len(found[0]) for found in check.oracle(data, 5, np.arange(8), everything)] == [0] * 8
 
 
 def test_rows_follow_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,10 +205,8 @@ def test_rows_follow_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
         assert row["recall"] == 1.0
         assert row["us_per_query"] > 0
     kinds = {(row["method"], row["mode"], row["seen"]) for row in result["rows"]}
-    floats = {
-        (f"float-{one}", mode, 0) for one in ("numpy", "xorec") for mode in search_bench.MODES
-    }
-    ours = {("xorec", mode, seen) for mode in search_bench.MODES for seen in (0, 20)}
+    floats = {(f"float-{one}", mode, 0) for one in ("numpy", "xorec") for mode in MODES}
+    ours = {("xorec", mode, seen) for mode in MODES for seen in (0, 20)}
     assert kinds == floats | ours
     assert len(result["rows"]) == len(kinds)
     assert result["data"]["items"] == [600]
@@ -227,38 +255,38 @@ def test_a_wrong_index_is_an_error(
 
 def test_recall_counts_what_is_too_far_and_what_is_missing() -> None:
     data = make_data("uniform", 400, 32, 4, seed=0)
-    truth = search_bench_check.oracle(data, 5, 4)
+    truth = check.oracle(data, 5, np.arange(4))
     items = np.array([found[0] for found in truth])
-    assert search_bench_check.hamming_recall(data, truth, items) == 1.0
+    assert check.hamming_recall(data, np.arange(4), truth, items) == 1.0
     farthest = [
-        np.argmax(search_bench_check.hamming_distances(data.item_codes, query))
-        for query in data.query_codes
+        np.argmax(check.hamming_distances(data.item_codes, query)) for query in data.query_codes
     ]
     items[:, 0] = farthest
     items[0, 1] = -1
     items[1, 1] = items[1, 2]
-    assert search_bench_check.hamming_recall(data, truth, items) == 1 - 6 / 20
+    assert check.hamming_recall(data, np.arange(4), truth, items) == 1 - 6 / 20
 
 
 def test_float_methods_find_the_largest_products_across_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("xorec.experiments.bench.vectors.SCORES", 128)
-    monkeypatch.setattr("xorec.experiments.bench.vectors.QUERIES", 3)
+    monkeypatch.setattr("xorec.experiments.bench.float_methods.TORCH_SCORES", 128)
+    monkeypatch.setattr("xorec.experiments.bench.float_methods.TORCH_QUERIES", 3)
     data = make_data("low-rank", 700, 16, 7, seed=0)
-    assert data.query_vectors is not None
-    assert data.item_vectors is not None
-    right = np.argsort(-(data.query_vectors @ data.item_vectors.T), axis=1)[:, :9]
-    modules = [search_bench.MODULES[name] for name in BUILDERS if name in search_bench.MODULES]
-    lacking = hamming.missing(modules)
-    floats = [name for name in BUILDERS if name.startswith("float-")]
-    for name in floats:
-        if search_bench.MODULES.get(name) not in lacking:
-            method = BUILDERS[name](data, 9, 1)
-            assert np.array_equal(method.search(method.queries, None)[0], right), name
-    kth = search_bench_check.kth_scores(data, 9, 7)
-    assert search_bench_check.float_recall(data, kth, right) == 1.0
-    assert search_bench_check.float_recall(data, kth, right[:, ::-1] * 0) < 0.5
+    items, queries = data.vectors
+    right = np.argsort(-(queries @ items.T), axis=1)[:, :9]
+    floats = {name: one for name, one in METHODS.items() if name.startswith("float-")}
+    missing = missing_modules(one.module for one in floats.values())
+    small = [by_blas(replace(way, queries=3, scores=128)) for way in (BY_NUMPY, BY_KERNEL)]
+    there = [one.build for one in floats.values() if one.module not in missing]
+    for build in [*there, *small]:
+        method = build(Setup("float", data, 9, 1))
+        assert np.array_equal(method.search(method.queries, None)[0], right), build
+    every = np.arange(7)
+    assert check.float_recall(data, 9, every, right) == 1.0
+    assert check.float_recall(data, 9, every, right[:, ::-1] * 0) < 0.5
+    exclude = np.arange(8) * 9, np.sort(right, axis=1).reshape(-1)
+    assert check.float_recall(data, 9, every, right, exclude) == 0.0
 
 
 def test_faiss_rows_have_their_recall() -> None:
@@ -302,9 +330,10 @@ def test_times_are_medians_over_rounds_and_count_every_call(
     """One slow query in each round raises the figure: the mean of a round, not its median call."""
     patch_index(monkeypatch)
     data = make_data("low-rank", 50, 16, 4, seed=0)
-    run = Run(hamming.build(BUILDERS["xorec"], data, 3, 1), "single", queries=4)
-    run.seconds, run.cpu_seconds = [8e-6, 40e-6, 12e-6, 16e-6, 20e-6], [4e-6] * 5
-    (found,) = rows_of([run], data, 3)
+    method = build_method(METHODS["xorec"].build, Setup("xorec", data, 3, 1))
+    timings = Timings(method, "single", queries=4)
+    timings.turns = [Turn(us * 1e-6, 4e-6) for us in (8, 40, 12, 16, 20)]
+    (found,) = rows_of([timings], data, 3)
     assert found["us_per_query"] == pytest.approx(4.0)
     assert found["spread"] == pytest.approx(2.0)
     assert found["cpu_us_per_query"] == pytest.approx(1.0)
@@ -312,7 +341,8 @@ def test_times_are_medians_over_rounds_and_count_every_call(
     def first_is_slow(queries: Any, exclude: Any) -> Any:
         time.sleep(0.02 if np.array_equal(queries, data.query_codes[:1]) else 0.0)
 
-    assert Run(replace(run.method, search=first_is_slow), "single").time(4)[0] >= 0.02
+    slow = Timings(replace(method, search=first_is_slow), "single")
+    assert slow.time_queries(4, 0.0).seconds >= 0.02
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("single", [1] * 6), ("batch", [6])])
@@ -323,17 +353,18 @@ def test_modes_and_seen_lists_reach_the_method(mode: Any, calls: list[int]) -> N
         asked.append((queries, exclude))
 
     data = make_data("uniform", 60, 16, 6, seed=0)
-    exclude = seen_lists(np.tile(np.arange(20), (6, 1)), 60, 10, seed=0)
-    method = hamming.Method("x", data.query_codes, search, 8)
-    Run(method, mode, exclude, 10).time(6)
+    exclude = some_lists(6, 20, 60, 10)
+    method = Method("x", data.query_codes, search, 8)
+    Timings(method, mode, exclude).time_queries(6, 0.0)
     assert [len(queries) for queries, _ in asked] == calls
     assert np.array_equal(np.concatenate([queries for queries, _ in asked]), data.query_codes)
-    assert np.array_equal(np.concatenate([own[1] for _, own in asked]), exclude[1])
-    assert all(len(own[0]) == len(queries) + 1 and own[0][0] == 0 for queries, own in asked)
+    assert np.array_equal(np.concatenate([lists[1] for _, lists in asked]), exclude[1])
+    assert all(len(lists[0]) == len(queries) + 1 and lists[0][0] == 0 for queries, lists in asked)
 
 
 def test_large_sizes_leave_out_what_takes_too_much_unless_named() -> None:
-    names, notes = SearchBench()._fitting(list(BUILDERS), 10_000_000)
+    usual = SearchBench()
+    names, notes = usual._fitting(usual._wanted(), 10_000_000)
     assert [name for name in names if name.startswith("float-")] == ["float-numpy", "float-xorec"]
     assert "faiss-binary-hnsw" not in names
     assert len(notes) == 4

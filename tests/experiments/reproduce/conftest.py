@@ -13,11 +13,11 @@ from xorec.data.interactions import Categories, Interactions
 from xorec.data.split import split
 from xorec.data.text import Text
 from xorec.experiments.reproduce.cache import Cache
-from xorec.experiments.reproduce.lab import Lab
+from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Plan, Source, make_plan
 from xorec.testing.data import planted
 
-MakeLab = Callable[..., Lab]
+MakeDataset = Callable[..., DatasetRun]
 
 
 def small_plan(**more: Any) -> Plan:
@@ -47,14 +47,14 @@ def with_categories(data: Interactions) -> Interactions:
 
 
 @pytest.fixture
-def make_lab(tmp_path: Path) -> MakeLab:
-    """A lab of planted data under a plan."""
+def make_dataset(tmp_path: Path) -> MakeDataset:
+    """A dataset of planted data under a plan."""
 
-    def make(plan: Plan | None = None, **more: Any) -> Lab:
+    def make(plan: Plan | None = None, **more: Any) -> DatasetRun:
         plan = plan or small_plan(**more)
         data = with_categories(planted(150, 80, per_user=12))
         parts = split(data, validation=plan.validation, test=plan.test, seed=plan.seed)
         options = RunOptions(threads=1)
-        return Lab(Source(path="planted"), parts, plan, Cache(tmp_path / "cache"), options)
+        return DatasetRun(Source(path="planted"), parts, plan, Cache(tmp_path / "cache"), options)
 
     return make

@@ -5,20 +5,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xorec.experiments.reproduce.cache import Cache, Part
+from xorec.experiments.reproduce.cache import Cache, Result
 
 
 def test_a_part_is_made_once_and_comes_back_as_it_was(tmp_path: Path) -> None:
     cache, made = Cache(tmp_path), []
 
-    def make() -> Part:
+    def make() -> Result:
         made.append(1)
-        return Part({"x": 0.1 + 0.2, "rows": [{"a": None}]}, {"v": np.arange(3) / 3})
+        return Result({"x": 0.1 + 0.2, "rows": [{"a": None}]}, {"v": np.arange(3) / 3})
 
     about = {"data": ["d"], "seed": 1}
     first, again = cache.get("test", about, make), Cache(tmp_path).get("test", about, make)
     assert len(made) == 1
-    assert again.facts == first.facts == {"x": 0.1 + 0.2, "rows": [{"a": None}]}
+    assert again.values == first.values == {"x": 0.1 + 0.2, "rows": [{"a": None}]}
     np.testing.assert_array_equal(again.arrays["v"], np.arange(3) / 3)
     assert cache.has("test", {"seed": 1, "data": ["d"]})
 
@@ -26,7 +26,7 @@ def test_a_part_is_made_once_and_comes_back_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize("about", [{"seed": 2}, {"seed": 1, "more": None}, {}])
 def test_what_differs_in_anything_is_another_part(tmp_path: Path, about: dict[str, int]) -> None:
     cache = Cache(tmp_path)
-    cache.get("test", {"seed": 1}, lambda: Part({}))
+    cache.get("test", {"seed": 1}, lambda: Result({}))
     assert not cache.has("test", about)
     assert not cache.has("choice", {"seed": 1})
 
@@ -34,13 +34,13 @@ def test_what_differs_in_anything_is_another_part(tmp_path: Path, about: dict[st
 def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    def fail() -> Part:
+    def fail() -> Result:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         cache.get("test", {}, fail)
     assert not cache.has("test", {})
     with pytest.raises(TypeError):
-        cache.get("test", {}, lambda: Part({"not": object()}))
+        cache.get("test", {}, lambda: Result({"not": object()}))
     assert not cache.has("test", {})
     assert not list(tmp_path.glob("*"))

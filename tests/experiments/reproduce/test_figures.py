@@ -28,7 +28,7 @@ NAMES = [f"model-{place}" for place in range(10)]
 
 def curves(count: int = 3) -> Panel:
     lines = [
-        Line(name, KS, [0.01 * (place + k / 10) for k in KS], [0.001] * 4, own=place == 0)
+        Line(name, KS, [0.01 * (place + k / 10) for k in KS], [0.001] * 4, highlight=place == 0)
         for place, name in enumerate(NAMES[:count])
     ]
     return Panel("left", "k", "NDCG@k", lines, level=(0.05, "popularity & co"))
@@ -39,7 +39,7 @@ BARS = Panel(
     "",
     "times faster",
     [
-        Line("model-0", ["Movies", "Books"], [7.0, 20.0], [0.5, math.nan], own=True),
+        Line("model-0", ["Movies", "Books"], [7.0, 20.0], [0.5, math.nan], highlight=True),
         Line("the paper", ["Movies", "Books"], [7.84, 17.73], paper=True),
     ],
     "bars",

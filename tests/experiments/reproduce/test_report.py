@@ -43,8 +43,8 @@ def table(seconds: float = 12.5) -> Table:
 
 
 def section(seconds: float = 12.5) -> Section:
-    line = Line("dsiml", [10, 20], [0.1, 0.2], own=True)
-    fast = Line("dsiml", [10, 20], [seconds, 2 * seconds], own=True)
+    line = Line("dsiml", [10, 20], [0.1, 0.2], highlight=True)
+    fast = Line("dsiml", [10, 20], [seconds, 2 * seconds], highlight=True)
     return Section(
         "rq1",
         f"RQ1 on {NASTY}",

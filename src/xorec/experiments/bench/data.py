@@ -1,4 +1,4 @@
-"""The data of `xorec bench search`: codes, the vectors behind them, seen lists. All by seed.
+"""The data of a benchmark: codes and the vectors behind them, drawn by seed or learned.
 
 Rows are drawn in blocks, each from a random stream of its own, so ten million items need no more
 memory than what is kept of them.
@@ -9,41 +9,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import as_contiguous
 from xorec.core.bits import Words, pack_signs, unpack_signs, words_for
-from xorec.core.errors import OptionError
-from xorec.data.tie_rank import TieRank
+from xorec.core.errors import DataError, OptionError
+from xorec.data.interactions import Interactions
+from xorec.data.tie_rank import TieRank, tie_rank
+from xorec.representations.base import Representation
+from xorec.representations.codes import Codes
+from xorec.representations.vectors import Floats, Vectors
 from xorec.search.hits import Exclude
 
-Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
 """(generator, first row, number of rows) -> vectors (rows, bits)."""
 
 RANK = 16
 NOISE = 0.3
 BLOCK = 65_536
-NEAR = 1_000
-_MIXING, _ITEMS, _QUERIES, _TIES, _SEEN, _USERS = range(6)
+_MIXING, _ITEMS, _QUERIES, _TIES, _, _USERS = range(6)
 
 
 @dataclass(frozen=True, eq=False)
-class SearchData:
-    """Items and queries as codes (n, words), and as the vectors (n, bits) that have their signs.
+class BenchData:
+    """Items and queries as codes (n, words), and as vectors (n, dimensions) of the same taste.
 
-    The vectors are None where no float method asks for them.
+    The vectors are None where no float method needs them. name: what the codes are.
     """
 
-    codes: str
+    name: str
     bits: int
     item_codes: Words
     query_codes: Words
     tie_rank: TieRank
-    item_vectors: Floats | None
-    query_vectors: Floats | None
+    item_vectors: Floats | None = None
+    query_vectors: Floats | None = None
 
     @property
     def n_items(self) -> int:
@@ -53,10 +56,21 @@ class SearchData:
     def n_queries(self) -> int:
         return len(self.query_codes)
 
+    @property
+    def vectors(self) -> tuple[Floats, Floats]:
+        """Of items and of queries, where they were kept."""
+        assert self.item_vectors is not None
+        assert self.query_vectors is not None
+        return self.item_vectors, self.query_vectors
+
+    def spread(self, count: int) -> Rows:
+        """`count` queries, evenly spaced."""
+        return np.arange(count) * self.n_queries // count
+
 
 def make_data(
     codes: str, items: int, bits: int | None, queries: int, seed: int, vectors: bool = True
-) -> SearchData:
+) -> BenchData:
     """`low-rank`, `uniform`, or the users and items of a model file; vectors: keep them.
 
     A model file has its own number of bits, and `items` is at most what it has.
@@ -64,11 +78,11 @@ def make_data(
     if codes in ("low-rank", "uniform"):
         return _drawn(codes, items, bits or 64, queries, seed, vectors)
     if codes.endswith(".xorec"):
-        return _of_model(Path(codes), items, bits, queries, seed, vectors)
+        return _of_model_file(Path(codes), items, bits, queries, seed, vectors)
     raise OptionError(f"codes is {codes!r}: give low-rank, uniform or a model file, FILE.xorec.")
 
 
-def _drawn(codes: str, items: int, bits: int, queries: int, seed: int, vectors: bool) -> SearchData:
+def _drawn(codes: str, items: int, bits: int, queries: int, seed: int, vectors: bool) -> BenchData:
     """low-rank: users and items are normal factors, mixed, with some noise. uniform: all normal."""
     mixing = _generator(seed, _MIXING).standard_normal((RANK, bits), dtype=np.float32)
 
@@ -83,8 +97,8 @@ def _drawn(codes: str, items: int, bits: int, queries: int, seed: int, vectors: 
     draw = low_rank if codes == "low-rank" else uniform
     item_codes, item_vectors = _rows(draw, items, bits, (seed, _ITEMS), vectors)
     query_codes, query_vectors = _rows(draw, queries, bits, (seed, _QUERIES), vectors)
-    tie_rank = _generator(seed, _TIES).permutation(items).astype(np.int32)
-    return SearchData(codes, bits, item_codes, query_codes, tie_rank, item_vectors, query_vectors)
+    ties = _generator(seed, _TIES).permutation(items).astype(np.int32)
+    return BenchData(codes, bits, item_codes, query_codes, ties, item_vectors, query_vectors)
 
 
 def _rows(
@@ -102,65 +116,63 @@ def _rows(
     return words, vectors
 
 
-def _of_model(
+def _of_model_file(
     path: Path, items: int, bits: int | None, queries: int, seed: int, vectors: bool
-) -> SearchData:
+) -> BenchData:
     """Codes of a model file. Its vectors are gone: ours have its signs and normal magnitudes."""
     from xorec.recommender.recommender import Recommender
-    from xorec.representations.codes import Codes
 
     model = Recommender.load(path)
-    found = model.representation
-    if not isinstance(found, Codes):
-        raise OptionError(f"{path} holds {found.kind}, not codes: give a model such as dsiml.")
-    if bits not in (None, found.bits):
-        raise OptionError(f"bits is {bits} but {path} has {found.bits} bits: leave --bits out.")
-    users = _generator(seed, _USERS).permutation(found.n_users)[:queries]
-    item_codes = np.array(found.item_codes[:items], dtype=np.uint64)
-    query_codes = np.array(found.user_codes[users], dtype=np.uint64)
-    tie_rank = np.argsort(np.argsort(model.tie_rank[: len(item_codes)])).astype(np.int32)
+    codes = model.representation
+    if not isinstance(codes, Codes):
+        raise OptionError(f"{path} holds {codes.kind}, not codes: give a model such as dsiml.")
+    if bits not in (None, codes.bits):
+        raise OptionError(f"bits is {bits} but {path} has {codes.bits} bits: leave --bits out.")
+    users = _generator(seed, _USERS).permutation(codes.n_users)[:queries]
+    item_codes = np.array(codes.item_codes[:items], dtype=np.uint64)
+    query_codes = np.array(codes.user_codes[users], dtype=np.uint64)
+    ties = np.argsort(np.argsort(model.tie_rank[: len(item_codes)])).astype(np.int32)
 
-    def like(words: Words) -> Draw:
+    def vectors_of(words: Words, stream: int) -> Floats | None:
         def draw(rng: np.random.Generator, begin: int, rows: int) -> Floats:
-            signs = unpack_signs(words[begin : begin + rows], found.bits)
+            signs = unpack_signs(words[begin : begin + rows], codes.bits)
             return np.asarray(signs * np.abs(rng.standard_normal(signs.shape, dtype=np.float32)))
 
-        return draw
+        return _rows(draw, len(words), codes.bits, (seed, stream), True)[1] if vectors else None
 
-    item_vectors = query_vectors = None
-    if vectors:
-        key = (seed, _ITEMS)
-        _, item_vectors = _rows(like(item_codes), len(item_codes), found.bits, key, True)
-        key = (seed, _QUERIES)
-        _, query_vectors = _rows(like(query_codes), len(query_codes), found.bits, key, True)
-    return SearchData(
-        path.name, found.bits, item_codes, query_codes, tie_rank, item_vectors, query_vectors
-    )
+    of_items, of_queries = vectors_of(item_codes, _ITEMS), vectors_of(query_codes, _QUERIES)
+    return BenchData(path.name, codes.bits, item_codes, query_codes, ties, of_items, of_queries)
 
 
-def seen_lists(
-    nearest: npt.NDArray[np.integer[Any]], n_items: int, length: int, seed: int
-) -> Exclude:
-    """A seen list of `length` items for each query, ascending: (indptr, indices).
+def learned_data(
+    codes: Representation, vectors: Representation, seen: Interactions, seed: int = 0
+) -> tuple[BenchData, Exclude]:
+    """What two models have learned from the pairs `seen`, one codes, the other vectors; and the
+    seen lists."""
+    if not isinstance(codes, Codes) or codes.user_vectors is not None:
+        raise OptionError(f"codes are {codes.kind} here: give codes on both sides, as dsiml's.")
+    if not isinstance(vectors, Vectors):
+        raise OptionError(f"vectors are {vectors.kind} here: give vectors, such as bpr's.")
+    for name, one in (("codes", codes), ("vectors", vectors)):
+        if (one.n_users, one.n_items) != (seen.n_users, seen.n_items):
+            raise DataError(
+                f"the {name} are of {one.n_users:,} users and {one.n_items:,} items but the pairs "
+                f"of {seen.n_users:,} and {seen.n_items:,}: give models that learned from them."
+            )
+    users, items = without_bias(vectors)
+    ties = tie_rank(seen.items, seen.item_counts, seed)
+    data = BenchData("learned", codes.bits, codes.item_codes, codes.user_codes, ties, items, users)
+    return data, (as_contiguous(seen.indptr), as_contiguous(seen.indices))
 
-    Half of a list comes from the query's `nearest` items (Q, up to NEAR), as people have what
-    suits them; the other half from anywhere.
-    """
-    rng = _generator(seed, _SEEN)
-    lists = np.empty((len(nearest), length), dtype=np.int32)
-    for row, near in zip(lists, nearest, strict=True):
-        half = rng.choice(near, min(length // 2, len(near)), replace=False)
-        anywhere = rng.choice(n_items, min(2 * length, n_items), replace=False)
-        rest = anywhere[~np.isin(anywhere, half)][: length - len(half)]
-        row[:] = np.sort(np.concatenate([half, rest]))
-    return np.arange(len(lists) + 1, dtype=np.int64) * length, lists.reshape(-1)
 
-
-def part_of(exclude: Exclude, begin: int, end: int) -> Exclude:
-    """The seen lists of the queries begin:end."""
-    indptr, indices = exclude
-    cut = indices[indptr[begin] : indptr[end]]
-    return indptr[begin : end + 1] - indptr[begin], cut
+def without_bias(vectors: Vectors) -> tuple[Floats, Floats]:
+    """Users and items whose dot products are the scores: a bias is one more dimension."""
+    users, items = vectors.user_vectors, vectors.item_vectors
+    if vectors.item_bias is not None:
+        ones = np.ones((len(users), 1), dtype=np.float32)
+        users = np.concatenate([users, ones], axis=1)
+        items = np.concatenate([items, vectors.item_bias[:, None]], axis=1)
+    return np.ascontiguousarray(users, np.float32), np.ascontiguousarray(items, np.float32)
 
 
 def _generator(*key: int) -> np.random.Generator:

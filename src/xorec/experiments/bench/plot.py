@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.experiments.bench.timing import FAISS_FLAT, best_float
+from xorec.experiments.bench.search import FAISS_FLAT, best_float
 
 SERIES = {
     "xorec": ("xorec", "#1f6feb", "o"),

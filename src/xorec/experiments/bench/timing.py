@@ -1,192 +1,152 @@
-"""The clock of `xorec bench search`: rounds in which every method runs once, and their rows."""
+"""The clock of a benchmark: rounds in which every method runs once, each in an order of its own."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.progress import Task
-from xorec.experiments.bench.data import SearchData, part_of
-from xorec.experiments.bench.methods import Method
+from xorec.experiments.bench.data import Rows
+from xorec.experiments.bench.method import Method
+from xorec.experiments.bench.seen_lists import lists_of
 from xorec.search.hits import Exclude
 
 Mode = Literal["single", "batch"]
+"""A call for each query, or one for all."""
 FEWEST = {"single": 5, "batch": 64}
 """Queries that are timed even when they take longer than the budget."""
-_TRIAL = 32
-_FIRST = 2
+WARM_UP = {"single": 2, "batch": 256}
+"""Queries that begin a turn off the clock, a tenth of all at least: a method whose scores fill
+fresh pages pays dearly for the first."""
+SHORTEST = 0.05
+"""Seconds of a turn, at least (or the budget): a shorter one is repeated."""
 
-FAISS_FLAT = "faiss-binary-flat"
+Clock = Callable[[], float]
+
+
+class Turn(NamedTuple):
+    """Seconds of one pass over the queries: by the clock, and of the processor."""
+
+    seconds: float
+    cpu_seconds: float
 
 
 @dataclass(eq=False)
-class Run:
-    """One method in one mode. seconds, cpu_seconds: of all queries, for each round.
+class Timings:
+    """One method in one mode, with or without seen lists, and how long it took, round by round.
 
     A round counts whole, not by the median of its calls: on a busy machine a short call mostly
     escapes other work and a long one never does, and ratios of medians would flatter the short.
+    queries: how many were measured, evenly spaced over all.
     """
 
     method: Method
     mode: Mode
     exclude: Exclude | None = None
-    seen: int = 0
     recall: float = 1.0
     queries: int = 0
-    seconds: list[float] = field(default_factory=list)
-    cpu_seconds: list[float] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def seen(self) -> int:
+        """The length of the longest seen list."""
+        return 0 if self.exclude is None else int(np.diff(self.exclude[0]).max(initial=0))
 
     @property
     def label(self) -> str:
         return f"{self.method.name}, {self.mode}" + (f", {self.seen} seen" if self.seen else "")
 
-    def requests(self, queries: int) -> list[tuple[npt.NDArray[Any], Exclude | None]]:
-        """What the first `queries` queries ask for: call by call, or in one call."""
-        size = 1 if self.mode == "single" else queries
-        bounds = [(begin, begin + size) for begin in range(0, queries, size)]
+    def requests(self, rows: Rows) -> list[tuple[npt.NDArray[Any], Exclude | None]]:
+        """What these queries ask for, laid out: call by call, or in one call."""
+        parts = rows.reshape(-1, 1) if self.mode == "single" else [rows]
         return [
             (
-                self.method.queries[begin:end],
-                None if self.exclude is None else part_of(self.exclude, begin, end),
+                np.ascontiguousarray(self.method.queries[part]),
+                None if self.exclude is None else lists_of(self.exclude, part),
             )
-            for begin, end in bounds
+            for part in parts
         ]
 
-    def answers(self, queries: int) -> tuple[npt.NDArray[Any], ...]:
-        """Items, distances or scores, and counts of the first `queries` queries."""
-        found = [self.method.search(*request) for request in self.requests(queries)]
+    def answers(self, rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """Items, distances or scores, and counts of these queries."""
+        found = [self.method.search(*request) for request in self.requests(rows)]
         items = np.concatenate([part[0] for part in found])
         values = np.concatenate([part[1] for part in found])
         counts = [part[2] for part in found if part[2] is not None]
         return items, values, np.concatenate(counts) if counts else (items >= 0).sum(axis=1)
 
-    def time(self, queries: int) -> tuple[float, float]:
-        """Seconds of the first `queries` queries: by the clock, and of the processor."""
-        search, requests = self.method.search, self.requests(queries)
-        cpu, began = time.process_time(), time.perf_counter()
-        for request in requests:
-            search(*request)
-        return time.perf_counter() - began, time.process_time() - cpu
+    def time_queries(self, queries: int, shortest: float, clock: Clock = time.perf_counter) -> Turn:
+        """Of so many queries, evenly spaced; the mean of several passes where one is short."""
+        search, requests = self.method.search, self.requests(self._spread(queries))
+        cpu, began, passes = time.process_time(), clock(), 0
+        while True:
+            for request in requests:
+                search(*request)
+            passes += 1
+            seconds = clock() - began
+            if seconds >= shortest:
+                return Turn(seconds / passes, (time.process_time() - cpu) / passes)
 
-    def calibrate(self, budget: float) -> None:
-        """Warm up, then take as many queries as fit into `budget` seconds."""
-        available = len(self.method.queries)
-        trial = min(available, FEWEST["single"] if self.mode == "single" else _TRIAL)
-        self.time(trial)
-        each = self.time(trial)[0] / trial
-        self.queries = min(available, max(FEWEST[self.mode], int(budget / each)))
+    def calibrate(self, budget: float, clock: Clock = time.perf_counter) -> None:
+        """Warm up, then take as many queries as fit into `budget` seconds: trials of more and
+        more, then a rule of three."""
+        available, queries = len(self.method.queries), FEWEST[self.mode]
+        queries = min(queries, available)
+        self.time_queries(queries, 0.0, clock)
+        while True:
+            seconds = max(self.time_queries(queries, 0.0, clock).seconds, 1e-9)
+            if seconds >= budget / 10 or queries == available:
+                break
+            queries = min(available, 4 * queries)
+        fitting = round(queries * budget / seconds)
+        self.queries = min(available, max(FEWEST[self.mode], fitting))
+
+    def take_turn(self, budget: float, clock: Clock = time.perf_counter) -> None:
+        """Warm up, and measure once."""
+        warm_up = max(WARM_UP[self.mode], self.queries // 10 if self.mode == "batch" else 0)
+        self.time_queries(min(self.queries, warm_up), 0.0, clock)
+        self.turns.append(self.time_queries(self.queries, min(SHORTEST, budget), clock))
+
+    def _spread(self, queries: int) -> Rows:
+        return np.arange(queries) * len(self.method.queries) // queries
 
     @property
     def us(self) -> npt.NDArray[np.float64]:
         """Microseconds per query of each round."""
-        return np.array(self.seconds) / self.queries * 1e6
+        return np.array([turn.seconds for turn in self.turns]) / self.queries * 1e6
 
     @property
-    def spread(self) -> float:
-        """The interquartile range of the rounds, in microseconds per query."""
-        low, high = np.percentile(self.us, [25, 75])
-        return float(high - low)
+    def cpu_us(self) -> npt.NDArray[np.float64]:
+        """The same of the processor: all threads together."""
+        return np.array([turn.cpu_seconds for turn in self.turns]) / self.queries * 1e6
 
 
-def measure(runs: Sequence[Run], repeats: int, budget: float, task: Task) -> None:
-    """`repeats` rounds in which every run has its turn, so that all share the machine's moods.
+def interquartile_range(values: npt.NDArray[np.float64]) -> float:
+    """What lies between the quartiles."""
+    low, high = np.percentile(values, [25, 75])
+    return float(high - low)
 
-    Each round has an order of its own, and every turn begins off the clock: two single queries, or
-    the whole batch once, for a method whose scores fill fresh pages pays dearly for the first.
+
+def measure(
+    timings: Sequence[Timings],
+    rounds: int,
+    budget: float,
+    task: Task,
+    clock: Clock = time.perf_counter,
+) -> None:
+    """`rounds` rounds, each in an order of its own, so that all share the machine's moods.
+
+    A method that would take more than `budget` seconds for all queries answers fewer.
     """
-    for run in runs:
-        run.calibrate(budget)
-        task.advance(method=run.label)
-    for turn in range(repeats):
-        for at in np.random.default_rng(turn).permutation(len(runs)):
-            run = runs[at]
-            run.time(run.queries if run.mode == "batch" else min(run.queries, _FIRST))
-            seconds, cpu = run.time(run.queries)
-            run.seconds.append(seconds)
-            run.cpu_seconds.append(cpu)
-            task.advance(method=run.label)
-
-
-def rows_of(runs: Sequence[Run], data: SearchData, k: int) -> list[dict[str, Any]]:
-    """One flat row a run (names: ARCHITECTURE.md)."""
-    rows: list[dict[str, Any]] = [
-        {
-            "method": run.method.name,
-            "mode": run.mode,
-            "items": data.n_items,
-            "bits": data.bits,
-            "k": k,
-            "us_per_query": float(np.median(run.us)),
-            "recall": run.recall,
-            "spread": run.spread,
-            "cpu_us_per_query": float(np.median(run.cpu_seconds)) / run.queries * 1e6,
-            "codes": data.codes,
-            "seen": run.seen,
-            "queries": run.queries,
-            "bytes_per_item": run.method.bytes_per_item,
-            "build_seconds": run.method.build_seconds,
-        }
-        for run in runs
-    ]
-    return with_speedups(rows)
-
-
-def with_speedups(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of one size with how many times as fast they are as faiss, and as the best float row.
-
-    Both are of the same mode and without seen lists; None where they did not run. A row with seen
-    lists also has `seen_cost`: its time over that of the same method without.
-    """
-
-    def times(row: dict[str, Any], other: dict[str, Any] | None) -> float | None:
-        return None if other is None else other["us_per_query"] / row["us_per_query"]
-
-    result = []
-    for row in rows:
-        rivals = [one for one in rows if one["mode"] == row["mode"] and not one["seen"]]
-        flat = next((one for one in rivals if one["method"] == FAISS_FLAT), None)
-        more = {
-            "speedup_faiss_flat": times(row, flat),
-            "speedup_best_float": times(row, best_float(rivals)),
-        }
-        if row["seen"]:
-            own = next((one for one in rivals if one["method"] == row["method"]), None)
-            cost = times(row, own)
-            more["seen_cost"] = None if cost is None else 1 / cost
-        result.append({**row, **more})
-    return result
-
-
-def best_float(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The fastest of the float rows."""
-    floats = [row for row in rows if row["method"].startswith("float-")]
-    return min(floats, key=lambda row: float(row["us_per_query"]), default=None)
-
-
-@contextmanager
-def thread_limit(threads: int, modules: Sequence[str]) -> Iterator[None]:
-    """At most `threads` threads for BLAS, OpenMP and these modules, which are imported."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(threads):
-        if "faiss" in modules:
-            import faiss
-
-            faiss.omp_set_num_threads(threads)
-        if "torch" not in modules:
-            yield
-            return
-        import torch
-
-        before = torch.get_num_threads()
-        torch.set_num_threads(threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+    for one in timings:
+        one.calibrate(budget, clock)
+        task.advance(method=one.label)
+    for number in range(rounds):
+        for at in np.random.default_rng(number).permutation(len(timings)):
+            timings[at].take_turn(budget, clock)
+            task.advance(method=timings[at].label)

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from xorec.core.errors import OptionError
 from xorec.experiments.reproduce.paper import CONTINUOUS, HASHING
 
-Question = Literal["rq1", "rq2", "rq3", "rq4", "rq5"]
-QUESTIONS: tuple[Question, ...] = ("rq1", "rq2", "rq3", "rq4", "rq5")
+QUESTIONS = {
+    "rq1": "rq1_hashing",
+    "rq2": "rq2_continuous",
+    "rq3": "rq3_speed",
+    "rq4": "rq4_imbalance",
+    "rq5": "rq5_sensitivity",
+}
+"""The registry of questions: each one's file, in which `QUESTION` is its class."""
 
 HASHING_METHODS = ("popularity", "signs", "dpr", "drmf", *HASHING)
 CONTINUOUS_METHODS = ("popularity", *CONTINUOUS)
@@ -60,11 +73,11 @@ class Plan(_Frozen):
     of codes; settings are found at the first. dimensions: of continuous models. settings: what
     does not move, a table for each method, and `starts`, a table for each model to start from.
     chosen: choices of an earlier run, which are not made again. grid_seeds: how many of the seeds
-    rq5 has. lambdas, gammas: its grids. speed_*: dimensions, catalogues, rounds
-    and seconds of a side in a round of rq3.
+    rq5 has. lambdas, gammas: its grids. speed_*: bits, catalogues, rounds
+    and seconds of a method in a round of rq3.
     """
 
-    questions: tuple[Question, ...] = QUESTIONS
+    questions: tuple[str, ...] = tuple(QUESTIONS)
     data: tuple[Source, ...] = (Source(path="debian"),)
     seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
     trials: int = Field(default=5, ge=1)
@@ -85,6 +98,16 @@ class Plan(_Frozen):
     quick: bool = False
     settings: dict[str, dict[str, Any]] = {}
     chosen: tuple[Choice, ...] = ()
+
+    @field_validator("questions")
+    @classmethod
+    def _known(cls, questions: tuple[str, ...]) -> tuple[str, ...]:
+        for name in questions:
+            if name not in QUESTIONS:
+                raise ValueError(
+                    f"there is no question {name}: give some of {', '.join(QUESTIONS)}"
+                )
+        return questions
 
     @model_validator(mode="after")
     def _names_differ(self) -> Plan:

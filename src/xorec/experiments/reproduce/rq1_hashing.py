@@ -2,44 +2,62 @@
 
 from __future__ import annotations
 
-from xorec.experiments.reproduce.accuracy import Contest
-from xorec.experiments.reproduce.lab import Lab
+from collections.abc import Iterator, Sequence
+
+from xorec.experiments.reproduce.comparison import Comparison
+from xorec.experiments.reproduce.dataset_run import DatasetRun
+from xorec.experiments.reproduce.plan import Plan
+from xorec.experiments.reproduce.question import DatasetQuestion
 from xorec.experiments.reproduce.sections import Section
+from xorec.experiments.reproduce.steps import Step
 from xorec.experiments.reproduce.verdicts import best_of_all
 
-OWN = "dsiml"
+PROPOSED = "dsiml"
 FLOAT_USERS = ("lightrec",)
 """Methods whose items alone are codes."""
 
 
-def contest(lab: Lab) -> Contest:
+class Hashing(DatasetQuestion):
     """All hashing methods of the plan, at its lengths."""
-    plan = lab.plan
-    return Contest(lab, "rq1", plan.hashing, [OWN], plan.bits)
+
+    def __init__(self, dataset: DatasetRun) -> None:
+        super().__init__(dataset)
+        plan = dataset.plan
+        self.comparison = Comparison(dataset, "rq1", plan.hashing, [PROPOSED], plan.bits)
+
+    @classmethod
+    def methods(cls, plan: Plan) -> Sequence[str]:
+        return plan.hashing
+
+    def steps(self) -> Iterator[Step]:
+        return self.comparison.steps()
+
+    def section(self) -> Section:
+        """Tables, curves, and the claims."""
+        name, compared = self.dataset.name, self.comparison
+        others = [method for method in compared.methods if method != PROPOSED]
+        codes = [method for method in others if method not in FLOAT_USERS]
+        claims = []
+        for bits in compared.lengths if PROPOSED in compared.methods and others else ():
+            where = f"{name}, {bits} bits"
+            text = f"DSIML is more accurate than every other hashing method ({where})"
+            claims.append(best_of_all(compared, text, PROPOSED, others, bits))
+            if len(codes) < len(others):
+                text = f"DSIML is the most accurate of those with codes on both sides ({where})"
+                claims.append(best_of_all(compared, text, PROPOSED, codes, bits))
+        return Section(
+            "rq1",
+            f"RQ1. Codes against codes: {name}",
+            "Is DSIML more accurate than other hashing methods at the same length?",
+            [
+                "Codes on both sides but for LightRec, which ranks float users against codebooks. "
+                "Equal distances rank by popularity. Settings were chosen at "
+                f"{self.dataset.plan.bits[0]} bits."
+            ],
+            compared.tables(),
+            [compared.figure()],
+            claims,
+        )
 
 
-def section(contest: Contest) -> Section:
-    """Tables, curves, and the claim."""
-    lab = contest.lab
-    others = [method for method in contest.methods if method != OWN]
-    codes = [method for method in others if method not in FLOAT_USERS]
-    claims = []
-    for bits in contest.lengths if OWN in contest.methods and others else ():
-        where = f"{lab.name}, {bits} bits"
-        text = f"DSIML is more accurate than every other hashing method ({where})"
-        claims.append(best_of_all(contest, text, OWN, others, bits))
-        if len(codes) < len(others):
-            text = f"DSIML is the most accurate of those with codes on both sides ({where})"
-            claims.append(best_of_all(contest, text, OWN, codes, bits))
-    return Section(
-        "rq1",
-        f"RQ1. Codes against codes: {lab.name}",
-        "Is DSIML more accurate than other hashing methods at the same length?",
-        [
-            "Codes on both sides but for LightRec, which ranks float users against codebooks. "
-            f"Equal distances rank by popularity. Settings were chosen at {lab.plan.bits[0]} bits."
-        ],
-        contest.tables(),
-        [contest.figure()],
-        claims,
-    )
+QUESTION = Hashing

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-from xorec.experiments.reproduce.accuracy import Contest
-from xorec.experiments.reproduce.lab import Lab
-from xorec.experiments.reproduce.sections import Claim, Section
+from collections.abc import Iterator, Sequence
+
+from xorec.experiments.reproduce.comparison import Comparison
+from xorec.experiments.reproduce.dataset_run import DatasetRun
+from xorec.experiments.reproduce.plan import Plan
+from xorec.experiments.reproduce.question import DatasetQuestion
+from xorec.experiments.reproduce.sections import Section
+from xorec.experiments.reproduce.steps import Step
 from xorec.experiments.reproduce.verdicts import best_of_all
 
-OWN = ("siml", "siml-gcn")
+PROPOSED = ("siml", "siml-gcn")
 
 
-def contest(lab: Lab) -> Contest:
+class Continuous(DatasetQuestion):
     """All continuous methods of the plan."""
-    return Contest(lab, "rq2", lab.plan.continuous, OWN)
 
+    def __init__(self, dataset: DatasetRun) -> None:
+        super().__init__(dataset)
+        self.comparison = Comparison(dataset, "rq2", dataset.plan.continuous, PROPOSED)
 
-def section(contest: Contest) -> Section:
-    """Tables, curves, and the claims."""
-    lab = contest.lab
-    others = [method for method in contest.methods if method not in OWN]
-    claims: list[Claim] = [
-        best_of_all(contest, text, own, rivals)
-        for own, rivals, text in (
-            ("siml", others, "SIML is more accurate than metric learning and ranking methods"),
-            ("siml-gcn", others, "SIML-GCN is more accurate than all of them, LightGCN too"),
-            ("siml-gcn", ["siml"], "SIML-GCN is more accurate than SIML"),
+    @classmethod
+    def methods(cls, plan: Plan) -> Sequence[str]:
+        return plan.continuous
+
+    def steps(self) -> Iterator[Step]:
+        return self.comparison.steps()
+
+    def section(self) -> Section:
+        """Tables, curves, and the claims."""
+        name, compared = self.dataset.name, self.comparison
+        others = [method for method in compared.methods if method not in PROPOSED]
+        claims = [
+            best_of_all(compared, f"{text} ({name})", proposed, rivals)
+            for proposed, rivals, text in (
+                ("siml", others, "SIML is more accurate than metric learning and ranking methods"),
+                ("siml-gcn", others, "SIML-GCN is more accurate than all of them, LightGCN too"),
+                ("siml-gcn", ["siml"], "SIML-GCN is more accurate than SIML"),
+            )
+            if proposed in compared.methods and rivals and set(rivals) <= set(compared.methods)
+        ]
+        return Section(
+            "rq2",
+            f"RQ2. Vectors against vectors: {name}",
+            "Are SIML and SIML-GCN more accurate than other continuous methods?",
+            [f"All vectors have {self.dataset.plan.dimensions} dimensions."],
+            compared.tables(),
+            [compared.figure()],
+            claims,
         )
-        if own in contest.methods and rivals and set(rivals) <= set(contest.methods)
-    ]
-    return Section(
-        "rq2",
-        f"RQ2. Vectors against vectors: {lab.name}",
-        "Are SIML and SIML-GCN more accurate than other continuous methods?",
-        [f"All vectors have {lab.plan.dimensions} dimensions."],
-        contest.tables(),
-        [contest.figure()],
-        [Claim(f"{one.text} ({lab.name})", one.verdict, one.evidence) for one in claims],
-    )
+
+
+QUESTION = Continuous

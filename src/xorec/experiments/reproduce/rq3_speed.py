@@ -1,48 +1,32 @@
 """RQ3: how fast is online recommendation by codes, beside BPR's vectors and beside faiss?
 
-Each call measures one size, and its rows can be kept; `section` puts all rows together.
+One step for each size and number of bits, kept like any other result. A size is one of the
+paper's, a catalogue of so many items, or a data set: there DSIML and BPR learn with the settings
+that do not move, untuned, since it is the time that counts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Self
 
-from xorec.core.arrays import positive_int
-from xorec.core.errors import OptionError
-from xorec.core.options import DEFAULTS, RunOptions
-from xorec.data.interactions import Interactions
-from xorec.experiments.bench.methods import missing
-from xorec.experiments.bench.timing import thread_limit
-from xorec.experiments.reproduce.speed.data import SpeedData, drawn, learned
-from xorec.experiments.reproduce.speed.section import CATALOGUE, DATA, PAPER, section
-from xorec.experiments.reproduce.speed.sides import make_sides
-from xorec.experiments.reproduce.speed.timing import measure, rows_of
-from xorec.representations.base import Representation
+from xorec.core.code import code_digest
+from xorec.experiments.bench.data import BenchData, learned_data
+from xorec.experiments.bench.everybody import CODES, EverybodyBench, Size, drawn_data
+from xorec.experiments.reproduce.cache import Result
+from xorec.experiments.reproduce.dataset_run import DatasetRun
+from xorec.experiments.reproduce.methods import method_of
+from xorec.experiments.reproduce.question import Question, Run
+from xorec.experiments.reproduce.rq3_section import CATALOGUE, DATA, PAPER, section
+from xorec.experiments.reproduce.sections import Section
+from xorec.experiments.reproduce.steps import Step
+from xorec.search.hits import Exclude
 
-__all__ = [
-    "CATALOGUE_SEEN",
-    "CATALOGUE_USERS",
-    "SIZES",
-    "Size",
-    "measure_catalogue",
-    "measure_paper_size",
-    "measure_representations",
-    "measure_speed",
-    "section",
-]
-
-Rows = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Size:
-    """Users, items, and the items that a user has seen on average."""
-
-    users: int
-    items: int
-    seen: int
-
+K = 10
+COST = 300_000.0
+"""Of one step, in the unit of `fit_cost`."""
 
 SIZES = {
     "MovieLens": Size(6_040, 3_706, 132),
@@ -52,94 +36,111 @@ SIZES = {
 }
 """The paper's four. It prints Movies and Books; MovieLens is taken for MovieLens 1M, Yelp for
 yelp2018. Seen: the training pairs, four of five, over the users."""
-
 CATALOGUE_USERS, CATALOGUE_SEEN = 1_000, 40
 
 
-def measure_paper_size(
-    name: str, bits: int, k: int, options: RunOptions, rounds: int, budget: float
-) -> Rows:
-    """One of SIZES."""
-    if name not in SIZES:
-        raise OptionError(f"there is no size {name!r}: give one of {', '.join(SIZES)}.")
-    size = SIZES[name]
-    facts = {"part": PAPER, "size": name}
-    return measure_speed(
-        size.users, size.items, bits, size.seen, k, options, rounds, budget, **facts
-    )
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What is measured once: data of this size, drawn or learned from a data set.
+
+    part: of the section. key: the names of the step. label: as the rows have it.
+    """
+
+    part: str
+    key: str | int
+    label: str
+    bits: int
+    source: Size | DatasetRun
 
 
-def measure_catalogue(
-    items: int, bits: int, k: int, options: RunOptions, rounds: int, budget: float
-) -> Rows:
-    """A thousand users before a catalogue of `items` items."""
-    users, seen = CATALOGUE_USERS, CATALOGUE_SEEN
-    return measure_speed(users, items, bits, seen, k, options, rounds, budget)
+class Speed(Question):
+    """Speed at the paper's sizes, against the size of the catalogue, and on the data sets."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.plan, self.cache = run, run.plan, run.cache
+
+    @classmethod
+    def of_run(cls, run: Run) -> list[Self]:
+        return [cls(run)]
+
+    @property
+    def points(self) -> list[Point]:
+        """The paper's sizes and the catalogues at each number of bits, then the data sets."""
+        found = []
+        for bits in self.plan.speed_bits:
+            found += [Point(PAPER, name, name, bits, size) for name, size in SIZES.items()]
+            for items in self.plan.speed_items:
+                size = Size(CATALOGUE_USERS, items, CATALOGUE_SEEN)
+                found.append(Point(CATALOGUE, items, f"{items:,} items", bits, size))
+        bits = self.plan.bits[0]
+        return [*found, *(Point(DATA, one.name, one.name, bits, one) for one in self.run.datasets)]
+
+    def steps(self) -> Iterator[Step]:
+        """One for each point."""
+        for point in self.points:
+            yield Step(
+                ("rq3", point.key, point.bits),
+                f"speed: {point.label}, {point.bits} bits",
+                COST,
+                partial(self.cache.has, "speed", self._key(point)),
+                partial(self._run_point, point),
+            )
+
+    def rows(self, point: Point) -> Sequence[dict[str, Any]]:
+        """What was measured at one point."""
+        result = self.cache.get("speed", self._key(point), lambda: self._measure(point))
+        rows: list[dict[str, Any]] = result.values["rows"]
+        return rows
+
+    def section(self) -> Section:
+        """All points together."""
+        return section([row for point in self.points for row in self.rows(point)])
+
+    def _run_point(self, point: Point) -> str:
+        ours = next(row for row in self.rows(point) if row["method"] == CODES)
+        return f"{ours['us_per_user']:.2f} us a user, vectors {ours['ratio_to']:.1f} times"
+
+    def _key(self, point: Point) -> dict[str, Any]:
+        if isinstance(point.source, DatasetRun):
+            methods = [method_of(method, self.plan) for method in ("dsiml", "bpr")]
+            what: Any = [point.source.all_train.digest(), *methods]
+        else:
+            what = asdict(point.source)
+        return {
+            "code": code_digest(),
+            "size": [point.label, what],
+            "bits": point.bits,
+            "k": K,
+            "threads": self.run.options.thread_count,
+            "rounds": self.plan.speed_rounds,
+            "budget": self.plan.speed_budget,
+            "seed": self.plan.seed,
+        }
+
+    def _measure(self, point: Point) -> Result:
+        data, seen = self._data(point)
+        bench = EverybodyBench(
+            k=K,
+            rounds=self.plan.speed_rounds,
+            budget=self.plan.speed_budget,
+            options=self.run.options,
+        )
+        return Result({"rows": bench.run(data, seen, point.part, point.label)})
+
+    def _data(self, point: Point) -> tuple[BenchData, Exclude]:
+        """Drawn codes and vectors, or what DSIML and BPR learn from a data set."""
+        dataset = point.source
+        if isinstance(dataset, Size):
+            return drawn_data(dataset, point.bits, self.run.options)
+        codes, vectors = (
+            dataset.fit(
+                *method_of(method, self.plan),
+                self.plan.seed,
+                {**self._key(point), "method": method},
+            )[0]
+            for method in ("dsiml", "bpr")
+        )
+        return learned_data(codes, vectors, dataset.all_train, self.plan.seed)
 
 
-def measure_speed(
-    users: int,
-    items: int,
-    bits: int,
-    seen: int,
-    k: int = 10,
-    options: RunOptions = DEFAULTS,
-    rounds: int = 5,
-    budget: float = 20.0,
-    *,
-    part: str = CATALOGUE,
-    size: str | None = None,
-) -> Rows:
-    """Rows (see `speed_timing.rows_of`) of drawn codes and vectors of this size."""
-    _check(k, rounds, budget)
-    for name, value in (("users", users), ("items", items), ("bits", bits)):
-        positive_int(value, name)
-    if seen < 0:
-        raise OptionError(f"seen is {seen}: give 0 or more.")
-    facts = {"part": part, "size": f"{items:,} items" if size is None else size, "k": k}
-    return _measured(drawn(users, items, bits, seen, options), k, options, rounds, budget, facts)
-
-
-def measure_representations(
-    codes: Representation,
-    vectors: Representation,
-    seen: Interactions,
-    k: int = 10,
-    options: RunOptions = DEFAULTS,
-    rounds: int = 5,
-    budget: float = 20.0,
-    *,
-    size: str = "data",
-) -> Rows:
-    """The same of what DSIML and BPR have learned from the pairs `seen`."""
-    _check(k, rounds, budget)
-    facts = {"part": DATA, "size": size, "k": k}
-    data = learned(codes, vectors, seen, options.seed)
-    return _measured(data, k, options, rounds, budget, facts)
-
-
-def _check(k: int, rounds: int, budget: float) -> None:
-    positive_int(k)
-    positive_int(rounds, "rounds")
-    if not budget > 0:
-        raise OptionError(f"budget is {budget}: give more than 0 seconds.")
-
-
-def _measured(
-    data: SpeedData,
-    k: int,
-    options: RunOptions,
-    rounds: int,
-    budget: float,
-    facts: dict[str, Any],
-) -> Rows:
-    threads, name = options.thread_count, f"{facts['size']}, {data.bits} bits"
-    lacking = missing(["faiss"])
-    if lacking:
-        options.progress.note("faiss is not installed, so without it: pip install 'xorec[faiss]'.")
-    with thread_limit(threads, [] if lacking else ["faiss"]):
-        with options.progress.task(f"{name}: build and check"):
-            sides = make_sides(data, min(k, data.n_items), threads, not lacking)
-        with options.progress.task(f"{name}: time", total=len(sides) * (1 + rounds)) as task:
-            turns = measure(sides, data, rounds, budget, task)
-    return rows_of(turns, data, threads, facts)
+QUESTION = Speed

@@ -10,31 +10,32 @@ from typing import Any
 from xorec import __version__
 from xorec.core.errors import DataError, OptionError
 from xorec.core.files import replacing
-from xorec.experiments.reproduce import rq4_imbalance, rq5_sensitivity
-from xorec.experiments.reproduce.lab import Lab
+from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Choice, Plan, make_plan
+from xorec.experiments.reproduce.question import question_class
 
 FORMAT = 1
 
 
-def choices(plan: Plan, labs: Sequence[Lab]) -> list[Choice]:
+def choices(plan: Plan, datasets: Sequence[DatasetRun]) -> list[Choice]:
     """What was chosen on each data set, for each method of the questions asked."""
-    names: list[str] = []
-    names += plan.hashing if "rq1" in plan.questions else ()
-    names += plan.continuous if "rq2" in plan.questions else ()
-    names += (rq4_imbalance.OWN, *rq4_imbalance.RIVALS) if "rq4" in plan.questions else ()
-    names += (rq5_sensitivity.METHOD,) if "rq5" in plan.questions else ()
-    methods = dict.fromkeys(names)
-    return [lab.choose(method) for lab in labs for method in methods if lab.chosen(method)]
+    classes = [question_class(name) for name in sorted(plan.questions)]
+    methods = dict.fromkeys(method for one in classes for method in one.methods(plan))
+    return [
+        dataset.choose(method)
+        for dataset in datasets
+        for method in methods
+        if dataset.is_chosen(method)
+    ]
 
 
-def write_run_file(path: Path, plan: Plan, labs: Sequence[Lab]) -> None:
+def write_run_file(path: Path, plan: Plan, datasets: Sequence[DatasetRun]) -> None:
     """The plan, its choices, and the digests of the data; in one piece."""
-    whole = plan.model_copy(update={"chosen": tuple(choices(plan, labs))})
-    data = [lab.describe() for lab in labs]
-    facts = {"format": FORMAT, "xorec": __version__, "plan": whole.model_dump(), "data": data}
+    whole = plan.model_copy(update={"chosen": tuple(choices(plan, datasets))})
+    data = [dataset.describe() for dataset in datasets]
+    kept = {"format": FORMAT, "xorec": __version__, "plan": whole.model_dump(), "data": data}
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(facts, indent=1) + "\n")
+        temporary.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def read_run_file(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
@@ -50,12 +51,12 @@ def read_run_file(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
     return make_plan(**kept["plan"]), kept["data"]
 
 
-def check_data(before: Sequence[dict[str, Any]], labs: Sequence[Lab]) -> None:
+def check_same_data(before: Sequence[dict[str, Any]], datasets: Sequence[DatasetRun]) -> None:
     """Complain if the data of an earlier run are not the same any more."""
-    for kept, lab in zip(before, labs, strict=True):
-        now = lab.describe()["digest"]
+    for kept, dataset in zip(before, datasets, strict=True):
+        now = dataset.describe()["digest"]
         if kept["digest"] != now:
             raise DataError(
-                f"{lab.source.path} is not the data of that run (its digest is {now}, then it was "
-                f"{kept['digest']}): bring the old file back, or run without --from."
+                f"{dataset.source.path} is not the data of that run (its digest is {now}, then it "
+                f"was {kept['digest']}): bring the old file back, or run without --from."
             )

@@ -50,14 +50,14 @@ class Table:
 class Line:
     """One series: a label, x and y, how far the error bars reach (above and below, or None).
 
-    own: the method the experiment is about, drawn heavier. paper: from the paper, drawn in grey.
+    highlight: the method the experiment is about, drawn heavier. paper: from the paper, in grey.
     """
 
     label: str
     x: Sequence[float | str]
     y: Sequence[float]
     error: Sequence[float] | None = None
-    own: bool = False
+    highlight: bool = False
     paper: bool = False
 
 

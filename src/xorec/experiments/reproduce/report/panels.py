@@ -64,9 +64,9 @@ def _curve(axis: Any, line: Line, x: Sequence[float], style: Style) -> None:
     look = {"color": style.colour, "linestyle": style.dash, "linewidth": style.width}
     marker = {
         "marker": style.marker if len(x) <= DENSE else "",
-        "markersize": 7.0 if line.own else 5.0,
+        "markersize": 7.0 if line.highlight else 5.0,
         "markerfacecolor": "white" if line.paper else style.colour,
-        "markeredgecolor": "white" if line.own else style.colour,
+        "markeredgecolor": "white" if line.highlight else style.colour,
         "markeredgewidth": 0.6,
         "markevery": max(1, math.ceil(len(x) / 14)),
     }

@@ -16,7 +16,7 @@ SOFT = "#555555"
 GRID = "#e6e6e6"
 PAPER = "#808080"
 
-OWN_COLOURS = ("#0072b2", "#d55e00", "#222222")
+HIGHLIGHT_COLOURS = ("#0072b2", "#d55e00", "#222222")
 COLOURS = (
     "#009e73",
     "#aa4499",
@@ -30,7 +30,7 @@ COLOURS = (
     "#44aa99",
 )
 MARKERS = ("s", "^", "v", "P", "X", "<", ">", "p", "h", "d")
-OWN_MARKERS = ("o", "D", "8")
+HIGHLIGHT_MARKERS = ("o", "D", "8")
 PAPER_MARKERS = ("o", "s", "^", "D")
 DASHES: tuple[Any, ...] = (
     (0, (5, 1.5)),
@@ -61,25 +61,25 @@ def styles_of(figure: Figure) -> dict[str, Style]:
     for panel in figure.panels:
         for line in panel.lines:
             first.setdefault(line.label, line)
-    own = [label for label, line in first.items() if line.own and not line.paper]
+    highlighted = [label for label, line in first.items() if line.highlight and not line.paper]
     paper = [label for label, line in first.items() if line.paper]
-    others = [label for label in first if label not in own and label not in paper]
-    shift = 0 if own else 1
-    styles = {label: _own(place) for place, label in enumerate(own)}
+    others = [label for label in first if label not in highlighted and label not in paper]
+    shift = 0 if highlighted else 1
+    styles = {label: _highlighted(place) for place, label in enumerate(highlighted)}
     styles |= {label: _other(place - shift) for place, label in enumerate(others)}
     styles |= {label: _paper(place) for place, label in enumerate(paper)}
     return {label: styles[label] for label in first}
 
 
-def _own(place: int) -> Style:
-    colour = OWN_COLOURS[place % len(OWN_COLOURS)]
-    return Style(colour, OWN_MARKERS[place % len(OWN_MARKERS)], "-", "", 2.4, 5)
+def _highlighted(place: int) -> Style:
+    colour = HIGHLIGHT_COLOURS[place % len(HIGHLIGHT_COLOURS)]
+    return Style(colour, HIGHLIGHT_MARKERS[place % len(HIGHLIGHT_MARKERS)], "-", "", 2.4, 5)
 
 
 def _other(place: int) -> Style:
-    """The looks of place 0, 1, 2 ..; place -1 looks like an own method, but lighter."""
+    """The looks of place 0, 1, 2 ..; place -1 looks like a highlighted method, but lighter."""
     if place < 0:
-        return Style(OWN_COLOURS[0], OWN_MARKERS[0], "-", "", 1.6, 4)
+        return Style(HIGHLIGHT_COLOURS[0], HIGHLIGHT_MARKERS[0], "-", "", 1.6, 4)
     return Style(
         COLOURS[place % len(COLOURS)],
         MARKERS[place % len(MARKERS)],

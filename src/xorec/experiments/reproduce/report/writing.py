@@ -12,7 +12,7 @@ from typing import Any
 from xorec import __version__
 from xorec.core.errors import MissingExtraError
 from xorec.core.files import replacing
-from xorec.experiments.reproduce.lab import Lab
+from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Plan
 from xorec.experiments.reproduce.report.markdown import markdown
 from xorec.experiments.reproduce.report.report import write_report
@@ -37,19 +37,19 @@ def check(out: Path) -> None:
 
 
 def write_all(
-    out: Path, plan: Plan, sections: Sequence[Section], labs: Sequence[Lab]
+    out: Path, plan: Plan, sections: Sequence[Section], datasets: Sequence[DatasetRun]
 ) -> list[Path]:
     """Everything into the folder `out`."""
     run = out / "run.json"
-    write_run_file(run, plan, labs)
-    rows = [choice.model_dump(exclude={"model"}) for choice in choices(plan, labs)]
+    write_run_file(run, plan, datasets)
+    rows = [choice.model_dump(exclude={"model"}) for choice in choices(plan, datasets)]
     text = out / "report.md"
     with replacing(text) as temporary:
         temporary.write_text(markdown(TITLE, sections))
-    return [run, text, *write_report(out, TITLE, sections, facts_of(plan, labs), rows)]
+    return [run, text, *write_report(out, TITLE, sections, facts_of(plan, datasets), rows)]
 
 
-def facts_of(plan: Plan, labs: Sequence[Lab]) -> dict[str, Any]:
+def facts_of(plan: Plan, datasets: Sequence[DatasetRun]) -> dict[str, Any]:
     """What the page says of the run, besides the results."""
     protocol = [
         "All items are ranked for every user with test items; training items are left out.",
@@ -61,7 +61,7 @@ def facts_of(plan: Plan, labs: Sequence[Lab]) -> dict[str, Any]:
     ]
     return {
         "protocol": protocol,
-        "data": [lab.describe() for lab in labs],
+        "data": [dataset.describe() for dataset in datasets],
         "seeds": list(plan.seeds),
         "trials of every method": plan.trials,
         "bits": list(plan.bits),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xorec.experiments.bench.everybody import CODES, FAISS_CODES, FAISS_FLOATS, FLOATS
 from xorec.experiments.reproduce.sections import Figure, Line, Panel
-from xorec.experiments.reproduce.speed.sides import CODES, FAISS_CODES, FAISS_FLOATS, FLOATS
 
 Wide = Mapping[str, Any]
 
@@ -34,14 +34,14 @@ def _ratios(rows: Sequence[Wide], paper: Mapping[str, float]) -> Figure:
     names = list(dict.fromkeys(row["size"] for row in rows))
     lines = []
     for bits in _lengths(rows):
-        own = [row for row in rows if row["bits"] == bits]
+        chosen = [row for row in rows if row["bits"] == bits]
         lines.append(
             Line(
                 f"ours, {bits} bits",
-                [row["size"] for row in own],
-                [row["ratio"] for row in own],
-                [row["ratio_spread"] for row in own],
-                own=True,
+                [row["size"] for row in chosen],
+                [row["ratio"] for row in chosen],
+                [row["ratio_spread"] for row in chosen],
+                highlight=True,
             )
         )
     known = [name for name in names if name in paper]
@@ -57,11 +57,11 @@ def _ratios(rows: Sequence[Wide], paper: Mapping[str, float]) -> Figure:
 def _times(rows: Sequence[Wide]) -> Figure:
     panels = []
     for bits in _lengths(rows):
-        own = _growing(rows, bits)
+        growing = _growing(rows, bits)
         lines = [
-            Line(label, *_points(own, f"us_per_user_{method}"), own=method == CODES)
+            Line(label, *_points(growing, f"us_per_user_{method}"), highlight=method == CODES)
             for method, label in LABELS.items()
-            if any(f"us_per_user_{method}" in row for row in own)
+            if any(f"us_per_user_{method}" in row for row in growing)
         ]
         about = ("items", "microseconds a user")
         panels.append(Panel(f"{bits} bits", *about, lines, log_x=True, log_y=True))
@@ -77,11 +77,11 @@ def _memory(rows: Sequence[Wide]) -> Figure:
     }
     panels = []
     for bits in _lengths(rows):
-        own = _growing(rows, bits)
+        growing = _growing(rows, bits)
         lines = [
-            Line(label, *_megabytes(own, key), own=key == f"bytes_{CODES}")
+            Line(label, *_megabytes(growing, key), highlight=key == f"bytes_{CODES}")
             for key, label in labels.items()
-            if any(key in row for row in own)
+            if any(key in row for row in growing)
         ]
         panels.append(Panel(f"{bits} bits", "items", "MB", lines, log_x=True, log_y=True))
     return Figure("rq3-memory", "Memory of the items", panels)

@@ -5,21 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.experiments.reproduce.accuracy import Contest
-from xorec.experiments.reproduce.cache import Part
+from xorec.experiments.reproduce.cache import Result
+from xorec.experiments.reproduce.comparison import Comparison
 from xorec.experiments.reproduce.plan import Plan, Source
 from xorec.experiments.reproduce.sections import Verdict
 from xorec.experiments.reproduce.verdicts import best_of_all
 
-from .conftest import MakeLab
+from .conftest import MakeDataset
 
 KS = (10, 50)
 
 
-class _Lab:
+class _Dataset:
     """Answers with planted figures: {method: NDCG@10, NDCG@50, HR@10 of each seed}."""
 
-    name, main = "set", "ndcg@10"
+    name, main_metric = "set", "ndcg@10"
     source = Source(path="x/amazon-cds")
 
     def __init__(self, figures: dict[str, list[tuple[float, float, float]]]) -> None:
@@ -27,7 +27,7 @@ class _Lab:
         seeds = tuple(range(len(next(iter(figures.values())))))
         self.plan = Plan(ks=KS, seeds=seeds)
 
-    def test(self, method: str, seed: int, bits: int | None) -> Part:
+    def test(self, method: str, seed: int, bits: int | None) -> Result:
         ten, fifty, rate = self.figures[method][seed]
         metrics = {"ndcg@10": ten, "ndcg@50": fifty}
         for name in ("hr@10", "hr@50", "user_hr@10", "user_hr@50"):
@@ -35,16 +35,18 @@ class _Lab:
         values = np.full(400, ten) + np.random.default_rng([seed, len(method)]).normal(0, 1e-3, 400)
         arrays = {"users": np.arange(400), "counts": np.ones(400, np.int64), "ndcg": values}
         sizes = {"user_bits": 1, "item_bits": 1, "shared_bits": 0}
-        return Part({"metrics": metrics, "sizes": sizes, "seconds": 1.0, "categories": []}, arrays)
+        return Result(
+            {"metrics": metrics, "sizes": sizes, "seconds": 1.0, "categories": []}, arrays
+        )
 
 
-def contest(**figures: list[tuple[float, float, float]]) -> Contest:
-    lab: Any = _Lab(figures)
-    return Contest(lab, "rq2", list(figures), ["siml"])
+def comparison(**figures: list[tuple[float, float, float]]) -> Comparison:
+    dataset: Any = _Dataset(figures)
+    return Comparison(dataset, "rq2", list(figures), ["siml"])
 
 
 def test_rows_are_means_and_deviations_over_seeds_with_the_papers_figures() -> None:
-    one = contest(siml=[(0.2, 0.4, 0.1), (0.4, 0.4, 0.1)], bpr=[(0.1, 0.2, 0.3)] * 2)
+    one = comparison(siml=[(0.2, 0.4, 0.1), (0.4, 0.4, 0.1)], bpr=[(0.1, 0.2, 0.3)] * 2)
     ours, other = one.rows()
     assert ours["ndcg@10"] == pytest.approx(0.3)
     assert ours["ndcg@10_sd"] == pytest.approx(0.1 * 2**0.5)
@@ -56,7 +58,7 @@ def test_rows_are_means_and_deviations_over_seeds_with_the_papers_figures() -> N
     heads = [column.head for column in one.tables()[0].columns]
     assert heads[:4] == ["method", "HR@10", "paper, HR@10", "HR@50"]
     lines = one.figure().panels[0].lines
-    assert [(line.label, line.own) for line in lines] == [("siml", True), ("bpr", False)]
+    assert [(line.label, line.highlight) for line in lines] == [("siml", True), ("bpr", False)]
 
 
 @pytest.mark.parametrize(
@@ -72,15 +74,15 @@ def test_rows_are_means_and_deviations_over_seeds_with_the_papers_figures() -> N
 def test_verdicts_follow_the_figures(
     rival: tuple[float, float, float], verdict: Verdict, words: str
 ) -> None:
-    one = contest(siml=[(0.3, 0.6, 0.4)], bpr=[rival])
+    one = comparison(siml=[(0.3, 0.6, 0.4)], bpr=[rival])
     claim = best_of_all(one, "SIML is best", "siml", ["bpr"])
     assert claim.verdict == verdict
     assert words in claim.evidence
 
 
-def test_steps_are_a_choice_and_a_test_for_each_seed_and_length(make_lab: MakeLab) -> None:
-    lab = make_lab(bits=(16, 24), hashing=("popularity", "signs"))
-    one = Contest(lab, "rq1", lab.plan.hashing, ["signs"], lab.plan.bits)
+def test_steps_are_a_choice_and_a_test_for_each_seed_and_length(make_dataset: MakeDataset) -> None:
+    dataset = make_dataset(bits=(16, 24), hashing=("popularity", "signs"))
+    one = Comparison(dataset, "rq1", dataset.plan.hashing, ["signs"], dataset.plan.bits)
     keys = [step.key for step in one.steps()]
     assert keys == [
         ("planted", "popularity"),

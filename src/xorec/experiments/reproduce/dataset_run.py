@@ -1,4 +1,4 @@
-"""The lab of one data set: its parts, how settings are chosen and how methods are tested on it.
+"""One data set of a run: its parts, how settings are chosen and how methods are tested on it.
 
 Settings are chosen on the validation part (`tune`: as many trials for every method, the first of
 them its defaults); the method then learns from training and validation pairs together, once for
@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from xorec import __version__
+from xorec.core.code import code_digest
 from xorec.core.options import RunOptions
+from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
-from xorec.data.split import Split
+from xorec.data.prepare import prepare
+from xorec.data.split import Method, Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
-from xorec.experiments.reproduce.cache import Cache, Part
+from xorec.experiments.reproduce.cache import Cache, Result
 from xorec.experiments.reproduce.methods import method_of
 from xorec.experiments.reproduce.plan import Choice, Plan, Source
 from xorec.experiments.sizes import sizes_of
@@ -31,9 +33,15 @@ from xorec.models import model_class
 from xorec.models.fitting import checkpoints
 from xorec.representations.base import Representation
 
+METRICS = ("ndcg", "hr", "user_hr", "recall")
+"""The metrics of a test that are kept."""
 
-class Lab:
-    """Choices and tests on one data set; what is done is read from `cache`."""
+
+class DatasetRun:
+    """Choices and tests on one data set; what is done is read from `cache`.
+
+    A result is kept by its key: the data, the settings, the seed and a digest of the code.
+    """
 
     def __init__(
         self, source: Source, parts: Split, plan: Plan, cache: Cache, options: RunOptions
@@ -43,18 +51,33 @@ class Lab:
         self.parts, self.train, self.validation = parts, parts.train, parts.validation
         self.options = replace(options, cache=cache.folder / "starts")
 
+    @classmethod
+    def open(cls, source: Source, plan: Plan, cache: Cache, options: RunOptions) -> DatasetRun:
+        """Read a data set and split it: as its file says, or at random."""
+        data = load_data(
+            source.path, threads=options.threads, progress=options.progress, **source.columns
+        )
+        data = prepare(data, min_rating=source.min_rating, core=source.core)
+        for note in data.notes:
+            options.progress.note(f"{source.name}: {note}")
+        method: Method = "random" if data.parts is None else "given"
+        parts = split(
+            data, method=method, test=plan.test, validation=plan.validation, seed=plan.seed
+        )
+        return cls(source, parts, plan, cache, options)
+
     @property
     def name(self) -> str:
         """Of the data set."""
         return self.source.name
 
     @property
-    def main(self) -> str:
+    def main_metric(self) -> str:
         """What is tested for significance: NDCG at the first cut-off."""
         return f"ndcg@{self.plan.ks[0]}"
 
     @cached_property
-    def everything(self) -> Interactions:
+    def all_train(self) -> Interactions:
         """Training and validation pairs: what the last fits learn from."""
         return self.train.union(self.validation, self.options.thread_count)
 
@@ -64,30 +87,35 @@ class Lab:
 
     def describe(self) -> dict[str, Any]:
         """Sizes, split and digest of the data, as flat JSON."""
-        whole = self.everything.union(self.parts.test, self.options.thread_count)
+        whole = self.all_train.union(self.parts.test, self.options.thread_count)
         size = {"users": whole.n_users, "items": whole.n_items, "pairs": whole.n_pairs}
         about = {"name": self.name, "path": self.source.path, "digest": whole.digest()}
         return {**about, **size, **self.parts.describe()}
 
     def choose(self, method: str) -> Choice:
         """The settings of a method that are best on validation."""
-        for one in self.plan.chosen:
-            if (one.data, one.method) == (self.name, method):
-                return one
-        about = self._choice_about(method)
-        part = self.cache.get("choice", about, lambda: self._tuned(method, about))
-        return Choice(data=self.name, method=method, **part.facts)
+        given = self._given(method)
+        if given is not None:
+            return given
+        key = self._choice_key(method)
+        result = self.cache.get("choice", key, lambda: self._tune(method, key))
+        return Choice(data=self.name, method=method, **result.values)
 
-    def chosen(self, method: str) -> bool:
+    def is_chosen(self, method: str) -> bool:
         """Whether the choice has been made already."""
-        given = any((c.data, c.method) == (self.name, method) for c in self.plan.chosen)
-        return given or self.cache.has("choice", self._choice_about(method))
+        given = self._given(method) is not None
+        return given or self.cache.has("choice", self._choice_key(method))
 
-    def _choice_about(self, method: str) -> dict[str, Any]:
+    def _given(self, method: str) -> Choice | None:
+        """The choice of an earlier run, if the plan has it."""
+        wanted = self.name, method
+        return next((one for one in self.plan.chosen if (one.data, one.method) == wanted), None)
+
+    def _choice_key(self, method: str) -> dict[str, Any]:
         model, fixed = method_of(method, self.plan)
         space = as_json(space_of(model, fixed)) if model_class(model).space else {}
         return {
-            "xorec": __version__,
+            "code": code_digest(),
             "data": self._digests[:2],
             "model": model,
             "fixed": fixed,
@@ -96,18 +124,18 @@ class Lab:
             "seed": self.plan.seed,
         }
 
-    def _tuned(self, method: str, about: dict[str, Any]) -> Part:
+    def _tune(self, method: str, key: dict[str, Any]) -> Result:
         model, fixed = method_of(method, self.plan)
-        if not about["space"]:
+        if not key["space"]:
             settings = model_class(model)(**fixed).config.model_dump()
             nothing = {"trials": 0, "validation": None, "default": None, "seconds": 0.0}
-            return Part({"model": model, "settings": settings, **nothing})
-        study = self.cache.path("study", {**about, "trials": None}).with_suffix(".journal")
+            return Result({"model": model, "settings": settings, **nothing})
+        study = self.cache.path("study", {**key, "trials": None}).with_suffix(".journal")
         options = replace(self.options, seed=self.plan.seed)
         found = tune(
             model, self.parts, trials=self.plan.trials, study=study, fixed=fixed, options=options
         )
-        return Part(
+        return Result(
             {
                 "model": model,
                 "settings": found.best.refit,
@@ -118,73 +146,65 @@ class Lab:
             }
         )
 
-    def test(self, method: str, seed: int, bits: int | None = None) -> Part:
-        """A method with its chosen settings, learned from everything, tested once."""
-        settings = self.choose(method).settings
-        if bits is not None:
-            settings = {**settings, "bits": bits}
-        about = self._test_about(method, settings, seed)
-        return self.cache.get("test", about, lambda: self._tested(about))
+    def test(self, method: str, seed: int, bits: int | None = None) -> Result:
+        """A method with its chosen settings, learned from all training pairs, tested once."""
+        key = self._test_key(method, seed, bits)
+        return self.cache.get("test", key, lambda: self._fit_and_evaluate(key))
 
-    def tested(self, method: str, seed: int, bits: int | None = None) -> bool:
+    def is_tested(self, method: str, seed: int, bits: int | None = None) -> bool:
         """Whether the test has been made already."""
-        if not self.chosen(method):
-            return False
-        settings = self.choose(method).settings
-        settings = settings if bits is None else {**settings, "bits": bits}
-        return self.cache.has("test", self._test_about(method, settings, seed))
+        chosen = self.is_chosen(method)
+        return chosen and self.cache.has("test", self._test_key(method, seed, bits))
 
-    def _test_about(self, method: str, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    def _test_key(self, method: str, seed: int, bits: int | None) -> dict[str, Any]:
+        settings = self.choose(method).settings
         return {
-            "xorec": __version__,
+            "code": code_digest(),
             "data": self._digests,
             "model": method_of(method, self.plan)[0],
-            "settings": settings,
+            "settings": settings if bits is None else {**settings, "bits": bits},
             "seed": seed,
             "ks": list(self.plan.ks),
         }
 
-    def _tested(self, about: dict[str, Any]) -> Part:
-        learned, seconds = self.fit(about["model"], about["settings"], about["seed"], about)
-        categories = self.parts.test.categories or self.everything.categories
+    def _fit_and_evaluate(self, key: dict[str, Any]) -> Result:
+        learned, seconds = self.fit(key["model"], key["settings"], key["seed"], key)
+        categories = self.parts.test.categories or self.all_train.categories
         result = evaluate(
             learned,
-            self.everything,
+            self.all_train,
             self.parts.test,
             ks=self.plan.ks,
             by_category=categories is not None,
             options=self.options,
         )
-        facts = {
-            "metrics": {name: v for name, v in result.metrics.items() if _kept(name)},
+        kept = {n: v for n, v in result.metrics.items() if n.partition("@")[0] in METRICS}
+        values = {
+            "metrics": kept,
             "categories": result.categories,
             "sizes": sizes_of(learned).row(),
             "bytes": learned.nbytes,
             "seconds": seconds,
         }
         users = {"users": result.users, "counts": result.test_counts}
-        return Part(facts, {**users, "ndcg": result.per_user[self.main]})
+        return Result(values, {**users, "ndcg": result.per_user[self.main_metric]})
 
     def fit(
-        self, model: str, settings: dict[str, Any], seed: int, about: dict[str, Any]
+        self, model: str, settings: dict[str, Any], seed: int, key: dict[str, Any]
     ) -> tuple[Representation, float]:
-        """Learn from everything; a fit that was killed goes on from its last epoch."""
-        checkpoint = self.cache.path("fit", about).with_suffix(".checkpoint")
+        """Learn from all training pairs; a fit that was killed goes on from its last epoch."""
+        checkpoint = self.cache.path("fit", key).with_suffix(".checkpoint")
         options = replace(self.options, seed=seed, checkpoint=checkpoint, resume=True)
         began = time.perf_counter()
-        learned = model_class(model)(**settings).fit(self.everything, None, options)
+        learned = model_class(model)(**settings).fit(self.all_train, None, options)
         seconds = time.perf_counter() - began
         for leftover in checkpoints(checkpoint):
             leftover.unlink(missing_ok=True)
         return learned.representation_, seconds
 
 
-def evaluation_of(tests: Sequence[Part]) -> Evaluation:
+def evaluation_of(tests: Sequence[Result]) -> Evaluation:
     """The values of each user in the main metric, averaged over seeds, under the name `ndcg`."""
     first = tests[0].arrays
     values = np.mean([test.arrays["ndcg"] for test in tests], axis=0)
     return Evaluation(first["users"], first["counts"], {"ndcg": values}, {})
-
-
-def _kept(metric: str) -> bool:
-    return metric.partition("@")[0] in ("ndcg", "hr", "user_hr", "recall")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xorec.experiments.bench.everybody import CODES, FAISS_CODES, FAISS_FLOATS, FLOATS, METHODS
 from xorec.experiments.reproduce.paper import SPEED_UPS, set_of
+from xorec.experiments.reproduce.rq3_figures import figures
 from xorec.experiments.reproduce.sections import Claim, Column, Section, Table, Verdict
-from xorec.experiments.reproduce.speed.figures import figures
-from xorec.experiments.reproduce.speed.sides import CODES, FLOATS, METHODS
 
 PAPER, CATALOGUE, DATA = "paper", "catalogue", "data"
 """The parts: the paper's sizes, a growing catalogue, learned models."""
@@ -29,7 +29,7 @@ _NOTE = (
 def section(
     rows: Sequence[Row], paper: Mapping[str, float] = SPEED_UPS, title: str = "RQ3. Speed"
 ) -> Section:
-    """All rows of `measure_paper_size`, `measure_catalogue` and `measure_representations`."""
+    """Of the rows of all points (`bench.everybody.rows_of`)."""
     parts = {
         part: wide_rows([row for row in rows if row["part"] == part], paper)
         for part in (PAPER, CATALOGUE, DATA)
@@ -52,7 +52,7 @@ def section(
 
 
 def wide_rows(rows: Sequence[Row], paper: Mapping[str, float]) -> list[Wide]:
-    """One row for each size and number of bits, with `seconds_xorec` and so on for each side."""
+    """One row for each size and number of bits, with `seconds_xorec` and so on for each method."""
     groups: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["size"], row["bits"]), []).append(row)
@@ -81,7 +81,7 @@ def _wide(group: Sequence[Row], paper: Mapping[str, float]) -> Wide:
     return wide
 
 
-def _sides(rows: Sequence[Wide], key: str) -> list[str]:
+def _methods_of(rows: Sequence[Wide], key: str) -> list[str]:
     """The methods that any of the rows has."""
     return [method for method in METHODS if any(f"{key}_{method}" in row for row in rows)]
 
@@ -89,17 +89,17 @@ def _sides(rows: Sequence[Wide], key: str) -> list[str]:
 HEADS = {
     CODES: "codes, xorec",
     FLOATS: "vectors, BLAS",
-    "faiss-binary-flat": "codes, faiss",
-    "float-faiss": "vectors, faiss",
+    FAISS_CODES: "codes, faiss",
+    FAISS_FLOATS: "vectors, faiss",
 }
 
 
 def _everybody(name: str, title: str, rows: Sequence[Wide]) -> Table:
     seconds = [
         Column(f"seconds_{one}", f"{HEADS[one]}, s", "time", 3, spread=f"spread_{one}")
-        for one in _sides(rows, "seconds")
+        for one in _methods_of(rows, "seconds")
     ]
-    others = [one for one in _sides(rows, "seconds") if one not in (CODES, FLOATS)]
+    others = [one for one in _methods_of(rows, "seconds") if one not in (CODES, FLOATS)]
     columns = [
         Column("size", "size", "text"),
         Column("users", "users", "count"),
@@ -117,7 +117,7 @@ def _everybody(name: str, title: str, rows: Sequence[Wide]) -> Table:
 def _catalogue(rows: Sequence[Wide]) -> Table:
     us = [
         Column(f"us_per_user_{one}", f"{HEADS[one]}, us", "time", 1)
-        for one in _sides(rows, "us_per_user")
+        for one in _methods_of(rows, "us_per_user")
     ]
     columns = [
         Column("items", "items", "count"),
@@ -136,7 +136,10 @@ def _memory(rows: Sequence[Wide]) -> Table:
         Column("items", "items", "count"),
         Column("bits", "bits", "count"),
         Column("code_bytes", "bare codes, bytes", "count"),
-        *(Column(f"bytes_{one}", f"{HEADS[one]}, bytes", "count") for one in _sides(rows, "bytes")),
+        *(
+            Column(f"bytes_{one}", f"{HEADS[one]}, bytes", "count")
+            for one in _methods_of(rows, "bytes")
+        ),
         Column("saved_codes", "vectors / bare codes", "measure", 1),
         Column("saved_index", "vectors / index", "measure", 1),
     ]
@@ -172,15 +175,15 @@ def _claims(rows: Sequence[Wide], paper: Mapping[str, float]) -> list[Claim]:
     claims = []
     for name, theirs in paper.items():
         text = f"DSIML recommends {theirs:g} times as fast as BPR on {name}"
-        own = [row for row in rows if row["size"] == name]
-        if not own:
+        measured = [row for row in rows if row["size"] == name]
+        if not measured:
             claims.append(Claim(text, "not tested", "This size was not measured.", timed=True))
             continue
-        judged = next((row for row in own if row["bits"] == PAPER_BITS), own[0])
+        judged = next((row for row in measured if row["bits"] == PAPER_BITS), measured[0])
         verdict: Verdict = "does not hold"
         if judged["ratio"] > 1:
             verdict = "holds" if judged["ratio"] >= theirs else "holds in part"
-        order = [judged, *(row for row in own if row is not judged)]
+        order = [judged, *(row for row in measured if row is not judged)]
         claims.append(Claim(text, verdict, " ".join(map(_evidence, order)), timed=True))
     return claims
 

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from xorec.core.options import RunOptions
+from xorec.evaluation.protocol import evaluate
+from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.models import model_class
+
+from .conftest import MakeDataset
+
+
+def test_a_choice_has_as_many_trials_for_all_and_never_sees_the_test_part(
+    make_dataset: MakeDataset,
+) -> None:
+    dataset = make_dataset(trials=2)
+    choice = dataset.choose("bpr")
+    assert (choice.trials, choice.model, choice.data) == (2, "bpr", "planted")
+    assert choice.validation is not None
+    assert choice.default is not None
+    assert choice.validation >= choice.default
+    assert choice.settings["dimensions"] == 8
+    assert dataset.choose("popularity").trials == 0
+    blind = replace(
+        dataset.parts, test=dataset.parts.test.select(np.arange(dataset.parts.test.n_pairs) < 5)
+    )
+    other = DatasetRun(dataset.source, blind, dataset.plan, dataset.cache, dataset.options)
+    assert other.is_chosen("bpr")
+    assert not other.is_tested("bpr", 0)
+    assert other.choose("bpr") == choice
+
+
+def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> None:
+    dataset = make_dataset()
+    assert not dataset.is_tested("bpr", 1)
+    part = dataset.test("bpr", 1)
+    assert dataset.is_tested("bpr", 1)
+    assert not dataset.is_tested("bpr", 0)
+    model = model_class("bpr")(**dataset.choose("bpr").settings)
+    model.fit(dataset.all_train, None, RunOptions(seed=1))
+    result = evaluate(
+        model.representation_,
+        dataset.all_train,
+        dataset.parts.test,
+        ks=dataset.plan.ks,
+        by_category=True,
+    )
+    assert part.values["metrics"]["ndcg@30"] == result["ndcg@30"]
+    assert part.values["metrics"]["hr@100"] == result["hr@100"]
+    assert part.values["categories"] == result.categories
+    assert part.values["sizes"] == {"user_bits": 256, "item_bits": 256, "shared_bits": 0}
+    np.testing.assert_array_equal(part.arrays["ndcg"], result.per_user["ndcg@10"])
+    assert not list(dataset.cache.folder.glob("*.checkpoint*"))
+
+
+def test_codes_are_tested_at_the_length_asked_for(make_dataset: MakeDataset) -> None:
+    dataset = make_dataset()
+    assert dataset.test("dsiml", 0, 24).values["sizes"]["item_bits"] == 24
+    assert dataset.is_tested("dsiml", 0, 24)
+    assert not dataset.is_tested("dsiml", 0, 16)
+
+
+def test_values_of_users_are_averaged_over_seeds(make_dataset: MakeDataset) -> None:
+    dataset = make_dataset()
+    tests = [dataset.test("bpr", seed) for seed in (0, 1)]
+    mean = (tests[0].arrays["ndcg"] + tests[1].arrays["ndcg"]) / 2
+    np.testing.assert_allclose(evaluation_of(tests).per_user["ndcg"], mean, rtol=1e-15)
+
+
+def test_given_choices_are_taken(make_dataset: MakeDataset) -> None:
+    dataset = make_dataset()
+    choice = dataset.choose("bpr")
+    given = choice.model_copy(update={"settings": {**choice.settings, "epochs": 1}})
+    plan = dataset.plan.model_copy(update={"chosen": (given,)})
+    other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
+    assert other.choose("bpr").settings["epochs"] == 1
+    assert other.is_chosen("bpr")
+    assert not other.is_chosen("cml")
