@@ -10,7 +10,7 @@ import numpy.typing as npt
 from xorec.core.kernels import kernel
 from xorec.evaluation.metrics import Floats, Ints, ranked_metrics
 from xorec.evaluation.ties import expected_metrics
-from xorec.search.top_k_kernels import RUN, Items, Keys, Row, best_keys, score_key
+from xorec.search.top_k_kernels import CHUNK, Items, Keys, Row, best_keys, score_key
 
 _LOWER = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -107,7 +107,7 @@ def evaluate_rows(
     m = scores.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
-    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.int32)
+    maxima = np.empty((m + CHUNK - 1) // CHUNK, dtype=np.int32)
     k = shown.shape[1]
     for b in range(len(rows)):
         row = scores[b]

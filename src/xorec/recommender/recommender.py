@@ -193,7 +193,7 @@ class Recommender:
 
     def only(self, items: Iterable[Hashable]) -> Choice:
         """Make ready a choice of items (a category, what is in stock) for many lists: `allow`."""
-        return Choice(self.index.only(self._item_rows(items)))
+        return Choice(self.index.item_filter(self._item_rows(items)))
 
     def _list(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.experiments.bench.data import SearchData
-from xorec.search.hamming.plan import Method as Kind
+from xorec.search.hamming.strategies import Method as Kind
 from xorec.search.hits import Exclude
 
 Found = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]

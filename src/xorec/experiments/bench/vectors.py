@@ -38,7 +38,7 @@ def numpy_floats(data: SearchData, k: int, threads: int) -> Method:
 
 def xorec_floats(data: SearchData, k: int, threads: int) -> Method:
     """A product by BLAS and our selection kernel."""
-    from xorec.search.top_k_kernels import top_k_rows
+    from xorec.search.top_k_kernels import BestRows, TieRanks, top_k_rows
 
     rank = np.arange(min(SCORES, data.n_items), dtype=np.int32)
     none = np.zeros(0, dtype=np.int32)
@@ -48,7 +48,8 @@ def xorec_floats(data: SearchData, k: int, threads: int) -> Method:
         places, values = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32)
         nobody, counts = np.zeros(rows + 1, np.int64), np.empty(rows, np.int64)
         own = rank[: len(items)]
-        top_k_rows(scores, k, own, own, nobody, none, places, values, counts)
+        into = BestRows(places, values, counts)
+        top_k_rows(scores, TieRanks(own, own), (nobody, none), into)
         return places, values
 
     return _in_blocks("float-xorec", data, k, best)
