@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xorec.evaluation.rank_kernels import count_shown, place_row
-from xorec.search.top_k_kernels import RUN, best_keys
+from xorec.search.top_k_kernels import CHUNK, best_keys
 
 
 def places(scores: np.ndarray, tests: list[int], seen: list[int], k: int) -> np.ndarray:
@@ -11,7 +11,7 @@ def places(scores: np.ndarray, tests: list[int], seen: list[int], k: int) -> np.
     tie_rank = np.arange(m, dtype=np.int32)[::-1].copy()
     keys = np.empty(m, np.uint64)
     excluded = np.array(seen, np.int32)
-    scratch = np.empty(m + 1, np.int32), np.empty(-(-m // RUN), np.int32)
+    scratch = np.empty(m + 1, np.int32), np.empty(-(-m // CHUNK), np.int32)
     found = best_keys(scores, k, excluded, tie_rank, keys, *scratch)
     out = np.full((len(tests), 3), -7, np.int32)
     wanted = np.array(tests, np.int32)

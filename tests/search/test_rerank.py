@@ -72,7 +72,7 @@ def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
     hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
     check(hits, shortlist, tie_rank, k, hidden)
     others = set(np.flatnonzero(~allowed).tolist())
-    for choice in (allowed, np.flatnonzero(allowed), index.only(allowed)):
+    for choice in (allowed, np.flatnonzero(allowed), index.item_filter(allowed)):
         hits = index.search(queries, k, exclude=as_lists(seen), deny=deny, allow=choice)
         check(hits, shortlist, tie_rank, k, [own | others for own in hidden])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from xorec.core.errors import DataError, OptionError
 from xorec.search.top_k import top_k, top_k_row
-from xorec.search.top_k_kernels import RUN, bound_for, rising, run_maxima, score_key, select
+from xorec.search.top_k_kernels import CHUNK, bound_for, chunk_maxima, rising, score_key, select
 
 Row = npt.NDArray[np.float32]
 LEVELS = [float("nan"), float("-inf"), -3e38, -1.5, -0.0, 0.0, 1e-45, 2.0, float("inf")]
@@ -56,7 +56,7 @@ def test_small_rows_full_of_ties_nan_and_infinities(data: st.DataObject) -> None
 )
 def test_long_rows_take_the_quick_way_and_agree(seed: int, k: int, levels: int, odd: float) -> None:
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(RUN * 2, RUN * 40))
+    m = int(rng.integers(CHUNK * 2, CHUNK * 40))
     scores = rng.integers(-levels, levels, (2, m)).astype(np.float32)
     strange = rng.random((2, m)) < odd
     scores[strange] = rng.choice(np.array(LEVELS, dtype=np.float32), int(strange.sum()))
@@ -134,13 +134,13 @@ def as_floats(maxima: npt.NDArray[np.int32]) -> Row:
     return np.array([rising(value) for value in maxima], dtype=np.int32).view(np.float32)
 
 
-def test_run_maxima_agrees_with_numpy() -> None:
+def test_chunk_maxima_agrees_with_numpy() -> None:
     rng = np.random.default_rng(0)
-    row = rng.standard_normal(RUN * 5 + 7).astype(np.float32)
-    row[:RUN] = -np.abs(row[:RUN])
+    row = rng.standard_normal(CHUNK * 5 + 7).astype(np.float32)
+    row[:CHUNK] = -np.abs(row[:CHUNK])
     maxima = np.empty(6, np.int32)
-    run_maxima(row, maxima)
-    expected = [row[at : at + RUN].max() for at in range(0, len(row), RUN)]
+    chunk_maxima(row, maxima)
+    expected = [row[at : at + CHUNK].max() for at in range(0, len(row), CHUNK)]
     np.testing.assert_array_equal(as_floats(maxima), expected)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from xorec.core.kernels import kernel
 from xorec.evaluation.metrics.base import MISSED, Ints
-from xorec.search.top_k_kernels import RUN, Items, Keys, Row, best_keys, score_key
+from xorec.search.top_k_kernels import CHUNK, Items, Keys, Row, best_keys, score_key
 
 _LOWER = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -89,7 +89,7 @@ def rank_users(
     m = scores.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
-    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.int32)
+    maxima = np.empty((m + CHUNK - 1) // CHUNK, dtype=np.int32)
     k = shown.shape[1]
     for b in range(len(users)):
         row = scores[b]

@@ -291,7 +291,7 @@ class Recommender(RecommenderState):
         >>> shop().recommend("cem", allow=in_stock).ids()
         ['rice']
         """
-        return ItemFilter(self.index.only(self.item_rows(items)))
+        return ItemFilter(self.index.item_filter(self.item_rows(items)))
 
     only = item_filter
     facts = property(lambda self: self.metadata, doc="`metadata`, by its older name.")

@@ -37,3 +37,12 @@ class Hits:
 
     def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]]:
         return (self.row(b) for b in range(len(self)))
+
+
+def no_hits(rows: int, k: int) -> Hits:
+    """Room for the hits of so many rows, all zero."""
+    return Hits(
+        np.zeros((rows, k), dtype=np.int32),
+        np.zeros((rows, k), dtype=np.float32),
+        np.zeros(rows, dtype=np.int64),
+    )

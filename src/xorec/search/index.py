@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,6 @@ import numpy.typing as npt
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
 from xorec.search.hits import Exclude, Hits
-
-if TYPE_CHECKING:
-    from xorec.representations.codes import Codes
-    from xorec.search.hamming.index import HammingIndex
 
 
 class Index(Protocol):
@@ -37,12 +34,12 @@ class Index(Protocol):
         """
         ...
 
-    def only(self, items: npt.NDArray[Any]) -> Any:
+    def item_filter(self, items: npt.NDArray[Any]) -> Any:
         """Make ready a choice of items (rows, or one bool for each row) for many searches."""
         ...
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file keeps of it beside the representation; nothing where it needs no making."""
+        """What a file keeps of it beside the representation; nothing where it is made at once."""
         ...
 
     def explain(self) -> str:
@@ -55,39 +52,40 @@ class Index(Protocol):
         ...
 
 
+INDEXES = {
+    "codes": ("xorec.search.hamming.index", "HammingIndex"),
+    "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
+    "shortlist": ("xorec.search.rerank", "ShortlistIndex"),
+    "codes of float users": ("xorec.search.scores.look_up", "LookUpIndex"),
+    "codebooks": ("xorec.search.scores.look_up", "LookUpIndex"),
+    "composed-codes": ("xorec.search.scores.composed", "ComposedIndex"),
+}
+"""Kind of representation: (module, class). The class has `of`, with the arguments of `index_of`."""
+ANY = ("xorec.search.scores.index", "ScoreIndex")
+"""Of all other kinds."""
+
+
 def index_of(
-    representation: Representation, tie_rank: TieRank, kept: Mapping[str, Any] | None = None
+    representation: Representation,
+    tie_rank: TieRank,
+    saved: Mapping[str, Any] | None = None,
+    threads: int | None = None,
 ) -> Index:
     """The best index for a representation: by its codes where it has them, else over all scores.
 
-    kept: the tensors of an index that a file has kept; it is not made anew then.
+    saved: the tensors of an index that a file has kept; it is not built anew then. threads: to
+    build it; None for all cores.
+
+    >>> import numpy as np
+    >>> from xorec.representations.vectors import Vectors
+    >>> vectors = Vectors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
+    >>> index = index_of(vectors, tie_rank=np.arange(2, dtype=np.int32))
+    >>> index.search(vectors.queries(np.array([1])), k=1).items
+    array([[1]], dtype=int32)
     """
-    one: Any = representation
-    if one.kind == "shortlist":
-        from xorec.search.rerank import ShortlistIndex
-
-        return ShortlistIndex(_hamming(one.codes, tie_rank, kept), one)
-    if one.kind == "masked-codes" or (one.kind == "codes" and one.user_vectors is None):
-        return _hamming(one, tie_rank, kept)
-    if one.kind == "composed-codes":
-        from xorec.search.scores.composed import ComposedIndex
-
-        return ComposedIndex(one, tie_rank)
-    if one.kind in ("codebooks", "codes"):
-        from xorec.search.scores.look_up import LookUpIndex
-
-        return LookUpIndex(one, tie_rank)
-    from xorec.search.scores.index import ScoreIndex
-
-    return ScoreIndex(representation, tie_rank)
-
-
-def _hamming(codes: Codes, tie_rank: TieRank, kept: Mapping[str, Any] | None) -> HammingIndex:
-    from xorec.search.hamming.checks import Distance
-    from xorec.search.hamming.index import HammingIndex
-
-    distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
-    items = (codes.item_codes, codes.bits)
-    if kept is not None:
-        return HammingIndex.from_tensors(kept, *items, tie_rank, distance)
-    return HammingIndex(*items, tie_rank, distance=distance, sample=codes.user_codes)
+    kind: str = representation.kind
+    if kind == "codes" and getattr(representation, "user_vectors", None) is not None:
+        kind = "codes of float users"
+    module, name = INDEXES.get(kind, ANY)
+    index: Index = getattr(import_module(module), name).of(representation, tie_rank, saved, threads)
+    return index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation, Rows, Scores
 from xorec.representations.shortlist import Shortlist
-from xorec.search.hamming.index import HammingIndex, Only
+from xorec.search.hamming.index import HammingIndex, ItemFilter
 from xorec.search.hits import Exclude, Hits
 from xorec.search.top_k import top_k
 
@@ -26,6 +27,17 @@ class ShortlistIndex:
 
     def __init__(self, hamming: HammingIndex, shortlist: Shortlist) -> None:
         self.hamming, self.shortlist = hamming, shortlist
+
+    @classmethod
+    def of(
+        cls,
+        shortlist: Shortlist,
+        tie_rank: TieRank,
+        saved: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> ShortlistIndex:
+        """The index of a representation: see `search.index.index_of`."""
+        return cls(HammingIndex.of(shortlist.codes, tie_rank, saved, threads), shortlist)
 
     @property
     def nbytes(self) -> int:
@@ -62,9 +74,9 @@ class ShortlistIndex:
             scores = self.shortlist.rescore(queries["vector"], near.items, near.counts, pool)
             return self._best(scores, near, width, pool)
 
-    def only(self, items: npt.NDArray[Any]) -> Only:
-        """Make ready a choice of items for many searches: `HammingIndex.only`."""
-        return self.hamming.only(items)
+    def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
+        """Make ready a choice of items for many searches: `HammingIndex.item_filter`."""
+        return self.hamming.item_filter(items)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps: the tensors of the Hamming index."""

@@ -17,8 +17,13 @@ def top_k(
     """The `k` best items of each row of `scores` (B, m): score descending, then tie rank.
 
     NaN ranks with -inf, after every number. `k` may exceed m. The scores are only read.
+
+    >>> import numpy as np
+    >>> scores = np.array([[0.5, 0.9, 0.9]], dtype=np.float32)
+    >>> top_k(scores, 2, tie_rank=np.array([0, 2, 1], dtype=np.int32)).items
+    array([[2, 1]], dtype=int32)
     """
-    from xorec.search.top_k_kernels import top_k_rows
+    from xorec.search.top_k_kernels import BestRows, TieRanks, top_k_rows
 
     scores = np.ascontiguousarray(scores, dtype=np.float32)
     rows, m = scores.shape
@@ -27,23 +32,18 @@ def top_k(
     indptr, indices = exclude or (np.zeros(rows + 1, np.int64), np.zeros(0, np.int32))
     if len(indptr) != rows + 1:
         raise DataError(f"exclude has {len(indptr) - 1} rows but the scores have {rows}.")
-    hits = Hits(
+    best = BestRows(
         np.zeros((rows, width), np.int32),
         np.zeros((rows, width), np.float32),
         np.zeros(rows, np.int64),
     )
-    top_k_rows(
-        scores,
-        width,
-        np.ascontiguousarray(tie_rank, dtype=np.int32),
-        inverse(tie_rank),
+    ranks = TieRanks(np.ascontiguousarray(tie_rank, dtype=np.int32), inverse(tie_rank))
+    lists = (
         np.ascontiguousarray(indptr, dtype=np.int64),
         np.ascontiguousarray(indices, dtype=np.int32),
-        hits.items,
-        hits.scores,
-        hits.counts,
     )
-    return hits
+    top_k_rows(scores, ranks, lists, best)
+    return Hits(*best)
 
 
 def top_k_row(
@@ -64,8 +64,8 @@ def top_k_row(
     values = scores[candidates]
     values = np.where(np.isnan(values), np.float32(-np.inf), values)
     if k < len(candidates):
-        reach = values >= np.partition(values, len(values) - k)[len(values) - k]
-        candidates, values = candidates[reach], values[reach]
+        near = values >= np.partition(values, len(values) - k)[len(values) - k]
+        candidates, values = candidates[near], values[near]
     items = candidates[np.lexsort((tie_rank[candidates], -values))[:k]]
     return items, scores[items]
 

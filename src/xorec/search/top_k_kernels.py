@@ -4,15 +4,15 @@ A candidate is one 64-bit key: the score, turned into an integer that falls as t
 above the item's tie rank. Keys are distinct and their ascending order is the ranking, ties and
 all, so selecting and sorting need no comparison of their own.
 
-Nearly every item is thrown out unseen. One scan takes the maximum of every run of items; what
-k + excluded of these reach is reached by at least k items that may be shown, so only runs that
-reach it are looked into, and only items that reach it become candidates. The answer does not
+Nearly every item is thrown out unseen. One scan takes the maximum of every chunk of items; a bound
+that k + excluded of these reach is reached by at least k items that may be shown, so only chunks
+that reach it are looked at, and only items that reach it become candidates. The answer does not
 hang on that bound: should it leave fewer than k candidates (NaN), every item becomes one.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,24 @@ Keys = npt.NDArray[np.uint64]
 Row = npt.NDArray[np.float32]
 Items = npt.NDArray[np.int32]
 
-RUN = 32
+CHUNK = 32
+"""Items whose largest score is looked at first."""
 _LAST = np.uint64(0xFF800000) << np.uint64(32)  # of -inf and NaN: after every number
+
+
+class TieRanks(NamedTuple):
+    """tie_rank (m,), and its inverse: the item at each rank."""
+
+    tie_rank: Items
+    item_at: Items
+
+
+class BestRows(NamedTuple):
+    """Room for the best items of rows: items, scores (B, k), counts (B,)."""
+
+    items: Items
+    scores: Row
+    counts: npt.NDArray[np.int64]
 
 
 @kernel
@@ -69,15 +85,15 @@ def rising(bits: Any) -> Any:
 
 
 @kernel
-def run_maxima(row: Row, maxima: Items) -> None:
-    """The largest score of every run of items, as `rising`, (ceil(m / RUN),); NaN goes anywhere."""
+def chunk_maxima(row: Row, maxima: Items) -> None:
+    """The largest score of each chunk of items, as `rising`, (ceil(m / CHUNK),); NaN: any."""
     bits = row.view(np.int32)
-    for run in range(len(maxima)):
-        part = bits[run * RUN : run * RUN + RUN]
+    for chunk in range(len(maxima)):
+        part = bits[chunk * CHUNK : chunk * CHUNK + CHUNK]
         largest = np.int32(-0x80000000)
         for place in range(len(part)):
             largest = max(largest, rising(part[place]))
-        maxima[run] = largest
+        maxima[chunk] = largest
 
 
 @kernel
@@ -91,8 +107,8 @@ def bound_for(maxima: Items, need: int) -> Any:
         middle = (low + high) >> 1
         bound = np.int32(middle)
         count = np.int32(0)
-        for run in range(len(maxima)):
-            count += np.int32(maxima[run] >= bound)
+        for chunk in range(len(maxima)):
+            count += np.int32(maxima[chunk] >= bound)
         if count < need:
             high = middle
         else:
@@ -103,13 +119,13 @@ def bound_for(maxima: Items, need: int) -> Any:
 
 
 @kernel
-def reaching(row: Row, bound: Any, maxima: Items, items: Items) -> int:
+def items_above(row: Row, bound: Any, maxima: Items, items: Items) -> int:
     """Write the items that reach `bound`, ascending; return how many. items: scratch, (m + 1,)."""
     found = 0
     score = np.int32(rising(bound)).view(np.float32)
-    for run in range(len(maxima)):
-        if maxima[run] >= bound:
-            for item in range(run * RUN, min(run * RUN + RUN, len(row))):
+    for chunk in range(len(maxima)):
+        if maxima[chunk] >= bound:
+            for item in range(chunk * CHUNK, min(chunk * CHUNK + CHUNK, len(row))):
                 items[found] = item
                 found += row[item] >= score
     return found
@@ -133,12 +149,12 @@ def without(items: Items, n: int, excluded: Items) -> int:
 def candidates(row: Row, k: int, excluded: Items, items: Items, maxima: Items) -> int:
     """Write items among which the `k` best are, and all that tie with the k-th; return how many.
 
-    items: scratch, (m + 1,). maxima: scratch, (ceil(m / RUN),).
+    items: scratch, (m + 1,). maxima: scratch, (ceil(m / CHUNK),).
     """
     need = k + len(excluded)
     if need < len(maxima):
-        run_maxima(row, maxima)
-        found = reaching(row, bound_for(maxima, need), maxima, items)
+        chunk_maxima(row, maxima)
+        found = items_above(row, bound_for(maxima, need), maxima, items)
         found = without(items, found, excluded)
         if found >= k:
             return found
@@ -160,7 +176,7 @@ def best_keys(
     """Put the keys of the `k` best items first, sorted; return how many candidates there are.
 
     All items that tie with the k-th are among the candidates `keys[:returned]`. excluded:
-    ascending. keys (m,), items (m + 1,), maxima (ceil(m / RUN),): scratch.
+    ascending. keys (m,), items (m + 1,), maxima (ceil(m / CHUNK),): scratch.
     """
     found = candidates(row, k, excluded, items, maxima)
     for place in range(found):
@@ -174,33 +190,23 @@ def best_keys(
 
 
 @kernel
-def top_k_rows(
-    scores: Any,
-    k: int,
-    tie_rank: Items,
-    item_at: Items,
-    indptr: npt.NDArray[np.int64],
-    indices: Items,
-    items: Any,
-    best: Any,
-    counts: npt.NDArray[np.int64],
-) -> None:
-    """The `k` best items of each row of `scores` (B, m) into `items`, `best` (B, k) and `counts`.
+def top_k_rows(scores: Any, ranks: Any, exclude: Any, best: Any) -> None:
+    """The k best items of each row of `scores` (B, m) into `best`.
 
-    item_at: the inverse of tie_rank. The excluded items of row b are
+    ranks: `TieRanks`; best: `BestRows`. exclude: (indptr, indices); the excluded items of row b are
     `indices[indptr[b]:indptr[b + 1]]`, ascending.
     """
-    m = scores.shape[1]
+    (indptr, indices), m, k = exclude, scores.shape[1], best.items.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
-    maxima = np.empty((m + RUN - 1) // RUN, dtype=np.int32)
+    maxima = np.empty((m + CHUNK - 1) // CHUNK, dtype=np.int32)
     for b in range(scores.shape[0]):
         row = scores[b]
         excluded = indices[indptr[b] : indptr[b + 1]]
-        found = best_keys(row, k, excluded, tie_rank, keys, candidates, maxima)
+        found = best_keys(row, k, excluded, ranks.tie_rank, keys, candidates, maxima)
         kept = min(k, found)
-        for place in range(kept):
-            item = item_at[np.int64(keys[place] & np.uint64(0xFFFFFFFF))]
-            items[b, place] = item
-            best[b, place] = row[item]
-        counts[b] = kept
+        for at in range(kept):
+            item = ranks.item_at[np.int64(keys[at] & np.uint64(0xFFFFFFFF))]
+            best.items[b, at] = item
+            best.scores[b, at] = row[item]
+        best.counts[b] = kept

@@ -127,7 +127,7 @@ class IndexTests:
         index, exclude = self.make(items, bits, tie_rank), as_lists(seen)
         allowed, case = rng.random(n) < share, (items, queries, bits, tie_rank)
         hidden = [{*own, *np.flatnonzero(~allowed).tolist()} for own in seen]
-        choices = allowed, np.flatnonzero(allowed), index.only(allowed)
+        choices = allowed, np.flatnonzero(allowed), index.item_filter(allowed)
         for choice in choices:
             hits = index.search(queries, k, exclude=exclude, allow=choice)
             self._check(hits, case, k, hidden)

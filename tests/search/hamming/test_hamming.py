@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from xorec.core.errors import DataError, OptionError
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.plan import scan_cost
-from xorec.search.hamming.tables import bytes_for, rings_of, substrings
+from xorec.search.hamming.mih import MultiIndexHashing
+from xorec.search.hamming.mih_kernels import probe, probe_one
+from xorec.search.hamming.mih_tables import bytes_for, rings_of, substrings
+from xorec.search.hamming.segment import scan_cost
 from xorec.testing.indexes import CodeIndexTests, best, hamming, make_codes, often, same
 
 Words = npt.NDArray[np.uint64]
@@ -57,7 +59,7 @@ class TestTablesThatMayNotSwitch(CodeIndexTests):
 
     @pytest.fixture(autouse=True)
     def _never(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("xorec.search.hamming.plan.scan_cost", lambda items, bits: 1e12)
+        monkeypatch.setattr("xorec.search.hamming.mih.scan_cost", lambda items, bits: 1e12)
 
     def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
         return HammingIndex(items, bits, tie_rank, method="mih", threads=1)
@@ -73,7 +75,7 @@ def low_rank(items: int, bits: int, seed: int = 0) -> Any:
 def test_the_chooser_takes_tables_where_they_pay_and_says_so() -> None:
     codes = low_rank(120_000, 64)
     index = HammingIndex(codes, 64)
-    assert index.segments[0].tables is not None
+    assert isinstance(index.segments[0].strategies[0], MultiIndexHashing)
     assert "tables: least expected (scan" in index.explain()
     assert "bytes an item" in index.explain()
     few = HammingIndex(codes[:1000], 64)
@@ -96,13 +98,40 @@ def test_a_hopeless_query_is_scanned() -> None:
         assert hits.distances[b].tolist() == distances
 
 
+def test_a_query_that_is_scanned_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one or in a batch: what the tables give up goes to the scan, never to tables again."""
+    probed: list[int] = []
+
+    def spy(kernel: Any, which: int) -> Any:
+        def counting(*arguments: Any) -> Any:
+            probed.append(len(arguments[which]))
+            return kernel(*arguments)
+
+        return counting
+
+    monkeypatch.setattr("xorec.search.hamming.mih.probe", spy(probe, 3))
+    monkeypatch.setattr("xorec.search.hamming.mih.probe_one", spy(probe_one, 3))
+    rng = np.random.default_rng(0)
+    codes, queries = make_codes(rng, 20_000, 64, "spread"), make_codes(rng, 20, 64, "spread")
+    tie_rank = rng.permutation(len(codes)).astype(np.int32)
+    index = HammingIndex(codes, 64, tie_rank, method="mih")
+    scanned = HammingIndex(codes, 64, tie_rank, method="scan").search(queries, 10)
+    monkeypatch.setattr(index.segments[0].strategies[0], "budget", 1_000.0)
+    one_by_one = [index.search(queries[b : b + 1], 10) for b in range(len(queries))]
+    assert sum(probed) == len(queries)
+    assert [hits.items[0].tolist() for hits in one_by_one] == scanned.items.tolist()
+    probed.clear()
+    same(index.search(queries, 10), scanned)
+    assert sum(probed) == len(queries)
+
+
 def test_memory_is_bounded_by_the_option() -> None:
     codes = low_rank(120_000, 64)
     free = HammingIndex(codes, 64)
     added = free.nbytes - HammingIndex(codes, 64, method="scan").nbytes
-    tables = free.segments[0].tables
-    assert tables is not None
-    assert added == tables.nbytes <= bytes_for(64, len(tables), len(codes))
+    chosen = free.segments[0].strategies[0]
+    assert isinstance(chosen, MultiIndexHashing)
+    assert added == chosen.nbytes <= bytes_for(64, len(chosen.tables.widths), len(codes))
     tight = HammingIndex(codes, 64, memory=1.0)
     assert "no table fits into 1 bytes an item" in tight.explain()
     same(tight.search(codes[:5], 10), free.search(codes[:5], 10))
@@ -147,7 +176,8 @@ def test_the_same_planes_serve_both_distances() -> None:
     masked = HammingIndex(codes, 64, rank, distance="masked").remove(np.array([4, 9]))
     same(plain.by("masked").search(queries, 30), masked.search(queries, 30))
     same(masked.by("hamming").search(queries, 30), plain.search(queries, 30))
-    assert plain.by("masked").segments[0].planes is plain.segments[0].planes
+    planes = [one.segments[0].segment.planes.words for one in (plain, plain.by("masked"))]
+    assert planes[0] is planes[1]
     assert plain.by("hamming") is plain
     assert masked.explain().startswith("scan: masks hide bits")
 

@@ -1,4 +1,4 @@
-"""Batches of short codes by sevens: the tables, what is found by them, and the whole."""
+"""Batches of short codes by seven-bit look-up tables: the tables, what they find, and the whole."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import Words
-from xorec.search.hamming import lut_scan as sevens_scan
-from xorec.search.hamming.adders import RUN
+from xorec.search.hamming import lut
+from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.arrays import Planes, TieOrder
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.lut import PLANES
-from xorec.search.hamming.lut_kernels import fill_tables, parts_for, place_query, table_words
-from xorec.search.hamming.lut_scan_kernels import look_up, lower, scan_by_sevens, skip
-from xorec.search.hamming.planes_kernels import ITEMS, slice_runs
-from xorec.search.hamming.segment import pack_places
+from xorec.search.hamming.lut import SevenBitTables
+from xorec.search.hamming.lut_adders import PLANES
+from xorec.search.hamming.lut_scan_kernels import look_up, lower, scan_lut, skip
+from xorec.search.hamming.lut_tables_kernels import (
+    fill_tables,
+    find_offsets,
+    parts_for,
+    table_words,
+)
+from xorec.search.hamming.mih import MultiIndexHashing
+from xorec.search.hamming.mih_tables import HashTables
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
+from xorec.search.hamming.scan import LinearScan
+from xorec.search.hamming.segment import Segment, pack_positions
+from xorec.search.hamming.strategy import SearchStrategy
 from xorec.testing.indexes import CodeIndexTests, as_lists, best, hamming, make_codes
 
 BITS = [1, 2, 8, 14, 20, 21, 22, 28, 30]
@@ -25,29 +36,29 @@ Ranks = npt.NDArray[np.int32]
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many queries were scanned by sevens, call by call."""
+    """How many queries were scanned by look-up tables, call by call."""
     calls: list[int] = []
 
     def spy(*arguments: Any) -> None:
-        calls.append(len(arguments[7]))
-        scan_by_sevens(*arguments)
+        calls.append(len(arguments[4]))
+        scan_lut(*arguments)
 
-    monkeypatch.setattr(sevens_scan, "scan_by_sevens", spy)
+    monkeypatch.setattr(lut, "scan_lut", spy)
     return calls
 
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By sevens even where it does not pay."""
+    """By look-up tables even where they do not pay."""
 
-    def pays(items: int, bits: int, k: int, queries: int, hashed: int) -> bool:
-        return items > 0 and queries > 0 and bits <= 30
+    def cost(self: SevenBitTables, queries: int, k: int) -> float:
+        return -1.0 if len(self.segment) and queries else float("inf")
 
-    monkeypatch.setattr(sevens_scan, "pays", pays)
+    monkeypatch.setattr(SevenBitTables, "cost", cost)
 
 
 @pytest.mark.usefixtures("always")
-class TestSevens(CodeIndexTests):
+class TestSevenBitTables(CodeIndexTests):
     def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
         return HammingIndex(items, bits, tie_rank, method="scan", threads=2)
 
@@ -56,13 +67,13 @@ def as_bools(words: Words) -> npt.NDArray[np.bool_]:
     return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
 
 
-def two_runs(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Any]:
-    """(codes, tables, codes as the tables have them) of two runs."""
-    codes = make_codes(rng, 2 * ITEMS, bits, "spread")
-    planes = np.empty((2, bits, RUN), dtype=np.uint64)
-    slice_runs(codes, np.arange(2 * ITEMS, dtype=np.int32), bits, 0, 2, planes)
+def two_chunks(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Any]:
+    """(codes, tables, codes as the tables have them) of two chunks."""
+    codes = make_codes(rng, 2 * CHUNK_ITEMS, bits, "spread")
+    planes = np.empty((2, bits, CHUNK_WORDS), dtype=np.uint64)
+    slice_chunks(codes, np.arange(2 * CHUNK_ITEMS, dtype=np.int32), bits, 0, 2, planes)
     tables = np.full(2 * table_words(bits), 99, dtype=np.uint64)
-    own = np.empty(2 * ITEMS, dtype=np.uint32)
+    own = np.empty(2 * CHUNK_ITEMS, dtype=np.uint32)
     fill_tables(planes.reshape(-1), bits, 0, 2, tables, own)
     return codes, tables, own
 
@@ -70,52 +81,52 @@ def two_runs(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Any]:
 @pytest.mark.parametrize("bits", BITS)
 def test_a_table_tells_how_many_bits_of_a_part_differ(bits: int) -> None:
     rng = np.random.default_rng(bits)
-    codes, tables, own = two_runs(rng, bits)
+    codes, tables, own = two_chunks(rng, bits)
     assert (own == codes[:, 0]).all()
     parts = parts_for(bits)
-    places, total = np.empty(parts, dtype=np.uint64), np.zeros(ITEMS, dtype=np.int64)
+    places, total = np.empty(parts, dtype=np.uint64), np.zeros(CHUNK_ITEMS, dtype=np.int64)
     query = make_codes(rng, 1, bits, "spread")[0]
-    place_query(query[0], bits, places)
+    find_offsets(query[0], bits, places)
     for part in range(parts):
         first, last = bits * part // parts, bits * (part + 1) // parts
         mask = np.uint64((1 << last) - (1 << first))
         begin = table_words(bits) + int(places[part])
-        planes = as_bools(tables[begin : begin + PLANES * RUN]).reshape(PLANES, ITEMS)
+        planes = as_bools(tables[begin : begin + PLANES * CHUNK_WORDS]).reshape(PLANES, CHUNK_ITEMS)
         counted = planes.T @ (1 << np.arange(PLANES))
-        assert (counted == np.bitwise_count((codes[ITEMS:, 0] ^ query[0]) & mask)).all()
+        assert (counted == np.bitwise_count((codes[CHUNK_ITEMS:, 0] ^ query[0]) & mask)).all()
         total += counted
-    assert (total == hamming(codes[ITEMS:], query)).all()
+    assert (total == hamming(codes[CHUNK_ITEMS:], query)).all()
 
 
 @pytest.mark.parametrize("bits", BITS)
-def test_what_is_within_reach_is_found(bits: int) -> None:
+def test_what_is_within_the_threshold_is_found(bits: int) -> None:
     rng = np.random.default_rng(bits)
-    codes, tables, _ = two_runs(rng, bits)
-    opened = rng.random(2 * ITEMS) < 0.7
-    open_, found = pack_places(opened), np.empty(RUN, dtype=np.uint64)
+    codes, tables, _ = two_chunks(rng, bits)
+    opened = rng.random(2 * CHUNK_ITEMS) < 0.7
+    open_, found = pack_positions(opened), np.empty(CHUNK_WORDS, dtype=np.uint64)
     places, query = np.empty(parts_for(bits), dtype=np.uint64), codes[7]
-    place_query(query[0], bits, places)
-    begin, place = np.uint64(table_words(bits)), np.uint64(RUN)
-    for reach in range(bits + 1):
-        expected = (hamming(codes[ITEMS:], query) <= reach) & opened[ITEMS:]
-        words = int(look_up(tables, begin, places, reach, open_, place, found))
+    find_offsets(query[0], bits, places)
+    begin, place = np.uint64(table_words(bits)), np.uint64(CHUNK_WORDS)
+    for threshold in range(bits + 1):
+        expected = (hamming(codes[CHUNK_ITEMS:], query) <= threshold) & opened[CHUNK_ITEMS:]
+        words = int(look_up(tables, begin, places, threshold, open_, place, found))
         np.testing.assert_array_equal(as_bools(found), expected)
-        assert [bool(words >> word & 1) for word in range(RUN)] == (found != 0).tolist()
+        assert [bool(words >> word & 1) for word in range(CHUNK_WORDS)] == (found != 0).tolist()
 
 
-def test_a_run_is_taken_up_where_it_was_left() -> None:
+def test_a_chunk_is_taken_up_where_it_was_left() -> None:
     rng = np.random.default_rng(0)
-    for done in (1, 63, 64, 65, 1000, ITEMS - 1, ITEMS):
-        there = rng.random(ITEMS) < 0.02
-        found = pack_places(there)
+    for done in (1, 63, 64, 65, 1000, CHUNK_ITEMS - 1, CHUNK_ITEMS):
+        there = rng.random(CHUNK_ITEMS) < 0.02
+        found = pack_positions(there)
         words = sum(1 << int(word) for word in np.flatnonzero(found))
         left = int(skip(found, np.uint64(words), np.uint64(done)))
-        kept = [word * 64 + bit for word in range(RUN) if left >> word & 1
+        kept = [word * 64 + bit for word in range(CHUNK_WORDS) if left >> word & 1
                 for bit in np.flatnonzero(as_bools(found[word : word + 1]))]  # fmt: skip
         assert kept == [place for place in np.flatnonzero(there) if place >= done]
 
 
-def test_the_reach_falls_below_the_kth_distance() -> None:
+def test_the_threshold_falls_below_the_kth_distance() -> None:
     tally = np.array([0, 3, 0, 4, 9])
     assert [lower(tally, 4, k) for k in (1, 3, 4, 7, 8, 16, 17)] == [0, 0, 2, 2, 3, 3, 4]
     assert lower(np.array([5, 9]), 1, 5) == -1
@@ -138,7 +149,7 @@ def test_all_filters_and_any_threads(bits: int, items: int, asked: list[int]) ->
     both = set(deny.tolist()) | set(np.flatnonzero(~allow).tolist())
     for threads in (1, 3):
         for some in (False, True):
-            rules: Any = {"deny": deny, "allow": index.only(allow)} if some else {}
+            rules: Any = {"deny": deny, "allow": index.item_filter(allow)} if some else {}
             hits = index.search(queries, 10, exclude=unknown, threads=threads, **rules)
             hidden = both if some else set()
             for b in range(len(queries)):
@@ -153,13 +164,13 @@ def test_all_filters_and_any_threads(bits: int, items: int, asked: list[int]) ->
 
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("bits", [20, 30])
-def test_each_run_is_nearer_than_all_before(bits: int) -> None:
+def test_each_chunk_is_nearer_than_all_before(bits: int) -> None:
     """Ties longer than a list, whole runs that are found, and lists that fall out again."""
-    items = 9 * ITEMS + 70
+    items = 9 * CHUNK_ITEMS + 70
     query = make_codes(np.random.default_rng(0), 1, bits, "spread")
     codes = np.repeat(query, items, axis=0)
     for run in range(10):
-        codes[run * ITEMS : (run + 1) * ITEMS, 0] ^= np.uint64((1 << (9 - run)) - 1)
+        codes[run * CHUNK_ITEMS : (run + 1) * CHUNK_ITEMS, 0] ^= np.uint64((1 << (9 - run)) - 1)
     rank = np.arange(items, dtype=np.int32)
     index = HammingIndex(codes, bits, rank, method="scan")
     others = np.concatenate([query, query ^ np.uint64(0b111), ~query & np.uint64(2**bits - 1)])
@@ -208,12 +219,25 @@ def test_it_is_taken_where_it_pays(asked: list[int]) -> None:
     assert (masked.items != hits.items).any()
 
 
+def is_cheaper(items: int, bits: int, k: int, queries: int, tables: int = 0) -> bool:
+    """Whether a batch goes by look-up tables rather than by the scan, or by so many hash tables."""
+    rows, words = np.arange(items, dtype=np.int32), -(-items // CHUNK_ITEMS) * bits * CHUNK_WORDS
+    planes = Planes(np.zeros(words, dtype=np.uint64), bits, None)
+    segment = Segment(TieOrder(rows, rows, 0), planes)
+    otherwise: SearchStrategy = LinearScan(segment)
+    if tables:
+        none: Any = [np.zeros(tables, dtype=np.int64)] * len(HashTables._fields)
+        otherwise = MultiIndexHashing(segment, HashTables(*none))
+    if SevenBitTables.refusal(segment):
+        return False
+    return SevenBitTables(segment).cost(queries, k) < otherwise.cost(queries, k)
+
+
 def test_the_cost_is_counted() -> None:
-    pays = sevens_scan.pays
-    assert pays(3_706, 20, 10, 6_040, 0)
-    assert not pays(3_706, 20, 10, 20, 0)
-    assert pays(38_048, 20, 10, 31_668, 1)
-    assert not pays(38_048, 20, 1, 31_668, 1)
-    assert not pays(0, 20, 10, 1_000, 0)
-    assert not pays(3_706, 31, 10, 6_040, 0)
-    assert not pays(1_000_000, 20, 10, 1_000_000, 0)
+    assert is_cheaper(3_706, 20, 10, 6_040)
+    assert not is_cheaper(3_706, 20, 10, 20)
+    assert is_cheaper(38_048, 20, 10, 31_668, 1)
+    assert not is_cheaper(38_048, 20, 1, 31_668, 1)
+    assert not is_cheaper(0, 20, 10, 1_000)
+    assert not is_cheaper(3_706, 31, 10, 6_040)
+    assert not is_cheaper(1_000_000, 20, 10, 1_000_000)

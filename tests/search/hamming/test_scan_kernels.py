@@ -9,20 +9,21 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import Words
-from xorec.search.hamming.adders import RUN
+from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.arrays import Counted, Planes, QueryPlanes, Selection, SelectScratch
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.planes_kernels import (
-    ITEMS,
+    CHUNK_ITEMS,
     count_at,
-    count_run,
+    count_chunk,
     levels_for,
     set_planes,
-    slice_runs,
+    slice_chunks,
     spread,
 )
 from xorec.search.hamming.scan_kernels import TOGETHER
-from xorec.search.hamming.segment import pack_places
-from xorec.search.hamming.select_kernels import POOL, narrow, settle, take
+from xorec.search.hamming.segment import pack_positions
+from xorec.search.hamming.select_kernels import POOL, narrow, sort_nearest, take
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
 Bits = npt.NDArray[np.bool_]
@@ -34,15 +35,18 @@ def as_bools(words: Words) -> Bits:
 
 
 def planes_of(numbers: npt.NDArray[np.int64], levels: int) -> Words:
-    """ITEMS numbers as planes."""
-    return np.concatenate([pack_places((numbers >> level & 1) == 1) for level in range(levels)])
+    """CHUNK_ITEMS numbers as planes."""
+    return np.concatenate([pack_positions((numbers >> level & 1) == 1) for level in range(levels)])
 
 
-def a_run(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Words]:
-    """(codes, their planes, a query) of one run."""
-    codes, query = make_codes(rng, ITEMS, bits, "spread"), make_codes(rng, 1, bits, "spread")[0]
-    planes = np.empty((1, bits, RUN), dtype=np.uint64)
-    slice_runs(codes, np.arange(ITEMS, dtype=np.int32), bits, 0, 1, planes)
+def a_chunk(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Words]:
+    """(codes, their planes, a query) of one chunk."""
+    codes, query = (
+        make_codes(rng, CHUNK_ITEMS, bits, "spread"),
+        make_codes(rng, 1, bits, "spread")[0],
+    )
+    planes = np.empty((1, bits, CHUNK_WORDS), dtype=np.uint64)
+    slice_chunks(codes, np.arange(CHUNK_ITEMS, dtype=np.int32), bits, 0, 1, planes)
     return codes, planes.reshape(-1), query
 
 
@@ -53,7 +57,7 @@ ANY_BITS = [1, 2, 3, 7, 8, 15, 16, 17, 20, 30, 31, 32, 63, 64, 65, 100, 128, 129
 @pytest.mark.parametrize("bits", ANY_BITS)
 def test_distances_are_counted_and_compared(bits: int, masked: bool | None) -> None:
     rng = np.random.default_rng(bits)
-    codes, planes, query = a_run(rng, bits)
+    codes, planes, query = a_chunk(rng, bits)
     flips, levels = np.empty(bits, dtype=np.uint64), levels_for(bits)
     if masked:
         flips = flips[: set_planes(query, bits, flips)]
@@ -61,19 +65,19 @@ def test_distances_are_counted_and_compared(bits: int, masked: bool | None) -> N
     else:
         spread(query, bits, flips)
         distances = hamming(codes, query)
-    opened = rng.random(ITEMS) < 0.7
-    open_ = np.concatenate([np.zeros(RUN, dtype=np.uint64), pack_places(opened)])
-    total, found = np.empty(levels * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
-    begin, place = np.uint64(0), np.uint64(RUN)
+    opened = rng.random(CHUNK_ITEMS) < 0.7
+    open_ = np.concatenate([np.zeros(CHUNK_WORDS, dtype=np.uint64), pack_positions(opened)])
+    total, found = np.empty(levels * CHUNK_WORDS, np.uint64), np.empty(CHUNK_WORDS, np.uint64)
+    chunk, counted_into = Planes(planes, bits, masked), Counted(total, found)
+    added, begin, place = QueryPlanes(flips, masked), np.uint64(0), np.uint64(CHUNK_WORDS)
     middle = int(np.median(distances))
     for bound in (0, 1, middle, middle + 1, bits, bits + 1):
-        how = (masked, levels, bound, open_, place, total, found)
-        some = count_run(planes, begin, 0, flips, *how)
-        counted = as_bools(total).reshape(levels, ITEMS)
+        some = count_chunk(chunk, begin, place, 0, added, bound, open_, counted_into)
+        counted = as_bools(total).reshape(levels, CHUNK_ITEMS)
         assert (counted.T @ (1 << np.arange(levels)) == distances).all()
         np.testing.assert_array_equal(as_bools(found), (distances < bound) & opened)
         assert bool(some) == as_bools(found).any()
-    for item in (0, 63, 64, 777, ITEMS - 1):
+    for item in (0, 63, 64, 777, CHUNK_ITEMS - 1):
         counted_one = count_at(total, levels, np.uint64(item // 64), np.uint64(item % 64))
         assert counted_one == distances[item]
 
@@ -85,36 +89,37 @@ def test_narrow_keeps_the_nearest_and_the_first_of_the_last_tie(
 ) -> None:
     rng = np.random.default_rng(levels * spread_over)
     for k, share in ((1, 1.0), (10, 1.0), (10, 0.02), (500, 0.5), (1024, 1.0)):
-        distances = rng.integers(spread_over, size=ITEMS)
-        there = rng.random(ITEMS) < share
-        found, rest = pack_places(there), np.empty(RUN, dtype=np.uint64)
+        distances = rng.integers(spread_over, size=CHUNK_ITEMS)
+        there = rng.random(CHUNK_ITEMS) < share
+        found, rest = pack_positions(there), np.empty(CHUNK_WORDS, dtype=np.uint64)
         assert there.sum() > k
-        narrow(planes_of(distances, levels), levels, found, k, rest)
+        narrow(Counted(planes_of(distances, levels), found), levels, k, rest)
         order = np.argsort(np.where(there, distances, 99), kind="stable")[:k]
         assert np.flatnonzero(as_bools(found)).tolist() == sorted(order.tolist())
 
 
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
-    """Runs that are taken one after the other, more than the pool has room for."""
+    """Chunks that are taken one after the other, more than the pool has room for."""
     rng = np.random.default_rng(k)
-    bits, runs = 20, 4 * POOL
+    bits, chunks = 20, 4 * POOL
     pool, tally = np.empty(POOL * k, dtype=np.uint64), np.zeros(bits + 1, dtype=np.int64)
     state, nearest = np.array([0, 0, bits]), np.empty(k, dtype=np.uint64)
-    rest, starts = np.empty(RUN, dtype=np.uint64), np.empty(bits + 1, dtype=np.int64)
+    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64))
+    selection = Selection(pool, tally, state, nearest)
     bound, everything = bits + 1, []
-    for run in range(runs):
-        distances = np.minimum(bits, rng.integers(3, size=ITEMS) + bits - run)
+    for number in range(chunks):
+        distances = np.minimum(bits, rng.integers(3, size=CHUNK_ITEMS) + bits - number)
         everything.append(distances)
-        found = pack_places(distances < bound)
+        found = pack_positions(distances < bound)
         if not found.any():
             continue
         total = planes_of(distances, levels_for(bits))
-        own = (pool, tally, state, nearest, rest, starts)
-        bound = take(total, levels_for(bits), found, run * ITEMS, *own)
+        chunk = Counted(total, found)
+        bound = take(chunk, levels_for(bits), number * CHUNK_ITEMS, selection, scratch)
         so_far = np.concatenate(everything)
         assert bound == np.sort(so_far)[k - 1]
-    count = settle(pool, state[0], tally, state[2], nearest, starts)
+    count = sort_nearest(selection, scratch.starts)
     so_far = np.concatenate(everything)
     places = np.argsort(so_far, kind="stable")[:k]
     expected = (so_far[places].astype(np.uint64) << np.uint64(32)) | places.astype(np.uint64)
@@ -122,14 +127,14 @@ def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [20, 64])
-def test_each_run_is_nearer_than_all_before(bits: int) -> None:
+def test_each_chunk_is_nearer_than_all_before(bits: int) -> None:
     """Everything falls out of the lists again and again, and ties are longer than a list."""
-    items = 9 * ITEMS + 70
+    items = 9 * CHUNK_ITEMS + 70
     query = make_codes(np.random.default_rng(0), 1, bits, "spread")
     codes = np.repeat(query, items, axis=0)
-    for run in range(10):
-        flipped = np.uint64((1 << (9 - run)) - 1)
-        codes[run * ITEMS : (run + 1) * ITEMS, 0] ^= flipped
+    for number in range(10):
+        flipped = np.uint64((1 << (9 - number)) - 1)
+        codes[number * CHUNK_ITEMS : (number + 1) * CHUNK_ITEMS, 0] ^= flipped
     rank = np.arange(items, dtype=np.int32)
     index = HammingIndex(codes, bits, rank, method="scan")
     for k in (1, 10, 100, 1000):

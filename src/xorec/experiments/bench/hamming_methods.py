@@ -16,7 +16,7 @@ from xorec.experiments.bench.method import Build, Found, Method, Search, Setup
 from xorec.experiments.bench.seen_lists import part_of
 from xorec.recommender.batch import BLOCK_HITS
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.plan import Method as Strategy
+from xorec.search.hamming.strategies import Method as Strategy
 from xorec.search.hits import Exclude
 
 IVF_PROBES = 16

@@ -15,8 +15,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-RUN = 32
-"""Words in a plane of a run."""
+CHUNK_WORDS = 32
+"""Words in a plane of a chunk."""
 LANES = 4
 """Words that are counted at once."""
 _WORD = ir.IntType(64)
@@ -38,27 +38,34 @@ class Adders:
         self.builder = builder
         self._context, self._types, self._arguments = context, signature.args, arguments
 
-    def data(self, number: int) -> Any:
-        """Where the array that is argument `number` begins."""
-        make = self._context.make_array(self._types[number])
-        return make(self._context, self.builder, self._arguments[number]).data
+    def _argument(self, number: int, field: int | None) -> tuple[Any, Any]:
+        """(type, value) of argument `number`, or of this field of it where it is a tuple."""
+        kind, value = self._types[number], self._arguments[number]
+        if field is None:
+            return kind, value
+        return list(kind)[field], self.builder.extract_value(value, field)
 
-    def number(self, number: int) -> Any:
-        """The argument `number` as a word."""
-        kind = self._types[number]
-        return self._context.cast(self.builder, self._arguments[number], kind, types.uint64)
+    def data(self, number: int, field: int | None = None) -> Any:
+        """Where the array that is argument `number` (or its field) begins."""
+        kind, value = self._argument(number, field)
+        return self._context.make_array(kind)(self._context, self.builder, value).data
 
-    def at(self, data: Any, place: Any) -> Any:
-        """Where LANES words at `place` of an array are."""
-        return self.builder.bitcast(self.builder.gep(data, [place]), _VECTOR.as_pointer())
+    def number(self, number: int, field: int | None = None) -> Any:
+        """The argument `number` (or its field) as a word."""
+        kind, value = self._argument(number, field)
+        return self._context.cast(self.builder, value, kind, types.uint64)
 
-    def load(self, data: Any, place: Any) -> Vector:
-        """LANES words at `place`."""
-        return self.builder.load(self.at(data, place), align=8)
+    def pointer(self, data: Any, index: Any) -> Any:
+        """Where LANES words from `index` of an array on are."""
+        return self.builder.bitcast(self.builder.gep(data, [index]), _VECTOR.as_pointer())
 
-    def store(self, value: Vector, data: Any, place: Any) -> None:
+    def load(self, data: Any, index: Any) -> Vector:
+        """LANES words from `index` on."""
+        return self.builder.load(self.pointer(data, index), align=8)
+
+    def store(self, value: Vector, data: Any, index: Any) -> None:
         """The inverse of `load`."""
-        self.builder.store(value, self.at(data, place), align=8)
+        self.builder.store(value, self.pointer(data, index), align=8)
 
     def everywhere(self, word: Any) -> Vector:
         """One word in all lanes."""
@@ -109,49 +116,50 @@ def _counting(levels: int) -> Any:
     def count(
         typing_context: Any,
         planes: Any,
-        at: Any,
-        flips: Any,
-        first: Any,
-        last: Any,
-        masked: Any,
-        counters: Any,
-        word: Any,
+        query: Any,
+        span: Any,
+        counted: Any,
+        where: Any,
         bound: Any,
         open_: Any,
-        place: Any,
-        found: Any,
     ) -> Any:
-        """Count the planes first .. last - 1 for LANES words; say which counts are below `bound`.
+        """Count the planes of `span` for LANES words of a chunk; say which are below `bound`.
 
-        Plane f is planes[at + f RUN:], XORed with the word flips[f]. masked, unless None: it is
-        planes[at + flips[f]:], turned round. counters[word + l RUN:]: bit l of the counts, added to
-        unless first is 0. found[word:]: those below `bound` whose bit in open_[place:] is set.
+        span: (first, last + 1). where: (begin, position, word): the planes of the chunk begin at
+        planes[begin], its items at open_[position]; `word` is the first of the LANES words. Plane f
+        is planes[begin + f CHUNK_WORDS:], XORed with the word query.flips[f]; where query.masked is
+        not None it is planes[begin + flips[f]:], turned round. counted.counts[word + l
+        CHUNK_WORDS:]: bit l of the counts, added to unless first is 0. counted.found[word:]: those
+        below `bound` whose bit in open_ is set.
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = Adders(context, builder, signature, arguments)
-            planes_at, flips_at, counters_at = code.data(0), code.data(2), code.data(6)
-            begin, first, last, word = (code.number(number) for number in (1, 3, 4, 7))
-            own = [cgutils.alloca_once(builder, _VECTOR) for _ in range(levels)]
-            kept = [builder.add(word, _WORD(level * RUN)) for level in range(levels)]
-            for counter in own:
+            planes_at, flips_at = code.data(0), code.data(1, 0)
+            counts_at, found_at = code.data(3, 0), code.data(3, 1)
+            first, last = code.number(2, 0), code.number(2, 1)
+            begin, position, word = (code.number(4, field) for field in range(3))
+            begin, position = builder.add(begin, word), builder.add(position, word)
+            counters = [cgutils.alloca_once(builder, _VECTOR) for _ in range(levels)]
+            stored = [builder.add(word, _WORD(level * CHUNK_WORDS)) for level in range(levels)]
+            for counter in counters:
                 builder.store(_ZEROS, counter)
             with builder.if_then(builder.icmp_unsigned("!=", first, _WORD(0))):
-                for counter, where in zip(own, kept, strict=True):
-                    builder.store(code.load(counters_at, where), counter)
+                for counter, index in zip(counters, stored, strict=True):
+                    builder.store(code.load(counts_at, index), counter)
 
             def plane(number: Any) -> Vector:
                 flip = builder.load(builder.gep(flips_at, [number]))
-                if isinstance(masked, types.NoneType):
-                    there = builder.add(begin, builder.mul(number, _WORD(RUN)))
-                    return builder.xor(code.load(planes_at, there), code.everywhere(flip))
+                if isinstance(list(query)[1], types.NoneType):
+                    index = builder.add(begin, builder.mul(number, _WORD(CHUNK_WORDS)))
+                    return builder.xor(code.load(planes_at, index), code.everywhere(flip))
                 return builder.xor(code.load(planes_at, builder.add(begin, flip)), _ONES)
 
             now = cgutils.alloca_once_value(builder, first)
 
             def add(size: int) -> None:
                 start = builder.load(now)
-                code.add(own, [plane(builder.add(start, _WORD(f))) for f in range(size)])
+                code.add(counters, [plane(builder.add(start, _WORD(f))) for f in range(size)])
                 builder.store(builder.add(start, _WORD(size)), now)
 
             count = builder.sub(last, first)
@@ -161,15 +169,14 @@ def _counting(levels: int) -> Any:
                 rest = builder.and_(count, _WORD(size))
                 with builder.if_then(builder.icmp_unsigned("!=", rest, _WORD(0))):
                     add(size)
-            for counter, where in zip(own, kept, strict=True):
-                code.store(builder.load(counter), counters_at, where)
-            near = code.below(own, code.number(8))
-            near = builder.and_(near, code.load(code.data(9), code.number(10)))
-            code.store(near, code.data(11), word)
+            for counter, index in zip(counters, stored, strict=True):
+                code.store(builder.load(counter), counts_at, index)
+            near = code.below(counters, code.number(5))
+            near = builder.and_(near, code.load(code.data(6), position))
+            code.store(near, found_at, word)
             return context.get_dummy_value()
 
-        given = (planes, at, flips, first, last, masked, counters, word, bound, open_, place, found)
-        return types.void(*given), generate
+        return types.void(planes, query, span, counted, where, bound, open_), generate
 
     return count
 

@@ -1,4 +1,4 @@
-"""The codes and tie ranks of an index, checked."""
+"""The codes and the distance of an index, checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from xorec.core.arrays import as_contiguous
 from xorec.core.bits import Words, words_for
 from xorec.core.errors import DataError, OptionError
-from xorec.data.tie_rank import TieRank
 
 Distance = Literal["hamming", "masked"]
 """The bits that differ, or those that the query has and the item lacks."""
@@ -29,20 +28,6 @@ def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:
     if bits % 64 and len(codes) and int(codes[:, -1].max()) >> (bits % 64):
         raise DataError(f"the {what} have bits behind the last of {bits}: these must be zero.")
     return as_contiguous(codes)
-
-
-def check_tie_rank(tie_rank: TieRank | None, items: int) -> TieRank:
-    """A permutation of the items; None is the order of the rows."""
-    if tie_rank is None:
-        return np.arange(items, dtype=np.int32)
-    places = np.asarray(tie_rank)
-    if places.shape != (items,):
-        raise DataError(f"tie_rank has shape {places.shape} but there are {items} items.")
-    seen = np.zeros(items, dtype=np.bool_)
-    seen[places[(places >= 0) & (places < items)]] = True
-    if not seen.all():
-        raise DataError("tie_rank is not a permutation: every item needs a place of its own.")
-    return as_contiguous(places.astype(np.int32, copy=False))
 
 
 def is_masked(distance: str) -> bool:

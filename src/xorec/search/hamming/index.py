@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,25 +15,32 @@ from xorec.core.bits import Words
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
-from xorec.search import filters
-from xorec.search.filters import SHOW_ALL, Filters, Rows, Shown
-from xorec.search.hamming import checks, lists
-from xorec.search.hamming.checks import Distance
-from xorec.search.hamming.plan import Method, Option, Plan
+from xorec.search.batches import LONG_LIST, Nearest
+from xorec.search.checks import check_choice, check_lists, check_rows, check_tie_rank
+from xorec.search.filters import ALLOW_ALL, Filters, Mask, Rows, make_filters
+from xorec.search.hamming import lists
+from xorec.search.hamming.arrays import Planes, TieOrder
+from xorec.search.hamming.checks import Distance, check_codes, is_masked
+from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
-from xorec.search.hamming.segment import LONG_LIST, Segment
-from xorec.search.hamming.single import Single
-from xorec.search.hamming.tables import Tables
+from xorec.search.hamming.segment import Segment
+from xorec.search.hamming.single import SingleQuery
+from xorec.search.hamming.strategies import Method, SearchedSegment, Wish
 from xorec.search.hits import Exclude, Hits
-from xorec.search.nearest_kernels import unpack
 from xorec.search.top_k import inverse
+
+if TYPE_CHECKING:
+    from xorec.representations.codes import Codes
 
 
 @dataclass(frozen=True, eq=False)
-class Only:
-    """The items that may be shown, made ready once for many searches: `HammingIndex.only`."""
+class ItemFilter:
+    """The items that may be shown, ready for many searches: `HammingIndex.item_filter`.
 
-    shown: Shown
+    allow_mask (m,): by tie rank. rows: ascending.
+    """
+
+    allow_mask: Mask
     rows: Rows
 
 
@@ -41,10 +48,19 @@ class HammingIndex:
     """Exact top-k of codes by XOR and popcount; never changes, so threads may share it.
 
     codes (m, W): uint64 words of `bits` bits by row, see `core.bits`. tie_rank (m,): the order of
-    items at equal distance, see `ties.tie_rank`; None for the order of the rows. distance: the bits
+    items at equal distance, see `data.tie_rank`; None for the order of the rows. distance: the bits
     that differ, or ("masked") those that the query has and the item lacks. method: "auto" chooses
     between a linear scan and multi-index hashing; masked codes are always scanned. memory: bytes an
     item that the tables of the latter may take. sample: queries like those to come, for the choice.
+    threads: to build it; None for all cores.
+
+    >>> import numpy as np
+    >>> from xorec.core.bits import pack_signs
+    >>> codes = pack_signs(np.array([[1, 1, 1, 1], [1, 1, 1, -1], [-1, -1, 1, 1]]))
+    >>> index = HammingIndex(codes, bits=4)
+    >>> hits = index.search(codes[:1], k=2)
+    >>> hits.items, hits.distances
+    (array([[0, 1]], dtype=int32), array([[0, 1]], dtype=int32))
     """
 
     def __init__(
@@ -59,30 +75,45 @@ class HammingIndex:
         sample: Words | None = None,
         threads: int | None = None,
     ) -> None:
-        masked = checks.is_masked(distance)
+        masked = is_masked(distance)
         if masked and method == "mih":
             raise OptionError('masked codes have no tables: take method "scan" or "auto".')
-        codes = checks.check_codes(codes, bits)
-        tie_rank = checks.check_tie_rank(tie_rank, len(codes))
+        codes = check_codes(codes, bits)
+        tie_rank = check_tie_rank(tie_rank, len(codes))
         item_at = inverse(tie_rank)
         with ThreadPool(threads or available_threads()) as pool:
-            choice: dict[str, Any] = {"method": method, "memory": memory, "sample": sample}
-            own = (codes, bits, item_at, pool)
-            main = Segment.build(*own, place_of=tie_rank, masked=masked, **choice)
-        self._set(lists.Items(codes, bits, tie_rank, item_at, masked), (main,))
+            main = Segment.build(codes, bits, item_at, pool, positions=tie_rank, masked=masked)
+            searched = SearchedSegment.build(main, codes, Wish(method, memory, sample), pool)
+        self._set(lists.Items(codes, bits, tie_rank, item_at, masked), (searched,))
+
+    @classmethod
+    def of(
+        cls,
+        codes: Codes,
+        tie_rank: TieRank,
+        saved: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> HammingIndex:
+        """The index of a representation: see `search.index.index_of`."""
+        distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
+        items, bits = codes.item_codes, codes.bits
+        if saved is not None:
+            return cls.from_tensors(saved, items, bits, tie_rank, distance)
+        sample = codes.user_codes
+        return cls(items, bits, tie_rank, distance=distance, sample=sample, threads=threads)
 
     def _set(
         self,
         items: lists.Items,
-        segments: tuple[Segment, ...],
+        segments: tuple[SearchedSegment, ...],
         removed: npt.NDArray[np.bool_] | None = None,
     ) -> HammingIndex:
         self.items, self.segments = items, segments
-        self.removed = np.zeros(len(items.codes), np.bool_) if removed is None else removed
+        self.removed = np.zeros(len(items), np.bool_) if removed is None else removed
         return self
 
     def __len__(self) -> int:
-        return len(self.items.codes) - int(self.removed.sum())
+        return len(self.items) - int(self.removed.sum())
 
     def __repr__(self) -> str:
         return f"HammingIndex({len(self):,} items x {self.bits} bits, {self.explain()})"
@@ -99,33 +130,30 @@ class HammingIndex:
 
     def by(self, distance: Distance) -> HammingIndex:
         """The same items by another distance, scanned on the same planes."""
-        masked = checks.is_masked(distance)
+        masked = is_masked(distance)
         if masked == self.items.masked:
             return self
-        plan = Plan(Option(0, 0.0), "the planes are shared")
-        segments = tuple(
-            replace(segment, tables=None, plan=plan, masked=masked) for segment in self.segments
-        )
+        segments = []
+        for one in self.segments:
+            planes = one.segment.planes._replace(masked=masked or None)
+            same = Segment(one.segment.order, planes)
+            segments.append(SearchedSegment.scanned(same, "the planes are shared"))
         items = replace(self.items, masked=masked)
-        return HammingIndex.__new__(HammingIndex)._set(items, segments, self.removed)
+        return HammingIndex.__new__(HammingIndex)._set(items, tuple(segments), self.removed)
 
     @property
     def nbytes(self) -> int:
         """Bytes of codes, tie ranks and all that the search adds to them."""
-        added = sum(segment.nbytes for segment in self.segments)
+        added = sum(one.nbytes for one in self.segments)
         return self.items.codes.nbytes + self.items.tie_rank.nbytes + added
 
     def explain(self) -> str:
         """What is searched by, and why."""
-        main = self.segments[0]
-        by = f"{len(main.tables)} tables" if main.tables is not None else "scan"
-        text = f"{by}: {main.plan.why}"
-        if main.plan.others:
-            text += f" ({'; '.join(map(str, main.plan.others))})"
+        text = self.segments[0].explain()
         if len(self.segments) > 1:
-            added = sum(len(segment.rows) for segment in self.segments[1:])
+            added = sum(len(one.segment) for one in self.segments[1:])
             text += f"; {added:,} added items are scanned"
-        return f"{text}; {self.nbytes / max(1, len(self.items.codes)):.1f} bytes an item"
+        return f"{text}; {self.nbytes / max(1, len(self.items)):.1f} bytes an item"
 
     def search(
         self,
@@ -133,7 +161,7 @@ class HammingIndex:
         k: int,
         *,
         exclude: Exclude | None = None,
-        allow: npt.NDArray[Any] | Exclude | Only | None = None,
+        allow: npt.NDArray[Any] | Exclude | ItemFilter | None = None,
         deny: npt.NDArray[np.integer] | None = None,
         threads: int = 1,
     ) -> Hits:
@@ -141,26 +169,25 @@ class HammingIndex:
 
         exclude: rows that a query may not show, ascending, as (indptr, indices). deny: rows for no
         query. allow: only these rows (or a bool for each) for all queries, or as (indptr, indices)
-        for each its own, or what `only` made ready. The answer is the same for any method, number
-        of threads and batch.
+        for each its own, or what `item_filter` made ready. The answer is the same for any method,
+        number of threads and batch.
         """
         if allow is None and not (deny is not None and len(deny)):
-            found = None if self._single is None else self._single.find(queries, k, exclude)
+            found = None if self._single is None else self._single.search(queries, k, exclude)
             if found is not None:
                 return found
-        queries = checks.check_codes(np.atleast_2d(queries), self.bits, "queries")
-        items = len(self.items.codes)
-        k = min(positive_int(k), items)
-        hidden = filters.make_filters(len(queries), exclude, deny, items, self._shown)
+        queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
+        k = min(positive_int(k), len(self.items))
+        filters = make_filters(len(queries), exclude, deny, len(self.items), self._allow_mask)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
             if allow is None:
-                keys, counts = self._among(queries, k, hidden, pool)
+                nearest = self._among_all(queries, k, filters, pool)
             elif isinstance(allow, tuple):
-                keys, counts = self._of_lists(queries, k, hidden, allow, pool)
+                nearest = self._among_lists(queries, k, filters, allow, pool)
             else:
-                only = allow if isinstance(allow, Only) else self.only(allow)
-                keys, counts = self._of_some(queries, k, hidden, only, pool)
-        return self._hits(keys, counts)
+                chosen = allow if isinstance(allow, ItemFilter) else self.item_filter(allow)
+                nearest = self._among_chosen(queries, k, filters, chosen, pool)
+        return self._hits(nearest)
 
     def within(
         self, queries: Words, distance: int, *, exclude: Exclude | None = None, threads: int = 1
@@ -168,65 +195,56 @@ class HammingIndex:
         """All items at most `distance` away from each query, nearest first."""
         if distance < 0:
             raise DataError(f"the distance is {distance}: give a number from 0 to {self.bits}.")
-        queries = checks.check_codes(np.atleast_2d(queries), self.bits, "queries")
-        items = len(self.items.codes)
-        hidden = filters.make_filters(len(queries), exclude, None, items, self._shown)
+        queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
+        filters = make_filters(len(queries), exclude, None, len(self.items), self._allow_mask)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
-            reach = min(distance, self.bits)
-            return within(self.items, self.segments, queries, reach, hidden, pool)
+            radius = min(distance, self.bits)
+            return within(self.items, self.segments, queries, radius, filters, pool)
 
-    def only(self, items: npt.NDArray[Any]) -> Only:
+    def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
         """Make ready a choice of items (rows, or one bool for each row) for many searches."""
-        items, total = np.asarray(items), len(self.items.codes)
-        if items.dtype == np.bool_:
-            if items.shape != (total,):
-                raise DataError(f"the mask has shape {items.shape} but there are {total} items.")
-            rows = np.flatnonzero(items)
-        else:
-            rows = np.unique(filters.check_rows(items, total, "allow"))
+        rows = np.unique(check_choice(items, len(self.items)))
         rows = rows[~self.removed[rows]]
-        shown = np.zeros(total, dtype=np.uint8)
-        shown[self.items.tie_rank[rows]] = 1
-        return Only(shown, rows.astype(np.int32))
+        allow_mask = np.zeros(len(self.items), dtype=np.uint8)
+        allow_mask[self.items.tie_rank[rows]] = 1
+        return ItemFilter(allow_mask, rows.astype(np.int32))
 
     def add(self, codes: Words, tie_rank: TieRank, *, threads: int | None = None) -> HammingIndex:
         """An index that has these items too, as the rows behind the last.
 
         tie_rank: of all items, old and new. Where it keeps the order of the old ones, nothing is
-        built again: the new items stand in a part of their own that is scanned, until they are a
+        built again: the new items stand in a segment of their own that is scanned, until they are a
         twentieth of all. Else, or then, everything is.
         """
-        fresh = checks.check_codes(codes, self.bits)
+        fresh = check_codes(codes, self.bits)
         codes = np.concatenate([self.items.codes, fresh])
-        rank = checks.check_tie_rank(tie_rank, len(codes))
+        rank = check_tie_rank(tie_rank, len(codes))
         removed = np.concatenate([self.removed, np.zeros(len(fresh), dtype=np.bool_)])
         main = self.segments[0]
-        new = np.arange(len(main.rows), len(codes))
+        new = np.arange(len(main.segment), len(codes))
         many = len(new) > max(2_048, len(codes) // 20)
-        if many or (np.diff(rank[main.rows]) < 0).any():
-            how: dict[str, Any] = {"distance": self.distance, "threads": threads}
-            grown = HammingIndex(codes, self.bits, rank, **how)
+        if many or (np.diff(rank[main.segment.order.rows]) < 0).any():
+            grown = HammingIndex(codes, self.bits, rank, distance=self.distance, threads=threads)
             return grown._set(grown.items, grown.segments, removed)
         masked = self.items.masked
         items = lists.Items(codes, self.bits, rank, inverse(rank), masked)
         rows = new[np.argsort(rank[new])].astype(np.int32)
         with ThreadPool(1) as pool:
-            tail = Segment.build(codes, self.bits, rows, pool, method="scan", masked=masked)
-        return HammingIndex.__new__(HammingIndex)._set(items, (main, tail), removed)
+            tail = Segment.build(codes, self.bits, rows, pool, masked=masked)
+        segments = (main, SearchedSegment.scanned(tail, "added"))
+        return HammingIndex.__new__(HammingIndex)._set(items, segments, removed)
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
         """An index that never shows these rows. The other rows keep their numbers."""
         removed = self.removed.copy()
-        removed[filters.check_rows(rows, len(removed), "remove")] = True
+        removed[check_rows(rows, len(removed), "remove")] = True
         return HammingIndex.__new__(HammingIndex)._set(self.items, self.segments, removed)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps beside codes and tie ranks; not of one with added or removed items."""
         if len(self.segments) > 1 or self.removed.any():
             raise DataError("items were added or removed: build the index again to keep it.")
-        main = self.segments[0]
-        tables = {} if main.tables is None else main.tables.tensors()
-        return {"rows": main.rows, "planes": main.planes, **tables}
+        return self.segments[0].tensors()
 
     @classmethod
     def from_tensors(
@@ -238,59 +256,63 @@ class HammingIndex:
         distance: Distance = "hamming",
     ) -> HammingIndex:
         """The inverse of `tensors`; the arrays may be memory-mapped."""
-        own = {name: as_contiguous(array) for name, array in tensors.items()}
-        tables = Tables.from_tensors(own, bits) if "starts" in own else None
-        plan = Plan(Option(0 if tables is None else len(tables), 0.0), "as saved with the model")
-        rank, masked = as_contiguous(tie_rank), checks.is_masked(distance)
-        main = Segment(own["rows"], rank, bits, own["planes"], tables, plan, masked)
-        items = lists.Items(as_contiguous(codes), bits, rank, own["rows"], masked)
+        saved = {name: as_contiguous(array) for name, array in tensors.items()}
+        rank, rows, masked = as_contiguous(tie_rank), saved["rows"], is_masked(distance)
+        planes = Planes(saved["planes"], bits, masked or None)
+        main = SearchedSegment.from_tensors(Segment(TieOrder(rows, rank, 0), planes), saved)
+        items = lists.Items(as_contiguous(codes), bits, rank, rows, masked)
         return cls.__new__(cls)._set(items, (main,))
 
     @cached_property
-    def _shown(self) -> Shown:
+    def _allow_mask(self) -> Mask:
         """By tie rank; empty where nothing was removed."""
         if not self.removed.any():
-            return SHOW_ALL
-        shown: Shown = (~self.removed)[self.items.item_at].astype(np.uint8)
-        return shown
+            return ALLOW_ALL
+        allow_mask: Mask = (~self.removed)[self.items.item_at].astype(np.uint8)
+        return allow_mask
 
     @cached_property
-    def _single(self) -> Single | None:
+    def _single(self) -> SingleQuery | None:
         """The short way for one query; None where there are several segments."""
-        return Single(self.segments[0], self._shown) if len(self.segments) == 1 else None
+        if len(self.segments) > 1:
+            return None
+        return SingleQuery(self.segments[0].strategies[0], self._allow_mask)
 
-    def _among(self, queries: Words, k: int, hidden: Filters, pool: ThreadPool) -> lists.Found:
-        """The nearest that hidden.shown (by tie rank) lets through."""
+    def _among_all(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
+        """The nearest that filters.allow_mask (by tie rank) lets through."""
         if k > LONG_LIST:
-            return lists.rank_all(self.items, queries, k, hidden, pool)
+            return lists.rank_all(self.items, queries, k, filters, pool)
         if len(self.segments) == 1:
-            return self.segments[0].nearest(queries, k, hidden, pool)
-        return lists.nearest_of_segments(self.items, self.segments, queries, k, hidden, pool)
+            return self.segments[0].nearest(queries, k, filters, pool)
+        return lists.nearest_of_segments(self.items, self.segments, queries, k, filters, pool)
 
-    def _of_some(
-        self, queries: Words, k: int, hidden: Filters, only: Only, pool: ThreadPool
-    ) -> lists.Found:
-        """A short choice is a list to go through; a long one hides what the search finds."""
-        if not lists.is_short(len(only.rows), len(self.items.codes), self.bits):
-            return self._among(queries, k, replace(hidden, shown=only.shown), pool)
-        spans = np.tile(np.array([0, len(only.rows)]), (len(queries), 1))
-        return lists.nearest_of_lists(self.items, queries, k, hidden, spans, only.rows, pool)
+    def _among_chosen(
+        self, queries: Words, k: int, filters: Filters, chosen: ItemFilter, pool: ThreadPool
+    ) -> Nearest:
+        """A short choice is a list to go through; a long one masks what the search finds."""
+        if not self.items.is_short(len(chosen.rows)):
+            return self._among_all(queries, k, filters._replace(allow_mask=chosen.allow_mask), pool)
+        spans = np.tile(np.array([0, len(chosen.rows)]), (len(queries), 1))
+        candidates = (spans, chosen.rows)
+        return lists.nearest_of_lists(self.items, queries, k, filters, candidates, pool)
 
-    def _of_lists(
-        self, queries: Words, k: int, hidden: Filters, allow: Exclude, pool: ThreadPool
-    ) -> lists.Found:
-        indptr, rows = filters.check_lists(allow, len(queries), "allow")
-        filters.check_rows(rows, len(self.items.codes), "allow")
+    def _among_lists(
+        self, queries: Words, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
+    ) -> Nearest:
+        """Each query among the rows of its own list."""
+        indptr, rows = check_lists(allow, len(queries), "allow")
+        check_rows(rows, len(self.items), "allow")
         if self.removed.any():
             keep = ~self.removed[rows]
             indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
             rows = rows[keep]
-        spans = np.stack([indptr[:-1], indptr[1:]], axis=1)
-        return lists.nearest_of_lists(self.items, queries, k, hidden, spans, rows, pool)
+        candidates = (np.stack([indptr[:-1], indptr[1:]], axis=1), rows)
+        return lists.nearest_of_lists(self.items, queries, k, filters, candidates, pool)
 
-    def _hits(self, keys: Words, counts: npt.NDArray[np.int64]) -> Hits:
+    def _hits(self, nearest: Nearest) -> Hits:
         """Keys whose lower half is a tie rank, as hits."""
-        items, distances = np.empty(keys.shape, np.int32), np.empty(keys.shape, np.int32)
-        scores = np.empty(keys.shape, np.float32)
-        unpack(keys, counts, self.items.item_at, self.bits, items, scores, distances)
-        return Hits(items, scores, counts, distances)
+        shape = nearest.keys.shape
+        items, distances = np.empty(shape, np.int32), np.empty(shape, np.int32)
+        scores = np.empty(shape, np.float32)
+        unpack(nearest, self.items.item_at, self.bits, (items, scores, distances))
+        return Hits(items, scores, nearest.counts, distances)

@@ -1,8 +1,9 @@
-"""The ways around a segment: lists of items to choose from, very long answers, several segments."""
+"""The ways around the strategies: lists of candidates, very long answers, several segments."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -10,14 +11,17 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
+from xorec.search.batches import Nearest, Numbers, empty_nearest, map_parts, numbers_of
 from xorec.search.filters import Filters, Rows
-from xorec.search.hamming.plan import scan_cost
-from xorec.search.hamming.segment import Segment, share
+from xorec.search.hamming.arrays import ItemCodes, RowFilter
+from xorec.search.hamming.segment import Segment, scan_cost
+from xorec.search.hamming.strategies import SearchedSegment
 
-Found = tuple[Words, npt.NDArray[np.int64]]
-"""(keys (B, k), counts): distance above tie rank."""
 _LISTED = 4.0
 """Nanoseconds for an item of a list, about."""
+_PIECE = 64
+"""Queries of one call, at most."""
+_POSITION, _DISTANCE = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +37,17 @@ class Items:
     item_at: Rows
     masked: bool = False
 
+    def __len__(self) -> int:
+        return len(self.codes)
 
-def is_short(choice: int, items: int, bits: int) -> bool:
-    """Whether going through a choice of so many costs less than a scan."""
-    return choice * _LISTED < scan_cost(items, bits)
+    @cached_property
+    def for_kernels(self) -> ItemCodes:
+        """As kernels take them."""
+        return ItemCodes(self.codes, self.tie_rank, self.masked)
+
+    def is_short(self, candidates: int) -> bool:
+        """Whether going through so many candidates costs less than a scan."""
+        return candidates * _LISTED < scan_cost(len(self), self.bits)
 
 
 def nearest_of_lists(
@@ -44,83 +55,69 @@ def nearest_of_lists(
     queries: Words,
     k: int,
     filters: Filters,
-    spans: npt.NDArray[np.int64],
-    rows: Rows,
+    candidates: tuple[Numbers, Rows],
     pool: ThreadPool,
-) -> Found:
-    """Query b chooses among rows[spans[b, 0]:spans[b, 1]]."""
-    from xorec.search.nearest_kernels import nearest_of_lists
+) -> Nearest:
+    """candidates: (spans, rows); query b chooses among rows[spans[b, 0]:spans[b, 1]]."""
+    from xorec.search.hamming.list_kernels import nearest_of_lists
 
-    keys = np.empty((len(queries), k), dtype=np.uint64)
-    counts = np.zeros(len(queries), dtype=np.int64)
-    share(
-        pool,
-        np.arange(len(queries)),
-        64,
-        lambda which: nearest_of_lists(
-            items.codes,
-            items.masked,
-            queries,
-            which,
-            spans,
-            rows,
-            items.tie_rank,
-            filters.indptr,
-            filters.indices,
-            filters.denied,
-            keys,
-            counts,
-        ),
-    )
-    return keys, counts
+    nearest, codes = empty_nearest(len(queries), k), items.for_kernels
+
+    def work(part: Numbers) -> None:
+        nearest_of_lists(codes, queries, part, candidates, filters, nearest)
+
+    map_parts(pool, numbers_of(len(queries)), _PIECE, work)
+    return nearest
 
 
-def rank_all(items: Items, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Found:
-    """As `Segment.nearest` over all items, for any k: filters.shown is by tie rank."""
-    from xorec.search.nearest_kernels import rank_all
+def rank_all(items: Items, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
+    """As `SearchStrategy.nearest` over all items, for any k: filters.allow_mask is by tie rank."""
+    from xorec.search.hamming.list_kernels import rank_all
 
-    keys = np.empty((len(queries), k), dtype=np.uint64)
-    counts = np.zeros(len(queries), dtype=np.int64)
+    nearest, codes = empty_nearest(len(queries), k), items.for_kernels
 
     def work(b: int) -> None:
-        distances = np.empty(len(items.codes), dtype=np.uint16)
-        counts[b] = rank_all(
-            items.codes,
-            items.masked,
-            queries[b],
-            items.bits,
-            items.item_at,
-            filters.shown,
-            filters.of(b),
-            filters.denied,
-            distances,
-            keys[b],
-        )
+        distances = np.empty(len(items), dtype=np.uint16)
+        checks = RowFilter(items.item_at, filters.allow_mask, filters.of(b), filters.denied)
+        keys = nearest.keys[b]
+        nearest.counts[b] = rank_all(codes, queries[b], items.bits, checks, distances, keys)
 
     pool.map(len(queries), work)
-    return keys, counts
+    return nearest
 
 
 def nearest_of_segments(
     items: Items,
-    segments: tuple[Segment, ...],
+    segments: tuple[SearchedSegment, ...],
     queries: Words,
     k: int,
     filters: Filters,
     pool: ThreadPool,
-) -> Found:
-    """The answers of all segments, put together: filters.shown is by tie rank."""
+) -> Nearest:
+    """The answers of all segments, put together: filters.allow_mask is by tie rank."""
     parts, total = [], np.zeros(len(queries), dtype=np.int64)
-    for segment in segments:
-        rank = items.tie_rank[segment.rows]
-        own = replace(filters, shown=filters.shown[rank]) if len(filters.shown) else filters
-        keys, counts = segment.nearest(queries, min(k, len(segment.rows)), own, pool)
+    for one in segments:
+        rank, own = within_segment(items, one.segment, filters)
+        keys, counts = one.nearest(queries, min(k, len(one.segment)), own, pool)
         behind = np.arange(keys.shape[1]) >= counts[:, None]
         keys[behind] = 0
-        place = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        keys = (keys >> np.uint64(32) << np.uint64(32)) | rank[place].astype(np.uint64)
+        keys = by_tie_rank(keys, rank)
         keys[behind] = np.uint64(0xFFFFFFFFFFFFFFFF)
         parts.append(keys)
         total += counts
     merged = np.sort(np.concatenate(parts, axis=1), axis=1)[:, :k]
-    return merged, np.minimum(total, merged.shape[1])
+    return Nearest(merged, np.minimum(total, merged.shape[1]))
+
+
+def within_segment(items: Items, segment: Segment, filters: Filters) -> tuple[TieRank, Filters]:
+    """(the tie rank at each position of a segment, filters whose mask is by these positions)."""
+    rank = items.tie_rank[segment.order.rows]
+    if not len(filters.allow_mask):
+        return rank, filters
+    return rank, filters._replace(allow_mask=filters.allow_mask[rank])
+
+
+def by_tie_rank(keys: Words, rank: npt.NDArray[np.int32]) -> Words:
+    """Keys of a segment's positions as keys of tie ranks."""
+    positions = (keys & _POSITION).astype(np.int64)
+    return (keys >> _DISTANCE << _DISTANCE) | rank[positions].astype(np.uint64)

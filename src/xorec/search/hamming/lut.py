@@ -1,114 +1,96 @@
-"""Counting short codes by sevens: the differing bits of seven at a time are looked up, not counted.
-
-A code of up to 30 bits is cut into three or five parts of at most seven bits. How many bits of a
-part differ from a query's is a number from 0 to 7, three planes of it for a run of items, and a
-table holds them for every value that the part can have. So a query adds three (five) numbers of
-three bits, where `adders` adds as many bits as a code has. As there, 256 items go at once.
-"""
+"""SevenBitTables: large batches of short codes, by look-up tables that are made for the batch."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
+import numpy as np
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from xorec.core.bits import Words
+from xorec.core.threads import ThreadPool
+from xorec.search.batches import Nearest, Numbers, empty_nearest
+from xorec.search.filters import Filters, Mask
+from xorec.search.hamming.lut_scan_kernels import LookUp, scan_lut
+from xorec.search.hamming.lut_tables_kernels import fill_tables, table_words
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, FEW, levels_for
+from xorec.search.hamming.scan import LinearScan
+from xorec.search.hamming.segment import Segment
+from xorec.search.hamming.strategy import FindOne, SearchStrategy
 
-from xorec.search.hamming.adders import LANES, RUN, Adders, Vector
-
-FEW_PARTS, MANY_PARTS = 3, 5
-"""Parts of codes of up to 21 and up to 30 bits."""
-PLANES = 3
-"""Planes of the number of differing bits of a part."""
-MOST_LEVELS = 5
-_WORD = ir.IntType(64)
-_VECTOR = ir.VectorType(_WORD, LANES)
-_ZEROS, _ONES = ir.Constant(_VECTOR, [0] * LANES), ir.Constant(_VECTOR, [-1] * LANES)
-
-
-def _summed(b: Any, numbers: list[list[Vector]], levels: int) -> tuple[list[Vector], list[Vector]]:
-    """(the sum of numbers in planes, lowest first; what is carried out of these planes)."""
-    waiting: list[list[Vector]] = [[] for _ in range(levels + 1)]
-    for number in numbers:
-        for level, plane in enumerate(number):
-            waiting[level].append(plane)
-    for here, carried in pairwise(waiting):
-        while len(here) > 1:
-            x, y = here.pop(), here.pop()
-            t = b.xor(x, y)
-            if here:
-                z = here.pop()
-                here.append(b.xor(t, z))
-                carried.append(b.or_(b.and_(x, y), b.and_(t, z)))
-            else:
-                here.append(t)
-                carried.append(b.and_(x, y))
-    return [here[0] for here in waiting[:levels]], waiting[levels]
+MEMORY = 1 << 24
+"""Bytes that the tables of a batch may take."""
+_START, _ITEM, _WORD = 250.0, 0.047, 0.7
+"""Nanoseconds of a query, of an item of it, and of a word of the tables, about."""
+_LINE = 8
+"""Words of a line of the cache."""
+_PIECE = 512
+"""Queries of one call, at most: the first of them has no neighbour to guess by."""
 
 
-def _looking_up(parts: int, levels: int) -> Any:
-    """The function for codes of so many parts, and a reach of less than 2**levels."""
+class SevenBitTables(SearchStrategy):
+    """Codes of up to 30 bits: see `lut_adders`. Single queries and radii are left to the scan."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def look_up(
-        typing_context: Any,
-        tables: Any,
-        begin: Any,
-        places: Any,
-        reach: Any,
-        open_: Any,
-        place: Any,
-        found: Any,
-    ) -> Any:
-        """Say which items of a run are no farther than `reach`.
+    name = "lut"
+    per_batch = True
 
-        tables[begin:]: those of the run; the planes of part p begin at places[p] there. found
-        (RUN,): the items within reach whose bit in open_[place:] is set. Returns a bit for each
-        word of it that is not zero.
-        """
+    @classmethod
+    def refusal(cls, segment: Segment) -> str:
+        if segment.planes.masked:
+            return "masks hide bits that look-up tables go by"
+        return "" if levels_for(segment.bits) == FEW else "the codes are too long"
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code, b = Adders(context, builder, signature, arguments), builder
-            tables_at, places_at, open_at, found_at = (code.data(n) for n in (0, 2, 4, 6))
-            begin, reach, place = (code.number(n) for n in (1, 3, 5))
-            own = [b.load(b.gep(places_at, [_WORD(part)])) for part in range(parts)]
-            starts = [b.add(begin, at) for at in own]
-            bits = [b.and_(b.lshr(reach, _WORD(level)), _WORD(1)) for level in range(levels)]
-            turned = [code.everywhere(b.sub(bit, _WORD(1))) for bit in bits]
+    def cost(self, queries: int, k: int) -> float:
+        words = chunks_of(len(self.segment)) * table_words(self.segment.bits)
+        if not words or 8 * words > MEMORY:
+            return float("inf")
+        return float(queries * (_START + _ITEM * len(self.segment)) + _WORD * words)
 
-            def number(start: Any, word: Any) -> list[Vector]:
-                first = b.add(start, word)
-                return [
-                    code.load(tables_at, b.add(first, _WORD(level * RUN)))
-                    for level in range(PLANES)
-                ]
+    def nearest(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
+        nearest, order = empty_nearest(len(queries), k), self.segment.order
+        luts, open_ = self._make(pool), self.segment.open_positions(filters)
+        exclude, sorted_ = filters.exclude, by_code(queries)
+        count = max(-(-len(sorted_) // _PIECE), min(len(sorted_), pool.threads))
+        parts = np.array_split(sorted_, count)
 
-            some = cgutils.alloca_once_value(b, _WORD(0))
-            with cgutils.for_range(b, _WORD(RUN // LANES)) as loop:
-                word = b.mul(loop.index, _WORD(LANES))
-                sums, over = _summed(b, [number(start, word) for start in starts], levels)
-                far = b.and_(sums[0], turned[0])  # the carry of sum + ~reach: sum > reach
-                for here, bit in zip(sums[1:], turned[1:], strict=True):
-                    far = b.or_(b.and_(here, bit), b.and_(far, b.or_(here, bit)))
-                if levels < MOST_LEVELS:
-                    for plane in over:
-                        far = b.or_(far, plane)
-                near = b.and_(code.load(open_at, b.add(place, word)), b.xor(far, _ONES))
-                code.store(near, found_at, word)
-                there = b.icmp_unsigned("!=", near, _ZEROS)
-                four = b.zext(b.bitcast(there, ir.IntType(LANES)), _WORD)
-                b.store(b.or_(b.load(some), b.shl(four, word)), some)
-            return b.load(some)
+        def work(at: int) -> None:
+            scan_lut(luts, order, open_, queries, parts[at], exclude, nearest)
 
-        given = (tables, begin, places, reach, open_, place, found)
-        return types.uint64(*given), generate
+        pool.map(len(parts), work)
+        return nearest
 
-    return look_up
+    def _make(self, pool: ThreadPool) -> LookUp:
+        """The tables of all chunks, by all threads."""
+        planes, bits, chunks = (
+            self.segment.planes.words,
+            self.segment.bits,
+            chunks_of(len(self.segment)),
+        )
+        tables = aligned(chunks * table_words(bits))
+        codes = np.empty(chunks * CHUNK_ITEMS, dtype=np.uint32)
+        pool.map_ranges(
+            chunks, lambda begin, end: fill_tables(planes, bits, begin, end, tables, codes)
+        )
+        return LookUp(tables, codes, bits)
+
+    def find_one(self, allow_mask: Mask) -> FindOne:
+        return LinearScan(self.segment).find_one(allow_mask)
+
+    def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
+        return LinearScan(self.segment).within(query, radius, filters, b)
 
 
-few_near = _looking_up(FEW_PARTS, PLANES)
-few_far = _looking_up(FEW_PARTS, MOST_LEVELS)
-many_near = _looking_up(MANY_PARTS, PLANES)
-many_far = _looking_up(MANY_PARTS, MOST_LEVELS)
+def chunks_of(items: int) -> int:
+    """Chunks of so many items."""
+    return -(-items // CHUNK_ITEMS)
+
+
+def aligned(words: int) -> Words:
+    """Room that begins where a line of the cache does: every load of the scan is within one."""
+    room = np.empty(words + _LINE, dtype=np.uint64)
+    first = -(room.ctypes.data // 8) % _LINE
+    return room[first : first + words]
+
+
+def by_code(queries: Words) -> Numbers:
+    """The queries (B, 1) in the order of their codes, which are shorter than 32 bits."""
+    numbers = np.arange(len(queries), dtype=np.uint64)
+    order = np.sort((queries[:, 0] << np.uint64(32)) | numbers)
+    return (order & np.uint64(0xFFFFFFFF)).astype(np.int64)

@@ -1,57 +1,71 @@
-"""The scan by sevens: for many queries at once, in the order of their codes.
+"""The scan by look-up tables: for many queries at once, in the order of their codes.
 
 Neighbours in that order are alike. They look at the same parts of the tables, which are in the
 cache, and the k-th distance of one is a good guess for the next: nearly all items are passed over
-from the first run on. Where a guess was too low, the query is scanned once more with a higher one.
+from the first chunk on. Where a guess was too low, the query is scanned again with a higher one.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from xorec.core.bits import popcount, prefetch, trailing_zeros
+from xorec.core.bits import Words, popcount, prefetch, trailing_zeros
 from xorec.core.kernels import inlined, kernel
-from xorec.search.hamming.adders import RUN
-from xorec.search.hamming.lut import FEW_PARTS, PLANES, few_far, few_near, many_far, many_near
-from xorec.search.hamming.lut_kernels import parts_for, place_query
-from xorec.search.hamming.scan_kernels import hide
-from xorec.search.nearest_kernels import key_of
+from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.list_kernels import key_of
+from xorec.search.hamming.lut_adders import (
+    FEW_PARTS,
+    PLANES,
+    few_far,
+    few_near,
+    many_far,
+    many_near,
+)
+from xorec.search.hamming.lut_tables_kernels import find_offsets, parts_for
+from xorec.search.hamming.scan_kernels import exclude_rows
 
 _NEAR = 1 << PLANES
 _LINE = 16
 """Rows of a seen list in one line of the cache."""
 _MORE = 10
-"""So many items more than k have come since the reach was lowered: now it is worth it again."""
+"""So many items more than k have come since the threshold was lowered: now it is worth it again."""
 _1, _64 = np.uint64(1), np.uint64(64)
 
 
-@kernel
-def scan_by_sevens(
-    tables: Any,
-    codes: Any,
-    bits: int,
-    valid: Any,
-    first: int,
-    place_of: Any,
-    queries: Any,
-    which: Any,
-    indptr: Any,
-    indices: Any,
-    keys: Any,
-    counts: Any,
-) -> None:
-    """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
+class LookUp(NamedTuple):
+    """See `lut_tables_kernels.fill_tables`: the tables of all chunks, and the items' codes."""
 
-    tables, codes: see `sevens_kernels.fill_tables`. The rest as in `scan_kernels.scan`.
+    tables: Words
+    codes: npt.NDArray[np.uint32]
+    bits: int
+
+
+class Gathered(NamedTuple):
+    """tally (bits + 1,): how many items were gathered at each distance. nearest ((bits + 1) (k +
+    1),): the positions of the first k of each distance, and room for one that is not needed."""
+
+    nearest: npt.NDArray[np.uint32]
+    tally: npt.NDArray[np.int64]
+
+
+@kernel
+def scan_lut(
+    luts: Any, order: Any, open_: Any, queries: Any, which: Any, exclude: Any, nearest: Any
+) -> None:
+    """The nearest items of queries[which] into `nearest`.
+
+    luts: `LookUp`. The rest as in `scan_kernels.scan`.
     """
+    (keys, counts), (indptr, indices), bits = nearest, exclude, luts.bits
     k = keys.shape[1]
-    open_, found = valid.copy(), np.empty(RUN, dtype=np.uint64)
-    places = np.empty(parts_for(bits), dtype=np.uint64)
-    nearest, tally = np.empty((bits + 1) * (k + 1), np.uint32), np.empty(bits + 1, np.int64)
-    run = (tables, codes, places, open_, found)
-    reach, hidden = bits, False
+    opened, found = open_.copy(), np.empty(CHUNK_WORDS, dtype=np.uint64)
+    offsets = np.empty(parts_for(bits), dtype=np.uint64)
+    gathered = Gathered(np.empty((bits + 1) * (k + 1), np.uint32), np.empty(bits + 1, np.int64))
+    chunks = (luts.tables, luts.codes, offsets, opened, found)
+    threshold, closed = bits, False
     for at in range(len(which)):
         b, query = which[at], queries[which[at], 0]
         if at + 4 < len(which):
@@ -59,54 +73,54 @@ def scan_by_sevens(
             soon = indptr[which[at + 2]]
             for line in range(3):
                 prefetch(indices, soon + line * _LINE)
-        if hidden:
-            for word in range(len(valid)):  # five times as fast as a slice
-                open_[word] = valid[word]
+        if closed:
+            for word in range(len(open_)):  # five times as fast as a slice
+                opened[word] = open_[word]
         excluded = indices[indptr[b] : indptr[b + 1]]
-        hidden = len(excluded) > 0
-        hide(excluded, first, place_of, open_, 0)
-        place_query(query, bits, places)
+        closed = len(excluded) > 0
+        exclude_rows(excluded, order, opened, 0)
+        find_offsets(query, bits, offsets)
         step = 1
-        while not gather(run, query, reach, k, nearest, tally) and reach < bits:
-            reach = min(bits, reach + step)
+        while not gather(chunks, query, threshold, k, gathered) and threshold < bits:
+            threshold = min(bits, threshold + step)
             step += step
-        reach, counts[b] = in_order(nearest, tally, reach, keys[b])
+        threshold, counts[b] = in_order(gathered, threshold, keys[b])
 
 
 @inlined
 def look_up(
-    tables: Any, begin: Any, places: Any, reach: int, open_: Any, place: Any, found: Any
+    tables: Any, begin: Any, offsets: Any, threshold: int, open_: Any, position: Any, found: Any
 ) -> Any:
-    """`sevens.look_up` for so many parts and this reach."""
-    if len(places) == FEW_PARTS:
-        if reach < _NEAR:
-            return few_near(tables, begin, places, reach, open_, place, found)
-        return few_far(tables, begin, places, reach, open_, place, found)
-    if reach < _NEAR:
-        return many_near(tables, begin, places, reach, open_, place, found)
-    return many_far(tables, begin, places, reach, open_, place, found)
+    """`lut_adders.look_up` for so many parts and this threshold."""
+    if len(offsets) == FEW_PARTS:
+        if threshold < _NEAR:
+            return few_near(tables, begin, offsets, threshold, open_, position, found)
+        return few_far(tables, begin, offsets, threshold, open_, position, found)
+    if threshold < _NEAR:
+        return many_near(tables, begin, offsets, threshold, open_, position, found)
+    return many_far(tables, begin, offsets, threshold, open_, position, found)
 
 
 @kernel
-def gather(run_of: Any, query: Any, reach: int, k: int, nearest: Any, tally: Any) -> bool:
-    """Sort the open items within `reach` of a query by distance; returns whether there are k.
+def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) -> bool:
+    """Sort the open items within `threshold` of a query by distance; returns whether there are k.
 
-    tally (bits + 1,): how many there are at each distance. nearest ((bits + 1) (k + 1),): the
-    places of the first k of each distance, and room for one that is not needed. When many have
-    come, the reach is lowered: only what k of them leave open is looked for from there on.
+    When many have come, the threshold is lowered: only what k of them leave open is looked for from
+    there on.
     """
-    tables, codes, places, open_, found = run_of
-    runs = len(open_) // RUN
-    size, width, most = len(tables) // max(1, runs), np.uint64(k + 1), k + _MORE
-    tally[: reach + 1] = 0
-    run, done, new, total = 0, np.uint64(0), 0, 0
-    while run < runs and reach >= 0:
-        begin, place = np.uint64(run * size), np.uint64(run * RUN)
-        words = look_up(tables, begin, places, reach, open_, place, found)
+    tables, codes, offsets, open_, found = chunks_of
+    nearest, tally = gathered
+    chunks = len(open_) // CHUNK_WORDS
+    size, width, most = len(tables) // max(1, chunks), np.uint64(k + 1), k + _MORE
+    tally[: threshold + 1] = 0
+    chunk, done, new, total = 0, np.uint64(0), 0, 0
+    while chunk < chunks and threshold >= 0:
+        begin, position = np.uint64(chunk * size), np.uint64(chunk * CHUNK_WORDS)
+        words = look_up(tables, begin, offsets, threshold, open_, position, found)
         if done:
             words = skip(found, words, done)
             done = np.uint64(0)
-        run += 1
+        chunk += 1
         while words:
             word = trailing_zeros(words)
             words &= words - _1
@@ -114,25 +128,25 @@ def gather(run_of: Any, query: Any, reach: int, k: int, nearest: Any, tally: Any
             while left:
                 bit = trailing_zeros(left)
                 left &= left - _1
-                item = (place + word) * _64 + bit
+                item = (position + word) * _64 + bit
                 distance = popcount(np.uint64(codes[item]) ^ query)
                 there = tally[distance]
                 nearest[distance * width + np.uint64(min(there, k))] = item
                 tally[distance] = there + 1
                 new += 1
-                if new == most:  # the rest of this run, with a lower reach
+                if new == most:  # the rest of this chunk, with a lower threshold
                     total += new
-                    new, run, done = 0, run - 1, _64 * word + bit + _1
-                    reach = lower(tally, reach, k)
+                    new, chunk, done = 0, chunk - 1, _64 * word + bit + _1
+                    threshold = lower(tally, threshold, k)
                     words = left = np.uint64(0)
     return total + new >= k
 
 
 @kernel
 def skip(found: Any, words: Any, done: Any) -> Any:
-    """Take the first `done` places of a run away: from `words`, and from the word they end in."""
+    """Take the first `done` items of a chunk away: from `words`, and from the word they end in."""
     word = done >> np.uint64(6)
-    if word == np.uint64(RUN):
+    if word == np.uint64(CHUNK_WORDS):
         return np.uint64(0)
     words &= ~((_1 << word) - _1)
     found[word] &= ~((_1 << (done & np.uint64(63))) - _1)
@@ -140,21 +154,22 @@ def skip(found: Any, words: Any, done: Any) -> Any:
 
 
 @kernel
-def lower(tally: Any, reach: int, k: int) -> int:
+def lower(tally: Any, threshold: int, k: int) -> int:
     """How far an item may be that comes after those of the tally, to be one of the k nearest."""
     count = 0
-    for distance in range(reach + 1):
+    for distance in range(threshold + 1):
         count += tally[distance]
         if count >= k:
             return distance - 1
-    return reach
+    return threshold
 
 
 @kernel
-def in_order(nearest: Any, tally: Any, reach: int, keys: Any) -> tuple[int, int]:
+def in_order(gathered: Any, threshold: int, keys: Any) -> tuple[int, int]:
     """The nearest items into `keys` (k,), ascending; returns (the last distance, how many)."""
+    nearest, tally = gathered
     k, count, distance = len(keys), 0, -1
-    while count < k and distance < reach:
+    while count < k and distance < threshold:
         distance += 1
         here = min(tally[distance], k - count)
         for at in range(here):

@@ -1,8 +1,9 @@
 """The linear scan, bit-sliced: 2,048 items at a time, 256 of them in one machine instruction.
 
-A run of 64 x RUN items is stored as planes: plane f holds bit f of every item. The distances of
-all of them to a query are counted side by side, in planes too (see `adders`), and compared in the
-same breath with the k-th distance so far, which tells the items to look at; soon there are none.
+A chunk of CHUNK_ITEMS items is stored as planes: plane f holds bit f of every item. The distances
+of all of them to a query are counted side by side, in planes too (see `adders`), and compared in
+the same breath with the k-th distance so far, which tells the items to look at; soon there are
+none.
 Items stand in tie order, so the first that come are the first in rank.
 """
 
@@ -14,14 +15,20 @@ import numpy as np
 
 from xorec.core.bits import prefetch
 from xorec.core.kernels import inlined, kernel
-from xorec.search.hamming.adders import LANES, RUN, count_to_31, count_to_255, count_to_2047
+from xorec.search.hamming.adders import (
+    CHUNK_WORDS,
+    LANES,
+    count_to_31,
+    count_to_255,
+    count_to_2047,
+)
 
-ITEMS = 64 * RUN
+CHUNK_ITEMS = 64 * CHUNK_WORDS
 FEW, MORE, MOST = 5, 8, 11
 """Counter planes, for codes of up to 30, 254 and 2,046 bits."""
-CHUNK = 64
-"""Planes of a run that are counted before the next ones: they fit the fastest cache."""
-_PARTS = RUN // LANES
+PLANES_TOGETHER = 64
+"""Planes of a chunk that are counted before the next ones: they fit the fastest cache."""
+_PARTS = CHUNK_WORDS // LANES
 
 
 @kernel
@@ -49,122 +56,108 @@ def transpose(block: Any) -> None:
 
 
 @kernel
-def slice_runs(codes: Any, rows: Any, bits: int, begin: int, end: int, planes: Any) -> None:
-    """Write the runs begin .. end - 1 of planes (runs, bits, RUN) from codes (m, W) in `rows`."""
+def slice_chunks(codes: Any, rows: Any, bits: int, begin: int, end: int, planes: Any) -> None:
+    """Write chunks begin .. end - 1 of planes (chunks, bits, CHUNK_WORDS): codes[rows] (n, W)."""
     block = np.empty(64, dtype=np.uint64)
-    for run in range(begin, end):
-        for word in range(RUN):
-            first = run * ITEMS + 64 * word
+    for chunk in range(begin, end):
+        for word in range(CHUNK_WORDS):
+            first = chunk * CHUNK_ITEMS + 64 * word
             for w in range(codes.shape[1]):
                 for item in range(64):
-                    place = first + item
-                    block[item] = codes[rows[place], w] if place < len(rows) else np.uint64(0)
+                    at = first + item
+                    block[item] = codes[rows[at], w] if at < len(rows) else np.uint64(0)
                 transpose(block)
                 for f in range(64 * w, min(bits, 64 * w + 64)):
-                    planes[run, f, word] = block[f - 64 * w]
+                    planes[chunk, f, word] = block[f - 64 * w]
 
 
 @inlined
-def count_run(
+def count_chunk(
     planes: Any,
     begin: Any,
+    position: Any,
     ahead: int,
-    flips: Any,
-    masked: Any,
-    levels: int,
+    query: Any,
     bound: Any,
     open_: Any,
-    place: Any,
-    total: Any,
-    found: Any,
+    counted: Any,
 ) -> Any:
-    """Count the distances of the run at `begin`; returns whether any is less than `bound`.
+    """Count the distances of the chunk at planes.words[begin:]; whether any is less than `bound`.
 
-    flips: of `spread`, or for masked codes of `set_planes`: what the items lack of these planes is
-    counted. total (levels RUN,): the distances, in planes. found (RUN,): the items that are nearer
-    than `bound` and open, by the bits of open_[place:]. ahead: how far behind the next words are
-    that memory should bring, 0 for none (asking for what is behind the last run does no harm).
+    query: `arrays.QueryPlanes`; of masked codes only what the items lack of its planes is counted.
+    open_[position:]: a bit for each item of the chunk that may be found. counted:
+    `arrays.Counted`, written. ahead: how far behind the words are that memory should bring next, 0
+    for none (asking for what is behind the last chunk does no harm).
     """
-    if levels == FEW:
-        count_few(planes, begin, ahead, flips, masked, bound, open_, place, total, found)
+    if levels_for(planes.bits) == FEW:
+        count_few(planes.words, begin, position, ahead, query, bound, open_, counted)
     else:
-        count_many(planes, begin, ahead, flips, masked, levels, bound, open_, place, total, found)
+        count_many(planes, begin, position, ahead, query, bound, open_, counted)
     some = np.uint64(0)
-    for word in range(RUN):
-        some |= found[np.uint64(word)]
+    for word in range(CHUNK_WORDS):
+        some |= counted.found[np.uint64(word)]
     return some != np.uint64(0)
 
 
 @inlined
 def count_few(
-    planes: Any,
+    words: Any,
     begin: Any,
+    position: Any,
     ahead: int,
-    flips: Any,
-    masked: Any,
+    query: Any,
     bound: Any,
     open_: Any,
-    place: Any,
-    total: Any,
-    found: Any,
+    counted: Any,
 ) -> None:
-    """`count_run` of short codes, in a loop of its own: a call takes as long as a part of a run."""
-    count = len(flips)
+    """`count_chunk` of short codes, in a loop of its own: a call takes as long as one of _PARTS."""
+    count = len(query.flips)
     for part in range(_PARTS):
         if ahead:
             for f in range(part, count, _PARTS):
-                bring(planes, begin, ahead, flips, f, masked)
-        w = np.uint64(part * LANES)
-        at, own = begin + w, place + w
-        count_to_31(planes, at, flips, 0, count, masked, total, w, bound, open_, own, found)
+                prefetch_plane(words, begin, ahead, query, f)
+        where = (begin, position, np.uint64(part * LANES))
+        count_to_31(words, query, (0, count), counted, where, bound, open_)
 
 
 @kernel
 def count_many(
     planes: Any,
     begin: Any,
+    position: Any,
     ahead: int,
-    flips: Any,
-    masked: Any,
-    levels: int,
+    query: Any,
     bound: Any,
     open_: Any,
-    place: Any,
-    total: Any,
-    found: Any,
+    counted: Any,
 ) -> None:
-    """`count_run` of long codes, CHUNK planes after CHUNK planes."""
-    count = len(flips)
-    for first in range(0, max(1, count), CHUNK):
-        last = min(count, first + CHUNK)
+    """`count_chunk` of long codes, PLANES_TOGETHER after PLANES_TOGETHER."""
+    count, levels = len(query.flips), levels_for(planes.bits)
+    for first in range(0, max(1, count), PLANES_TOGETHER):
+        last = min(count, first + PLANES_TOGETHER)
         for part in range(_PARTS):
             if ahead:
                 for f in range(first + part, last, _PARTS):
-                    bring(planes, begin, ahead, flips, f, masked)
-            w = np.uint64(part * LANES)
-            at, own = begin + w, place + w
+                    prefetch_plane(planes.words, begin, ahead, query, f)
+            where = (begin, position, np.uint64(part * LANES))
             if levels == MORE:
-                count_to_255(
-                    planes, at, flips, first, last, masked, total, w, bound, open_, own, found
-                )
+                count_to_255(planes.words, query, (first, last), counted, where, bound, open_)
             else:
-                count_to_2047(
-                    planes, at, flips, first, last, masked, total, w, bound, open_, own, found
-                )
+                count_to_2047(planes.words, query, (first, last), counted, where, bound, open_)
 
 
 @kernel
-def bring(planes: Any, begin: Any, ahead: int, flips: Any, f: int, masked: Any) -> None:
-    """Ask for plane f of the run that is `ahead` of the one at `begin`."""
-    plane = np.uint64(f * RUN) if masked is None else flips[f]
-    for line in range(0, RUN, 8):
-        prefetch(planes, begin + plane + np.uint64(ahead + line))
+def prefetch_plane(words: Any, begin: Any, ahead: int, query: Any, f: int) -> None:
+    """Ask for plane f of the chunk that is `ahead` of the one at `begin`."""
+    plane = np.uint64(f * CHUNK_WORDS) if query.masked is None else query.flips[f]
+    for line in range(0, CHUNK_WORDS, 8):
+        prefetch(words, begin + plane + np.uint64(ahead + line))
 
 
 @inlined
 def bit_at(counters: Any, level: Any, word: Any, bit: Any) -> Any:
     """Bit `level` of the count of one item, in its place."""
-    one = (counters[np.uint64(level * RUN) + word] >> bit) & np.uint64(1)
+    one = (counters[np.uint64(level * CHUNK_WORDS) + word] >> bit) & np.uint64(1)
     return one << np.uint64(level)
 
 
@@ -193,10 +186,10 @@ def spread(query: Any, bits: int, flips: Any) -> None:
 
 @kernel
 def set_planes(query: Any, bits: int, chosen: Any) -> int:
-    """Where the planes of the set bits of a query begin in a run; returns how many there are."""
+    """Where the planes of the set bits of a query begin in a chunk; returns how many there are."""
     count = 0
     for f in range(bits):
         if (query[f >> 6] >> np.uint64(f & 63)) & np.uint64(1):
-            chosen[count] = np.uint64(f * RUN)
+            chosen[count] = np.uint64(f * CHUNK_WORDS)
             count += 1
     return count

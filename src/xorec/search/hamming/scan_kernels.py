@@ -1,8 +1,4 @@
-"""Top-k and radius search over planes: every run is counted for every query of a group.
-
-`masked` is True for masked codes and None for others: each has a compiled kernel of its own,
-because a choice at run time made the plain scan 4 to 8 % slower.
-"""
+"""Top-k and radius search over planes: every chunk is counted for every query of a group."""
 
 from __future__ import annotations
 
@@ -12,69 +8,70 @@ import numpy as np
 
 from xorec.core.bits import trailing_zeros
 from xorec.core.kernels import inlined, kernel
-from xorec.search.hamming.adders import RUN
+from xorec.search.batches import Nearest
+from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.arrays import (
+    Counted,
+    Planes,
+    QueryPlanes,
+    Selection,
+    SelectScratch,
+    TieOrder,
+)
+from xorec.search.hamming.list_kernels import key_of, unpack
 from xorec.search.hamming.planes_kernels import (
-    ITEMS,
+    CHUNK_ITEMS,
     count_at,
-    count_run,
+    count_chunk,
     levels_for,
     set_planes,
     spread,
 )
-from xorec.search.hamming.select_kernels import POOL, settle, take
-from xorec.search.nearest_kernels import key_of
+from xorec.search.hamming.select_kernels import POOL, sort_nearest, take
 
 TOGETHER = 32
-"""Queries that pass over a run of planes while it is in the cache."""
+"""Queries that pass over a chunk of planes while it is in the cache."""
 _ROOM = 1 << 17
-"""Words that the open places of a group may take, unless a few queries need more."""
+"""Words that the open positions of a group may take, unless a few queries need more."""
 _FEWEST = 4
 CACHED = 1 << 14
 """Words of planes that stay in the cache while the queries of a group pass over them."""
 
 
 @kernel
-def hide(excluded: Any, first: int, place_of: Any, open_: Any, begin: int) -> None:
-    """Clear the bits of excluded rows in open_[begin:], by place."""
+def exclude_rows(excluded: Any, order: Any, open_: Any, begin: int) -> None:
+    """Clear the bits of excluded rows in open_[begin:], by tie position."""
+    positions, first = order.positions, order.first
     for at in range(len(excluded)):
         row = np.int64(excluded[at]) - first
-        if 0 <= row < len(place_of):
-            place = np.uint64(place_of[row])
-            bit = np.uint64(1) << (place & np.uint64(63))
-            open_[np.uint64(begin) + (place >> np.uint64(6))] &= ~bit
+        if 0 <= row < len(positions):
+            position = np.uint64(positions[row])
+            bit = np.uint64(1) << (position & np.uint64(63))
+            open_[np.uint64(begin) + (position >> np.uint64(6))] &= ~bit
 
 
 @kernel
 def scan(
-    planes: Any,
-    bits: int,
-    masked: Any,
-    valid: Any,
-    first: int,
-    place_of: Any,
-    queries: Any,
-    which: Any,
-    indptr: Any,
-    indices: Any,
-    keys: Any,
-    counts: Any,
+    planes: Any, order: Any, open_: Any, queries: Any, which: Any, exclude: Any, nearest: Any
 ) -> None:
-    """The nearest items of queries[which] into keys[which] (B, k), ascending, and counts.
+    """The nearest items of queries[which] into `nearest`.
 
-    planes (runs bits RUN,): the items in tie order. masked: see above. valid (runs RUN,): the bits
-    of the items that may be shown. Query b may not show indices[indptr[b]:indptr[b + 1]]; the place
-    of row r is place_of[r - first].
+    planes, order: see `arrays`. open_ (chunks CHUNK_WORDS,): a bit for each item that any query may
+    show. exclude: (indptr, indices), the rows that each query may not show besides.
     """
-    k, words, runs = keys.shape[1], len(valid), len(valid) // RUN
+    (keys, counts), (indptr, indices) = nearest, exclude
+    bits, masked = planes.bits, planes.masked
+    k, words, chunks = keys.shape[1], len(open_), len(open_) // CHUNK_WORDS
     group, free = group_of(which, indptr, words)
-    ahead = bits * RUN if group == 1 else 0
-    open_ = valid if free else np.empty(group * words, dtype=np.uint64)
+    ahead = bits * CHUNK_WORDS if group == 1 else 0
+    opened = open_ if free else np.empty(group * words, dtype=np.uint64)
     flips, added = np.empty((group, bits), dtype=np.uint64), np.full(group, bits)
     pool, tally = np.empty((group, POOL * k), np.uint64), np.empty((group, bits + 1), np.int64)
-    state, starts = np.empty((group, 3), dtype=np.int64), np.empty(bits + 1, dtype=np.int64)
-    total = np.empty(levels_for(bits) * RUN, dtype=np.uint64)
-    found, rest = np.empty(RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
-    chunk = max(1, CACHED // (bits * RUN))
+    state = np.empty((group, 3), dtype=np.int64)
+    counted = Counted(np.empty(levels_for(bits) * CHUNK_WORDS, np.uint64),
+                      np.empty(CHUNK_WORDS, np.uint64))  # fmt: skip
+    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64))
+    size = max(1, CACHED // (bits * CHUNK_WORDS))
     for begin in range(0, len(which), group):
         mine = which[begin : begin + group]
         for at in range(len(mine)):
@@ -84,73 +81,46 @@ def scan(
             else:
                 added[at] = set_planes(queries[b], bits, flips[at])
             if not free:
-                open_[at * words : (at + 1) * words] = valid
-                hide(indices[indptr[b] : indptr[b + 1]], first, place_of, open_, at * words)
+                opened[at * words : (at + 1) * words] = open_
+                exclude_rows(indices[indptr[b] : indptr[b + 1]], order, opened, at * words)
             tally[at] = 0
             state[at, 0], state[at, 1], state[at, 2] = 0, 0, bits
-        for run in range(0, runs, chunk):
+        for first in range(0, chunks, size):
+            span = (first, min(chunks, first + size))
             for at in range(len(mine)):
-                scan_runs(
-                    planes,
-                    bits,
-                    masked,
-                    ahead,
-                    run,
-                    min(runs, run + chunk),
-                    flips[at, : added[at]],
-                    open_[0 if free else at * words :],
-                    pool[at],
-                    tally[at],
-                    state[at],
-                    keys[mine[at]],
-                    (total, found, rest, starts),
-                )
+                query = QueryPlanes(flips[at, : added[at]], masked)
+                selection = Selection(pool[at], tally[at], state[at], keys[mine[at]])
+                own = opened[0 if free else at * words :]
+                scan_chunks(planes, ahead, span, query, own, selection, counted, scratch)
         for at in range(len(mine)):
-            b, held, reach = mine[at], state[at, 0], state[at, 2]
-            counts[b] = settle(pool[at], held, tally[at], reach, keys[b], starts)
+            selection = Selection(pool[at], tally[at], state[at], keys[mine[at]])
+            counts[mine[at]] = sort_nearest(selection, scratch.starts)
 
 
 @inlined
-def scan_runs(
+def scan_chunks(
     planes: Any,
-    bits: int,
-    masked: Any,
     ahead: int,
-    begin: int,
-    end: int,
-    flips: Any,
+    span: Any,
+    query: Any,
     open_: Any,
-    pool: Any,
-    tally: Any,
-    state: Any,
-    best: Any,
+    selection: Any,
+    counted: Any,
     scratch: Any,
 ) -> None:
-    """Take what the runs begin .. end - 1 have for one query: see `select_kernels.take`."""
-    total, found, rest, starts = scratch
-    levels = levels_for(bits)
-    bound = state[2] + (state[1] < len(best))
-    for run in range(begin, end):
-        place = np.uint64(run * RUN)
-        if count_run(
-            planes,
-            place * np.uint64(bits),
-            ahead,
-            flips,
-            masked,
-            levels,
-            bound,
-            open_,
-            place,
-            total,
-            found,
-        ):
-            bound = take(total, levels, found, run * ITEMS, pool, tally, state, best, rest, starts)
+    """Take what the chunks of `span` have for one query: see `select_kernels.take`."""
+    levels = levels_for(planes.bits)
+    bound = selection.state[2] + (selection.state[1] < len(selection.best))
+    for chunk in range(span[0], span[1]):
+        position = np.uint64(chunk * CHUNK_WORDS)
+        begin = position * np.uint64(planes.bits)
+        if count_chunk(planes, begin, position, ahead, query, bound, open_, counted):
+            bound = take(counted, levels, chunk * CHUNK_ITEMS, selection, scratch)
 
 
 @kernel
 def group_of(which: Any, indptr: Any, words: int) -> tuple[int, bool]:
-    """(queries that go over a run together, whether none of them hides anything)."""
+    """(queries that go over a chunk together, whether none of them excludes anything)."""
     free = True
     for at in range(len(which)):
         free &= indptr[which[at]] == indptr[which[at] + 1]
@@ -159,33 +129,45 @@ def group_of(which: Any, indptr: Any, words: int) -> tuple[int, bool]:
 
 
 @kernel
-def scan_within(
-    planes: Any, bits: int, masked: Any, valid: Any, query: Any, radius: int, keys: Any
-) -> int:
-    """The keys of all items within `radius`, in tie order, into `keys` as far as it reaches.
+def scan_one(arrays: Any, query: Any, excluded: Any, counts: Any, hits: Any) -> None:
+    """`scan` and `unpack` for one query (1, W): a call costs as much as a search, so one does both.
 
-    valid: as in `scan`. Returns how many there are, which may be more than `keys` holds.
+    arrays: the fields of Planes and TieOrder and the open positions, as one plain tuple.
     """
-    levels, count = levels_for(bits), 0
+    words, bits, masked, rows, positions, first, open_ = arrays
+    nearest = Nearest(np.empty(hits[0].shape, dtype=np.uint64), counts)
+    exclude, which = (np.array([0, len(excluded)]), excluded), np.zeros(1, dtype=np.int64)
+    planes, order = Planes(words, bits, masked), TieOrder(rows, positions, first)
+    scan(planes, order, open_, query, which, exclude, nearest)
+    unpack(nearest, rows, bits, hits)
+
+
+@kernel
+def scan_within(planes: Any, open_: Any, query: Any, radius: int, keys: Any) -> int:
+    """The keys of all items within `radius`, in tie order, into `keys` as far as it goes.
+
+    open_: as in `scan`. Returns how many there are, which may be more than `keys` holds.
+    """
+    bits, levels, count = planes.bits, levels_for(planes.bits), 0
     flips = np.empty(bits, dtype=np.uint64)
-    total, found = np.empty(levels * RUN, dtype=np.uint64), np.empty(RUN, dtype=np.uint64)
-    if masked is None:
+    counted = Counted(np.empty(levels * CHUNK_WORDS, np.uint64), np.empty(CHUNK_WORDS, np.uint64))
+    if planes.masked is None:
         spread(query, bits, flips)
     else:
         flips = flips[: set_planes(query, bits, flips)]
-    for run in range(len(valid) // RUN):
-        begin, own = np.uint64(run * bits * RUN), np.uint64(run * RUN)
-        if not count_run(
-            planes, begin, bits * RUN, flips, masked, levels, radius + 1, valid, own, total, found
-        ):
+    added, ahead = QueryPlanes(flips, planes.masked), bits * CHUNK_WORDS
+    for chunk in range(len(open_) // CHUNK_WORDS):
+        position = np.uint64(chunk * CHUNK_WORDS)
+        begin = position * np.uint64(bits)
+        if not count_chunk(planes, begin, position, ahead, added, radius + 1, open_, counted):
             continue
-        for word in range(RUN):
-            left = found[word]
+        for word in range(CHUNK_WORDS):
+            left = counted.found[word]
             while left:
                 bit = trailing_zeros(left)
                 left &= left - np.uint64(1)
                 if count < len(keys):
-                    place = run * ITEMS + 64 * word + np.int64(bit)
-                    keys[count] = key_of(count_at(total, levels, word, bit), place)
+                    at = chunk * CHUNK_ITEMS + 64 * word + np.int64(bit)
+                    keys[count] = key_of(count_at(counted.counts, levels, word, bit), at)
                 count += 1
     return count

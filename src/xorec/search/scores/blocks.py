@@ -6,30 +6,34 @@ No score is kept: what a block does not add to the lists is gone with it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
-from xorec.search import filters
-from xorec.search.filters import SHOW_ALL, Filters, Rows
-from xorec.search.hamming import checks
-from xorec.search.hamming.segment import LONG_LIST, share
-from xorec.search.hits import Exclude, Hits
+from xorec.search.batches import (
+    LONG_LIST,
+    Nearest,
+    Numbers,
+    empty_nearest,
+    map_parts,
+    numbers_of,
+)
+from xorec.search.checks import check_choice, check_lists, check_tie_rank
+from xorec.search.filters import Filters, Rows, make_filters
+from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.scores.blocks_kernels import unpack_scores
 from xorec.search.top_k import inverse, top_k
 
 Arrays = tuple[Any, ...]
 """NumPy arrays."""
 _TOGETHER = 32
-_FIRST = np.zeros(1, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +57,21 @@ class BlockIndex(ABC):
 
     def __init__(self, columns: Arrays, tie_rank: TieRank) -> None:
         """columns: arrays (c, m), the items by row."""
-        self.tie_rank = checks.check_tie_rank(tie_rank, columns[0].shape[1])
+        self.tie_rank = check_tie_rank(tie_rank, columns[0].shape[1])
         self.all = _part(columns, inverse(self.tie_rank))
+
+    @classmethod
+    def of(
+        cls,
+        representation: Any,
+        tie_rank: TieRank,
+        saved: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> Self:
+        """The index of a representation; it is made at once, so nothing of it is ever saved."""
+        make: Any = cls
+        index: Self = make(representation, tie_rank)
+        return index
 
     @abstractmethod
     def _ready(self, queries: Any) -> Arrays:
@@ -62,14 +79,9 @@ class BlockIndex(ABC):
 
     @abstractmethod
     def _scan(
-        self,
-        part: Part,
-        ready: Arrays,
-        hidden: Filters,
-        keys: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.int64],
-    ) -> Callable[[npt.NDArray[np.int64]], object]:
-        """A function that fills keys and counts for some of the queries."""
+        self, part: Part, ready: Arrays, filters: Filters, nearest: Nearest
+    ) -> Callable[[Numbers], object]:
+        """A function that fills `nearest` for some of the queries."""
 
     @abstractmethod
     def _score(self, part: Part, ready: Arrays) -> Scores:
@@ -97,19 +109,12 @@ class BlockIndex(ABC):
         """Nothing is made that takes longer than reading it."""
         return {}
 
-    def only(self, items: npt.NDArray[Any]) -> Part:
+    def item_filter(self, items: npt.NDArray[Any]) -> Part:
         """Make ready a choice of items (rows, or one bool for each row) for many searches."""
-        items = np.asarray(items)
-        if items.dtype == np.bool_:
-            if items.shape != (len(self),):
-                raise DataError(
-                    f"the mask has shape {items.shape} but there are {len(self)} items."
-                )
-            items = np.flatnonzero(items)
-        places = np.unique(self.tie_rank[filters.check_rows(items, len(self), "allow")])
+        positions = np.unique(self.tie_rank[check_choice(items, len(self))])
         return Part(
-            self.all.rows[places],
-            tuple(np.ascontiguousarray(array[:, places]) for array in self.all.columns),
+            self.all.rows[positions],
+            tuple(np.ascontiguousarray(array[:, positions]) for array in self.all.columns),
         )
 
     def search(
@@ -128,40 +133,39 @@ class BlockIndex(ABC):
         """
         ready = self._ready(queries)
         count, k = len(ready[0]), min(positive_int(k), len(self))
-        hidden = filters.make_filters(count, exclude, deny, len(self), SHOW_ALL)
+        filters = make_filters(count, exclude, deny, len(self))
         with ThreadPool(min(threads, max(1, count))) as pool:
             if isinstance(allow, tuple):
-                return self._of_lists(ready, k, hidden, allow, pool)
+                return self._among_lists(ready, k, filters, allow, pool)
             part = self.all
             if allow is not None:
-                part = allow if isinstance(allow, Part) else self.only(allow)
-            return self._best(part, ready, k, hidden, pool)
+                part = allow if isinstance(allow, Part) else self.item_filter(allow)
+            return self._best(part, ready, k, filters, pool)
 
-    def _best(self, part: Part, ready: Arrays, k: int, hidden: Filters, pool: ThreadPool) -> Hits:
+    def _best(self, part: Part, ready: Arrays, k: int, filters: Filters, pool: ThreadPool) -> Hits:
         count = len(ready[0])
         if k > LONG_LIST:
-            return self._rank_all(part, ready, k, hidden, pool)
-        keys = np.empty((count, k), dtype=np.uint64)
-        counts = np.zeros(count, dtype=np.int64)
-        which = _FIRST if count == 1 else np.arange(count)
-        share(pool, which, _TOGETHER, self._scan(part, ready, hidden, keys, counts))
+            return self._rank_all(part, ready, k, filters, pool)
+        nearest = empty_nearest(count, k)
+        scan = self._scan(part, ready, filters, nearest)
+        map_parts(pool, numbers_of(count), _TOGETHER, scan)
         items, scores = np.empty((count, k), np.int32), np.empty((count, k), np.float32)
-        unpack_scores(keys, counts, part.rows, items, scores)
-        return Hits(items, scores, counts)
+        unpack_scores(nearest, part.rows, items, scores)
+        return Hits(items, scores, nearest.counts)
 
-    def _of_lists(
-        self, ready: Arrays, k: int, hidden: Filters, allow: Exclude, pool: ThreadPool
+    def _among_lists(
+        self, ready: Arrays, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
     ) -> Hits:
         """Each query among its own items."""
-        indptr, rows = filters.check_lists(allow, len(ready[0]), "allow")
-        hits = _no_hits(len(ready[0]), k)
+        indptr, rows = check_lists(allow, len(ready[0]), "allow")
+        hits = no_hits(len(ready[0]), k)
 
         def work(b: int) -> None:
-            part, seen = self.only(rows[indptr[b] : indptr[b + 1]]), hidden.of(b)
-            own = replace(hidden, indptr=np.array([0, len(seen)]), indices=seen)
+            part, excluded = self.item_filter(rows[indptr[b] : indptr[b + 1]]), filters.of(b)
+            one = filters._replace(indptr=np.array([0, len(excluded)]), indices=excluded)
             query = tuple(array[b : b + 1] for array in ready)
             with ThreadPool(1) as alone:
-                found = self._best(part, query, k, own, alone)
+                found = self._best(part, query, k, one, alone)
             hits.items[b], hits.scores[b] = found.items[0], found.scores[0]
             hits.counts[b] = found.counts[0]
 
@@ -169,19 +173,19 @@ class BlockIndex(ABC):
         return hits
 
     def _rank_all(
-        self, part: Part, ready: Arrays, k: int, hidden: Filters, pool: ThreadPool
+        self, part: Part, ready: Arrays, k: int, filters: Filters, pool: ThreadPool
     ) -> Hits:
         """For a k too large for a sorted list."""
-        hits, order = _no_hits(len(ready[0]), k), np.arange(len(part.rows), dtype=np.int32)
+        hits, order = no_hits(len(ready[0]), k), np.arange(len(part.rows), dtype=np.int32)
 
         def work(b: int) -> None:
             scores = self._score(part, tuple(array[b : b + 1] for array in ready))
-            gone = np.isin(part.rows, np.concatenate([hidden.of(b), hidden.denied]))
-            places = np.flatnonzero(gone).astype(np.int32)
-            found = top_k(scores, k, order, (np.array([0, len(places)]), places))
-            own, values = found.row(0)
-            hits.items[b, : len(own)], hits.scores[b, : len(own)] = part.rows[own], values
-            hits.counts[b] = len(own)
+            gone = np.isin(part.rows, np.concatenate([filters.of(b), filters.denied]))
+            positions = np.flatnonzero(gone).astype(np.int32)
+            found = top_k(scores, k, order, (np.array([0, len(positions)]), positions))
+            best, values = found.row(0)
+            hits.items[b, : len(best)], hits.scores[b, : len(best)] = part.rows[best], values
+            hits.counts[b] = len(best)
 
         pool.map(len(ready[0]), work)
         return hits
@@ -189,11 +193,3 @@ class BlockIndex(ABC):
 
 def _part(columns: Arrays, rows: Rows) -> Part:
     return Part(rows, tuple(np.ascontiguousarray(array[:, rows]) for array in columns))
-
-
-def _no_hits(count: int, k: int) -> Hits:
-    return Hits(
-        np.zeros((count, k), dtype=np.int32),
-        np.zeros((count, k), dtype=np.float32),
-        np.zeros(count, dtype=np.int64),
-    )

@@ -1,6 +1,6 @@
 """What searches by float scores share: which scores of a block of items make the list.
 
-A candidate is one 64-bit key, its score turned round above its place in the tie order, as in
+A candidate is one 64-bit key, its score turned round above its tie position, as in
 `top_k_kernels`. Items come in tie order, so an equal score that comes later never makes the list.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import kernel
-from xorec.search.nearest_kernels import PLACE, has, offer
+from xorec.search.sorted_kernels import POSITION, contains, insert_sorted
 from xorec.search.top_k_kernels import score_key
 
-RUN = 32
-"""Items that are looked into together, where any of them makes the list."""
+CHUNK = 32
+"""Items that are looked at one by one where any of them makes the list."""
 
 
 @kernel
@@ -34,34 +34,31 @@ def bound_of(best: Any, count: int) -> Any:
 
 
 @kernel
-def keep_one(
-    score: Any, place: int, rows: Any, excluded: Any, denied: Any, best: Any, count: int
-) -> int:
-    """Offer a score above the bound to the list best[:count]; returns the new count.
+def keep_one(score: Any, position: int, checks: Any, best: Any, count: int) -> int:
+    """Insert a score above the bound into the list best[:count]; returns the new count.
 
-    rows: the row at each place. excluded, denied: rows that may not be shown, ascending.
+    checks: (rows, excluded, denied): the row at each tie position, and rows that may not be shown,
+    ascending.
     """
-    row = rows[place]
-    if has(excluded, row) or has(denied, row):
+    rows, excluded, denied = checks
+    row = rows[position]
+    if contains(excluded, row) or contains(denied, row):
         return count
-    return offer(best, count, score_key(score) | np.uint64(place))
+    return insert_sorted(best, count, score_key(score) | np.uint64(position))
 
 
 @kernel
-def keep_block(
-    scores: Any, n: int, first: int, rows: Any, excluded: Any, denied: Any, best: Any, count: int
-) -> int:
-    """`keep_one` for those of scores[:n], from the place `first` on, that are above the bound."""
-    bound = bound_of(best, count)
+def keep_block(scores: Any, first: int, checks: Any, best: Any, count: int) -> int:
+    """`keep_one` for those scores, from the tie position `first` on, that are above the bound."""
+    n, bound = len(scores), bound_of(best, count)
     if not any_above(scores, 0, n, bound):
         return count
-    for begin in range(0, n, RUN):
-        end = min(n, begin + RUN)
+    for begin in range(0, n, CHUNK):
+        end = min(n, begin + CHUNK)
         if any_above(scores, begin, end, bound):
             for i in range(begin, end):
                 if scores[i] > bound:
-                    own = (rows, excluded, denied, best, count)
-                    count = keep_one(scores[i], first + i, *own)
+                    count = keep_one(scores[i], first + i, checks, best, count)
                     bound = bound_of(best, count)
     return count
 
@@ -75,12 +72,13 @@ def score_of(key: Any) -> Any:
 
 
 @kernel
-def unpack_scores(keys: Any, counts: Any, rows: Any, items: Any, scores: Any) -> None:
+def unpack_scores(nearest: Any, rows: Any, items: Any, scores: Any) -> None:
     """Keys (B, k) as rows of items and scores; zero behind."""
+    keys, counts = nearest
     for b in range(len(counts)):
-        for place in range(keys.shape[1]):
-            if place < counts[b]:
-                items[b, place] = rows[np.int64(keys[b, place] & PLACE)]
-                scores[b, place] = score_of(keys[b, place])
+        for at in range(keys.shape[1]):
+            if at < counts[b]:
+                items[b, at] = rows[np.int64(keys[b, at] & POSITION)]
+                scores[b, at] = score_of(keys[b, at])
             else:
-                items[b, place], scores[b, place] = 0, 0
+                items[b, at], scores[b, at] = 0, 0

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
 from xorec.representations.composed_kernels import score_all, scratch_for
+from xorec.search.batches import Nearest, Numbers
 from xorec.search.filters import Filters
 from xorec.search.scores.blocks import Arrays, BlockIndex, Part
-from xorec.search.scores.composed_kernels import scan_composed
+from xorec.search.scores.composed_kernels import ComposedItems, scan_composed
 
 if TYPE_CHECKING:
     from xorec.representations.composed import ComposedCodes
@@ -34,21 +34,13 @@ class ComposedIndex(BlockIndex):
         return self.codes.ready(queries)
 
     def _scan(
-        self,
-        part: Part,
-        ready: Arrays,
-        hidden: Filters,
-        keys: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.int64],
-    ) -> Callable[[npt.NDArray[np.int64]], object]:
-        (columns, weights), (words, etas) = part.columns, ready
-        size = self.codes.group_bits
-        items, users = (columns, weights, size, part.rows), (words, etas)
-        filtered = (hidden.indptr, hidden.indices, hidden.denied)
+        self, part: Part, ready: Arrays, filters: Filters, nearest: Nearest
+    ) -> Callable[[Numbers], object]:
+        (columns, weights), size = part.columns, self.codes.group_bits
+        items = ComposedItems(columns, weights, size, part.rows)
 
-        def scan(which: npt.NDArray[np.int64]) -> None:
-            own = scratch_for(size)
-            scan_composed(*items, *users, which, *filtered, own, keys, counts)
+        def scan(which: Numbers) -> None:
+            scan_composed(items, ready, which, filters, scratch_for(size), nearest)
 
         return scan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from xorec.core.arrays import positive_int
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
-from xorec.search import filters
-from xorec.search.hits import Exclude, Hits
+from xorec.search.checks import check_choice, check_lists, check_rows
+from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.top_k import top_k, top_k_row
 
 BLOCK_BYTES = 24 << 20
@@ -28,6 +29,17 @@ class ScoreIndex:
     def __init__(self, representation: Representation, tie_rank: TieRank) -> None:
         self.representation, self.tie_rank = representation, tie_rank
 
+    @classmethod
+    def of(
+        cls,
+        representation: Representation,
+        tie_rank: TieRank,
+        saved: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> ScoreIndex:
+        """The index of a representation; it is made at once, so nothing of it is ever saved."""
+        return cls(representation, tie_rank)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the representation and of the tie ranks."""
@@ -37,7 +49,7 @@ class ScoreIndex:
         """What is searched by."""
         return f"all scores: {self.representation.score_description}"
 
-    def only(self, items: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def item_filter(self, items: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A choice of items is ready as it is."""
         return np.asarray(items)
 
@@ -57,24 +69,20 @@ class ScoreIndex:
     ) -> Hits:
         """See `Index.search`."""
         count, items = _length(queries), self.representation.n_items
-        hidden = _hidden(allow, deny, items)
+        denied = _denied(allow, deny, items)
         if count == 1:
-            own = None if exclude is None else exclude[1]
-            return self._one(queries, k, hidden if own is None else np.union1d(hidden, own))
+            excluded = denied if exclude is None else np.union1d(denied, exclude[1])
+            return self._one(queries, k, excluded)
         if exclude is None:
             exclude = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        indptr, indices = filters.check_lists(exclude, count, "exclude")
+        indptr, indices = check_lists(exclude, count, "exclude")
         width = min(positive_int(k), items)
-        hits = Hits(
-            np.zeros((count, width), dtype=np.int32),
-            np.zeros((count, width), dtype=np.float32),
-            np.zeros(count, dtype=np.int64),
-        )
+        hits = no_hits(count, width)
         size = int(np.clip(BLOCK_BYTES // (4 * max(1, items)), 8, 1024))
 
         def work(piece: int) -> None:
             part = slice(piece * size, min(count, piece * size + size))
-            lists = _lists(indptr, indices, part, hidden)
+            lists = _lists(indptr, indices, part, denied)
             found = top_k(self.representation.score(queries[part]), width, self.tie_rank, lists)
             hits.items[part], hits.scores[part] = found.items, found.scores
             hits.counts[part] = found.counts
@@ -85,8 +93,8 @@ class ScoreIndex:
             pool.map(-(-count // size), work)
         return hits
 
-    def _one(self, query: Any, k: int, hidden: npt.NDArray[Any]) -> Hits:
-        rows, values = top_k_row(self.representation.score(query)[0], k, self.tie_rank, hidden)
+    def _one(self, query: Any, k: int, excluded: npt.NDArray[Any]) -> Hits:
+        rows, values = top_k_row(self.representation.score(query)[0], k, self.tie_rank, excluded)
         return Hits(rows[None], values[None], np.array([len(rows)]))
 
 
@@ -95,33 +103,30 @@ def _length(queries: Any) -> int:
     return int(queries.shape[0]) if hasattr(queries, "shape") else len(queries)
 
 
-def _hidden(allow: Any, deny: npt.NDArray[np.integer] | None, items: int) -> npt.NDArray[np.int32]:
+def _denied(allow: Any, deny: npt.NDArray[np.integer] | None, items: int) -> npt.NDArray[np.int32]:
     """The rows that no query may show, ascending."""
     if allow is None and (deny is None or not len(deny)):
         return np.zeros(0, dtype=np.int32)
-    hidden = np.zeros(items, dtype=np.bool_)
+    denied = np.zeros(items, dtype=np.bool_)
     if allow is not None:
-        allow = np.asarray(allow)
-        if allow.dtype != np.bool_:
-            allow = filters.check_rows(allow, items, "allow")
-        hidden[:] = True
-        hidden[allow] = False
+        denied[:] = True
+        denied[check_choice(allow, items)] = False
     if deny is not None:
-        hidden[filters.check_rows(deny, items, "deny")] = True
-    return np.flatnonzero(hidden).astype(np.int32)
+        denied[check_rows(deny, items, "deny")] = True
+    return np.flatnonzero(denied).astype(np.int32)
 
 
 def _lists(
     indptr: npt.NDArray[np.int64],
     indices: npt.NDArray[np.int32],
     part: slice,
-    hidden: npt.NDArray[np.int32],
+    denied: npt.NDArray[np.int32],
 ) -> Exclude:
     """The lists of the queries of a block, with what no query may show."""
     begin, end = indptr[part.start], indptr[part.stop]
-    if not len(hidden):
+    if not len(denied):
         return indptr[part.start : part.stop + 1] - begin, indices[begin:end]
     lists = [
-        np.union1d(hidden, indices[indptr[b] : indptr[b + 1]]) for b in range(part.start, part.stop)
+        np.union1d(denied, indices[indptr[b] : indptr[b + 1]]) for b in range(part.start, part.stop)
     ]
-    return np.cumsum([0, *map(len, lists)]), np.concatenate([hidden[:0], *lists])
+    return np.cumsum([0, *map(len, lists)]), np.concatenate([denied[:0], *lists])

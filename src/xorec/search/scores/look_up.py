@@ -12,6 +12,7 @@ from xorec.core.errors import DataError
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
 from xorec.representations.look_up_kernels import look_up_all
+from xorec.search.batches import Nearest, Numbers
 from xorec.search.filters import Filters
 from xorec.search.scores.blocks import Arrays, BlockIndex, Part
 from xorec.search.scores.look_up_kernels import scan_look_up
@@ -65,19 +66,13 @@ class LookUpIndex(BlockIndex):
         return (vectors,)
 
     def _scan(
-        self,
-        part: Part,
-        ready: Arrays,
-        hidden: Filters,
-        keys: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.int64],
-    ) -> Callable[[npt.NDArray[np.int64]], object]:
+        self, part: Part, ready: Arrays, filters: Filters, nearest: Nearest
+    ) -> Callable[[Numbers], object]:
         (columns,), (vectors,) = part.columns, ready
-        filtered = (hidden.indptr, hidden.indices, hidden.denied)
 
-        def scan(which: npt.NDArray[np.int64]) -> None:
+        def scan(which: Numbers) -> None:
             tables = self.codes.tables(vectors[which])
-            scan_look_up(columns, part.rows, tables, which, *filtered, keys, counts)
+            scan_look_up(columns, part.rows, tables, which, filters, nearest)
 
         return scan
 

@@ -16,65 +16,53 @@ from xorec.representations.look_up_kernels import (
 )
 from xorec.search.scores.blocks_kernels import bound_of, keep_block, keep_one
 
-_RUN = 8
-"""Items that are looked into together, for all queries."""
+_CHUNK = 8
+"""Items that are looked at together, for all queries."""
 
 
 @kernel
 def scan_look_up(
-    columns: Any,
-    rows: Any,
-    tables: Any,
-    which: Any,
-    indptr: Any,
-    indices: Any,
-    denied: Any,
-    keys: Any,
-    counts: Any,
+    columns: Any, rows: Any, tables: Any, which: Any, filters: Any, nearest: Any
 ) -> None:
-    """The best items of queries[which] into keys[which] (B, k), ascending, and counts.
+    """The best items of the queries `which` into `nearest`.
 
     columns (S, n): the items in tie order; rows (n,): their rows. tables (len(which), S, 256).
     """
     for first in range(0, len(which), LANES):
-        some, own = which[first : first + LANES], tables[first : first + LANES]
+        some, few = which[first : first + LANES], tables[first : first + LANES]
         if len(some) == 1:
             b = some[0]
-            seen = indices[indptr[b] : indptr[b + 1]]
-            counts[b] = scan_one(columns, rows, own[0], seen, denied, keys[b])
+            excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
+            checks = (rows, excluded, filters.denied)
+            nearest.counts[b] = scan_one(columns, few[0], checks, nearest.keys[b])
         else:
-            scan_lanes(columns, rows, own, some, indptr, indices, denied, keys, counts)
+            scan_lanes(columns, rows, few, some, filters, nearest)
 
 
 @kernel
-def scan_one(columns: Any, rows: Any, tables: Any, excluded: Any, denied: Any, best: Any) -> int:
-    """The best items for tables (S, 256) into `best`; returns how many there are."""
-    sums = np.empty(BLOCK, dtype=np.float32)
-    count = 0
-    for begin in range(0, len(rows), BLOCK):
-        end = min(len(rows), begin + BLOCK)
-        own = sums[: end - begin]
-        look_up_block(columns, tables, begin, end, own)
-        count = keep_block(own, end - begin, begin, rows, excluded, denied, best, count)
+def scan_one(columns: Any, tables: Any, checks: Any, best: Any) -> int:
+    """The best items for tables (S, 256) into `best`; returns how many there are.
+
+    checks: see `blocks_kernels.keep_one`.
+    """
+    sums, items, count = np.empty(BLOCK, dtype=np.float32), columns.shape[1], 0
+    for begin in range(0, items, BLOCK):
+        end = min(items, begin + BLOCK)
+        block = sums[: end - begin]
+        look_up_block(columns, tables, begin, end, block)
+        count = keep_block(block, begin, checks, best, count)
     return count
 
 
 @kernel
 def scan_lanes(
-    columns: Any,
-    rows: Any,
-    tables: Any,
-    which: Any,
-    indptr: Any,
-    indices: Any,
-    denied: Any,
-    keys: Any,
-    counts: Any,
+    columns: Any, rows: Any, tables: Any, which: Any, filters: Any, nearest: Any
 ) -> None:
     """`scan_look_up` for up to LANES queries."""
+    keys, counts = nearest
     lanes = np.empty((columns.shape[0], 256 * LANES), dtype=np.float32)
     sums = np.empty(BLOCK * LANES, dtype=np.float32)
-    bounds = np.full(_RUN * LANES, np.inf, dtype=np.float32)
+    bounds = np.full(_CHUNK * LANES, np.inf, dtype=np.float32)
     interleave(tables, lanes)
     for q in range(len(which)):
         counts[which[q]] = 0
@@ -82,17 +70,17 @@ def scan_lanes(
     for begin in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - begin)
         look_up_lanes(columns, lanes, begin, begin + n, sums)
-        for first in range(0, n, _RUN):
-            last = min(n, first + _RUN)
+        for first in range(0, n, _CHUNK):
+            last = min(n, first + _CHUNK)
             if not any_above_its(sums, first * LANES, last * LANES, bounds):
                 continue
             for at in range(first * LANES, last * LANES):
                 q = at % LANES
                 if sums[at] > bounds[q]:
                     b = which[q]
-                    seen = indices[indptr[b] : indptr[b + 1]]
-                    rest = (rows, seen, denied, keys[b], counts[b])
-                    counts[b] = keep_one(sums[at], begin + at // LANES, *rest)
+                    excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
+                    checks, position = (rows, excluded, filters.denied), begin + at // LANES
+                    counts[b] = keep_one(sums[at], position, checks, keys[b], counts[b])
                     bounds[q::LANES] = bound_of(keys[b], counts[b])
 
 

@@ -1,4 +1,4 @@
-"""The tables of `sevens`: made once for a batch of queries, and forgotten after it."""
+"""Seven-bit look-up tables: made once for a batch of queries, and forgotten after it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import kernel
-from xorec.search.hamming.adders import RUN
-from xorec.search.hamming.lut import FEW_PARTS, MANY_PARTS, PLANES
-from xorec.search.hamming.planes_kernels import ITEMS, transpose
+from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.lut_adders import FEW_PARTS, MANY_PARTS, PLANES
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, transpose
 
-_VALUE = PLANES * RUN
+_VALUE = PLANES * CHUNK_WORDS
 """Words of a table for one value of a part."""
 
 
@@ -23,7 +23,7 @@ def parts_for(bits: int) -> int:
 
 @kernel
 def table_words(bits: int) -> int:
-    """Words of the tables of a run."""
+    """Words of the tables of a chunk."""
     parts, values = parts_for(bits), 0
     for part in range(parts):
         values += 1 << (bits * (part + 1) // parts - bits * part // parts)
@@ -32,57 +32,57 @@ def table_words(bits: int) -> int:
 
 @kernel
 def fill_tables(planes: Any, bits: int, begin: int, end: int, tables: Any, codes: Any) -> None:
-    """Write the tables of the runs begin .. end - 1, and the codes (runs ITEMS,) of their items.
+    """Write the tables of chunks begin .. end - 1, and the codes (chunks CHUNK_ITEMS,) in them.
 
-    tables (runs table_words,): for each part and value three planes, the number of bits of the
+    tables (chunks table_words,): for each part and value three planes, the number of bits of the
     part in which items differ from the value. Each bit of a part doubles the values.
     """
     parts, size = parts_for(bits), table_words(bits)
     block = np.zeros(64, dtype=np.uint64)
-    for run in range(begin, end):
-        at = run * size
+    for chunk in range(begin, end):
+        at = chunk * size
         for part in range(parts):
             first, last = bits * part // parts, bits * (part + 1) // parts
             tables[at : at + _VALUE] = 0
             for f in range(first, last):
-                plane = planes[(run * bits + f) * RUN :][:RUN]
+                plane = planes[(chunk * bits + f) * CHUNK_WORDS :][:CHUNK_WORDS]
                 values = 1 << (f - first)
                 for value in range(values):
                     low = tables[at + value * _VALUE :][:_VALUE]
                     high = tables[at + (value + values) * _VALUE :][:_VALUE]
                     double(low, high, plane)
             at += (1 << (last - first)) * _VALUE
-        for word in range(RUN):
+        for word in range(CHUNK_WORDS):
             for f in range(bits):
-                block[f] = planes[(run * bits + f) * RUN + word]
+                block[f] = planes[(chunk * bits + f) * CHUNK_WORDS + word]
             block[bits:] = 0
             transpose(block)
             for item in range(64):
-                codes[run * ITEMS + 64 * word + item] = np.uint32(block[item])
+                codes[chunk * CHUNK_ITEMS + 64 * word + item] = np.uint32(block[item])
 
 
 @kernel
 def double(low: Any, high: Any, plane: Any) -> None:
     """Add a bit of `plane` to the numbers of `low`, for a zero; into `high` the same for a one."""
-    for word in range(RUN):
+    for word in range(CHUNK_WORDS):
         bit = plane[word]
-        x, y, z = low[word], low[word + RUN], low[word + 2 * RUN]
+        x, y, z = low[word], low[word + CHUNK_WORDS], low[word + 2 * CHUNK_WORDS]
         low[word] = x ^ bit
-        low[word + RUN] = y ^ (x & bit)
-        low[word + 2 * RUN] = z ^ (x & y & bit)
+        low[word + CHUNK_WORDS] = y ^ (x & bit)
+        low[word + 2 * CHUNK_WORDS] = z ^ (x & y & bit)
         bit = ~bit
         high[word] = x ^ bit
-        high[word + RUN] = y ^ (x & bit)
-        high[word + 2 * RUN] = z ^ (x & y & bit)
+        high[word + CHUNK_WORDS] = y ^ (x & bit)
+        high[word + 2 * CHUNK_WORDS] = z ^ (x & y & bit)
 
 
 @kernel
-def place_query(query: Any, bits: int, places: Any) -> None:
-    """Where the planes of each part of a query begin in the tables of a run."""
-    parts, begin = len(places), 0
+def find_offsets(query: Any, bits: int, offsets: Any) -> None:
+    """Where the planes of each part of a query begin in the tables of a chunk."""
+    parts, begin = len(offsets), 0
     for part in range(parts):
         first, last = bits * part // parts, bits * (part + 1) // parts
         values = np.uint64(1 << (last - first))
         value = (query >> np.uint64(first)) & (values - np.uint64(1))
-        places[part] = np.uint64(begin) + value * np.uint64(_VALUE)
+        offsets[part] = np.uint64(begin) + value * np.uint64(_VALUE)
         begin += (1 << (last - first)) * _VALUE

@@ -25,12 +25,12 @@ def count_buckets(
 ) -> Any:
     """Count the items of every bucket of one table; returns how many buckets hold any.
 
-    codes (m, W) are by row; rows: the row at each place. ends (2**width + 1,), zeros: the items
-    before each bucket. full: a bit for each bucket that is not empty, zeros; before: how many of
-    these stand before each word of `full`.
+    codes (m, W) are by row; rows: the row at each tie position. ends (2**width + 1,), zeros: the
+    items before each bucket. full: a bit for each bucket that is not empty, zeros; before: how many
+    of these stand before each word of `full`.
     """
-    for place in range(len(rows)):
-        ends[substring(codes[rows[place]], begin, width) + 1] += 1
+    for position in range(len(rows)):
+        ends[substring(codes[rows[position]], begin, width) + 1] += 1
     there = 0
     for bucket in range(1 << width):
         if not bucket & 63:
@@ -63,11 +63,11 @@ def fill_table(
             starts[there] = ends[bucket]
             there += 1
     starts[there] = len(rows)
-    for place in range(len(rows)):
-        code = codes[rows[place]]
+    for position in range(len(rows)):
+        code = codes[rows[position]]
         bucket = substring(code, begin, width)
         at = ends[bucket]
         ends[bucket] = at + 1
-        places[at] = place
+        places[at] = position
         for w in range(len(code)):
             copies[at * len(code) + w] = code[w]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Rows
-from xorec.search.hamming.buckets_kernels import count_buckets, fill_table
+from xorec.search.hamming.mih_tables_kernels import count_buckets, fill_table
 
 _MASKS = 1 << 17
 """Masks that are kept: queries that need more are scanned."""
@@ -21,14 +20,14 @@ WIDEST = 26
 """Bits of the longest substring: its table has 2**26 buckets."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
+class HashTables(NamedTuple):
     """T tables over the same items, each by its own substring of the code.
 
-    full (T, buckets / 64): a bit for each bucket that is not empty; before (T, buckets / 64): how
-    many of those come before each word. starts: where each full bucket starts, table after table,
-    those of table t from firsts[t] on. places (T, n) and copies (T, n W): the items and their codes
-    in the order of the buckets.
+    begins, widths (T,): the substrings. Ring s of table t has rings[s, t] masks, which begin at
+    masks[rings[s, T]]. full (T, buckets / 64): a bit for each bucket that is not empty; before (T,
+    buckets / 64): how many of those come before each word. starts: where each full bucket starts,
+    table after table, those of table t from firsts[t] on. places (T, n) and copies (T, n W): the
+    items' tie positions and their codes in the order of the buckets.
     """
 
     begins: npt.NDArray[np.int64]
@@ -43,7 +42,9 @@ class Tables:
     copies: Words
 
     @classmethod
-    def build(cls, codes: Words, rows: Rows, bits: int, tables: int, pool: ThreadPool) -> Tables:
+    def build(
+        cls, codes: Words, rows: Rows, bits: int, tables: int, pool: ThreadPool
+    ) -> HashTables:
         """`tables` tables of the items codes[rows] (m, W)."""
         begins, widths = substrings(bits, tables)
         words = -(-(1 << int(widths.max())) // 64)
@@ -66,29 +67,32 @@ class Tables:
         flat = np.concatenate(starts)
         return cls(begins, widths, rings, masks, firsts, flat, full, before, places, copies)
 
-    def __len__(self) -> int:
-        return len(self.widths)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables."""
-        return sum(array.nbytes for array in self.tensors().values())
-
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """All of them, in the order that kernels take."""
-        own = (self.begins, self.widths, self.rings, self.masks, self.firsts, self.starts)
-        return (*own, self.full, self.before, self.places, self.copies)
-
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps."""
         return {name: getattr(self, name) for name in _KEPT}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int) -> Tables:
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int) -> HashTables:
         """The inverse of `tensors`."""
         kept = [tensors[name] for name in _KEPT]
         begins, widths = substrings(bits, len(tensors["places"]))
         return cls(begins, widths, *rings_of(widths), *kept)
+
+
+class Table(NamedTuple):
+    """One of them, as kernels scan its buckets."""
+
+    starts: Rows
+    places: Rows
+    copies: Words
+
+
+class Scratch(NamedTuple):
+    """buckets (AT_ONCE + 1,), spans (AT_ONCE + 1, 2), waiting (WAITING, 2): (entry, distance)."""
+
+    buckets: Rows
+    spans: npt.NDArray[np.int64]
+    waiting: npt.NDArray[np.int64]
 
 
 _KEPT = ("firsts", "starts", "full", "before", "places", "copies")
@@ -111,7 +115,7 @@ def substrings(bits: int, tables: int) -> tuple[npt.NDArray[np.int64], npt.NDArr
 def rings_of(
     widths: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """(rings, masks): see `tables_kernels.probe`.
+    """(rings, masks): see `HashTables`.
 
     The masks of a ring ascend, so a narrower table's are the first ones of a wider table's.
     """

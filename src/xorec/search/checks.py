@@ -1,0 +1,59 @@
+"""Rows, lists of rows and tie ranks that a search is given, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.arrays import as_contiguous
+from xorec.core.errors import DataError
+from xorec.data.tie_rank import TieRank
+from xorec.search.hits import Exclude
+
+
+def check_rows(rows: npt.NDArray[Any], items: int, what: str) -> npt.NDArray[np.int64]:
+    """Rows of items."""
+    checked = np.asarray(rows, dtype=np.int64).reshape(-1)
+    if len(checked) and not (checked.min() >= 0 and checked.max() < items):
+        bad = checked.min() if checked.min() < 0 else checked.max()
+        raise DataError(f"{what} has the row {bad} but rows go from 0 to {items - 1}.")
+    return checked
+
+
+def check_choice(choice: npt.NDArray[Any], items: int) -> npt.NDArray[np.int64]:
+    """The rows of a choice of items, given as rows or as one bool for each row."""
+    choice = np.asarray(choice)
+    if choice.dtype != np.bool_:
+        return check_rows(choice, items, "allow")
+    if choice.shape != (items,):
+        raise DataError(f"the mask has shape {choice.shape} but there are {items} items.")
+    return np.flatnonzero(choice)
+
+
+def check_lists(
+    lists: Exclude, queries: int, what: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """(indptr, indices) with a list for each query."""
+    indptr, indices = lists
+    if len(indptr) != queries + 1:
+        raise DataError(f"{what} has {len(indptr) - 1} lists but there are {queries} queries.")
+    return (
+        as_contiguous(np.asarray(indptr, dtype=np.int64)),
+        as_contiguous(np.asarray(indices, dtype=np.int32)),
+    )
+
+
+def check_tie_rank(tie_rank: TieRank | None, items: int) -> TieRank:
+    """A permutation of the items; None is the order of the rows."""
+    if tie_rank is None:
+        return np.arange(items, dtype=np.int32)
+    positions = np.asarray(tie_rank)
+    if positions.shape != (items,):
+        raise DataError(f"tie_rank has shape {positions.shape} but there are {items} items.")
+    taken = np.zeros(items, dtype=np.bool_)
+    taken[positions[(positions >= 0) & (positions < items)]] = True
+    if not taken.all():
+        raise DataError("tie_rank is not a permutation: every item needs a place of its own.")
+    return as_contiguous(positions.astype(np.int32, copy=False))

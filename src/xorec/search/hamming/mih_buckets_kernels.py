@@ -1,0 +1,153 @@
+"""The buckets of multi-index hashing: finding the full ones, and the candidates in them.
+
+A probe reads one bit of a map of the buckets that hold anything, which fits a fast cache; only
+full buckets go further, by their number among the full ones (counted in the map), and their lines
+are fetched a few buckets ahead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.core.bits import popcount, prefetch
+from xorec.core.kernels import kernel
+from xorec.search.hamming.exclusion_bitmap_kernels import is_excluded
+from xorec.search.hamming.list_kernels import key_of, passes
+from xorec.search.sorted_kernels import insert_sorted
+
+AT_ONCE = 512
+"""Buckets that are listed before they are scanned."""
+_NEAR, _FAR, _AHEAD = 8, 24, 64
+"""Buckets ahead that words and starts are fetched, and words of a bucket."""
+WAITING = 6
+"""Candidates that wait together for the lines of their positions."""
+
+
+@kernel
+def list_full(key: Any, masks: Any, full: Any, before: Any, found: Any) -> Any:
+    """Which of the full buckets the buckets key ^ mask are, into `found`; returns how many."""
+    count = np.int64(0)
+    for at in range(len(masks)):
+        bucket = key ^ masks[at]
+        word, bit = bucket >> np.uint32(6), np.uint64(bucket & np.uint32(63))
+        here = full[word]
+        found[count] = before[word] + np.int32(
+            popcount(here & ((np.uint64(1) << bit) - np.uint64(1)))
+        )
+        count += np.int64((here >> bit) & np.uint64(1))
+    return count
+
+
+@kernel
+def admit(waits: int, positions: Any, checks: Any, best: Any, kept: int, scratch: Any) -> int:
+    """Insert the candidates scratch.waiting[:waits] into best[:kept]; returns how many are kept.
+
+    They waited while the lines of their positions came; where rows are filtered, those come next.
+    positions: of the entries of the table. checks: (RowFilter, bitmap, excluded positions).
+    """
+    filters, bitmap, excluded = checks
+    waiting = scratch.waiting
+    if len(filters.excluded) or len(filters.denied):
+        for at in range(waits):
+            prefetch(filters.rows, positions[waiting[at, 0]])
+    for at in range(waits):
+        position = positions[waiting[at, 0]]
+        key = key_of(waiting[at, 1], position)
+        if kept == len(best) and key >= best[kept - 1]:
+            continue
+        if is_excluded(position, bitmap, excluded):
+            continue
+        if passes(position, filters):
+            kept = insert_sorted(best, kept, key)
+    return kept
+
+
+@kernel
+def scan_buckets(
+    count: int, table: Any, query: Any, checks: Any, best: Any, kept: int, scratch: Any
+) -> tuple[int, Any]:
+    """Insert what stands in the full buckets scratch.buckets[:count] into best[:kept], the nearest.
+
+    table: `mih_tables.Table`; scratch: `mih_tables.Scratch`; checks: see `admit`. Returns (how many
+    are kept, how many candidates there were).
+    """
+    (starts, positions, copies), (buckets, spans, waiting) = table, scratch
+    candidates, waits, words, first = np.int64(0), 0, len(query), query[0]
+    threshold = threshold_of(best, kept)
+    for at in range(min(_FAR, count)):
+        prefetch(starts, buckets[at])
+    for at in range(count + _NEAR):
+        if at + _FAR < count:
+            prefetch(starts, buckets[at + _FAR])
+        if at < count:
+            begin = np.int64(starts[buckets[at]])
+            spans[at, 0], spans[at, 1] = begin, starts[buckets[at] + 1]
+            last = min(spans[at, 1] * words, begin * words + _AHEAD)
+            for line in range(begin * words, last, 8):
+                prefetch(copies, line)
+        if at < _NEAR:
+            continue
+        entry, end = np.uint64(spans[at - _NEAR, 0]), np.uint64(spans[at - _NEAR, 1])
+        candidates += np.int64(end - entry)
+        while True:
+            if words == 1:
+                entry = next_near_word(copies, entry, end, first, threshold)
+            else:
+                entry = next_near(copies, entry, end, query, threshold)
+            if entry >= end:
+                break
+            waiting[waits, 0], waiting[waits, 1] = entry, distance_at(copies, entry, query)
+            prefetch(positions, entry)
+            waits += 1
+            entry += np.uint64(1)
+            if waits == WAITING:
+                kept = admit(waits, positions, checks, best, kept, scratch)
+                threshold, waits = threshold_of(best, kept), 0
+    kept = admit(waits, positions, checks, best, kept, scratch)
+    return kept, candidates
+
+
+@kernel
+def distance_at(copies: Any, entry: Any, query: Any) -> Any:
+    """The distance of the code of an entry."""
+    distance, words = np.uint64(0), np.uint64(len(query))
+    for w in range(len(query)):
+        distance += popcount(copies[entry * words + np.uint64(w)] ^ query[w])
+    return distance
+
+
+@kernel
+def next_near_word(copies: Any, entry: Any, end: Any, query: Any, threshold: Any) -> Any:
+    """The next entry within the threshold, or `end`: codes of one word, four at a time."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    while entry + four <= end:
+        a = popcount(copies[entry] ^ query) <= threshold
+        b = popcount(copies[entry + one] ^ query) <= threshold
+        c = popcount(copies[entry + two] ^ query) <= threshold
+        d = popcount(copies[entry + three] ^ query) <= threshold
+        if a | b | c | d:
+            break
+        entry += four
+    while entry < end and popcount(copies[entry] ^ query) > threshold:
+        entry += one
+    return entry
+
+
+@kernel
+def next_near(copies: Any, entry: Any, end: Any, query: Any, threshold: Any) -> Any:
+    """The next entry within the threshold, or `end`. Mostly the first word alone rules one out."""
+    first, words = query[0], np.uint64(len(query))
+    while entry < end:
+        near = popcount(copies[entry * words] ^ first) <= threshold
+        if near and distance_at(copies, entry, query) <= threshold:
+            break
+        entry += np.uint64(1)
+    return entry
+
+
+@kernel
+def threshold_of(best: Any, kept: int) -> Any:
+    """The distance up to which a candidate may still be kept."""
+    return best[kept - 1] >> np.uint64(32) if kept == len(best) else np.uint64(0xFFFFFFFF)

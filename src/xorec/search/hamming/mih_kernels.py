@@ -1,0 +1,146 @@
+"""Multi-index hashing: look up the items whose code agrees with the query in some substring.
+
+The bits are cut into T substrings with a table each. A code within distance r of the query is
+within floor(r / T) of it in at least one substring, so the tables are probed in rings of growing
+radius: once ring s of table t is done, everything within T s + t was seen (pigeonhole). The search
+ends when the k-th distance is no more than that, so the whole tie at the k-th place was seen too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xorec.core.kernels import kernel
+from xorec.search.batches import Nearest
+from xorec.search.filters import Filters
+from xorec.search.hamming.arrays import RowFilter, TieOrder
+from xorec.search.hamming.exclusion_bitmap_kernels import (
+    BITMAP_WORDS,
+    MOST_EXCLUDED,
+    fill_bitmap,
+)
+from xorec.search.hamming.list_kernels import distance_of, key_of, passes, unpack
+from xorec.search.hamming.mih_buckets_kernels import AT_ONCE, WAITING, list_full, scan_buckets
+from xorec.search.hamming.mih_tables import HashTables, Scratch, Table
+from xorec.search.hamming.mih_tables_kernels import substring
+
+PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
+"""What a probe, a bucket that is not empty and a word of a candidate cost, in ns, about."""
+
+
+@kernel
+def probe(
+    tables: Any,
+    order: Any,
+    queries: Any,
+    which: Any,
+    filters: Any,
+    budget: float,
+    nearest: Any,
+    finished: Any,
+) -> None:
+    """The nearest items of queries[which] into `nearest`.
+
+    tables: `mih_tables.HashTables`. order: `arrays.TieOrder`; its positions are used where the
+    first row is 0. finished[b] is false where the rings would cost more than `budget`
+    (nanoseconds): that query must be scanned.
+    """
+    (keys, counts), none = nearest, filters.denied[:0]
+    positions = order.positions if order.first == 0 else none
+    scratch = Scratch(
+        np.empty(AT_ONCE + 1, dtype=np.int32),
+        np.empty((AT_ONCE + 1, 2), dtype=np.int64),
+        np.empty((WAITING, 2), dtype=np.int64),
+    )
+    bitmap, out = np.zeros(BITMAP_WORDS, np.uint64), np.empty(MOST_EXCLUDED, np.int32)
+    for at in range(len(which)):
+        b = which[at]
+        excluded, denied = (
+            filters.indices[filters.indptr[b] : filters.indptr[b + 1]],
+            filters.denied,
+        )
+        hidden = out[:0]
+        if 0 < len(excluded) + len(denied) <= min(MOST_EXCLUDED, len(positions)):
+            hidden = out[: fill_bitmap(excluded, denied, positions, bitmap, out)]
+            excluded, denied = none, none
+        checks = (RowFilter(order.rows, filters.allow_mask, excluded, denied), bitmap, hidden)
+        found = probe_rings(tables, queries[b], checks, budget, keys[b], scratch)
+        counts[b], finished[b] = found
+
+
+@kernel
+def probe_rings(
+    tables: Any, query: Any, checks: Any, budget: float, best: Any, scratch: Any
+) -> tuple[int, bool]:
+    """Probe ring after ring of all tables for one query; (how many of `best` (k,), finished)."""
+    count_tables, k = len(tables.widths), len(best)
+    kept, cost = 0, 0.0
+    for ring in range(len(tables.rings)):
+        first = tables.rings[ring, count_tables]
+        for t in range(count_tables):
+            key = substring(query, tables.begins[t], tables.widths[t])
+            last = first + tables.rings[ring, t]
+            cost += PROBE * (last - first)
+            if cost > budget:
+                return kept, False
+            full, before = tables.full[t], tables.before[t]
+            starts = tables.starts[tables.firsts[t] : tables.firsts[t + 1]]
+            table = Table(starts, tables.places[t], tables.copies[t])
+            for begin in range(first, last, AT_ONCE):
+                masks = tables.masks[begin : min(last, begin + AT_ONCE)]
+                count = list_full(key, masks, full, before, scratch.buckets)
+                kept, seen = scan_buckets(count, table, query, checks, best, kept, scratch)
+                cost += BUCKET * count + CANDIDATE * len(query) * seen
+            if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= count_tables * ring + t:
+                return kept, True
+        if cost > budget:
+            return kept, False
+    return kept, False
+
+
+@kernel
+def probe_one(
+    arrays: Any, bits: int, budget: float, query: Any, excluded: Any, counts: Any, hits: Any
+) -> Any:
+    """`probe` and `unpack` for one query (1, W); false where it must be scanned.
+
+    arrays: (the fields of HashTables, those of TieOrder, the allow mask), plain tuples.
+    """
+    tables, order, allow_mask = HashTables(*arrays[0]), TieOrder(*arrays[1]), arrays[2]
+    nearest = Nearest(np.empty(hits[0].shape, dtype=np.uint64), counts)
+    filters = Filters(np.array([0, len(excluded)]), excluded, excluded[:0], allow_mask)
+    finished = np.zeros(1, dtype=np.bool_)
+    probe(tables, order, query, np.zeros(1, np.int64), filters, budget, nearest, finished)
+    if finished[0]:
+        unpack(nearest, order.rows, bits, hits)
+    return finished[0]
+
+
+@kernel
+def probe_within(tables: Any, query: Any, radius: int, checks: Any, keys: Any) -> int:
+    """The keys of all items within `radius`, some more than once, as far as `keys` goes.
+
+    checks: `arrays.RowFilter`. Returns how many there are. All rings that `radius` needs must be in
+    tables.rings.
+    """
+    count_tables, words, found = len(tables.widths), len(query), 0
+    buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
+    for t in range(count_tables):
+        key = substring(query, tables.begins[t], tables.widths[t])
+        full, before, starts = tables.full[t], tables.before[t], tables.starts[tables.firsts[t] :]
+        for ring in range(min((radius - t) // count_tables, tables.widths[t]) + 1):
+            first = tables.rings[ring, count_tables]
+            last = first + tables.rings[ring, t]
+            for begin in range(first, last, AT_ONCE):
+                masks = tables.masks[begin : min(last, begin + AT_ONCE)]
+                for at in range(list_full(key, masks, full, before, buckets)):
+                    for entry in range(starts[buckets[at]], starts[buckets[at] + 1]):
+                        code = tables.copies[t, entry * words : (entry + 1) * words]
+                        distance, position = distance_of(code, query), tables.places[t, entry]
+                        if np.int64(distance) <= radius and passes(position, checks):
+                            if found < len(keys):
+                                keys[found] = key_of(distance, position)
+                            found += 1
+    return found

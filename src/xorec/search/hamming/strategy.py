@@ -1,0 +1,117 @@
+"""SearchStrategy: a way to find the nearest codes of a segment. All give the same answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.bits import Words
+from xorec.core.threads import ThreadPool
+from xorec.search.batches import Nearest
+from xorec.search.filters import Filters, Mask, Rows
+from xorec.search.hamming.segment import Segment
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]
+"""(items, scores, distances), each (1, k)."""
+FindOne = Callable[[Words, Rows, npt.NDArray[np.int64], Hits], None]
+"""(query (1, W), its excluded rows, counts (1,), hits): writes the last two."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a strategy could be built as, and what a query is then expected to take.
+
+    label: as `explain` has it. size: of its arrays, whatever that means to the strategy.
+    """
+
+    strategy: str
+    label: str
+    nanoseconds: float
+    size: int = 0
+    details: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.nanoseconds / 1000:.1f} us{self.details}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What strategies are compared by: all codes (m, W), and queries whose k-th distance is known.
+
+    memory: bytes an item that the arrays of a strategy may take.
+    """
+
+    codes: Words
+    queries: Words
+    kth: npt.NDArray[np.int64]
+    memory: float | None
+
+
+class SearchStrategy(ABC):
+    """Derive, and add the class to `strategies.STRATEGIES`.
+
+    A strategy that competes when an index is built has `options` and `build`. One that makes its
+    arrays for each batch anew has `per_batch`, and competes for every batch by its `cost`.
+    """
+
+    name: ClassVar[str]
+    per_batch: ClassVar[bool] = False
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+
+    @classmethod
+    def refusal(cls, segment: Segment) -> str:
+        """Why it cannot search this segment; empty where it can."""
+        return ""
+
+    @classmethod
+    def options(cls, segment: Segment, sample: Sample) -> list[Option]:
+        """What it could be built as; none where nothing fits."""
+        return []
+
+    @classmethod
+    def build(cls, segment: Segment, option: Option, codes: Words, pool: ThreadPool) -> Self:
+        """The strategy as `option` says. codes (m, W): by row."""
+        return cls(segment)
+
+    @classmethod
+    def from_tensors(cls, segment: Segment, tensors: Arrays) -> Self | None:
+        """The inverse of `tensors`; None where these have nothing of this strategy."""
+        return None
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file keeps of it beside the segment."""
+        return {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what it adds to the segment."""
+        return sum(int(array.nbytes) for array in self.tensors().values())
+
+    @property
+    def label(self) -> str:
+        """What `explain` calls it."""
+        return self.name
+
+    @abstractmethod
+    def cost(self, queries: int, k: int) -> float:
+        """Nanoseconds that a batch is expected to take; infinite where it cannot answer."""
+
+    @abstractmethod
+    def nearest(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
+        """The k nearest of each query; filters.allow_mask is by tie position of the segment."""
+
+    @abstractmethod
+    def find_one(self, allow_mask: Mask) -> FindOne:
+        """The shortest way for one query, everything made ready for it."""
+
+    @abstractmethod
+    def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
+        """Keys of all items within `radius` of query b, in any order, perhaps more than once."""
