@@ -30,7 +30,7 @@ from xorec.experiments.reproduce.sections import (
 )
 from xorec.experiments.reproduce.steps import Step, fit_cost
 from xorec.models import model_class
-from xorec.models.pretraining import fit_start
+from xorec.models.pretraining import pretrain
 from xorec.representations.vectors import Vectors
 
 METHOD = "dsiml"
@@ -108,7 +108,7 @@ class Sensitivity:
         lab = self.lab
         options = replace(lab.options, seed=about["seed"])
         model = model_class(METHOD)(**about["settings"])
-        begun = fit_start(model.config.start, lab.train, None, options)
+        begun = pretrain(model.config.start, lab.train, None, options)
         codes = model.fit(lab.train, None, options).representation_
         stages = {"codes": codes, "vectors": Vectors(begun.user_vectors, begun.item_vectors)}
         facts = {}
