@@ -2,6 +2,11 @@
 
 Kernels are kept on disk (beside the package, or in the user's cache where that is read-only) and
 compiled on their first call. Each keeps its Python self as `.py_func`.
+
+No kernel calls a `fast_kernel`. What the disk keeps of a kernel has its own copy of those that it
+calls, optimised once more than they were alone; the process that compiles runs the one, those that
+load run the other, and fast sums of the two differ in their last digits. What fast kernels share is
+a `fast_helper` or `inlined`: a part of each caller, the same in every process.
 """
 
 from __future__ import annotations
@@ -30,8 +35,13 @@ def fast_kernel(function: F) -> F:
     return _compile(function, nogil=True, fastmath=True, error_model="numpy")
 
 
+def fast_helper(function: F) -> F:
+    """A function of its own to numba, typed once, whose machine code is put into each caller."""
+    return _compile(function, nogil=True, fastmath=True, error_model="numpy", forceinline=True)
+
+
 def inlined(function: F) -> F:
-    """Compile a small helper into each kernel that calls it."""
+    """Compile a small helper into each kernel that calls it, as if its text stood there."""
     return cast(F, njit(inline="always", fastmath=True)(function))
 
 

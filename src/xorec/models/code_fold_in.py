@@ -21,8 +21,12 @@ _TRUST = 0.5
 """What a trained code counts beside each pair that it was trained on."""
 
 
-def pointed_at(total: Floats, count: int, mean: Floats) -> Floats:
-    """Where `count` codes of this sum point, less what all codes share."""
+def mean_direction(total: Floats, count: int, mean: Floats) -> Floats:
+    """Where `count` codes of the sum `total` (d,) point, less a part of the mean of all codes (d,).
+
+    >>> mean_direction(np.float32([2, 0, -2]), 2, np.float32([1, 0, 0]))
+    array([ 1.6666666,  0.       , -2.       ], dtype=float32)
+    """
     bits = len(mean)
     share = 0.5 * bits / (bits + 3 * count)
     return total - np.float32(share * count) * mean
@@ -64,6 +68,6 @@ def _point(
 ) -> None:
     for row in rows:
         own = others[indices[indptr[row] : indptr[row + 1]]]
-        place = pointed_at(own.sum(axis=0, dtype=np.float32), len(own), mean)
+        place = mean_direction(own.sum(axis=0, dtype=np.float32), len(own), mean)
         place += np.float32(_TRUST * known[row]) * codes[row]
         codes[row] = np.where(place >= 0, 1, -1)

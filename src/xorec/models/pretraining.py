@@ -1,7 +1,8 @@
-"""Starts: the continuous model whose vectors another model turns into codes.
+"""Pretraining: the continuous model whose vectors another model turns into codes.
 
-A setting `start` holds the settings of that model; its own `model` says which. Several fits that
-start from the same vectors (trials, lengths of codes) learn them once where `options.cache` is set.
+The setting `start` holds that model's settings; its own `model` says which one it is. Several fits
+that start from the same vectors (trials, lengths of codes) learn them once where `options.cache` is
+set: they are kept under everything that made them, the code included.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
+from xorec.core.code import code_digest
 from xorec.core.files import save_tensors
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
@@ -29,8 +31,8 @@ Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Started:
-    """What a start has learned, and in how many epochs (0: it has none)."""
+class PretrainedVectors:
+    """Vectors of users (n, d) and items (m, d), and the epochs behind them (0: it has none)."""
 
     user_vectors: Floats
     item_vectors: Floats
@@ -42,59 +44,62 @@ def vector_models() -> list[str]:
     return [name for name in MODELS if model_class(name).learns_vectors]
 
 
-def fit_start(
+def pretrain(
     start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
-) -> Started:
+) -> PretrainedVectors:
     """Fit the model that these settings are of, or read what an equal fit has left."""
-    path = _kept(start, train, validation, options)
+    path = cache_path(start, train, validation, options)
     if path is not None and path.exists():
         return _read(path)
-    model = start_model(start).fit(train, validation, options.for_stage("start"))
+    model = pretraining_model(start).fit(train, validation, options.for_stage("start"))
     tensors = model.representation_.tensors()
-    found = Started(tensors["user_vectors"], tensors["item_vectors"], model.epochs_)
+    learned = PretrainedVectors(tensors["user_vectors"], tensors["item_vectors"], model.epochs_)
     if path is not None:
-        vectors = {"users": found.user_vectors, "items": found.item_vectors}
-        save_tensors(path, {**vectors, "epochs": np.array([found.epochs])}, {})
-    return found
+        vectors = {"users": learned.user_vectors, "items": learned.item_vectors}
+        save_tensors(path, {**vectors, "epochs": np.array([learned.epochs])}, {})
+    return learned
 
 
-def start_model(start: Any) -> Model[Any]:
+def pretraining_model(start: Any) -> Model[Any]:
     """The model that these settings are of, not yet fitted."""
     model: Model[Any] = model_class(start.model)(**start.model_dump(exclude={"model"}))
     return model
 
 
-def refit_start(start: Any, epochs: int) -> dict[str, Any]:
+def refit_pretraining(start: Any, epochs: int) -> dict[str, Any]:
     """The settings of a start for a fit on more pairs: with the epochs that validation chose."""
     settings: dict[str, Any] = start.model_dump()
     return {**settings, "epochs": max(1, epochs)} if "epochs" in settings else settings
 
 
-def _kept(
+def cache_path(
     start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
 ) -> Path | None:
-    """The file of this very fit; None where nothing is kept."""
+    """The file of this very fit: by data, settings, seed and code; None without a cache."""
     if options.cache is None:
         return None
     parts = [train.digest(), None if validation is None else validation.digest()]
-    text = json.dumps([parts, start.model_dump(), options.seed], sort_keys=True)
+    key = [parts, start.model_dump(), options.seed, code_digest()]
+    text = json.dumps(key, sort_keys=True)
     return options.cache / f"start-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def _read(path: Path) -> Started:
+def _read(path: Path) -> PretrainedVectors:
     from safetensors.numpy import load_file
 
     tensors = load_file(path)
-    return Started(tensors["users"], tensors["items"], int(tensors["epochs"][0]))
+    return PretrainedVectors(tensors["users"], tensors["items"], int(tensors["epochs"][0]))
 
 
 @cache
 def _settings_of(name: str) -> type[ModelConfig]:
     """The settings of a model, and which one it is."""
-    own = model_class(name).Config
+    config = model_class(name).Config
     which = Field(name, description="the model whose vectors become codes")
     model: Any = (Literal[name], which)
-    made: type[ModelConfig] = create_model(f"{own.__name__}OfStart", __base__=own, model=model)
+    made: type[ModelConfig] = create_model(
+        f"{config.__name__}OfStart", __base__=config, model=model
+    )
     return made
 
 

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from xorec.models.factorization.als import ALS, Side
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.processes import compiled_and_loaded
 
 SETTINGS = {"reg": 0.02, "unobserved": 0.3, "reg_exponent": 0.7}
 
@@ -150,18 +148,15 @@ def test_validation_works_with_another_number_of_threads() -> None:
     assert runs[0].history_ == runs[1].history_
 
 
-_DIGEST = """
-import hashlib
+_SCRIPT = """
 from xorec.models.factorization.als import ALS
 from xorec.testing.data import planted
 learned = ALS(dimensions=8, epochs=3).fit(planted(200, 90, per_user=12)).representation_
-print(hashlib.sha256(learned.user_vectors.tobytes()).hexdigest())
+print_digest(learned.user_vectors, learned.item_vectors)
 """
 
 
 def test_the_process_that_compiles_learns_the_same_as_those_after_it(tmp_path: Path) -> None:
     """Kernels called by kernels were optimised once more than what the disk keeps of them."""
-    own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", _DIGEST]
-    first, again = (subprocess.check_output(command, env=own) for _ in range(2))
-    assert first == again
+    compiled, loaded = compiled_and_loaded(_SCRIPT, tmp_path)
+    assert compiled == loaded

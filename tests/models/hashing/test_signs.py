@@ -16,7 +16,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.models.fitting import fit_with_validation
 from xorec.models.hashing.signs import Signs
-from xorec.models.pretraining import fit_start, vector_models
+from xorec.models.pretraining import pretrain, vector_models
 from xorec.models.siml.dsiml import DSIML
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
@@ -78,7 +78,10 @@ def test_a_cache_learns_the_vectors_once_and_changes_nothing(
         again = Signs(bits=16, start=SHORT).fit(train, validation, cached)
         DSIML(bits=8, epochs=1, start={"model": "bpr", **SHORT}).fit(train, validation, cached)
         with pytest.raises(AssertionError, match="learned again"):
-            fit_start(again.config.start, train, None, cached)
+            pretrain(again.config.start, train, None, cached)
+        patch.setattr("xorec.models.pretraining.code_digest", lambda: "another line of code")
+        with pytest.raises(AssertionError, match="learned again"):
+            pretrain(again.config.start, train, validation, cached)
     assert plain.refit_settings() == first.refit_settings() == again.refit_settings()
     for name, tensor in plain.representation_.tensors().items():
         for other in (first, again):

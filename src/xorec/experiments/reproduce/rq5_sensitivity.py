@@ -33,7 +33,7 @@ from xorec.experiments.reproduce.sections import (
 )
 from xorec.experiments.reproduce.steps import Step, fit_cost
 from xorec.models import model_class
-from xorec.models.pretraining import fit_start
+from xorec.models.pretraining import pretrain
 from xorec.representations.vectors import Vectors
 
 METHOD = "dsiml"
@@ -106,7 +106,7 @@ class Sensitivity(DatasetQuestion):
         dataset = self.dataset
         options = replace(dataset.options, seed=key["seed"])
         model = model_class(METHOD)(**key["settings"])
-        begun = fit_start(model.config.start, dataset.train, None, options)
+        begun = pretrain(model.config.start, dataset.train, None, options)
         codes = model.fit(dataset.train, None, options).representation_
         stages = {"codes": codes, "vectors": Vectors(begun.user_vectors, begun.item_vectors)}
         values = {}

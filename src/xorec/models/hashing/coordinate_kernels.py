@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.kernels import fast_kernel, inlined, kernel
+from xorec.core.kernels import fast_helper, inlined, kernel
 
 _ROUNDING = 1e-10  # a slope that is so small a share of its parts is 0
 
@@ -58,7 +58,7 @@ def own_rows(s: Any, count: Any) -> Any:
     return s.room[: len(s.z) * wide].reshape((len(s.z), wide))
 
 
-@fast_kernel
+@fast_helper
 def settle(
     s: Any, own: Any, count: int, base: Any, scale: float, ridge: float, real: bool, passes: int
 ) -> None:

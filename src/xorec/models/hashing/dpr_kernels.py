@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, kernel
+from xorec.core.kernels import fast_helper, fast_kernel, kernel
 from xorec.models.hashing.coordinate_kernels import make_scratch, own_rows, settle
 
 
@@ -99,7 +99,7 @@ def settle_items(
         _take(s, own, count, v, begin, indices, mine, rest, means, total, pairs, D)
 
 
-@fast_kernel
+@fast_helper
 def _take(
     s: Any, own: Any, count: int, v: int, begin: int, indices: Any, mine: Any, rest: Any,
     means: Any, total: Any, pairs: Any, D: Any,

@@ -28,7 +28,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model
-from xorec.models.code_fold_in import pointed_at, updated_codes
+from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.factorization.bpr import BPR
 from xorec.models.hashing.drmf_terms import PairTerms, easy_triplets, proposer_of
 from xorec.representations.base import Representation
@@ -139,7 +139,7 @@ class DRMF(Model[DRMFConfig]):
         assert isinstance(representation, Codes)
         items, own = _item_signs(representation), np.unique(history).astype(np.int32)
         place = items[own].sum(axis=0, dtype=np.float32)
-        B = signs(pointed_at(place, len(own), representation.mean_item)[None])
+        B = signs(mean_direction(place, len(own), representation.mean_item)[None])
         sampler = Negatives(own, np.array([0, len(own)]), len(items))
         users, terms = np.zeros(len(own), dtype=np.int32), self.config.terms()
         triplets = Triplets(users, own, sampler.draw_all(_FOLD_IN_NEGATIVES, 0, 0))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, inlined
+from xorec.core.kernels import fast_helper, fast_kernel, inlined
 from xorec.models.hashing.coordinate_kernels import make_scratch, own_rows, settle
 from xorec.training.discrete.sweep_kernels import (
     USER,
@@ -86,7 +86,7 @@ def descend_rows(
             Z[at, f] = s.z[f]
 
 
-@fast_kernel
+@fast_helper
 def _user_rows(
     s: Any, own: Any, block: Any, n: int, codes: Any, curvatures: Any, scale: float
 ) -> int:
@@ -100,7 +100,7 @@ def _user_rows(
     return n
 
 
-@fast_kernel
+@fast_helper
 def _item_rows(
     s: Any, own: Any, block: Any, first: int, n: int, item: int, codes: Any, tables: Any,
     curvatures: Any, scale: float,

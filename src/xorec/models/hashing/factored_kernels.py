@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, kernel
+from xorec.core.kernels import fast_helper, fast_kernel, kernel
 
 _ROUNDING = np.float32(1e-6)
 _APART = 16  # between the columns of the buffer: a power of two would put them on one cache line
@@ -131,7 +131,7 @@ def solve_rows(
         values[at], turned[at] = value, changed
 
 
-@fast_kernel
+@fast_helper
 def _gather(
     mine: Any,
     others: Any,
@@ -169,7 +169,7 @@ def _gather(
                 columns[k, begin + t] = tile[t, k]
 
 
-@fast_kernel
+@fast_helper
 def _hold(mine: Any, weights: Any, scale: Any, ridge: Any, held: Any) -> None:
     """The ridge of each group of a row."""
     for g in range(len(scale)):
@@ -182,7 +182,7 @@ def _hold(mine: Any, weights: Any, scale: Any, ridge: Any, held: Any) -> None:
                 held[g] += ridge * weight * weight
 
 
-@fast_kernel
+@fast_helper
 def _pass(
     z: Any,
     columns: Any,

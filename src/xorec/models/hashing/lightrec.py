@@ -31,7 +31,7 @@ from xorec.models.hashing.lightrec_codebooks import (
 from xorec.models.hashing.lightrec_distill import Teacher
 from xorec.models.hashing.lightrec_encoder import ItemEncoder
 from xorec.models.hashing.lightrec_learner import Learner, Steps, Weights, start_arrays
-from xorec.models.pretraining import FromBPR, fit_start, refit_start
+from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.vectors import Floats
@@ -101,7 +101,7 @@ class LightRec(Model[LightRecConfig]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         config = self.config
-        start = fit_start(config.start, train, validation, options)
+        start = pretrain(config.start, train, validation, options)
         self.start_epochs_ = start.epochs
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, config.alpha)
@@ -133,7 +133,7 @@ class LightRec(Model[LightRecConfig]):
 
     def refit_settings(self) -> dict[str, Any]:
         """The numbers of epochs that validation chose, of the codes and of the vectors."""
-        start = refit_start(self.config.start, self.start_epochs_)
+        start = refit_pretraining(self.config.start, self.start_epochs_)
         return {**super().refit_settings(), "start": start}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:

@@ -18,8 +18,8 @@ from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model
-from xorec.models.code_fold_in import pointed_at, updated_codes
-from xorec.models.pretraining import FromBPR, fit_start, refit_start
+from xorec.models.code_fold_in import mean_direction, updated_codes
+from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats
@@ -33,15 +33,17 @@ class SignsConfig(ModelConfig):
 
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     turn: Literal["itq", "random", "none"] = Field(
-        "itq", description="how the vectors are turned before their signs are taken"
+        "itq",
+        description="rotation of the vectors before their signs are taken: learned so that "
+        "signs lose least (itq), at random, or none",
     )
     centre: bool = Field(
-        False, description="take off the mean of the users, and that of the items, before"
+        False, description="subtract the mean of the users, and that of the items, first"
     )
     start: FromBPR = Field(
         default={},
         validate_default=True,
-        description="settings of the model whose vectors they are; its `model`: bpr, als, ...",
+        description="settings of the model whose vectors are rounded; `model` names it: bpr, als, ...",
     )
 
 
@@ -60,9 +62,9 @@ class Signs(Model[SignsConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Codes:
-        started = fit_start(self.config.start, train, validation, options)
-        self.start_epochs_ = started.epochs
-        users, items = started.user_vectors, started.item_vectors
+        pretrained = pretrain(self.config.start, train, validation, options)
+        self.start_epochs_ = pretrained.epochs
+        users, items = pretrained.user_vectors, pretrained.item_vectors
         if self.config.centre:
             users, items = users - users.mean(axis=0), items - items.mean(axis=0)
         users, items = to_dimensions(unit_rows(users), unit_rows(items), self.config.bits)
@@ -76,15 +78,15 @@ class Signs(Model[SignsConfig]):
 
     def refit_settings(self) -> dict[str, Any]:
         """The start has the number of epochs that validation chose."""
-        start = refit_start(self.config.start, self.start_epochs_)
+        start = refit_pretraining(self.config.start, self.start_epochs_)
         return {**self.config.model_dump(), "start": start}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: where the codes of their items point."""
         assert isinstance(representation, Codes)
-        own = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
-        total = own.sum(axis=0, dtype=np.float32)
-        return pack_signs(pointed_at(total, len(own), representation.mean_item)[None])
+        codes = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
+        total = codes.sum(axis=0, dtype=np.float32)
+        return pack_signs(mean_direction(total, len(codes), representation.mean_item)[None])
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         assert isinstance(representation, Codes)

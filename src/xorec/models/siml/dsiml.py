@@ -22,8 +22,8 @@ from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model
-from xorec.models.code_fold_in import pointed_at, updated_codes
-from xorec.models.pretraining import FromSIML, fit_start, refit_start
+from xorec.models.code_fold_in import mean_direction, updated_codes
+from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
 from xorec.models.siml.asymmetric_users import settled, settled_new
 from xorec.models.siml.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
 from xorec.models.siml.dsiml_shortlist import (
@@ -214,7 +214,7 @@ class DSIML(Model[DSIMLConfig]):
                     f"training part has {train.n_users} and {train.n_items}."
                 )
             return users, items
-        started = fit_start(self.config.start, train, validation, options)
+        started = pretrain(self.config.start, train, validation, options)
         self.start_epochs_ = started.epochs
         return started.user_vectors, started.item_vectors
 
@@ -234,7 +234,7 @@ class DSIML(Model[DSIMLConfig]):
         """
         chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
         settings = {**self.config.model_dump(), **chosen}
-        settings["start"] = refit_start(self.config.start, self.start_epochs_)
+        settings["start"] = refit_pretraining(self.config.start, self.start_epochs_)
         if self.optimizer_ in ("flip", "bqp"):
             settings["epochs"] = max(1, self.epochs_)
         return settings
@@ -244,7 +244,7 @@ class DSIML(Model[DSIMLConfig]):
         codes = representation.codes if isinstance(representation, Shortlist) else representation
         assert isinstance(codes, Codes)
         own = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
-        place = pointed_at(own.sum(axis=0, dtype=np.float32), len(own), codes.mean_item)[None]
+        place = mean_direction(own.sum(axis=0, dtype=np.float32), len(own), codes.mean_item)[None]
         if isinstance(representation, Shortlist):
             return two_stage_query(representation, place, history, self.config)
         if codes.user_vectors is None:

@@ -22,7 +22,7 @@ from xorec.core.progress import SILENT
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate
 from xorec.models.code_fold_in import updated_codes
-from xorec.models.pretraining import start_model
+from xorec.models.pretraining import pretraining_model
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
@@ -118,7 +118,7 @@ def two_stage_query(
 
 
 def _folded(vectors: Vectors, history: npt.NDArray[np.integer], config: DSIMLConfig) -> Floats:
-    found: Floats = start_model(config.start).fold_in(vectors, history)
+    found: Floats = pretraining_model(config.start).fold_in(vectors, history)
     return found
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from xorec.core.kernels import fast_kernel
+from xorec.core.kernels import fast_helper, fast_kernel
 from xorec.training.discrete.sweep_kernels import LEAST_GAIN, apart, triplet_loss
 
 
-@fast_kernel
+@fast_helper
 def _corrections(
     codes: Any, lists: Any, tables: Any, v: int, old: Any, new: Any, at: int, moved: Any
 ) -> float:

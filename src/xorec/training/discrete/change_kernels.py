@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, inlined
+from xorec.core.kernels import fast_helper, inlined
 from xorec.training.discrete.sweep_kernels import AS_NEGATIVE, AS_POSITIVE, AS_USER, USER
 
 TOGETHER = 8  # rows added to a sum at once: the sum is read and written an eighth as often
@@ -34,7 +34,7 @@ def _coefficients(tables: Any, role: Any, X: Any, Y: Any) -> Any:
     return a0, 0.25 * (up + across), 0.25 * (up - across), 0.25 * (even - odd)
 
 
-@fast_kernel
+@fast_helper
 def _add_rows(total: Any, a: Any, rows: Any) -> None:
     """total += the sum of a_i rows_i, over eight rows; a is zero afterwards."""
     a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
@@ -47,7 +47,7 @@ def _add_rows(total: Any, a: Any, rows: Any) -> None:
         a[i] = 0.0
 
 
-@fast_kernel
+@fast_helper
 def _add_role(
     role: int,
     block: Any,
@@ -95,7 +95,7 @@ def _add_role(
     return total
 
 
-@fast_kernel
+@fast_helper
 def changes(
     kind: int, z: Any, block: Any, first: int, n: int, codes: Any, tables: Any, sums: Any
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from xorec.core.kernels import fast_kernel
+from xorec.core.kernels import fast_helper, fast_kernel
 from xorec.training.discrete.change_kernels import changes
 from xorec.training.discrete.sweep_kernels import (
     AS_NEGATIVE,
@@ -25,7 +25,7 @@ FAR = 1e300  # above every change; infinities do not mix with fast sums
 PATIENCE = 4  # bits in a row that no longer gain before all changes are computed anew
 
 
-@fast_kernel
+@fast_helper
 def _try_role(
     role: int,
     z: int,
@@ -57,7 +57,7 @@ def _try_role(
     return total
 
 
-@fast_kernel
+@fast_helper
 def _try_bit(
     kind: int,
     z: int,
@@ -77,7 +77,7 @@ def _try_bit(
     return total + _try_role(AS_NEGATIVE, z, k, block, first, n, b, e, tables, places)
 
 
-@fast_kernel
+@fast_helper
 def descend(
     kind: int,
     z: Any,

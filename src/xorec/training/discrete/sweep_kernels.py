@@ -24,7 +24,7 @@ import numpy.typing as npt
 from numba import uint64
 
 from xorec.core.bits import Words, popcount
-from xorec.core.kernels import fast_kernel, inlined, kernel
+from xorec.core.kernels import fast_helper, fast_kernel, inlined, kernel
 
 USER, ITEM = 0, 1
 AS_USER, AS_POSITIVE, AS_NEGATIVE = 0, 1, 2
@@ -164,7 +164,7 @@ def make_scratch(capacity: int) -> Any:
     return Scratch(rows[0], rows[1], places[0], places[1])
 
 
-@fast_kernel
+@fast_helper
 def gather(
     kind: int, row: int, own: Any, at: int, codes: Any, lists: Any, block: Any
 ) -> tuple[int, int]:
@@ -202,7 +202,7 @@ def gather(
     return first, n
 
 
-@fast_kernel
+@fast_helper
 def loss_of(block: Any, n: int, tables: Any) -> float:
     """The loss of the n triplets of a block."""
     total = 0.0

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, inlined
+from xorec.core.kernels import fast_helper, fast_kernel, inlined
 from xorec.training.losses.logistic_kernels import curvature_of
 
 _USER, _POSITIVE, _NEGATIVE = 0, 1, 2
 _TOGETHER = 8  # terms added to A at once: A is read and written an eighth as often
 
 
-@fast_kernel
+@fast_helper
 def assemble_user(
     A: Any,
     c: Any,
@@ -40,7 +40,7 @@ def assemble_user(
     _mirror(A)
 
 
-@fast_kernel
+@fast_helper
 def assemble_item(
     A: Any,
     c: Any,
@@ -88,7 +88,7 @@ def refresh(
         eta[t] = of_y[0] * uj + of_y[1] * ui + of_y[2] * ij + of_y[3]
 
 
-@fast_kernel
+@fast_helper
 def _add(
     A: Any,
     c: Any,
@@ -131,7 +131,7 @@ def _add(
         _add_squares(A, w, scale)
 
 
-@fast_kernel
+@fast_helper
 def _add_squares(A: Any, w: Any, scale: Any) -> None:
     """A += sum over 8 rows of scale_k w_k w_k', the lower triangle alone."""
     for r in range(len(A)):

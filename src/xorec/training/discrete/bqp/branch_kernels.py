@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, kernel
+from xorec.core.kernels import fast_helper, kernel
 from xorec.training.discrete.bqp.bound_kernels import convexify, convexify_roughly, homogenise
 from xorec.training.discrete.bqp.local_kernels import magnitude, tabu
 
@@ -78,7 +78,7 @@ def factor(N: Any, order: Any, lift: float, G: Any, e: Any) -> bool:
     return True
 
 
-@fast_kernel
+@fast_helper
 def explore(
     G: Any, e: Any, lower: float, best: float, tolerance: float, limit: int, found: Any
 ) -> tuple[float, int]:

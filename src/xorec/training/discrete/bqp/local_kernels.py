@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel
+from xorec.core.kernels import fast_helper, fast_kernel
 from xorec.core.rng import below, draw, stream
 
 FAR = 1e300  # above every value; infinities do not mix with fast sums
 LEAST_GAIN = 1e-12  # a turn must gain this share of sum |A| + sum |c|: rounding gains less
 
 
-@fast_kernel
+@fast_helper
 def put(source: Any, target: Any) -> None:
     """target[:] = source, which takes numba seconds to compile."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@fast_kernel
+@fast_helper
 def changes(A: Any, c: Any, z: Any, change: Any) -> float:
     """Write what turning each bit would change (d,); return the value z'Az + c'z."""
     d = len(z)
@@ -44,7 +44,7 @@ def changes(A: Any, c: Any, z: Any, change: Any) -> float:
     return value
 
 
-@fast_kernel
+@fast_helper
 def magnitude(A: Any, c: Any) -> float:
     """sum |A| + sum |c|: no value is larger than that."""
     total = 0.0
@@ -57,7 +57,7 @@ def magnitude(A: Any, c: Any) -> float:
     return total
 
 
-@fast_kernel
+@fast_helper
 def turn(A: Any, z: Any, change: Any, k: int) -> float:
     """Turn bit k; return the least change that another bit would make now."""
     row = A[k]
@@ -72,7 +72,7 @@ def turn(A: Any, z: Any, change: Any, k: int) -> float:
     return lowest
 
 
-@fast_kernel
+@fast_helper
 def turn_free(A: Any, z: Any, change: Any, free_at: Any, now: float, k: int) -> tuple[float, float]:
     """As `turn`; also the least change by a bit that is free (free_at <= now)."""
     row = A[k]
@@ -89,7 +89,7 @@ def turn_free(A: Any, z: Any, change: Any, free_at: Any, now: float, k: int) -> 
     return lowest, lowest_free
 
 
-@fast_kernel
+@fast_helper
 def go_down(A: Any, z: Any, change: Any, least: float) -> tuple[int, float]:
     """Turn the bit that gains most until none gains more than `least`: (turns, value gained)."""
     lowest = FAR
@@ -106,7 +106,7 @@ def go_down(A: Any, z: Any, change: Any, least: float) -> tuple[int, float]:
     return steps, gained
 
 
-@fast_kernel
+@fast_helper
 def walk(
     A: Any,
     z: Any,
@@ -146,7 +146,7 @@ def walk(
     return gained
 
 
-@fast_kernel
+@fast_helper
 def descend(A: Any, c: Any, code: Any, z: Any, change: Any) -> int:
     """1-flip descent of one problem, in place of `code` (d,); return the turns.
 
@@ -160,7 +160,7 @@ def descend(A: Any, c: Any, code: Any, z: Any, change: Any) -> int:
     return steps
 
 
-@fast_kernel
+@fast_helper
 def tabu(
     A: Any,
     c: Any,

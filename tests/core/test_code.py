@@ -1,0 +1,51 @@
+"""The digest of the code: it changes with every line that could change a result, and only then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import xorec
+from xorec.core.code import ROOMS, code_digest, folder_digest
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    for path in ("core/rng.py", "models/siml/siml.py", "cli/main.py"):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True)
+        file.write_text("value = 1\n")
+    return tmp_path
+
+
+def test_the_same_code_has_the_same_digest(package: Path) -> None:
+    assert folder_digest(package) == folder_digest(package)
+    assert code_digest() == code_digest()
+
+
+@pytest.mark.parametrize("path", ["core/rng.py", "models/siml/siml.py"])
+def test_a_changed_line_changes_it(package: Path, path: str) -> None:
+    before = folder_digest(package)
+    (package / path).write_text("value = 2\n")
+    assert folder_digest(package) != before
+
+
+def test_a_new_and_a_renamed_file_change_it(package: Path) -> None:
+    before = folder_digest(package)
+    (package / "core" / "rng.py").rename(package / "core" / "random.py")
+    renamed = folder_digest(package)
+    (package / "models" / "bpr.py").write_text("")
+    assert len({before, renamed, folder_digest(package)}) == 3
+
+
+def test_what_learns_nothing_does_not_change_it(package: Path) -> None:
+    before = folder_digest(package)
+    (package / "cli" / "main.py").write_text("value = 2\n")
+    (package / "core" / "rng.nbi").write_bytes(b"kernel")
+    assert folder_digest(package) == before
+
+
+def test_the_rooms_are_there() -> None:
+    folder = Path(xorec.__file__).parent
+    assert all(any((folder / room).rglob("*.py")) for room in ROOMS)

@@ -1,0 +1,103 @@
+"""How kernels call each other: a rule that every file keeps (`core.kernels` says why)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import xorec
+from xorec.core import kernels
+from xorec.core.kernels import fast_helper, fast_kernel, inlined
+
+ROOT = Path(xorec.__file__).parent
+KINDS = {
+    name
+    for name, value in vars(kernels).items()
+    if callable(value)
+    and not isinstance(value, ModuleType)
+    and value.__module__ == kernels.__name__
+    and not name.startswith("_")
+}
+Kinds = dict[str, str]
+
+
+def kinds_of(tree: ast.Module) -> Kinds:
+    """The compiled functions of a module, each with its decorator."""
+    return {
+        node.name: mark.id
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        for mark in node.decorator_list
+        if isinstance(mark, ast.Name) and mark.id in KINDS
+    }
+
+
+def known_in(tree: ast.Module, modules: dict[str, Kinds]) -> Kinds:
+    """The compiled functions that a module can name: its own, and those it imports."""
+    known = kinds_of(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in modules:
+            there = modules[node.module]
+            known |= {n.asname or n.name: there[n.name] for n in node.names if n.name in there}
+    return known
+
+
+def wrong_calls(trees: dict[str, ast.Module]) -> Iterator[str]:
+    """Compiled functions that call a fast kernel."""
+    modules = {name: kinds_of(tree) for name, tree in trees.items()}
+    for name, tree in trees.items():
+        known = known_in(tree, modules)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name in modules[name]:
+                for call in ast.walk(node):
+                    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+                        called = call.func.id
+                        if known.get(called) == "fast_kernel":
+                            yield f"{name}.{node.name} calls the fast kernel {called}"
+
+
+def library() -> dict[str, ast.Module]:
+    return {
+        ".".join(("xorec", *path.relative_to(ROOT).with_suffix("").parts)): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for path in sorted(ROOT.rglob("*.py"))
+    }
+
+
+def test_no_kernel_calls_a_fast_kernel() -> None:
+    trees = library()
+    assert {kind for tree in trees.values() for kind in kinds_of(tree).values()} == KINDS
+    assert not list(wrong_calls(trees))
+
+
+@pytest.mark.parametrize("kind", ["kernel", "fast_kernel", "fast_helper", "inlined"])
+def test_such_a_call_is_seen(kind: str) -> None:
+    callee = "@fast_kernel\ndef total(x):\n    return x.sum()\n"
+    trees = {
+        "xorec.one": ast.parse(callee),
+        "xorec.two": ast.parse(
+            f"from xorec.one import total as whole\n\n@{kind}\ndef f(x):\n    return whole(x)\n"
+        ),
+    }
+    assert list(wrong_calls(trees)) == ["xorec.two.f calls the fast kernel whole"]
+
+
+def test_a_helper_computes_what_it_computes_inlined() -> None:
+    def total(x: np.ndarray) -> float:
+        value = 0.0
+        for at in range(len(x)):
+            value += x[at] * x[at]
+        return value
+
+    helper, text = fast_helper(total), inlined(total)
+    rows = np.linspace(0, 1, 1000)
+    called = fast_kernel(lambda x: helper(x))(rows)
+    pasted = fast_kernel(lambda x: text(x))(rows)
+    assert called == pytest.approx(float(rows @ rows))
+    assert pasted == pytest.approx(called)
