@@ -69,6 +69,12 @@ def split(
       random share of the training part where the file has none. 0: no validation part.
     keep_last: a user or item whose training pairs would all leave gets the first of them back
       (by time where the method goes by time, else at random). A given split is never changed.
+
+    >>> from xorec import Interactions
+    >>> data = Interactions.from_pairs((user, item) for user in range(5) for item in range(20))
+    >>> parts = split(data, test=0.2, validation=0.1, seed=1)
+    >>> parts.train.n_pairs, parts.validation.n_pairs, parts.test.n_pairs
+    (72, 8, 20)
     """
     _check(data, method, test, validation, seed)
     keys = _keys_of(data, seed)
