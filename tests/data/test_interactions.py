@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xorec.core.errors import DataError
+from xorec.core.threads import ThreadPool
+from xorec.data import merge
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, Categories, Interactions
+from xorec.data.io.read import read
 from xorec.data.merge import merge_pairs
 from xorec.data.text import Text
 
@@ -81,6 +84,40 @@ def test_merge_chooses_by_part_then_time_then_place(
     assert np.diff(merged.indptr).tolist() == counts.tolist()
 
 
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_merge_is_the_same_for_any_number_of_threads(threads: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 50, 5_000), rng.integers(0, 70, 5_000)
+    times, parts = rng.integers(0, 9, 5_000), rng.integers(0, 3, 5_000).astype(np.int8)
+    one, many = (merge_pairs(*rows, (50, 70), times, parts, threads=n) for n in (1, threads))
+    for wanted, found in zip(one, many, strict=True):
+        assert np.array_equal(wanted, found)
+
+
+def test_merge_takes_the_threads_it_is_given_and_asks_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[int] = []
+
+    class Spy(ThreadPool):
+        def __init__(self, threads: int) -> None:
+            given.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(merge, "ThreadPool", Spy)
+    data = Interactions.from_pairs([(1, 1), (1, 2), (2, 1)])
+    data.union(data, 3)
+    read([(1, 1), (1, 2), (2, 1)], threads=2)
+    assert given == [1, 3, 2]
+
+
+@pytest.mark.parametrize(("user", "item"), [(3, 0), (-1, 0), (0, 3), (0, -1)])
+def test_rows_that_do_not_exist_are_refused(user: int, item: int) -> None:
+    ids = Ids.of(range(3))
+    with pytest.raises(DataError, match=r"there is no (user|item) row (3|-1): rows go from 0 to 2"):
+        Interactions.from_rows(ids, ids, np.array([0, user]), np.array([0, item]))
+
+
 def small() -> Interactions:
     categories = Categories(
         Text.pack(["x", "y"]), np.array([0, 2, 2, 3]), np.array([0, 1, 1], dtype=np.int32)
@@ -131,6 +168,17 @@ def test_digest_tells_data_apart() -> None:
     assert Interactions.from_pairs(pairs[::-1]).digest() == digest
     others = ([(1, 1), (1, 2), (2, 2)], [("1", 1), ("1", 2), ("2", 1)], pairs[:2])
     assert all(Interactions.from_pairs(other).digest() != digest for other in others)
+
+
+def test_what_people_see() -> None:
+    data = small().noted("a <b> & c")
+    assert repr(data) == (
+        "Interactions(3 users x 3 items, 3 pairs, times, ratings, parts, names, categories)"
+    )
+    table = data._repr_html_()
+    assert "<tr><th>density</th><td>33.3333%</td></tr>" in table
+    assert "<td>user, item, times, ratings, parts, names, categories</td>" in table
+    assert "<tr><th>note</th><td>a &lt;b&gt; &amp; c</td></tr>" in table
 
 
 def test_an_empty_set_of_pairs_is_said_to_be_empty() -> None:

@@ -1,11 +1,16 @@
 from math import log2
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from xorec.evaluation.metrics.base import MISSED, RankedTests, make_cuts
+from xorec.data.interactions import Interactions
+from xorec.evaluation.metrics.base import MISSED, RankedTests, UserMetric, make_cuts
 from xorec.evaluation.metrics.exposure import coverage, gini
+from xorec.evaluation.metrics.hits import hits
 from xorec.evaluation.metrics.registry import ITEM_METRICS, METRICS, USER_METRICS
+from xorec.evaluation.protocol import evaluate
+from xorec.representations.vectors import Vectors
 
 
 def metrics(ranks: list[int], n_test: int, ks: list[int]) -> dict[str, list[float]]:
@@ -28,6 +33,29 @@ def test_names_are_distinct_and_in_order() -> None:
     assert METRICS[:3] == ("ndcg", "recall", "hr")
     for metric in USER_METRICS.values():
         assert bool(metric.per_user) == metric.pooled  # a pooled one keeps what it sums up
+
+
+def test_the_documents_list_every_metric() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    for metric in USER_METRICS.values():
+        assert f"| `{metric.name}@k` | {metric.formula} | " in text
+    for of_items in ITEM_METRICS.values():
+        assert f"| `{of_items.name}@k` | | {of_items.formula} |" in text
+    twins = " ".join(metric.name for metric in USER_METRICS.values() if metric.expected)
+    assert f"`{twins}`" in text
+
+
+def test_a_new_metric_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hits` by the number of users, without a twin: a mean like any other."""
+    entry = UserMetric("mean_hits", "hits", hits, None)
+    monkeypatch.setitem(USER_METRICS, entry.name, entry)
+    data = Interactions.from_pairs([(0, 0), (0, 1), (1, 1), (1, 0)])
+    vectors = Vectors(np.ones((2, 1), np.float32), np.array([[1], [0]], np.float32))
+    train, test = (data.select(np.array(keep, bool)) for keep in ([0, 0, 0, 0], [1, 0, 0, 1]))
+    found = evaluate(vectors, train, test, ks=(1,))
+    assert found["mean_hits@1"] == 0.5
+    assert "mean_hits@1_expected" not in found.metrics
+    assert found.parts("mean_hits@1")[0].tolist() == [1, 0]
 
 
 def test_three_test_items_of_which_two_are_found_by_hand() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
 """Values of `Interactions.parts`, the split that a file brought along."""
+
+
+class UserItems(NamedTuple):
+    """What kernels take of the pairs: the items of user u are `items[indptr[u]:indptr[u + 1]]`."""
+
+    indptr: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

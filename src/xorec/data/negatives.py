@@ -9,7 +9,7 @@ other, and the draw depends on nothing but its key. A user who has every item ge
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,16 @@ import numpy.typing as npt
 from xorec.core.errors import OptionError
 from xorec.core.kernels import inlined, kernel
 from xorec.core.rng import below, draw, stream
-from xorec.data.interactions import Interactions
+from xorec.data.interactions import Interactions, UserItems
 
 _TOTAL_WEIGHT = 2**52  # sums of integer weights stay exact in float64
+
+
+class ItemWeights(NamedTuple):
+    """The two sums of `Negatives`: of all items, and of what each user has."""
+
+    cumulative: npt.NDArray[np.int64]
+    taken: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +43,7 @@ class Negatives:
     cumulative: npt.NDArray[np.int64] | None = None
     """Weight of all items before item i, (n_items + 1); None: uniform."""
     taken: npt.NDArray[np.int64] | None = None
-    """Weight of the user's own items up to and including this pair, (n_pairs)."""
+    """Weight of the user's items up to and including this pair, (n_pairs)."""
 
     @classmethod
     def of(cls, train: Interactions, alpha: float = 0.0) -> Negatives:
@@ -49,9 +56,9 @@ class Negatives:
         popularity = train.item_counts.astype(np.float64) ** alpha
         weights = np.maximum(1, popularity * (_TOTAL_WEIGHT / popularity.sum())).astype(np.int64)
         cumulative = np.concatenate([[0], np.cumsum(weights)])
-        own = np.cumsum(weights[train.indices])
-        before = np.concatenate([[0], own])[train.indptr[:-1]]
-        return cls(*pairs, cumulative, own - np.repeat(before, train.user_counts))
+        summed = np.cumsum(weights[train.indices])
+        before = np.concatenate([[0], summed])[train.indptr[:-1]]
+        return cls(*pairs, cumulative, summed - np.repeat(before, train.user_counts))
 
     def draw(
         self,
@@ -66,11 +73,12 @@ class Negatives:
         pairs: positions in `indices`; users: the user of each. Runs without Python's lock, so
         threads may fill parts of one array side by side.
         """
+        positives = UserItems(self.indptr, self.indices)
         if self.cumulative is None or self.taken is None:
-            _draw_uniform(out, pairs, users, self.indptr, self.indices, self.n_items, seed, epoch)
+            _draw_uniform(out, pairs, users, positives, self.n_items, seed, epoch)
         else:
-            weights = (self.cumulative, self.taken)
-            _draw_weighted(out, pairs, users, self.indptr, self.indices, *weights, seed, epoch)
+            weights = ItemWeights(self.cumulative, self.taken)
+            _draw_weighted(out, pairs, users, positives, weights, seed, epoch)
 
     def draw_all(self, count: int, seed: int, epoch: int) -> npt.NDArray[np.int32]:
         """`count` negatives for every pair, int32 (n_pairs, count)."""
@@ -81,8 +89,8 @@ class Negatives:
 
 
 @inlined
-def _count_before(places: Any, before: Any, indices: Any, lo: Any, hi: Any) -> None:
-    """How many of the user's items indices[lo:hi] lie before each place of their complement.
+def _count_before(places: Any, before: Any, items: Any, lo: Any, hi: Any) -> None:
+    """How many of the user's items[lo:hi] lie before each place of their complement.
 
     Binary search for all places in step and without branches: a branch here is guessed wrongly
     half the time, and one search would wait for its own loads.
@@ -93,30 +101,28 @@ def _count_before(places: Any, before: Any, indices: Any, lo: Any, hi: Any) -> N
         for k in range(len(places)):
             at = before[k] + half
             if at <= hi - lo:
-                before[k] = at if indices[lo + at - 1] - (at - 1) <= places[k] else before[k]
+                before[k] = at if items[lo + at - 1] - (at - 1) <= places[k] else before[k]
         left = left >> 1
 
 
 @inlined
-def _weight_before(
-    places: Any, before: Any, indices: Any, lo: Any, hi: Any, W: Any, T: Any
-) -> None:
-    """The same where items have weights: W of all before each item, T taken up to each own pair."""
+def _weight_before(places: Any, before: Any, items: Any, lo: Any, hi: Any, weights: Any) -> None:
+    """The same where items have weights."""
     left = hi - lo
     while left > 0:
         half = (left + 1) >> 1
         for k in range(len(places)):
             at = before[k] + half
             if at <= hi - lo:
-                free = W[indices[lo + at - 1] + 1] - T[lo + at - 1]
+                free = weights.cumulative[items[lo + at - 1] + 1] - weights.taken[lo + at - 1]
                 before[k] = at if free <= places[k] else before[k]
         left = left >> 1
 
 
 @inlined
-def _items_at(places: Any, found: Any, W: Any) -> None:
-    """The item that each weight falls on: how many of the sums W[1:] are no larger."""
-    most = len(W) - 1
+def _items_at(places: Any, found: Any, cumulative: Any) -> None:
+    """The item that each weight falls on: how many of the sums cumulative[1:] are no larger."""
+    most = len(cumulative) - 1
     left = most
     for k in range(len(places)):
         found[k] = 0
@@ -125,14 +131,15 @@ def _items_at(places: Any, found: Any, W: Any) -> None:
         for k in range(len(places)):
             at = found[k] + half
             if at <= most:
-                found[k] = at if W[at] <= places[k] else found[k]
+                found[k] = at if cumulative[at] <= places[k] else found[k]
         left = left >> 1
 
 
 @kernel
 def _draw_uniform(
-    out: Any, pairs: Any, users: Any, indptr: Any, indices: Any, n_items: Any, seed: Any, epoch: Any
+    out: Any, pairs: Any, users: Any, positives: UserItems, n_items: Any, seed: Any, epoch: Any
 ) -> None:
+    indptr = positives.indptr
     count = out.shape[1]
     places, before = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     for row in range(len(pairs)):
@@ -147,7 +154,7 @@ def _draw_uniform(
             number = draw(key, (pairs[row] - lo) * count + k)
             places[k] = below(number, n_items - (hi - lo))
             before[k] = 0
-        _count_before(places, before, indices, lo, hi)
+        _count_before(places, before, positives.items, lo, hi)
         for k in range(count):
             out[row, k] = places[k] + before[k]
 
@@ -157,13 +164,12 @@ def _draw_weighted(
     out: Any,
     pairs: Any,
     users: Any,
-    indptr: Any,
-    indices: Any,
-    cumulative: Any,
-    taken: Any,
+    positives: UserItems,
+    weights: ItemWeights,
     seed: Any,
     epoch: Any,
 ) -> None:
+    indptr, cumulative, taken = positives.indptr, weights.cumulative, weights.taken
     count = out.shape[1]
     n_items = len(cumulative) - 1
     places, found = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
@@ -175,12 +181,12 @@ def _draw_weighted(
                 out[row, k] = -1
             continue
         key = stream(seed, epoch, user)
-        own = taken[hi - 1] if hi > lo else 0
+        users_weight = taken[hi - 1] if hi > lo else 0
         for k in range(count):
             number = draw(key, (pairs[row] - lo) * count + k)
-            places[k] = below(number, cumulative[n_items] - own)
+            places[k] = below(number, cumulative[n_items] - users_weight)
             found[k] = 0
-        _weight_before(places, found, indices, lo, hi, cumulative, taken)
+        _weight_before(places, found, positives.items, lo, hi, weights)
         for k in range(count):
             if found[k] > 0:
                 places[k] += taken[lo + found[k] - 1]

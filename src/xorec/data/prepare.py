@@ -30,6 +30,12 @@ def prepare(
       before anything is removed: the paper's filter with 20 and 20. Afterwards some may have
       fewer, because what they were paired with is gone.
     core: the same REPEATED until every user and every item left has at least `core` pairs.
+
+    >>> from xorec import Interactions
+    >>> data = Interactions.from_pairs([("ann", 1), ("ann", 2), ("bob", 1), ("bob", 2), ("cat", 2)])
+    >>> prepared = prepare(data, core=2)
+    >>> list(prepared.users), prepared.notes
+    (['ann', 'bob'], ('2-core (1 round): 1 users, 0 items and 1 pairs removed',))
     """
     _check(min_rating, min_user_pairs, min_item_pairs, core)
     data.require_pairs()

@@ -69,30 +69,36 @@ def split(
       random share of the training part where the file has none. 0: no validation part.
     keep_last: a user or item whose training pairs would all leave gets the first of them back
       (by time where the method goes by time, else at random). A given split is never changed.
+
+    >>> from xorec import Interactions
+    >>> data = Interactions.from_pairs((user, item) for user in range(5) for item in range(20))
+    >>> parts = split(data, test=0.2, validation=0.1, seed=1)
+    >>> parts.train.n_pairs, parts.validation.n_pairs, parts.test.n_pairs
+    (72, 8, 20)
     """
     _check(data, method, test, validation, seed)
-    chances = _chances(data, seed)
+    keys = _keys_of(data, seed)
     if method == "given":
-        return _given(data, chances, validation, seed, keep_last)
-    leaves, stays = _cut(data, chances, method, test, keep_last)
-    if not leaves.any():
+        return _given(data, keys, validation, seed, keep_last)
+    held_out, stays = _cut(data, keys, method, test, keep_last)
+    if not held_out.any():
         raise DataError(f"the {method} split leaves no test pair: {_why_empty(data, method)}")
-    train = data.select(~leaves)
+    train = data.select(~held_out)
     held: Interactions | None = None
     if validation > 0:
-        train, held, more = _hold_out(train, chances[~leaves], method, validation, keep_last)
-        stays[~leaves] |= more
+        train, held, more = _hold_out(train, keys[~held_out], method, validation, keep_last)
+        stays[~held_out] |= more
     return Split(
         train=_plain(train),
         validation=None if held is None else _plain(held),
-        test=_plain(data.select(leaves)),
+        test=_plain(data.select(held_out)),
         settings=_settings(method, test, validation, seed, keep_last),
         kept_back=int(np.count_nonzero(stays)),
     )
 
 
 def _given(
-    data: Interactions, chances: npt.NDArray[np.uint64], validation: float, seed: int, keep: bool
+    data: Interactions, keys: npt.NDArray[np.uint64], validation: float, seed: int, keep: bool
 ) -> Split:
     assert data.parts is not None
     inside = data.parts == TRAIN
@@ -102,7 +108,7 @@ def _given(
     test.require_pairs("the test part of the given split")
     held, stays = (given if given.n_pairs else None), np.zeros(0, dtype=np.bool_)
     if held is None and validation > 0:
-        train, held, stays = _hold_out(train, chances[inside], "random", validation, keep)
+        train, held, stays = _hold_out(train, keys[inside], "random", validation, keep)
     return Split(
         train=_plain(train),
         validation=None if held is None else _plain(held),
@@ -114,25 +120,25 @@ def _given(
 
 def _hold_out(
     train: Interactions,
-    chances: npt.NDArray[np.uint64],
+    keys: npt.NDArray[np.uint64],
     method: Method,
     share: float,
     keep_last: bool,
 ) -> tuple[Interactions, Interactions, Mask]:
     """Cut the validation part from the training part; the mask is that of `_cut`."""
-    from xorec.data.cut import again
+    from xorec.data.cut import reseed
 
-    leaves, stays = _cut(train, again(chances), method, share, keep_last)
-    if not leaves.any():
+    held_out, stays = _cut(train, reseed(keys), method, share, keep_last)
+    if not held_out.any():
         raise DataError(
             f"the {method} split leaves no validation pair: {_why_empty(train, method)}"
         )
-    return train.select(~leaves), train.select(leaves), stays
+    return train.select(~held_out), train.select(held_out), stays
 
 
 def _cut(
     data: Interactions,
-    chances: npt.NDArray[np.uint64],
+    keys: npt.NDArray[np.uint64],
     method: Method,
     share: float,
     keep_last: bool,
@@ -141,28 +147,28 @@ def _cut(
     from xorec.data.cut import bring_back, first_in_order, last_of_each_user
 
     by_time = method in ("leave-last", "time")
-    when = data.times if by_time and data.times is not None else chances.view(np.int64)
+    when = data.times if by_time and data.times is not None else keys.view(np.int64)
     if method == "random":
-        leaves = _largest(chances, round(share * data.n_pairs))
+        held_out = _largest(keys, round(share * data.n_pairs))
     elif method == "time":
-        leaves = _latest(when, share)
+        held_out = _latest(when, share)
     elif method == "leave-last":
-        leaves = last_of_each_user(data.indptr, when, chances)
+        held_out = last_of_each_user(data.indptr, when, keys)
     else:
         counts = np.floor(share * data.user_counts + 0.5).astype(np.int64)
-        leaves = first_in_order(np.argsort(chances), data.user_rows, counts)
-    stays = leaves.copy()
+        held_out = first_in_order(np.argsort(keys), data.user_rows, counts)
+    stays = held_out.copy()
     if keep_last:
-        bring_back(data.indptr, data.indices, when, chances, leaves, data.n_items)
-    return leaves, stays & ~leaves
+        bring_back(data.indptr, data.indices, when, keys, held_out, data.n_items)
+    return held_out, stays & ~held_out
 
 
-def _largest(chances: npt.NDArray[np.uint64], count: int) -> Mask:
+def _largest(keys: npt.NDArray[np.uint64], count: int) -> Mask:
     """The `count` largest numbers."""
     if count == 0:
-        return np.zeros(len(chances), dtype=np.bool_)
-    border = np.partition(chances, len(chances) - count)[len(chances) - count]
-    return np.asarray(chances >= border)
+        return np.zeros(len(keys), dtype=np.bool_)
+    border = np.partition(keys, len(keys) - count)[len(keys) - count]
+    return np.asarray(keys >= border)
 
 
 def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
@@ -176,12 +182,12 @@ def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
     return np.asarray(times >= at if use_first else times > at)
 
 
-def _chances(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
-    from xorec.data.cut import pair_chances
+def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
+    from xorec.data.cut import pair_keys
 
     users, items = data.users.hashes(seed), data.items.hashes(seed)
-    chances: npt.NDArray[np.uint64] = pair_chances(data.indptr, data.indices, users, items)
-    return chances
+    keys: npt.NDArray[np.uint64] = pair_keys(data.indptr, data.indices, users, items)
+    return keys
 
 
 def _plain(part: Interactions) -> Interactions:

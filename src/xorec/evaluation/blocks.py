@@ -16,13 +16,12 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.options import RunOptions
-from xorec.data.interactions import Interactions
+from xorec.data.interactions import Interactions, UserItems
 from xorec.data.tie_rank import TieRank
 from xorec.evaluation.metrics.base import Cuts, Floats, Ints, Measure, RankedTests, make_cuts
 from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.evaluation.rank_kernels import (
     TieOrder,
-    UserItems,
     count_shown,
     rank_users,
     sort_places,

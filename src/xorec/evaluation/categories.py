@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.kernels import kernel
-from xorec.data.interactions import Categories
+from xorec.data.interactions import Categories, UserItems
 from xorec.evaluation.blocks import Rankings
 from xorec.evaluation.metrics.base import Cuts, Ints
 from xorec.evaluation.metrics.ndcg import expected_gain
-from xorec.evaluation.rank_kernels import UserItems
 
 
 class ItemLabels(NamedTuple):

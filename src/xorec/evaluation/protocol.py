@@ -35,6 +35,16 @@ def evaluate(
     item among them counts as missed. Equal scores rank by `tie_rank` (by default popularity in
     `train`, then a hash of the id); the "_expected" metrics are over random tie orders instead.
     `by_category` adds NDCG for each category of items (`evaluation/categories.py` defines it).
+
+    >>> import xorec
+    >>> pairs = [(user, item) for user in range(6) for item in range(6) if (user + item) % 2 == 0]
+    >>> parts = xorec.split(xorec.Interactions.from_pairs(pairs), seed=3)
+    >>> model = xorec.Popularity().fit(parts.train)
+    >>> found = evaluate(model.representation_, parts.train, parts.test, ks=(1, 3))
+    >>> found
+    Evaluation(4 users, 4 test items, ndcg@1=0.2500, recall@1=0.2500, hr@1=0.2500)
+    >>> found.per_user["recall@3"].tolist()
+    [1.0, 0.0, 0.0, 0.0]
     """
     from xorec.evaluation.blocks import Rankings
     from xorec.evaluation.categories import category_rows

@@ -8,18 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.kernels import kernel
+from xorec.data.interactions import UserItems
 from xorec.evaluation.metrics.base import MISSED, Ints
 from xorec.search.top_k_kernels import CHUNK, Items, Keys, Row, best_keys, score_key
 
 _LOWER = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-
-
-class UserItems(NamedTuple):
-    """The items of user u are `items[indptr[u]:indptr[u + 1]]`, ascending."""
-
-    indptr: Ints
-    items: Items
 
 
 class TieOrder(NamedTuple):

@@ -14,7 +14,7 @@ from xorec.evaluation.metrics.registry import ITEM_METRICS, USER_METRICS
 from xorec.evaluation.significance import Interval, bootstrap_interval
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The metrics of one representation on one test part.
 
@@ -36,6 +36,11 @@ class Evaluation:
     def n_users(self) -> int:
         """Users with at least one test item."""
         return len(self.users)
+
+    def __repr__(self) -> str:
+        sizes = f"{self.n_users:,} users, {int(self.test_counts.sum()):,} test items"
+        first = [f"{name}={value:.4f}" for name, value in list(self.metrics.items())[:3]]
+        return f"Evaluation({', '.join([sizes, *first])})"
 
     def __getitem__(self, metric: str) -> float:
         return self.metrics[metric]

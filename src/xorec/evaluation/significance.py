@@ -74,7 +74,17 @@ def compare(
     samples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Is `a` better than `b` in `metric`? Paired by user: both must be of the same test part."""
+    """Is `a` better than `b` in `metric`? Paired by user: both must be of the same test part.
+
+    >>> import xorec
+    >>> pairs = [(user, item) for user in range(9) for item in range(9) if (user + item) % 3]
+    >>> parts = xorec.split(xorec.Interactions.from_pairs(pairs), seed=0)
+    >>> models = [model.fit(parts.train) for model in (xorec.ItemKNN(), xorec.Popularity())]
+    >>> a, b = (xorec.evaluate(m.representation_, parts.train, parts.test) for m in models)
+    >>> found = compare(a, b, "ndcg@10")
+    >>> f"{found.difference:+.2f}, p = {found.p_value:.2f}"
+    '+0.16, p = 0.14'
+    """
     if not np.array_equal(a.users, b.users) or not np.array_equal(a.test_counts, b.test_counts):
         raise DataError(
             f"the two evaluations are of different users or test items ({a.n_users} and "

@@ -118,6 +118,13 @@ def test_format_overrides_the_name(tmp_path: Path) -> None:
     assert pairs_of(data) == [(1, 5), (1, 6), (2, 7), (2, 8)]
 
 
+def test_quotes_in_some_lines_do_not_hide_the_separator(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text('user,item\n1,"a, b"\n2,c\n')
+    assert pairs_of(read(tmp_path / "some.txt")) == [(1, "a, b"), (2, "c")]
+    (tmp_path / "all.csv").write_text('"who","what"\n"x","y"\n"z","y"\n')
+    assert pairs_of(read(tmp_path / "all.csv")) == [("x", "y"), ("z", "y")]
+
+
 def test_columns_can_be_named_and_switched_off(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("who,what,rating,user\na,b,5,1\nc,d,4,2\n")

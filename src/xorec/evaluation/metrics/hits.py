@@ -65,5 +65,5 @@ def expected_any_hit(tests: RankedTests, cuts: Cuts, out: Floats) -> None:
 
 RECALL = UserMetric("recall", "hits / T", hits, expected_hits, scale=lambda h, t, k: h / t)
 PRECISION = UserMetric("precision", "hits / k", hits, expected_hits, scale=lambda h, t, k: h / k)
-HR = UserMetric("hr", "", hits, expected_hits, pooled=True, per_user="hits")
+HR = UserMetric("hr", "hits", hits, expected_hits, pooled=True, per_user="hits")
 USER_HR = UserMetric("user_hr", "1 if there is a hit", any_hit, expected_any_hit)

@@ -88,23 +88,20 @@ class DataFile:
         return lines
 
 
-def _never(file: DataFile) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class FileFormat:
     """A format of files.
 
     title: what documents say of it. endings: of names that mean it. recognises: whether the
-    content of a file whose name says nothing is of this kind. is_text: zero bytes are an error.
+    content of a file whose name says nothing is of this kind; None: it goes by name alone.
+    is_text: zero bytes are an error.
     """
 
     name: str
     title: str
     open: Callable[[DataFile], Source]
     endings: tuple[str, ...] = ()
-    recognises: Callable[[DataFile], bool] = _never
+    recognises: Callable[[DataFile], bool] | None = None
     is_text: bool = True
 
 

@@ -61,8 +61,10 @@ def open_file(
 
 def _find(file: DataFile) -> FileFormat:
     """The format of a file by the ending of its name, else by its content."""
-    by_name = [one for one in _BY_PRECEDENCE if file.ending in one.endings]
-    return by_name[0] if by_name else next(one for one in _BY_PRECEDENCE if one.recognises(file))
+    for one in _BY_PRECEDENCE:
+        if file.ending in one.endings:
+            return one
+    return next(one for one in _BY_PRECEDENCE if one.recognises and one.recognises(file))
 
 
 def open_object(thing: Any, wanted: Wanted) -> Source:

@@ -81,7 +81,12 @@ def split_fields(line: str, separator: str) -> list[str]:
     if '"' not in line or len(separator) > 1:
         return line.split(separator)
     escaped = re.escape(separator)
-    return [field for field, _ in re.findall(rf'("(?:[^"]|"")*"|[^{escaped}]*)({escaped}|$)', line)]
+    fields = []
+    for field, end in re.findall(rf'("(?:[^"]|"")*"|[^{escaped}]*)({escaped}|$)', line):
+        fields.append(field)
+        if not end:
+            break
+    return fields
 
 
 def unquote(field: str) -> str:
