@@ -41,6 +41,6 @@ def scan_composed(
         n, own = end - begin, scores[: end - begin]
         for at in range(len(which)):
             b = which[at]
-            score_block(columns, weights, size, queries[b], etas[b], begin, end, scratch, own)
+            score_block(columns, weights, size, queries[b], etas[b], begin, scratch, own)
             seen = indices[indptr[b] : indptr[b + 1]]
             counts[b] = keep_block(own, n, begin, rows, seen, denied, keys[b], counts[b])
