@@ -16,6 +16,30 @@ def test_every_public_name_is_there() -> None:
         assert name in dir(xorec)
 
 
+@pytest.mark.parametrize("name", xorec.__all__)
+def test_every_public_name_shows_how_it_is_used(name: str) -> None:
+    """A doctest, so the example runs (pytest --doctest-modules)."""
+    assert ">>> " in (getattr(xorec, name).__doc__ or "")
+
+
+METHODS = (
+    "recommend recommend_many recommend_for fold_in similar similar_users explain explain_for "
+    "update warm_up save load item_filter from_model"
+)
+
+
+@pytest.mark.parametrize("name", METHODS.split())
+def test_every_method_of_a_recommender_shows_how_it_is_used(name: str) -> None:
+    assert ">>> " in (getattr(xorec.Recommender, name).__doc__ or "")
+
+
+def test_the_older_paths_work() -> None:
+    from xorec.recommender import Recommender
+
+    assert Recommender is xorec.Recommender
+    assert Recommender.only is Recommender.item_filter
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = xorec.nothing

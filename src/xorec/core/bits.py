@@ -86,12 +86,20 @@ def add_eight(typing_context: Any, sums: Any, at: Any, table: Any, place: Any) -
 
 
 def words_for(bits: int) -> int:
-    """How many 64-bit words hold this many bits."""
+    """How many 64-bit words hold this many bits.
+
+    >>> words_for(64), words_for(65)
+    (1, 2)
+    """
     return -(-bits // 64)
 
 
 def pack_signs(values: npt.NDArray[Any]) -> Words:
-    """The signs of rows of numbers (n, d) as words (n, words): set where the value is >= 0."""
+    """The signs of rows of numbers (n, d) as words (n, words): set where the value is >= 0.
+
+    >>> pack_signs(np.array([[0.5, -1.0, 2.0]]))
+    array([[5]], dtype=uint64)
+    """
     rows, bits = values.shape
     padded = np.zeros((rows, 8 * words_for(bits)), dtype=np.uint8)
     packed = np.packbits(values >= 0, axis=1, bitorder="little")
@@ -100,7 +108,11 @@ def pack_signs(values: npt.NDArray[Any]) -> Words:
 
 
 def unpack_signs(words: Words, bits: int) -> npt.NDArray[np.int8]:
-    """Rows of +1 and -1, int8 (n, bits): the inverse of `pack_signs`."""
+    """Rows of +1 and -1, int8 (n, bits): the inverse of `pack_signs`.
+
+    >>> unpack_signs(np.array([[5]], dtype=np.uint64), 3)
+    array([[ 1, -1,  1]], dtype=int8)
+    """
     as_bytes = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
     set_bits = np.unpackbits(as_bytes, axis=1, count=bits, bitorder="little")
     return (2 * set_bits.astype(np.int8) - 1).astype(np.int8)

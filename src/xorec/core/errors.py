@@ -6,7 +6,15 @@ out. The command line prints it as one line and exits with code 2; the library j
 
 
 class XorecError(Exception):
-    """Base of every error that xorec raises on purpose."""
+    """Base of every error that xorec raises on purpose.
+
+    >>> import xorec
+    >>> try:
+    ...     xorec.read("no-such-file.csv")
+    ... except xorec.XorecError as error:
+    ...     print(type(error).__name__)
+    DataError
+    """
 
 
 class DataError(XorecError):

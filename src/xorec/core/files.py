@@ -1,4 +1,4 @@
-"""Files that are never half-written: a temporary name beside the target, then a rename."""
+"""Files that are never half-written: a temporary name in the same folder, then a rename."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """Write to the temporary path that this yields; it takes the name `path` only if all went well.
 
     On any failure, Ctrl-C included, the temporary file goes and an older file at `path` stays.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "a.txt") as temporary:
+    ...         _ = temporary.write_text("all of it")
+    ...     (Path(folder) / "a.txt").read_text()
+    'all of it'
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

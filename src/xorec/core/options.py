@@ -20,6 +20,13 @@ class RunOptions:
     checkpoint: a file that a long fit writes as it goes, so that it can be resumed.
     resume: go on from `checkpoint` if it exists and belongs to this very run.
     cache: a folder for vectors that several fits start from: learned once, then read.
+
+    >>> options = RunOptions(seed=7, threads=2)
+    >>> options.thread_count
+    2
+    >>> RunOptions(threads=0)
+    Traceback (most recent call last):
+    xorec.core.errors.OptionError: threads is 0: give 1 or more, or leave it out.
     """
 
     seed: int = 0
@@ -41,12 +48,21 @@ class RunOptions:
         return self.threads or available_threads()
 
     def for_stage(self, stage: str) -> RunOptions:
-        """The same for a stage of a run, whose checkpoint is a file beside this one's."""
+        """The same for a stage of a run, whose checkpoint is a file of its own.
+
+        >>> RunOptions(checkpoint=Path("fit")).for_stage("start").checkpoint.name
+        'fit.start'
+        """
         path = None if self.checkpoint is None else Path(f"{self.checkpoint}.{stage}")
         return replace(self, checkpoint=path)
 
     def thread_pool(self) -> ThreadPool:
-        """`thread_count` threads, to be used in a `with` block."""
+        """`thread_count` threads, to be used in a `with` block.
+
+        >>> with RunOptions(threads=2).thread_pool() as pool:
+        ...     pool.threads
+        2
+        """
         return ThreadPool(self.thread_count)
 
 

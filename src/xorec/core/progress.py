@@ -11,7 +11,7 @@ from xorec.core import interrupts
 
 
 class Task:
-    """One bar. `advance` moves it; `facts` are the numbers shown beside it (loss, NDCG)."""
+    """One bar. `advance` moves it; `facts` are the numbers shown after it (loss, NDCG)."""
 
     def advance(self, steps: float = 1, **facts: float | str) -> None:
         """Move by `steps` and show `facts`; stops here if Ctrl-C was pressed."""
@@ -19,7 +19,11 @@ class Task:
 
 
 class Progress:
-    """The silent progress, and the base of the visible one."""
+    """The silent progress, and the base of the visible one.
+
+    >>> with Progress().task("epochs", 2) as task:
+    ...     task.advance(loss=0.5)
+    """
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
@@ -87,12 +91,12 @@ class _RichTask(Task):
         self._bars, self._id = bars, task_id
 
     def advance(self, steps: float = 1, **facts: float | str) -> None:
-        shown = "  ".join(
+        text = "  ".join(
             f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
             for name, value in facts.items()
         )
         update: dict[str, object] = {"advance": steps}
         if facts:
-            update["facts"] = shown
+            update["facts"] = text
         self._bars.update(self._id, **update)
         super().advance(steps)

@@ -16,7 +16,14 @@ from typing import Self
 
 
 class ThreadPool:
-    """Threads that share pieces of work; the caller's own thread is one of them."""
+    """Threads that share pieces of work; the calling thread is one of them.
+
+    >>> squares = [0] * 5
+    >>> with ThreadPool(2) as pool:
+    ...     pool.map(5, lambda piece: squares.__setitem__(piece, piece**2))
+    >>> squares
+    [0, 1, 4, 9, 16]
+    """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads

@@ -66,7 +66,13 @@ def for_all_users(recommender: Recommender, k: int, *, seen: bool = False) -> Ba
 
 
 def for_all_items(recommender: Recommender, k: int) -> BatchJob:
-    """Each item's `k` most similar items."""
+    """Each item's `k` most similar items.
+
+    >>> from xorec.testing.examples import shop
+    >>> ((rows, hits),) = for_all_items(shop(), k=1).blocks()
+    >>> len(rows)
+    3
+    """
     neighbours = recommender.item_neighbours
 
     def search(rows: Rows, threads: int) -> Hits:

@@ -26,6 +26,13 @@ class Explanation:
     their length and how many bits of user and item are equal. because: those of the user's items
     that are most like this one, nearest first; their score is the likeness. None are known to a
     model that gives every user the same scores.
+
+    >>> from xorec.testing.examples import shop
+    >>> why = shop().explain("cem", "milk")
+    >>> f"rank {why.rank}, because of {why.because[0].id}"
+    'rank 1, because of tea'
+    >>> why.to_dict()["because"][0]["id"]
+    'tea'
     """
 
     user: Any

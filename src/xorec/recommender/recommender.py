@@ -248,7 +248,12 @@ class Recommender(RecommenderState):
         """Open a model file, memory-mapped.
 
         verify: compare the digest of all tensors, which reads the whole file; None does so up to
-        64 MB. For an example see `save`.
+        64 MB.
+
+        >>> Recommender.load("no-such-file.xorec")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        xorec.core.errors.ModelFileError: there is no model file no-such-file.xorec: ...
         """
         from xorec.recommender import model_file
 

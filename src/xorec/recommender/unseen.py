@@ -18,6 +18,13 @@ def unseen_pairs(
 
     Both in the rows of the model. part: only this part of the split that the data brought along;
     by default its test part, or all pairs where there is no split.
+
+    >>> import xorec
+    >>> from xorec.testing.examples import shop
+    >>> data = xorec.read([("cem", "milk"), ("cem", "tea"), ("eve", "tea")])
+    >>> train, test, notes = unseen_pairs(shop(), data)
+    >>> test.n_pairs, len(notes)
+    (1, 2)
     """
     if part is not None and part not in _PARTS:
         raise OptionError(f"part is {part!r}: it is test or validation.")

@@ -24,7 +24,11 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class UpdateSummary:
-    """What an update has added. data: size and digest of all the data after it."""
+    """What an update has added. data: size and digest of all the data after it.
+
+    >>> UpdateSummary(users=1, items=0, pairs=2, data={"users": 41}).to_dict()["new"]
+    {'users': 1, 'items': 0, 'pairs': 2}
+    """
 
     users: int
     items: int

@@ -23,7 +23,11 @@ REPRESENTATIONS = {
 
 
 def representation_class(kind: str) -> Any:
-    """The class of representations of this kind."""
+    """The class of representations of this kind.
+
+    >>> representation_class("codes").__name__
+    'Codes'
+    """
     if kind not in REPRESENTATIONS:
         raise ModelFileError(f"a representation of kind {kind!r} is not known to this xorec.")
     module, attribute = REPRESENTATIONS[kind]

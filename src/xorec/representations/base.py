@@ -12,7 +12,9 @@ import numpy.typing as npt
 from xorec.core.errors import OptionError
 
 Rows = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
 Tensors = dict[str, npt.NDArray[Any]]
 
 

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.vectors import Floats, Vectors
+from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
+from xorec.representations.vectors import Vectors
 
-Bytes = npt.NDArray[np.uint8]
-WIDEST = 256
+MAX_WORDS = 256
 """Words of a book, at most: an item names one by a byte."""
 
 
@@ -35,10 +34,10 @@ class Codebooks(Representation):
                 f"{codebooks.shape}: give (items, books) and (books, words, dimensions)."
             )
         words, size = codebooks.shape[1:]
-        if not 1 <= words <= WIDEST or item_codes.dtype != np.uint8:
+        if not 1 <= words <= MAX_WORDS or item_codes.dtype != np.uint8:
             raise DataError(
                 f"a book has {words} words and an item names them by {item_codes.dtype}: give 1 to "
-                f"{WIDEST} words, named by uint8."
+                f"{MAX_WORDS} words, named by uint8."
             )
         if item_codes.size and int(item_codes.max()) >= words:
             raise DataError(
@@ -89,7 +88,7 @@ class Codebooks(Representation):
         from xorec.representations.look_up_kernels import word_tables
 
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
-        tables = np.zeros((len(rows), len(self.codebooks), WIDEST), dtype=np.float32)
+        tables = np.zeros((len(rows), len(self.codebooks), MAX_WORDS), dtype=np.float32)
         word_tables(rows, self._by_dimension, tables)
         return tables
 

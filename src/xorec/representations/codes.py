@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import as_contiguous, digest
 from xorec.core.bits import Words, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError
-from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.vectors import Floats
+from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
 
-_AT_ONCE = 65_536
+ROWS_AT_ONCE = 65_536
+"""Codes whose bits are unpacked at once: memory stays small."""
 
 
 class Codes(Representation):
@@ -23,6 +24,10 @@ class Codes(Representation):
     user_codes, item_codes: uint64 words (n, W), (m, W); see `xorec.core.bits`. With `user_vectors`
     (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
     tables of bytes; the users' codes stay for whoever wants them.
+
+    >>> codes = Codes.from_signs(np.array([[1, 1, -1, 1]]), np.array([[1, 1, 1, 1], [1, 1, -1, 1]]))
+    >>> codes.scores(np.array([0]))
+    array([[0.75, 1.  ]], dtype=float32)
     """
 
     kind = "codes"
@@ -34,12 +39,7 @@ class Codes(Representation):
         bits: int,
         user_vectors: Floats | None = None,
     ) -> None:
-        for name, words in (("user", user_codes), ("item", item_codes)):
-            if words.shape[1] != words_for(bits):
-                raise DataError(
-                    f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
-                    f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
-                )
+        check_words(user_codes, item_codes, bits)
         self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
         self.user_vectors = user_vectors
 
@@ -63,8 +63,8 @@ class Codes(Representation):
     def mean_item(self) -> Floats:
         """The mean of the items' signs, (bits,)."""
         total = np.zeros(self.bits, dtype=np.float64)
-        for begin in range(0, self.n_items, _AT_ONCE):
-            part = unpack_signs(self.item_codes[begin : begin + _AT_ONCE], self.bits)
+        for begin in range(0, self.n_items, ROWS_AT_ONCE):
+            part = unpack_signs(self.item_codes[begin : begin + ROWS_AT_ONCE], self.bits)
             total += part.sum(axis=0, dtype=np.float64)
         return np.asarray(total / max(1, self.n_items), dtype=np.float32)
 
@@ -85,10 +85,15 @@ class Codes(Representation):
         return scores
 
     @cached_property
-    def columns(self) -> npt.NDArray[np.uint8]:
+    def columns(self) -> Bytes:
         """The items' bytes, (bytes, n_items): what float users look up."""
-        as_bytes = np.ascontiguousarray(self.item_codes, dtype="<u8").view(np.uint8)
-        return np.ascontiguousarray(as_bytes[:, : -(-self.bits // 8)].T)
+        return np.ascontiguousarray(self.item_bytes[:, : -(-self.bits // 8)].T)
+
+    @property
+    def item_bytes(self) -> Bytes:
+        """The items' words as bytes, (n_items, 8 W), from the first bit on."""
+        words = np.ascontiguousarray(self.item_codes, dtype="<u8")
+        return as_contiguous(words).view(np.uint8)
 
     @property
     def query_length(self) -> int:
@@ -130,12 +135,7 @@ class Codes(Representation):
         return self.bits - int(np.bitwise_count(words[0] ^ self.item_codes[item]).sum())
 
     def metadata(self) -> dict[str, Any]:
-        """`codes`: their length, and a digest that equal codes share on every machine."""
-        from xorec.core.arrays import digest
-
-        words = {"users": self.user_codes, "items": self.item_codes}
-        found = digest({name: words[name].astype("<u8", copy=False) for name in words})
-        return {"codes": {"bits": self.bits, "digest": found}}
+        return codes_metadata(self.user_codes, self.item_codes, self.bits)
 
     def tensors(self) -> Tensors:
         tensors: Tensors = {
@@ -152,3 +152,20 @@ class Codes(Representation):
         bits = int(tensors["bits"][0])
         codes = (tensors["user_codes"], tensors["item_codes"])
         return cls(*codes, bits, tensors.get("user_vectors"))
+
+
+def check_words(user_codes: Words, item_codes: Words, bits: int) -> None:
+    """Refuse codes whose words do not hold exactly `bits` bits."""
+    for name, words in (("user", user_codes), ("item", item_codes)):
+        if words.shape[1] != words_for(bits):
+            raise DataError(
+                f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
+                f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
+            )
+
+
+def codes_metadata(user_codes: Words, item_codes: Words, bits: int) -> dict[str, Any]:
+    """`codes`: their length, and a digest that equal codes share on every machine."""
+    words = {"users": user_codes, "items": item_codes}
+    found = digest({name: words[name].astype("<u8", copy=False) for name in words})
+    return {"codes": {"bits": bits, "digest": found}}

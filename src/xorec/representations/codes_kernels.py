@@ -24,7 +24,7 @@ def agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
 
 
 @kernel
-def not_lacking(queries: Any, items: Any, bits: Any, out: Any) -> None:
+def masked_agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
     """out[q, i] = 1 - |query and not item| / bits, for words queries (q, W) and items (m, W)."""
     words = queries.shape[1]
     step = np.float32(1) / np.float32(bits)

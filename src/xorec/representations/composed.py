@@ -11,12 +11,8 @@ import numpy.typing as npt
 
 from xorec.core.bits import Words, words_for
 from xorec.core.errors import DataError
-from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.codes import Codes
-from xorec.representations.vectors import Floats
-
-Bytes = npt.NDArray[np.uint8]
-_AT_ONCE = 65_536
+from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
+from xorec.representations.codes import ROWS_AT_ONCE, check_words, codes_metadata
 
 
 class ComposedQueries:
@@ -77,12 +73,8 @@ class ComposedCodes(Representation):
             ("user", user_codes, user_weights),
             ("item", item_codes, item_weights),
         )
+        check_words(user_codes, item_codes, bits)
         for name, words, weights in sides:
-            if words.shape[1] != words_for(bits):
-                raise DataError(
-                    f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
-                    f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
-                )
             if weights.shape != (len(words), groups):
                 raise DataError(
                     f"the {name} weights have shape {weights.shape}: give one for each code and "
@@ -144,13 +136,13 @@ class ComposedCodes(Representation):
 
     def among_items(self) -> ComposedCodes:
         """Items in the place of users, with their own weights on both sides."""
-        own = (self.item_codes, self.item_weights)
-        return ComposedCodes(own[0], own[0], own[1], own[1], self.bits)
+        codes, weights = self.item_codes, self.item_weights
+        return ComposedCodes(codes, codes, weights, weights, self.bits)
 
     def among_users(self) -> ComposedCodes:
         """Users in the place of items, with their own weights on both sides."""
-        own = (self.user_codes, self.user_weights)
-        return ComposedCodes(own[0], own[0], own[1], own[1], self.bits)
+        codes, weights = self.user_codes, self.user_weights
+        return ComposedCodes(codes, codes, weights, weights, self.bits)
 
     @property
     def score_description(self) -> str:
@@ -165,7 +157,7 @@ class ComposedCodes(Representation):
         return self.bits - int(np.bitwise_count(query.words[0] ^ self.item_codes[item]).sum())
 
     def metadata(self) -> dict[str, Any]:
-        return Codes(self.user_codes, self.item_codes, self.bits).metadata()
+        return codes_metadata(self.user_codes, self.item_codes, self.bits)
 
     def tensors(self) -> Tensors:
         return {
@@ -187,12 +179,13 @@ def group_bytes(words: Words, bits: int, groups: int) -> Bytes:
     """The groups of codes (n, W) as whole bytes, each filled up with zeros: (n, G P)."""
     size, n = bits // groups, len(words)
     out = np.empty((n, groups * -(-size // 8)), dtype=np.uint8)
-    for begin in range(0, n, _AT_ONCE):
-        part = np.ascontiguousarray(words[begin : begin + _AT_ONCE], dtype="<u8").view(np.uint8)
+    for begin in range(0, n, ROWS_AT_ONCE):
+        part = np.ascontiguousarray(words[begin : begin + ROWS_AT_ONCE], dtype="<u8").view(np.uint8)
         if size % 8 == 0:
-            out[begin : begin + _AT_ONCE] = part[:, : bits // 8]
+            out[begin : begin + ROWS_AT_ONCE] = part[:, : bits // 8]
             continue
-        own = np.unpackbits(part, axis=1, count=bits, bitorder="little")
-        split = np.packbits(own.reshape(len(own), groups, size), axis=2, bitorder="little")
-        out[begin : begin + _AT_ONCE] = split.reshape(len(own), -1)
+        unpacked = np.unpackbits(part, axis=1, count=bits, bitorder="little")
+        grouped = unpacked.reshape(len(part), groups, size)
+        packed = np.packbits(grouped, axis=2, bitorder="little")
+        out[begin : begin + ROWS_AT_ONCE] = packed.reshape(len(part), -1)
     return out

@@ -49,15 +49,15 @@ def score_block(
     query: Any,
     eta: Any,
     begin: int,
-    end: int,
     counts: Any,
     scores: Any,
 ) -> None:
-    """The scores of the items begin .. end - 1 (at most BLOCK) into `scores`.
+    """The scores of as many items from `begin` on as `scores` is long (at most BLOCK).
 
     columns (G P, m), weights (G, m): the items; size: bits of a group; query (G P,), eta (G,).
     counts: see `scratch_for`.
     """
+    end = begin + len(scores)
     groups = weights.shape[0]
     width = columns.shape[0] // groups
     for i in range(len(scores)):
@@ -80,5 +80,5 @@ def score_all(
     for begin in range(0, out.shape[1], BLOCK):
         end = min(out.shape[1], begin + BLOCK)
         for b in range(len(queries)):
-            own = out[b, begin:end]
-            score_block(columns, weights, size, queries[b], etas[b], begin, end, counts, own)
+            scores = out[b, begin:end]
+            score_block(columns, weights, size, queries[b], etas[b], begin, counts, scores)

@@ -9,17 +9,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.representations.base import Floats as Floats
 from xorec.representations.base import Representation, Rows, Scores, Tensors
-
-Floats = npt.NDArray[np.float32]
 
 
 class Distances(Representation):
     """score(u, i) = -|user_vectors[u] - item_vectors[i]|^2: never above 0.
 
-    All at once it is 2 b.d - |b|^2 - |d|^2, one product and the norms. That subtracts what both
-    points share, so both are first seen from the middle of the items: no digits are lost to a
-    place far from the origin, and what rounding is left is small beside the items' spread.
+    All at once it is 2 b.d - |b|^2 - |d|^2, one product and the norms. That cancels what both
+    points share, so the mean item is subtracted from both first: no digits are lost to points far
+    from the origin, and what rounding is left is small against the items' spread.
+
+    >>> one = Distances(np.float32([[1, 0]]), np.float32([[1, 2], [4, 0]]))
+    >>> one.scores(np.array([0]))
+    array([[-4., -9.]], dtype=float32)
     """
 
     kind = "distances"
@@ -40,18 +43,18 @@ class Distances(Representation):
         return self.user_vectors[users]
 
     @cached_property
-    def _seen_from_middle(self) -> tuple[Floats, Floats, Floats]:
-        """The middle of the items (d,), the items from there (n_items, d), their squared norms."""
-        middle = self.item_vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-        items = np.asarray(self.item_vectors - middle, dtype=np.float32)
-        return middle, items, _squares(items)
+    def _centred(self) -> tuple[Floats, Floats, Floats]:
+        """The mean item (d,), the items minus it (n_items, d), their squared norms (n_items,)."""
+        mean = self.item_vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        items = np.asarray(self.item_vectors - mean, dtype=np.float32)
+        return mean, items, _squared_norms(items)
 
     def score(self, queries: Any) -> Scores:
-        middle, items, squares = self._seen_from_middle
-        points = np.asarray(np.atleast_2d(queries) - middle, dtype=np.float32)
+        mean, items, squared_norms = self._centred
+        points = np.asarray(np.atleast_2d(queries) - mean, dtype=np.float32)
         scores: Scores = np.matmul(np.float32(2) * points, items.T)
-        scores -= squares
-        scores -= _squares(points)[:, None]
+        scores -= squared_norms
+        scores -= _squared_norms(points)[:, None]
         return np.minimum(scores, np.float32(0), out=scores)
 
     def among_items(self) -> Distances:
@@ -74,6 +77,6 @@ class Distances(Representation):
         return cls(tensors["user_vectors"], tensors["item_vectors"])
 
 
-def _squares(rows: Floats) -> Floats:
+def _squared_norms(rows: Floats) -> Floats:
     squares = np.einsum("nf,nf->n", rows, rows, dtype=np.float64)
     return np.asarray(squares, dtype=np.float32)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.histories import alone, pack_history, unpack_history
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -41,11 +42,11 @@ class ItemWeights(Representation):
         return int(self.history.shape[1])
 
     @cached_property
-    def _place(self) -> npt.NDArray[np.int32]:
-        """Where each item stands in `weights`; -1 where it does not."""
-        place = np.full(self.n_items, -1, dtype=np.int32)
-        place[self.items] = np.arange(len(self.items), dtype=np.int32)
-        return place
+    def _row_of(self) -> npt.NDArray[np.int32]:
+        """The row of each item in `weights`; -1 where it has none."""
+        row_of = np.full(self.n_items, -1, dtype=np.int32)
+        row_of[self.items] = np.arange(len(self.items), dtype=np.int32)
+        return row_of
 
     def queries(self, users: Rows) -> csr_array[np.float32]:
         return self.history[users]
@@ -55,7 +56,7 @@ class ItemWeights(Representation):
 
         sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
         indptr, indices = queries.indptr.astype(np.int64), queries.indices.astype(np.int32)
-        sum_rows(indptr, indices, self._place, self.weights, sums)
+        sum_rows(indptr, indices, self._row_of, self.weights, sums)
         if len(self.items) == self.n_items:
             return sums
         scores = np.zeros((queries.shape[0], self.n_items), dtype=np.float32)
@@ -64,14 +65,11 @@ class ItemWeights(Representation):
 
     def among_items(self) -> ItemWeights:
         """An item as somebody who has that item alone."""
-        from scipy.sparse import eye_array
-
-        alone = eye_array(self.n_items, format="csr", dtype=np.float32)
-        return ItemWeights(self.weights, self.items, alone)
+        return ItemWeights(self.weights, self.items, alone(self.n_items))
 
     def likeness(self, items: Rows, item: int) -> Scores:
         """What each of `items` adds to the score of `item`: they sum to it."""
-        rows, column = self._place[items], self._place[item]
+        rows, column = self._row_of[items], self._row_of[item]
         if column < 0:
             return np.zeros(len(rows), dtype=np.float32)
         found: Scores = np.where(rows >= 0, self.weights[rows, column], np.float32(0))
@@ -85,18 +83,11 @@ class ItemWeights(Representation):
         return {
             "weights": self.weights,
             "weight_items": self.items,
-            "history_indptr": self.history.indptr.astype(np.int64),
-            "history_items": self.history.indices.astype(np.int32),
+            **pack_history(self.history),
             "sizes": np.array(self.history.shape, dtype=np.int64),
         }
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
-        from scipy.sparse import csr_array
-
-        own, (n, m) = tensors["history_items"], tensors["sizes"]
-        history = csr_array(
-            (np.ones(len(own), dtype=np.float32), own, tensors["history_indptr"]),
-            shape=(int(n), int(m)),
-        )
+        history = unpack_history(tensors, int(tensors["sizes"][1]))
         return cls(tensors["weights"], tensors["weight_items"], history)

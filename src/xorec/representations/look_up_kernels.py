@@ -1,7 +1,7 @@
 """Scores that are sums of look-ups: a table for each column of bytes, added column by column.
 
 Several queries go side by side: the entries of a byte stand next to each other in memory, so one
-look-up serves all of them. Each sum is from the first column to the last, whoever it stands beside.
+look-up serves all of them. Each sum is from the first column to the last, for any neighbours.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def word_tables(queries: Any, books: Any, tables: Any) -> None:
     words = books.shape[2]
     for q in range(len(queries)):
         for b in range(len(books)):
-            own = tables[q, b, :words]
+            table = tables[q, b, :words]
             for f in range(books.shape[1]):
                 factor, row = queries[q, f], books[b, f]
                 for w in range(words):
-                    own[w] += factor * row[w]
+                    table[w] += factor * row[w]
 
 
 @kernel

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from xorec.core.bits import Words, pack_signs
 from xorec.core.errors import DataError
-from xorec.representations.base import Scores
+from xorec.representations.base import Floats, Scores
 from xorec.representations.codes import Codes
-from xorec.representations.vectors import Floats
 
 
 class MaskedCodes(Codes):
@@ -19,6 +18,10 @@ class MaskedCodes(Codes):
 
     The user's set bits are the mask under which both codes are compared, so a bit that the user
     does not have counts for nothing. The codes are those of `Codes`; a set bit is 1.
+
+    >>> codes = MaskedCodes.from_bits(np.array([[1, 1, 0, 0]]), np.array([[1, 0, 1, 1]]))
+    >>> codes.scores(np.array([0]))
+    array([[0.75]], dtype=float32)
     """
 
     kind = "masked-codes"
@@ -41,11 +44,11 @@ class MaskedCodes(Codes):
         return cls(packed[0], packed[1], users.shape[1])
 
     def score(self, queries: Any) -> Scores:
-        from xorec.representations.codes_kernels import not_lacking
+        from xorec.representations.codes_kernels import masked_agreement
 
         queries = np.ascontiguousarray(np.atleast_2d(queries))
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
-        not_lacking(queries, self.item_codes, self.bits, scores)
+        masked_agreement(queries, self.item_codes, self.bits, scores)
         return scores
 
     @property

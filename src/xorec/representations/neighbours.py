@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.histories import alone, pack_history, unpack_history
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -43,9 +44,7 @@ class Neighbours(Representation):
 
     def among_items(self) -> Neighbours:
         """An item as somebody who has that item alone."""
-        from scipy.sparse import eye_array
-
-        return Neighbours(self.similarity, eye_array(self.n_items, format="csr", dtype=np.float32))
+        return Neighbours(self.similarity, alone(self.n_items))
 
     def likeness(self, items: Rows, item: int) -> Scores:
         """What each of `items` adds to the score of `item`: they sum to it."""
@@ -61,29 +60,16 @@ class Neighbours(Representation):
             "neighbour_indptr": self.similarity.indptr.astype(np.int64),
             "neighbour_items": self.similarity.indices.astype(np.int32),
             "neighbour_weights": self.similarity.data,
-            "history_indptr": self.history.indptr.astype(np.int64),
-            "history_items": self.history.indices.astype(np.int32),
+            **pack_history(self.history),
         }
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
         from scipy.sparse import csr_array
 
-        items = len(tensors["neighbour_indptr"]) - 1
-        similarity = csr_array(
-            (
-                tensors["neighbour_weights"],
-                tensors["neighbour_items"],
-                tensors["neighbour_indptr"],
-            ),
-            shape=(items, items),
+        weights, items, indptr = (
+            tensors[f"neighbour_{name}"] for name in ("weights", "items", "indptr")
         )
-        history = csr_array(
-            (
-                np.ones(len(tensors["history_items"]), dtype=np.float32),
-                tensors["history_items"],
-                tensors["history_indptr"],
-            ),
-            shape=(len(tensors["history_indptr"]) - 1, items),
-        )
-        return cls(similarity, history)
+        n_items = len(indptr) - 1
+        similarity = csr_array((weights, items, indptr), shape=(n_items, n_items))
+        return cls(similarity, unpack_history(tensors, n_items))

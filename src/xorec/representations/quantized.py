@@ -1,4 +1,4 @@
-"""QuantizedVectors: vectors as a model file keeps them, in four bytes a number, two or one."""
+"""QuantizedVectors: vectors as a model file stores them, in four bytes a number, two or one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.representations.base import Rows, Tensors
-from xorec.representations.vectors import Floats
+from xorec.representations.base import Floats, Rows, Tensors
 
 Keep = Literal["float32", "float16", "int8"]
 _NO_SCALES = np.zeros(0, dtype=np.float32)
@@ -22,6 +21,9 @@ class QuantizedVectors:
     """Vectors in few bytes: rows (n, d) of float32 or float16, or int8 times scales (n,).
 
     float16 is at most 2**-11 of a number off, int8 at most 1/254 of the largest of its row.
+
+    >>> QuantizedVectors.of(np.array([[1.0, -0.5, 0.25]]), "int8").rows
+    array([[127, -64,  32]], dtype=int8)
     """
 
     rows: npt.NDArray[Any]
@@ -49,13 +51,13 @@ class QuantizedVectors:
     def grown(self, count: int, rows: Rows, vectors: Floats) -> QuantizedVectors:
         """`count` rows: these, `vectors` at `rows`, and zeros where nothing was given."""
         fresh, more = QuantizedVectors.of(vectors, self.keep), count - len(self.rows)
-        kept = np.concatenate([self.rows, np.zeros((more, self.rows.shape[1]), self.rows.dtype)])
-        kept[rows] = fresh.rows
+        stored = np.concatenate([self.rows, np.zeros((more, self.rows.shape[1]), self.rows.dtype)])
+        stored[rows] = fresh.rows
         if self.keep != "int8":
-            return QuantizedVectors(kept, _NO_SCALES)
+            return QuantizedVectors(stored, _NO_SCALES)
         scales = np.concatenate([self.scales, np.zeros(more, dtype=np.float32)])
         scales[rows] = fresh.scales
-        return QuantizedVectors(kept, scales)
+        return QuantizedVectors(stored, scales)
 
     @property
     def nbytes(self) -> int:
@@ -63,9 +65,9 @@ class QuantizedVectors:
 
     @property
     def keep(self) -> Keep:
-        """What they are kept as."""
-        kept: Keep = self.rows.dtype.name  # type: ignore[assignment]
-        return kept
+        """The type that they are stored as: the setting `keep`."""
+        stored_as: Keep = self.rows.dtype.name  # type: ignore[assignment]
+        return stored_as
 
     def tensors(self, name: str) -> Tensors:
         """The arrays to store."""

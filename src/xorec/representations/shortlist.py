@@ -13,18 +13,18 @@ from xorec.core.arrays import as_contiguous, positive_int
 from xorec.core.bits import Words
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
-from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.base import Floats, Representation, Rows, Scores, Tensors
 from xorec.representations.codes import Codes
 from xorec.representations.quantized import Keep, QuantizedVectors
-from xorec.representations.vectors import Floats, Vectors
+from xorec.representations.vectors import Vectors
 
 
 class Shortlist(Representation):
     """The `size` nearest items by code, in the order of user vector . item vector.
 
-    users, items: the vectors, kept small. Without `items` the second stage is asymmetric: the
-    user's vector (n, bits) against the item's bits. A query has both, as a NumPy record: "code"
-    uint64 (W,) and "vector" float32 (d,).
+    users, items: the vectors, stored in few bytes. Without `items` the second stage is asymmetric:
+    the user's vector (n, bits) against the item's bits. A query has both, as a NumPy record:
+    "code" uint64 (W,) and "vector" float32 (d,).
     """
 
     kind = "shortlist"
@@ -114,7 +114,8 @@ class Shortlist(Representation):
         work: Any
         arguments: tuple[Any, ...]
         if self.items is None:
-            work, arguments = kernels.score_bits, self._bits(vectors)
+            tables = self.codes.tables(vectors)
+            work, arguments = kernels.score_bits, (tables, self.codes.item_bytes)
         elif self.items.keep == "float16":
             halves = as_contiguous(self.items.rows).view(np.uint16)
             work, arguments = kernels.score_halves, (vectors, halves)
@@ -125,15 +126,6 @@ class Shortlist(Representation):
             len(vectors), lambda begin, end: work(*arguments, items, counts, begin, end, scores)
         )
         return scores
-
-    def _bits(self, vectors: Floats) -> tuple[Floats, npt.NDArray[np.uint8]]:
-        """Tables of the users' numbers, and the items' codes as bytes."""
-        from xorec.representations.codes_kernels import byte_tables
-
-        tables = np.empty((len(vectors), -(-self.codes.bits // 8), 256), dtype=np.float32)
-        byte_tables(vectors, tables)
-        words = np.ascontiguousarray(self.codes.item_codes, dtype="<u8")
-        return tables, as_contiguous(words).view(np.uint8)
 
     def among_items(self) -> Representation:
         """By the vectors, or else by the codes."""

@@ -8,13 +8,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.representations.base import Floats as Floats
 from xorec.representations.base import Representation, Rows, Scores, Tensors
-
-Floats = npt.NDArray[np.float32]
 
 
 class Vectors(Representation):
-    """score(u, i) = user_vectors[u] . item_vectors[i] (+ item_bias[i] where there is one)."""
+    """score(u, i) = user_vectors[u] . item_vectors[i] (+ item_bias[i] where there is one).
+
+    >>> one = Vectors(np.float32([[1, 2]]), np.float32([[3, 0], [0, 5]]))
+    >>> one.scores(np.array([0]))
+    array([[ 3., 10.]], dtype=float32)
+    """
 
     kind = "vectors"
 

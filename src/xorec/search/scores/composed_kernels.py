@@ -39,7 +39,7 @@ def scan_composed(
         block = scores[: end - begin]
         for at in range(len(which)):
             b = which[at]
-            score_block(columns, weights, size, words[b], etas[b], begin, end, scratch, block)
+            score_block(columns, weights, size, words[b], etas[b], begin, scratch, block)
             excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
             checks = (rows, excluded, filters.denied)
             counts[b] = keep_block(block, begin, checks, keys[b], counts[b])

@@ -1,0 +1,38 @@
+"""Histories: each user's items as sparse rows of ones, in memory and as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.representations.base import Tensors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def alone(n_items: int) -> csr_array[np.float32]:
+    """For each item somebody who has that item alone: the queries of similar items."""
+    from scipy.sparse import eye_array
+
+    return eye_array(n_items, format="csr", dtype=np.float32)
+
+
+def pack_history(history: csr_array[np.float32]) -> Tensors:
+    """The tensors of a history."""
+    return {
+        "history_indptr": history.indptr.astype(np.int64),
+        "history_items": history.indices.astype(np.int32),
+    }
+
+
+def unpack_history(tensors: Mapping[str, npt.NDArray[Any]], n_items: int) -> csr_array[np.float32]:
+    """The inverse of `pack_history`: sparse (n_users, n_items)."""
+    from scipy.sparse import csr_array
+
+    indptr, items = tensors["history_indptr"], tensors["history_items"]
+    ones = np.ones(len(items), dtype=np.float32)
+    return csr_array((ones, items, indptr), shape=(len(indptr) - 1, n_items))
