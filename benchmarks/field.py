@@ -1,201 +1,106 @@
-"""The field, tuned: every model with the same number of trials on the same validation part.
+"""The field, tuned: methods side by side as `xorec reproduce` compares them, one row each.
 
-    python benchmarks/field.py --data ml-1m --models bpr,als,siml --trials 20 --out field/ml-1m
+    python benchmarks/field.py --data ml-1m --methods bpr,als,siml --dimensions 64 --out field/ml-1m
+    python benchmarks/field.py --data ml-1m --methods dcf,dpr,dsiml,dsiml-float --bits 32,20,64 \\
+        --trials 4 --against dsiml --config benchmarks/settings/hashing-ml-1m.toml --out field/codes
 
-Each model is tuned (`xorec tune`; NDCG@20 on a tenth of the training pairs), learns from all
-training pairs with the best settings and number of epochs, and is tested once. A given split is
-kept; else a fifth of the pairs is the test part. Trials, rows and the values of every user stay in
---out, so a run that was stopped goes on and what is done is not done again; processes with other
---models may work in the same folder at the same time. --fixed: settings that do not move, a table
-for each model; --last: settings that only the last fit has (EASE over all items, say). p: the
-paired test of NDCG@10 against --against. HR@k: users with a hit / hits of all test items.
+Choices and tests are those of rq1 and rq2 (docs/reproduce.md), kept in --out. Beyond the report:
+any methods together, the 95 % interval of NDCG@10, the seconds of the trials, `like` in a table of
+--config (a method that shares another one's choice, and what it has besides), and --last: settings
+that only the last fit has (EASE over all items, say). Settings of codes are chosen at the first of
+--bits. p: the paired test of NDCG@10 against --against, at the same length. Single queries of each
+rule of ranking are timed by `rules.py`.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from xorec.cli.arguments import read_config
-from xorec.core.files import replacing, save_tensors
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, TerminalProgress
-from xorec.data.datasets.catalog import load_data
-from xorec.data.prepare import prepare
-from xorec.data.split import Method, Split, split
-from xorec.evaluation.result import Evaluation
-from xorec.evaluation.significance import compare
-from xorec.experiments.comparison import measure
-from xorec.experiments.sizes import sizes_of
-from xorec.experiments.tuning.tuning import tune
-from xorec.models import model_class
-from xorec.representations import representation_class
-from xorec.representations.base import Representation
+from xorec.experiments.reproduce.cache import Cache
+from xorec.experiments.reproduce.comparison import Comparison
+from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.experiments.reproduce.plan import Choice, make_plan
+from xorec.experiments.reproduce.steps import run_all
 
 MAIN = "ndcg@10"
-KEPT = ("ndcg", "recall", "hits", "user_hr")
+Row = dict[str, Any]
 
 
-class Field:
-    """One data set, its parts, and a folder of what has been measured on them."""
+def choose(
+    dataset: DatasetRun, methods: list[str], like: dict[str, Row], last: dict[str, Row]
+) -> list[Choice]:
+    """The settings of every method: chosen on validation, and what the last fit has besides."""
+    found = []
+    for method in methods:
+        extra = dict(like.get(method, {}))
+        choice = dataset.choose(extra.pop("like", method))
+        settings = {**choice.settings, **extra, **last.get(method, {})}
+        found.append(choice.model_copy(update={"method": method, "settings": settings}))
+    return found
 
-    def __init__(
-        self, parts: Split, folder: Path, last: dict[str, dict[str, Any]], options: RunOptions
-    ) -> None:
-        assert parts.validation is not None
-        self.parts, self.folder, self.last, self.options = parts, folder, last, options
-        self.all = parts.train.union(parts.validation)
-        self._about = [self.all.digest(), parts.test.digest(), options.seed]
 
-    def row(self, name: str, fixed: dict[str, Any], trials: int, timeout: float) -> dict[str, Any]:
-        """Tune, fit and test one model, as far as that is not done yet."""
-        facts, settings = self.tuned(name, name, fixed, trials, timeout)
-        return {**self.tested(name, {**settings, **self.last.get(name, {})}), **facts}
-
-    def tested(self, name: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """The model `name` with these settings, learned from all training pairs; tested once."""
-        path = self._path(name, settings)
-        if not path.exists():
-            model = model_class(name)(**settings)
-            one = measure(
-                lambda: model.fit(self.all, None, self.options),
-                self.all,
-                self.parts.test,
-                options=self.options,
-            )
-            self._keep(path.with_suffix(".npz"), one.evaluation)
-            learned = one.model.representation_
-            save_tensors(path.with_suffix(".tensors"), learned.tensors(), {"kind": learned.kind})
-            facts = {**one.row(), **sizes_of(learned).row(), "settings": settings}
-            with replacing(path) as temporary:
-                temporary.write_text(json.dumps(facts))
-        row: dict[str, Any] = json.loads(path.read_text())
-        return row
-
-    def tuned(
-        self, label: str, name: str, fixed: dict[str, Any], trials: int, timeout: float
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(what the trials of the model `name` were like, the settings for the last fit)."""
-        if not model_class(name).space:
-            settings = model_class(name)(**fixed).config.model_dump()
-            return {"trials": 0, "seconds_trials": 0.0}, settings
-        study = self.folder / f"{label}.study"
-        how: dict[str, Any] = {"study": study, "fixed": fixed, "timeout": timeout}
-        found = tune(name, self.parts, trials=trials, **how, options=self.options)
-        states = [trial.state for trial in found.trials]
-        return {
-            "trials": len(states),
-            "pruned": states.count("pruned"),
-            "failed": states.count("failed"),
-            "seconds_trials": found.seconds,
-            "validation_ndcg@20": found.best.value,
-            "default_ndcg@20": found.trials[0].value,
-            "moved": found.best.settings,
-        }, found.best.refit
-
-    def representation(self, row: dict[str, Any]) -> Representation:
-        """What the model of a row has learned, from the folder."""
-        from safetensors import safe_open
-
-        path = self._path(row["model"], row["settings"]).with_suffix(".tensors")
-        with safe_open(path, framework="numpy") as kept:
-            kind = kept.metadata()["kind"]
-            tensors = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
-        found: Representation = representation_class(kind).from_tensors(tensors)
-        return found
-
-    def evaluation(self, row: dict[str, Any]) -> Evaluation:
-        """The values of every user, from the folder."""
-        with np.load(self._path(row["model"], row["settings"]).with_suffix(".npz")) as kept:
-            arrays = dict(kept)
-        users, counts = arrays.pop("users"), arrays.pop("test_counts")
-        return Evaluation(users, counts, arrays, {k: v for k, v in row.items() if "@" in k})
-
-    def _keep(self, path: Path, result: Evaluation) -> None:
-        values: dict[str, Any] = {
-            name: array
-            for name, array in result.per_user.items()
-            if name.partition("@")[0] in KEPT and not name.endswith("_expected")
+def rows_of(comparison: Comparison) -> list[Row]:
+    """The rows of the comparison, with intervals and what the choices took."""
+    rows = []
+    for row, result in zip(comparison.rows(), comparison.results, strict=True):
+        interval = evaluation_of(result.tests).interval("ndcg")
+        choice = comparison.dataset.choose(result.method)
+        kept = {name: value for name, value in row.items() if not name.startswith("paper_")}
+        more = {
+            f"{MAIN}_low": interval.low,
+            f"{MAIN}_high": interval.high,
+            "bytes": result.tests[0].values["bytes"],
+            "trials": choice.trials,
+            "seconds_trials": choice.seconds,
+            "validation_ndcg@20": choice.validation,
+            "default_ndcg@20": choice.default,
+            "settings": choice.settings,
         }
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, users=result.users, test_counts=result.test_counts, **values)
-
-    def _path(self, name: str, settings: dict[str, Any]) -> Path:
-        text = json.dumps([self._about, name, settings], sort_keys=True)
-        key = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-        return self.folder / f"{name}-{key}.json"
+        rows.append({**kept, **more})
+    return rows
 
 
-def with_significance(field: Field, rows: list[dict[str, Any]], against: str) -> None:
-    """Add the interval of the main metric, and the p-value against one model."""
-    results = {row["model"]: field.evaluation(row) for row in rows}
+def print_table(rows: list[Row], against: str) -> None:
+    """Markdown. HR@k: users with a hit / hits of all test items."""
+    heads = ["method", "NDCG@10 [95 %]", "HR@10", "HR@50", "HR@100", "NDCG@20", "Recall@20"]
+    heads += ["bits user / item", "shared KB", "fit, s", "trials, s", f"p against {against}"]
+    lines = [heads, ["---"] * len(heads)]
     for row in rows:
-        own = results[row["model"]]
-        interval = own.interval(MAIN)
-        row |= {f"{MAIN}_low": interval.low, f"{MAIN}_high": interval.high}
-        if against in results and row["model"] != against:
-            row["p"] = compare(own, results[against], MAIN).p_value
-
-
-def print_table(rows: list[dict[str, Any]], against: str) -> None:
-    """Markdown."""
-    heads = ["model", "NDCG@10 [95 %]", "HR@10", "HR@50", "HR@100", "NDCG@20", "Recall@20"]
-    heads += ["last fit, s", "trials, s", "bytes", f"p against {against}"]
-    cells = [
-        [
-            row["model"],
-            *accuracy_cells(row),
-            f"{row['ndcg@20']:.4f}",
-            f"{row['recall@20']:.4f}",
-            *cost_cells(row),
-            f"{row['bytes']:,}",
-            p_cell(row),
-        ]
-        for row in rows
-    ]
-    print_markdown(heads, cells)
-
-
-def accuracy_cells(row: dict[str, Any]) -> list[str]:
-    """The main metric with its interval; HR@10, 50, 100: users with a hit / hits of all items."""
-    rates = [f"{row[f'user_hr@{k}']:.4f} / {row[f'hr@{k}']:.4f}" for k in (10, 50, 100)]
-    return [f"{row[MAIN]:.4f} [{row[f'{MAIN}_low']:.4f}, {row[f'{MAIN}_high']:.4f}]", *rates]
-
-
-def cost_cells(row: dict[str, Any]) -> list[str]:
-    """Seconds of the last fit, and of the trials."""
-    trials = f"{row['seconds_trials']:.0f} ({row['trials']})"
-    return [f"{row['seconds_fit']:.1f}", trials]
-
-
-def p_cell(row: dict[str, Any]) -> str:
-    """The p-value, where there is one."""
-    p = row.get("p")
-    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def print_markdown(heads: list[str], rows: list[list[str]]) -> None:
-    """A table."""
-    print("| " + " | ".join(heads) + " |")
-    print("|---" * len(heads) + "|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
+        p = row["p"]
+        lines.append(
+            [
+                row["method"],
+                f"{row[MAIN]:.4f} [{row[f'{MAIN}_low']:.4f}, {row[f'{MAIN}_high']:.4f}]",
+                *(f"{row[f'user_hr@{k}']:.4f} / {row[f'hr@{k}']:.4f}" for k in (10, 50, 100)),
+                f"{row['ndcg@20']:.4f}",
+                f"{row['recall@20']:.4f}",
+                f"{row['user_bits']:,} / {row['item_bits']:,}",
+                f"{row['shared_bits'] / 8192:,.0f}",
+                f"{row['seconds_fit']:.1f}",
+                f"{row['seconds_trials']:.0f} ({row['trials']})",
+                "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}",
+            ]
+        )
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True)
-    parser.add_argument("--models", required=True, help="names, with commas")
-    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--methods", required=True, help="names, with commas")
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--bits", help="lengths of codes, with commas; vectors if left out")
+    parser.add_argument("--dimensions", type=int, default=64)
     parser.add_argument("--out", type=Path, required=True, help="a folder for this data set")
-    parser.add_argument("--fixed", type=Path, help="TOML or JSON, a table for each model")
+    parser.add_argument("--config", type=Path, help="what does not move, a table for each method")
     parser.add_argument("--last", type=Path, help="the same, for the last fit alone")
-    parser.add_argument("--timeout-minutes", type=float, default=float("inf"), help="of a model")
     parser.add_argument("--core", type=int, default=0, help="keep users and items with so many")
     parser.add_argument("--against", default="siml")
     parser.add_argument("--seed", type=int, default=0)
@@ -205,19 +110,28 @@ def main() -> None:
     arguments = parser.parse_args()
     progress = SILENT if arguments.quiet else TerminalProgress()
     options = RunOptions(seed=arguments.seed, threads=arguments.threads, progress=progress)
-    fixed = read_config(arguments.fixed)
-    data = prepare(load_data(arguments.data), core=arguments.core)
-    method: Method = "random" if data.parts is None else "given"
-    parts = split(data, method=method, test=0.2, validation=0.1, seed=arguments.seed)
-    field = Field(parts, arguments.out, read_config(arguments.last), options)
-    limit = arguments.timeout_minutes * 60
-    rows = []
-    for name in arguments.models.split(","):
-        rows.append(field.row(name, fixed.get(name, {}), arguments.trials, limit))
-        options.progress.note(f"{name}: {MAIN} {rows[-1][MAIN]:.4f}")
-    with_significance(field, rows, arguments.against)
+    methods = arguments.methods.split(",")
+    tables = read_config(arguments.config)
+    like = {name: table for name, table in tables.items() if "like" in table}
+    lengths = tuple(map(int, arguments.bits.split(","))) if arguments.bits else ()
+    plan = make_plan(
+        data=({"path": arguments.data, "core": arguments.core},),
+        seeds=(arguments.seed,),
+        trials=arguments.trials,
+        bits=lengths or (64,),
+        dimensions=arguments.dimensions,
+        settings={**tables, **{name: {"model": table["like"]} for name, table in like.items()}},
+    )
+    dataset = DatasetRun.open(plan.data[0], plan, Cache(arguments.out), options)
+    chosen = choose(dataset, methods, like, read_config(arguments.last))
+    plan = plan.model_copy(update={"chosen": tuple(chosen)})
+    dataset = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, options)
+    comparison = Comparison(dataset, "field", methods, [arguments.against], lengths)
+    run_all(list(comparison.steps()), options)
+    rows = rows_of(comparison)
     if arguments.json:
-        print(json.dumps({"data": arguments.data, "split": parts.describe(), "rows": rows}))
+        split = dataset.parts.describe()
+        print(json.dumps({"data": arguments.data, "split": split, "rows": rows}))
         return
     print_table(rows, arguments.against)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -185,6 +186,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     import torch
 
@@ -203,11 +205,11 @@ def main() -> None:
             try:
                 sides[name] = make(arguments.layers)
             except ImportError as error:
-                print(f"{name} is left out: {error}")
+                print(f"{name} is left out: {error}", file=sys.stderr)
         steps = timed(sides, arguments.rounds)
     count = train.n_pairs // arguments.batch
     found["epoch, s"] = {name: seconds * count for name, seconds in steps.items()}
-    print(json.dumps(found, indent=1))
+    print(json.dumps(found) if arguments.json else json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

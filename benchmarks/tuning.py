@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,11 @@ def plot(rows: list[dict[str, Any]], reference: float, title: str, out: Path) ->
     kinds = [(model, name) for model, grid in GRID.items() for name in grid]
     figure, axes = plt.subplots(2, 4, figsize=(12, 5.6), sharey=True, layout="constrained")
     for axis, (model, name) in zip(axes.flat, kinds, strict=True):
-        own = [row for row in rows if (row["model"], row["setting"]) == (model, name)]
-        axis.plot(range(len(own)), [row["ndcg@20"] for row in own], marker="o", color="#1f6feb")
+        points = [row for row in rows if (row["model"], row["setting"]) == (model, name)]
+        values = [row["ndcg@20"] for row in points]
+        axis.plot(range(len(points)), values, marker="o", color="#1f6feb")
         axis.axhline(reference, color="#999999", linewidth=1, linestyle="--")
-        axis.set_xticks(range(len(own)), [f"{row['value']:g}" for row in own])
+        axis.set_xticks(range(len(points)), [f"{row['value']:g}" for row in points])
         axis.set_title(f"{model}: {name.rstrip('_')}", fontsize=11)
         axis.spines[["top", "right"]].set_visible(False)
     for row in axes:
@@ -95,6 +97,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=30, help="of SIML")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     data = load_data(arguments.data)
     method: Any = "random" if data.parts is None else "given"
@@ -103,7 +106,8 @@ def main() -> None:
         parts, arguments.epochs, RunOptions(seed=arguments.seed, threads=arguments.threads)
     )
     rows: list[dict[str, Any]] = []
-    print(f"siml by default: {tuning.reference:.4f}", flush=True)
+    say = sys.stderr if arguments.json else sys.stdout
+    print(f"siml by default: {tuning.reference:.4f}", file=say, flush=True)
     for model, grid in GRID.items():
         for name, values in grid.items():
             for value in values:
@@ -112,10 +116,12 @@ def main() -> None:
             line = "  ".join(
                 f"{row['value']:g}: {row['ndcg@20']:.4f}" for row in rows[-len(values) :]
             )
-            print(f"{model:5} {name:11} {line}", flush=True)
+            print(f"{model:5} {name:11} {line}", file=say, flush=True)
     plot(rows, tuning.reference, Path(arguments.data).name, arguments.out)
-    facts = {"data": arguments.data, "siml": tuning.reference, "rows": rows}
-    Path(f"{arguments.out}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    result = {"data": arguments.data, "siml": tuning.reference, "rows": rows}
+    Path(f"{arguments.out}.json").write_text(json.dumps(result, indent=1) + "\n")
+    if arguments.json:
+        print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xorec.experiments.reproduce.report.report import without_times
+from xorec.experiments.reproduce.report.page import without_times
 
 from .conftest import Run
 from .test_errors import refused

@@ -119,23 +119,29 @@ def _carry_out(
     """Run the plan and write the report. before: what the data of an earlier run were."""
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.experiments.reproduce.cache import Cache
-    from xorec.experiments.reproduce.report.text_report import print_report
-    from xorec.experiments.reproduce.report.writing import as_json, check, write_all
+    from xorec.experiments.reproduce.outputs import (
+        TITLE,
+        check_installed_and_writable,
+        outputs_json,
+        write_outputs,
+    )
+    from xorec.experiments.reproduce.report.rendering import Report, render
+    from xorec.experiments.reproduce.report.terminal import TerminalRenderer
     from xorec.experiments.reproduce.run import open_datasets, reproduce
     from xorec.experiments.reproduce.run_file import check_same_data
 
-    check(out)
+    check_installed_and_writable(out)
     kept = Cache(cache)
     with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
         datasets = open_datasets(plan, kept, options)
         if before is not None:
             check_same_data(before, datasets)
         sections = reproduce(plan, datasets, kept, options)
-    paths = write_all(out, plan, sections, datasets)
+    paths = write_outputs(out, plan, sections, datasets)
     if json:
-        print_json(as_json(sections, paths))
+        print_json(outputs_json(sections, paths))
         return
-    print_report(sections, print_table, print_line)
+    render(Report(TITLE, sections), TerminalRenderer(print_table, print_line))
     print_line()
     print_line(f"{len(paths)} files; the page: {out / 'report.html'}")
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from xorec.core.options import RunOptions
 from xorec.evaluation.protocol import evaluate
@@ -78,3 +79,15 @@ def test_given_choices_are_taken(make_dataset: MakeDataset) -> None:
     assert other.choose("bpr").settings["epochs"] == 1
     assert other.is_chosen("bpr")
     assert not other.is_chosen("cml")
+
+
+def test_changed_code_chooses_and_tests_again(
+    make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make_dataset()
+    dataset.test("bpr", 0)
+    assert dataset.is_chosen("bpr")
+    assert dataset.is_tested("bpr", 0)
+    monkeypatch.setattr("xorec.experiments.reproduce.cache.code_digest", lambda: "changed")
+    assert not dataset.is_chosen("bpr")
+    assert not dataset.is_tested("bpr", 0)

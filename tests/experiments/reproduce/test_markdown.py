@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from xorec.experiments.reproduce.report.markdown import markdown
+from xorec.experiments.reproduce.report.markdown import MarkdownRenderer
+from xorec.experiments.reproduce.report.rendering import Report, render
 from xorec.experiments.reproduce.sections import Claim, Column, Figure, Section, Table
 
 
@@ -17,12 +18,14 @@ def test_claims_tables_and_figures() -> None:
     ]
     table = Table("t", "T", columns, rows, "a note")
     claim = Claim("it works", "holds in part", "1 | 2")
-    section = Section("rq1", "RQ1. S", "Why?", ["Because."], [table], [Figure("f", "F", [])])
-    text = markdown("Title", [section, Section("rq2", "RQ2", "?", claims=[claim])])
+    section = Section("rq1", "RQ1. S", "Why?", ["Because."], [table], [Figure("f/1", "F", [])])
+    renderer = MarkdownRenderer()
+    render(Report("Title", [section, Section("rq2", "RQ2", "?", claims=[claim])]), renderer)
+    text = renderer.text
     lines = text.splitlines()
     assert lines[0] == "# Title"
     assert "| it works | **holds in part** | 1 \\| 2 |" in lines
-    assert "![F](figures/f.svg)" in lines
+    assert "![F](figures/f-1.svg)" in lines  # the name of the file
     assert "|---|---:|---:|---:|" in lines
     assert "| a\\|b | **0.2500 ± 0.0100** | &lt; 0.001 | *0.50* |" in lines
     assert "| &lt;c> | 0.1250 | 0.250 |  |" in lines

@@ -18,8 +18,11 @@ import pytest
 
 from xorec.cli.output import print_line, print_table
 from xorec.core.errors import XorecError
-from xorec.experiments.reproduce.report.report import csv_text, without_times, write_report
-from xorec.experiments.reproduce.report.text_report import print_report
+from xorec.experiments.reproduce.report.files import write_report
+from xorec.experiments.reproduce.report.page import without_times
+from xorec.experiments.reproduce.report.rendering import Report, render
+from xorec.experiments.reproduce.report.table_cells import csv_text
+from xorec.experiments.reproduce.report.terminal import TerminalRenderer
 from xorec.experiments.reproduce.sections import Claim, Column, Figure, Line, Panel, Section, Table
 
 NASTY = '<b>&"'
@@ -62,7 +65,7 @@ def section(seconds: float = 12.5) -> Section:
     )
 
 
-FACTS: dict[str, Any] = {
+METADATA: dict[str, Any] = {
     "command": "xorec reproduce rq1 --data " + NASTY,
     "data": [{"data": NASTY, "users": 75258}, {"data": "b", "users": np.int64(3)}],
     "split": {"kind": "random", "seed": 20240101},
@@ -73,8 +76,8 @@ SETTINGS = [{"data": NASTY, "method": "dsiml", "trials": 3, "settings": {"gamma"
 
 
 def write(out: Path, seconds: float = 12.5) -> str:
-    facts = {**FACTS, "seconds": seconds}
-    write_report(out, f"Report {NASTY}", [section(seconds)], facts, SETTINGS)
+    metadata = {**METADATA, "seconds": seconds}
+    write_report(out, Report(f"Report {NASTY}", [section(seconds)], metadata, SETTINGS))
     return (out / "report.html").read_text(encoding="utf-8")
 
 
@@ -221,22 +224,22 @@ def test_files_beside_the_page_and_no_stale_ones(tmp_path: Path) -> None:
     foreign = tmp_path / "tables" / "mine.csv"
     foreign.parent.mkdir()
     foreign.write_text("kept: no report was here")
-    paths = write_report(tmp_path, "Old", [section()], {}, [])
+    paths = write_report(tmp_path, Report("Old", [section()]))
     assert foreign.is_file()
     kept = [tmp_path / name for name in ("run.json", "tables/notes.txt", "figures/a.pdf")]
     for path in kept:
         path.write_text("kept")
     new = Section("rq2", "RQ2", "", tables=[Table("other", "", table().columns, table().rows)])
-    written = write_report(tmp_path, "New", [new], {}, [])
+    written = write_report(tmp_path, Report("New", [new]))
     assert paths[0] == written[0] == tmp_path / "report.html"
-    assert written[1:] == [tmp_path / "tables/other.csv"]
+    assert written[1:] == [tmp_path / "report.md", tmp_path / "tables/other.csv"]
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == {*written, *kept}
 
 
 def test_equal_and_odd_names_get_files_of_their_own(tmp_path: Path) -> None:
     odd = [replace(table(), name=name) for name in ("a/b", "../a b", "A-b", "")]
-    paths = write_report(tmp_path, "Odd", [Section("rq1", "", "", tables=odd)] * 2, {}, [])
-    assert len({str(path).lower() for path in paths}) == 1 + 2 * len(odd)
+    paths = write_report(tmp_path, Report("Odd", [Section("rq1", "", "", tables=odd)] * 2))
+    assert len({str(path).lower() for path in paths}) == 2 + 2 * len(odd)
     assert all(path.parent in (tmp_path, tmp_path / "tables") for path in paths)
     assert {"rq1", "rq1-2"} < Page(paths[0].read_text()).ids
 
@@ -244,7 +247,7 @@ def test_equal_and_odd_names_get_files_of_their_own(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(XorecError, match=r"cannot write .*file.*you may write to"):
-        write_report(tmp_path / "file" / "report", "", [section()], {}, [])
+        write_report(tmp_path / "file" / "report", Report("", [section()]))
 
 
 def test_the_terminal_has_every_value_within_80_columns(
@@ -260,7 +263,8 @@ def test_the_terminal_has_every_value_within_80_columns(
         for row, name in enumerate(("light-rec", NASTY, "dsiml"))
     ]
     wide = Table("wide", "Ten cut-offs", [Column("method", "method", "text"), *cuts], rows)
-    print_report([replace(section(), tables=[wide, table()])], print_table, print_line)
+    report = Report("", [replace(section(), tables=[wide, table()])])
+    render(report, TerminalRenderer(print_table, print_line))
     printed = capsys.readouterr().out
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 80

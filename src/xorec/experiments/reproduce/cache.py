@@ -1,7 +1,9 @@
 """The cache: finished results of a run, each in a file named by everything that went into it.
 
 A result that is there is not computed again, so a run that was stopped goes on where it was, and
-runs that have results in common share them. A result is written in one piece or not at all.
+runs that have results in common share them. What went in is the data, the settings, the seed and
+the code: a changed line of what learns or measures makes all results anew. A result is written in
+one piece or not at all.
 """
 
 from __future__ import annotations
@@ -10,17 +12,20 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from xorec.core.code import code_digest
 from xorec.core.files import replacing
 
 Key = Mapping[str, Any]
 """All that went in, as JSON."""
 Arrays = dict[str, Any]
 """NumPy arrays by name."""
+MEASURING = ("bench/*.py", "tuning/*.py", "reproduce/dataset_run.py", "sizes.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +34,16 @@ class Result:
 
     values: dict[str, Any]
     arrays: Arrays = field(default_factory=dict)
+
+
+@cache
+def measuring_digest() -> str:
+    """A fingerprint of the experiments' own code that results depend on, beside `code_digest`."""
+    experiments, total = Path(__file__).parents[1], hashlib.blake2b(digest_size=16)
+    for pattern in MEASURING:
+        for path in sorted(experiments.glob(pattern)):
+            total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 class Cache:
@@ -49,8 +64,8 @@ class Cache:
         return self._read(path)
 
     def path(self, kind: str, key: Key) -> Path:
-        """Its file: the kind, and a digest of the key."""
-        text = json.dumps(key, sort_keys=True)
+        """Its file: the kind, and a digest of the key and of the code."""
+        text = json.dumps([key, code_digest(), measuring_digest()], sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
         return self.folder / f"{kind}-{digest}.json"
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.code import code_digest
 from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
@@ -40,7 +39,7 @@ METRICS = ("ndcg", "hr", "user_hr", "recall")
 class DatasetRun:
     """Choices and tests on one data set; what is done is read from `cache`.
 
-    A result is kept by its key: the data, the settings, the seed and a digest of the code.
+    A result is kept by its key: the data, the settings and the seed; the cache adds the code.
     """
 
     def __init__(
@@ -115,7 +114,6 @@ class DatasetRun:
         model, fixed = method_of(method, self.plan)
         space = as_json(space_of(model, fixed)) if model_class(model).space else {}
         return {
-            "code": code_digest(),
             "data": self._digests[:2],
             "model": model,
             "fixed": fixed,
@@ -159,7 +157,6 @@ class DatasetRun:
     def _test_key(self, method: str, seed: int, bits: int | None) -> dict[str, Any]:
         settings = self.choose(method).settings
         return {
-            "code": code_digest(),
             "data": self._digests,
             "model": method_of(method, self.plan)[0],
             "settings": settings if bits is None else {**settings, "bits": bits},

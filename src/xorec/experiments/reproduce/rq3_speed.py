@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Self
 
-from xorec.core.code import code_digest
 from xorec.experiments.bench.data import BenchData, learned_data
 from xorec.experiments.bench.everybody import CODES, EverybodyBench, Size, drawn_data
 from xorec.experiments.reproduce.cache import Result
@@ -107,7 +106,6 @@ class Speed(Question):
         else:
             what = asdict(point.source)
         return {
-            "code": code_digest(),
             "size": [point.label, what],
             "bits": point.bits,
             "k": K,

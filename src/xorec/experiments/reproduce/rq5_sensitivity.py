@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.code import code_digest
 from xorec.evaluation.protocol import evaluate
 from xorec.experiments.reproduce.cache import Result
 from xorec.experiments.reproduce.comparison import choice_step
@@ -95,7 +94,6 @@ class Sensitivity(DatasetQuestion):
         if setting in start:
             settings["start"] = {**start, setting: value}
         return {
-            "code": code_digest(),
             "data": [self.dataset.train.digest(), self.dataset.validation.digest()],
             "settings": {**settings, setting: value},
             "seed": seed,

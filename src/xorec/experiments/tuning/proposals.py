@@ -6,7 +6,7 @@ proposes. The answer hangs on the seed and the finished trials alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ _EVEN = 4
 
 
 def propose(
-    model: str, space: Space, finished: list[Any], seed: int, fixed: Mapping[str, Any]
+    model: str, space: Space, finished: Sequence[Any], seed: int, fixed: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The settings of the next trial: the defaults, points that fill the space, then TPE."""
     number = len(finished)
@@ -31,16 +31,16 @@ def propose(
         return even_point(space, number, seed)
     import optuna
 
-    own_seed = int(hash_integers(np.array([number]), seed)[0] % 2**31)
-    sampler = optuna.samplers.TPESampler(seed=own_seed, n_startup_trials=2, multivariate=True)
+    trial_seed = int(hash_integers(np.array([number]), seed)[0] % 2**31)
+    sampler = optuna.samplers.TPESampler(seed=trial_seed, n_startup_trials=2, multivariate=True)
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_as_seen(trial) for trial in finished])
-    asked = study.ask({name: distribution(one) for name, one in space.items()}).params
-    return {name: one.rounded(asked[name]) for name, one in space.items()}
+    study.add_trials([_without_failure(trial) for trial in finished])
+    proposed = study.ask({name: distribution(one) for name, one in space.items()}).params
+    return {name: one.rounded(proposed[name]) for name, one in space.items()}
 
 
-def _as_seen(trial: Any) -> Any:
-    """A trial as TPE is shown it: one that failed as one that found nothing, for it skips those."""
+def _without_failure(trial: Any) -> Any:
+    """A trial for TPE: one that failed as one that found nothing, for it skips failures."""
     from optuna.trial import TrialState, create_trial
 
     if trial.state != TrialState.FAIL:

@@ -28,10 +28,10 @@ def space_of(model: str, fixed: Collection[str] = ()) -> Space:
 def as_json(space: Space) -> dict[str, Any]:
     """The space as plain lists and numbers, to tell one from another."""
     return {
-        name: {"kind": type(one).__name__.lower(), **_plain(asdict(one))}
+        name: {"kind": type(one).__name__.lower(), **_without_tuples(asdict(one))}
         for name, one in space.items()
     }
 
 
-def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in facts.items()}
+def _without_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in fields.items()}

@@ -23,7 +23,7 @@ from xorec.data.split import Split
 from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.experiments.tuning.spaces import as_json, space_of
 from xorec.experiments.tuning.study_file import StudyFile, open_study
-from xorec.experiments.tuning.trial_runs import TrialRunner
+from xorec.experiments.tuning.trial_runs import Search, TrialRunner
 from xorec.experiments.tuning.watching import WATCHED
 from xorec.models import model_class
 from xorec.training.space import Space
@@ -49,9 +49,9 @@ class Trial:
 
     def row(self) -> dict[str, Any]:
         """One flat row."""
-        facts = asdict(self)
-        del facts["refit"], facts["settings"]
-        return {**facts, **self.settings}
+        row = asdict(self)
+        del row["refit"], row["settings"]
+        return {**row, **self.settings}
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,25 @@ def tune(
     The metric is that of the fitted representation, over at most 5,000 validation users: those
     that early stopping looks at, the same in every trial. The test part is not touched. study: a
     file to keep trials in; with one, `trials` and `timeout` (seconds of trials, no new one is begun
-    after it) are for all runs together.
+    after it) are for all runs together. Needs Optuna: pip install 'xorec[tune]'.
+
+    >>> import xorec
+    >>> pairs = [(user, item) for user in range(20) for item in range(user % 4, 24, 4)]
+    >>> parts = xorec.split(xorec.Interactions.from_pairs(pairs), validation=0.1)
+    >>> found = xorec.tune("item-knn", parts, trials=2)
+    >>> [trial.state for trial in found.trials]
+    ['complete', 'complete']
+    >>> found.best.value == max(trial.value for trial in found.trials)
+    True
     """
-    own = dict(fixed or {})
-    space = check(model, own, trials, metric)
+    settings = dict(fixed or {})
+    space = check(model, settings, trials, metric)
     if parts.validation is None:
         raise DataError("tuning needs a validation part: split with validation=0.1 (--validation).")
     about = {
         "model": model,
         "data": [parts.train.digest(), parts.validation.digest()],
-        "fixed": own,
+        "fixed": settings,
         "space": as_json(space),
         "seed": options.seed,
         "metric": metric,
@@ -120,29 +129,29 @@ def tune(
         _cached(options) as cached,
         options.progress.task(f"tune {model}", total=trials) as task,
     ):
-        runner = TrialRunner(model, parts, own, space, metric, prune, cached, task)
+        search = Search(model, parts, settings, space, metric, prune)
+        runner = TrialRunner(search, cached, task)
         task.advance(min(trials, len(kept.trials)))
         while len(kept.trials) < trials and not _out_of_time(kept, timeout):
             kept.add(runner.run(kept.trials))
             task.advance(1)
         found = [_trial(number, one, metric) for number, one in enumerate(kept.trials)]
-    return Tuned(model, metric, own, found)
+    return Tuned(model, metric, settings, found)
 
 
 def _trial(number: int, kept: Any, metric: str) -> Trial:
-    facts = kept.user_attrs
-    curve = kept.intermediate_values
+    attributes, curve = kept.user_attrs, kept.intermediate_values
     state = {"COMPLETE": "complete", "PRUNED": "pruned"}.get(kept.state.name, "failed")
     value = curve[max(curve)] if state == "pruned" and metric == WATCHED else kept.value
     return Trial(
         number,
         state,
         value,
-        facts["epochs"],
-        facts["seconds"],
-        facts["settings"],
-        facts["refit"],
-        facts.get("note", ""),
+        attributes["epochs"],
+        attributes["seconds"],
+        attributes["settings"],
+        attributes["refit"],
+        attributes.get("note", ""),
     )
 
 

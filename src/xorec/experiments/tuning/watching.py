@@ -10,7 +10,7 @@ from xorec.core.progress import Progress, Task
 
 WATCHED = "ndcg@20"
 """What the loop over epochs reports."""
-_FACT = f"validation_{WATCHED}"
+_REPORTED = f"validation_{WATCHED}"
 _FEWEST_TRIALS = 3
 _FEWEST_REPORTS = 2
 _SHARE = 0.9
@@ -23,43 +23,43 @@ class ClearlyWorseError(Exception):
     """Stops a fit that is clearly worse than most were at the same epoch."""
 
 
-def clearly_worse(own: Curve, others: Sequence[Curve]) -> bool:
+def clearly_worse(curve: Curve, others: Sequence[Curve]) -> bool:
     """Whether the best so far is below 0.9 of the others' median at the same epoch.
 
     A fit that was over by then counts with its best. The first validation of a fit, and the first
-    three fits, are let be.
+    three fits, are never stopped.
     """
-    now = max(own, default=0)
-    past = [[value for epoch, value in curve.items() if epoch <= now] for curve in others]
+    now = max(curve, default=0)
+    past = [[value for epoch, value in other.items() if epoch <= now] for other in others]
     best = [max(values) for values in past if values]
-    if len(own) < _FEWEST_REPORTS or len(best) < _FEWEST_TRIALS:
+    if len(curve) < _FEWEST_REPORTS or len(best) < _FEWEST_TRIALS:
         return False
-    return max(own.values()) < _SHARE * median(best)
+    return max(curve.values()) < _SHARE * median(best)
 
 
-class Watch(Progress):
-    """Passes the epochs of tasks called `name` to `look`, and all facts to the bar `outer`."""
+class EpochWatch(Progress):
+    """Tells `on_validation` of the epochs of tasks called `name`; all figures go to the `bar`."""
 
     def __init__(
         self,
-        outer: Task,
+        bar: Task,
         name: str,
-        look: Callable[[int, float], None],
-        facts: Mapping[str, float | str],
+        on_validation: Callable[[int, float], None],
+        figures: Mapping[str, float | str],
     ) -> None:
-        self.outer, self.name, self.look, self.facts = outer, name, look, facts
+        self.bar, self.name, self.on_validation, self.figures = bar, name, on_validation, figures
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
-        yield _Watched(self, name == self.name)
+        yield _WatchedTask(self, name == self.name)
 
 
-class _Watched(Task):
-    def __init__(self, watch: Watch, looked_at: bool) -> None:
-        self._watch, self._looked_at, self._at = watch, looked_at, 0.0
+class _WatchedTask(Task):
+    def __init__(self, watch: EpochWatch, is_fit: bool) -> None:
+        self._watch, self._is_fit, self._epoch = watch, is_fit, 0.0
 
-    def advance(self, steps: float = 1, **facts: float | str) -> None:
-        self._at += steps
-        self._watch.outer.advance(0, **self._watch.facts, **facts)
-        if self._looked_at and _FACT in facts:
-            self._watch.look(int(self._at), float(facts[_FACT]))
+    def advance(self, steps: float = 1, **figures: float | str) -> None:
+        self._epoch += steps
+        self._watch.bar.advance(0, **self._watch.figures, **figures)
+        if self._is_fit and _REPORTED in figures:
+            self._watch.on_validation(int(self._epoch), float(figures[_REPORTED]))

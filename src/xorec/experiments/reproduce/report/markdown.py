@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from xorec.experiments.reproduce.report.cells import Cell, cells_of
-from xorec.experiments.reproduce.sections import Claim, Column, Section, Table
-
-
-def markdown(title: str, sections: Sequence[Section]) -> str:
-    """Claims first, then every section: its claims are at the top already."""
-    lines = [f"# {title}", "", *_claims([c for one in sections for c in one.claims])]
-    for section in sections:
-        lines += ["", f"## {section.title}", "", f"*{section.question}*"]
-        lines += [line for paragraph in section.paragraphs for line in ("", paragraph)]
-        for figure in section.figures:
-            lines += ["", f"![{figure.title}](figures/{figure.name}.svg)"]
-            lines += ["", figure.note] if figure.note and not figure.timed else []
-        for table in section.tables:
-            lines += ["", *_table(table)]
-    return "\n".join(lines) + "\n"
+from xorec.experiments.reproduce.report.rendering import Renderer, Report
+from xorec.experiments.reproduce.report.table_cells import Cell, cells_of
+from xorec.experiments.reproduce.sections import Column, Figure, Section, Table
 
 
-def _claims(claims: Sequence[Claim]) -> list[str]:
-    rows = [f"| {_safe(c.text)} | **{c.verdict}** | {_safe(c.evidence)} |" for c in claims]
-    return ["| the paper says | here | figures |", "|---|---|---|", *rows]
+class MarkdownRenderer(Renderer):
+    """All claims first, then the sections without theirs."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return "\n".join(self._lines) + "\n"
+
+    def begin(self, report: Report, anchors: Sequence[str]) -> None:
+        claims = [claim for section in report.sections for claim in section.claims]
+        rows = [f"| {_safe(c.text)} | **{c.verdict}** | {_safe(c.evidence)} |" for c in claims]
+        heads = ["| the paper says | here | figures |", "|---|---|---|"]
+        self._lines += [f"# {report.title}", "", *heads, *rows]
+
+    def begin_section(self, section: Section, anchor: str) -> None:
+        self._lines += ["", f"## {section.title}", "", f"*{section.question}*"]
+        for paragraph in section.paragraphs:
+            self._lines += ["", paragraph]
+
+    def figure(self, figure: Figure, stem: str) -> None:
+        self._lines += ["", f"![{figure.title}](figures/{stem}.svg)"]
+        if figure.note and not figure.timed:
+            self._lines += ["", figure.note]
+
+    def table(self, table: Table, stem: str) -> None:
+        """Numbers to the right; the paper's figures in italics, the best of a column in bold."""
+        kinds = ["---" if column.kind == "text" else "---:" for column in table.columns]
+        rows = [
+            [_in_cell(column, cell) for column, cell in zip(table.columns, row, strict=True)]
+            for row in cells_of(table)
+        ]
+        heads = [_safe(column.head) for column in table.columns]
+        self._lines += ["", f"**{table.title}**", "", _row(heads), "|" + "|".join(kinds) + "|"]
+        self._lines += map(_row, rows)
+        if table.note:
+            self._lines += ["", table.note]
 
 
-def _table(table: Table) -> Iterator[str]:
-    """Numbers to the right; the paper's figures in italics, the best of a column in bold."""
-    yield from (f"**{table.title}**", "")
-    yield "| " + " | ".join(_safe(column.head) for column in table.columns) + " |"
-    yield "|" + "|".join("---" if c.kind == "text" else "---:" for c in table.columns) + "|"
-    for row in cells_of(table):
-        cells = [_shown(c, cell) for c, cell in zip(table.columns, row, strict=True)]
-        yield "| " + " | ".join(cells) + " |"
-    if table.note:
-        yield from ("", table.note)
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
-def _shown(column: Column, cell: Cell) -> str:
+def _in_cell(column: Column, cell: Cell) -> str:
     text = _safe(str(cell))
     if not text:
         return ""

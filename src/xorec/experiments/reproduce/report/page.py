@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
 
-from xorec.experiments.reproduce.report.cells import Cell, cells_of
-from xorec.experiments.reproduce.report.facts import facts_html, settings_html
-from xorec.experiments.reproduce.report.figures import Drawn
+from xorec.experiments.reproduce.report.figures import Drawn, draw
+from xorec.experiments.reproduce.report.metadata import metadata_html, settings_html
+from xorec.experiments.reproduce.report.rendering import Renderer, Report
+from xorec.experiments.reproduce.report.table_cells import Cell, cells_of, csv_text
 from xorec.experiments.reproduce.sections import Claim, Column, Figure, Section, Table
 
 LONG = 30
@@ -26,79 +25,24 @@ LONG_NAME = 28
 MANY_SPREADS = 5
 """With more of them in a row, each stands below its value."""
 
-
-@dataclass(frozen=True)
-class Part:
-    """A section, its anchor, the file names of its tables and figures, and the figures drawn."""
-
-    section: Section
-    anchor: str
-    tables: Sequence[str]
-    figures: Sequence[str]
-    drawn: Sequence[Drawn]
-
-
-def page(
-    title: str,
-    parts: Sequence[Part],
-    facts: Mapping[str, Any],
-    settings: Sequence[Mapping[str, Any]],
-) -> str:
-    """The whole page."""
-    style = (
-        files("xorec.experiments.reproduce.report")
-        .joinpath("report.css")
-        .read_text(encoding="utf-8")
-    )
-    links = [(part.anchor, part.section.title) for part in parts]
-    if any(part.section.claims for part in parts):
-        links.insert(0, ("claims", "The paper's claims"))
-    links.append(("run", "The run"))
-    items = "\n".join(f'<li><a href="#{anchor}">{escape(text)}</a></li>' for anchor, text in links)
-    body = "\n".join([_summary(parts), *(_section(part) for part in parts)])
-    return f"""<!DOCTYPE html>
+HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
+<title>{title}</title>
 <link rel="icon" href="data:,">
 <style>
 {style}</style>
 </head>
 <body>
 <div class="page">
-<header><h1>{escape(title)}</h1></header>
+<header><h1>{title}</h1></header>
 <nav aria-label="Contents"><ol>
-{items}
+{links}
 </ol></nav>
-<main>
-{body}
-<section id="run">
-<h2>The run</h2>
-{facts_html(facts)}
-{settings_html(settings)}
-</section>
-</main>
-</div>
-</body>
-</html>
-"""
-
-
-def _summary(parts: Sequence[Part]) -> str:
-    """All claims with their verdicts, first thing on the page."""
-    claims = [(part, claim) for part in parts for claim in part.section.claims]
-    if not claims:
-        return ""
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape(claim.text)}'
-        f'<small><a href="#{part.anchor}">{escape(part.section.title)}</a></small></th>'
-        f'<td class="verdict">{_verdict(claim)}</td><td>{_evidence(claim)}</td></tr>'
-        for part, claim in claims
-    )
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("claim", "verdict", "evidence"))
-    return f"""<section id="claims">
+<main>"""
+SUMMARY = """<section id="claims">
 <h2>The paper's claims</h2>
 <table class="claims">
 <thead><tr>{heads}</tr></thead>
@@ -107,30 +51,136 @@ def _summary(parts: Sequence[Part]) -> str:
 </tbody>
 </table>
 </section>"""
+CLAIM = (
+    '<tr><th scope="row">{text}<small><a href="#{anchor}">{title}</a></small></th>'
+    '<td class="verdict">{verdict}</td><td>{evidence}</td></tr>'
+)
+TABLE = """<div class="{kind}" role="region" aria-label="{title}" tabindex="0">
+<table{dense}>
+<caption>{title}</caption>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+</div>
+{note}<p class="files"><a href="tables/{stem}.csv" download>CSV</a></p>"""
+FIGURE = """<figure{timed}>
+<figcaption><b>{title}</b>{note}</figcaption>
+{wide}
+{narrow}
+<p class="files"><a href="figures/{stem}.svg" download>SVG</a>
+<a href="figures/{stem}.png" download>PNG</a></p>
+</figure>"""
+FOOT = """<section id="run">
+<h2>The run</h2>
+{metadata}
+{settings}
+</section>
+</main>
+</div>
+</body>
+</html>
+"""
 
 
-def _section(part: Part) -> str:
-    section = part.section
-    paragraphs = "\n".join(f"<p>{escape(text)}</p>" for text in section.paragraphs)
-    verdicts = "\n".join(
-        f"<li><p>{_verdict(claim)} {escape(claim.text)}</p>"
-        f'<p class="evidence">{_evidence(claim)}</p></li>'
-        for claim in section.claims
-    )
-    return "\n".join(
-        text
-        for text in (
-            f'<section id="{part.anchor}">',
+class PageRenderer(Renderer):
+    """The page, and in `files` what it links to: tables as CSV, figures as SVG and PNG."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self.files: dict[str, bytes] = {}
+
+    @property
+    def html(self) -> str:
+        """The whole page."""
+        return "\n".join(block for block in self._blocks if block)
+
+    def begin(self, report: Report, anchors: Sequence[str]) -> None:
+        """The head, the links, and all claims with their verdicts."""
+        titled = list(zip(anchors, report.sections, strict=True))
+        claims = [
+            CLAIM.format(
+                text=escape(claim.text),
+                anchor=anchor,
+                title=escape(section.title),
+                verdict=_verdict(claim),
+                evidence=_evidence(claim),
+            )
+            for anchor, section in titled
+            for claim in section.claims
+        ]
+        links = [("claims", "The paper's claims")] if claims else []
+        links += [(anchor, section.title) for anchor, section in titled] + [("run", "The run")]
+        items = [f'<li><a href="#{anchor}">{escape(text)}</a></li>' for anchor, text in links]
+        css = files("xorec.experiments.reproduce.report").joinpath("report.css")
+        style = css.read_text(encoding="utf-8")
+        head = {"title": escape(report.title), "style": style, "links": "\n".join(items)}
+        self._blocks += [HEAD.format(**head)]
+        heads = (f'<th scope="col">{name}</th>' for name in ("claim", "verdict", "evidence"))
+        summary = {"heads": "".join(heads), "rows": "\n".join(claims)}
+        self._blocks += [SUMMARY.format(**summary)] if claims else []
+
+    def begin_section(self, section: Section, anchor: str) -> None:
+        verdicts = "\n".join(
+            f"<li><p>{_verdict(claim)} {escape(claim.text)}</p>"
+            f'<p class="evidence">{_evidence(claim)}</p></li>'
+            for claim in section.claims
+        )
+        self._blocks += [
+            f'<section id="{anchor}">',
             f"<h2>{escape(section.title)}</h2>",
             f'<p class="question">{escape(section.question)}</p>' if section.question else "",
-            paragraphs,
+            *(f"<p>{escape(text)}</p>" for text in section.paragraphs),
             f'<ul class="verdicts">\n{verdicts}\n</ul>' if verdicts else "",
-            *map(_figure, section.figures, part.figures, part.drawn),
-            *map(_table, section.tables, part.tables),
-            "</section>",
+        ]
+
+    def figure(self, figure: Figure, stem: str) -> None:
+        drawn: Drawn = draw(figure)
+        self.files[f"figures/{stem}.svg"] = drawn.svg.encode()
+        self.files[f"figures/{stem}.png"] = drawn.png
+        self._blocks.append(
+            FIGURE.format(
+                timed=' class="timed"' if figure.timed else "",
+                title=escape(figure.title),
+                note=f'<span class="note">{escape(figure.note)}</span>' if figure.note else "",
+                wide=_image(drawn.svg, "wide", figure),
+                narrow=_image(drawn.narrow, "narrow", figure),
+                stem=stem,
+            )
         )
-        if text
-    )
+
+    def table(self, table: Table, stem: str) -> None:
+        self.files[f"tables/{stem}.csv"] = csv_text(table).encode()
+        heads = (f'<th scope="col"{_classes(c)}>{escape(c.head)}</th>' for c in table.columns)
+        spreads = sum(column.spread is not None for column in table.columns)
+        self._blocks.append(
+            TABLE.format(
+                kind="scroll long" if len(table.rows) > LONG else "scroll",
+                title=escape(table.title),
+                dense=' class="dense"' if spreads > MANY_SPREADS else "",
+                heads="".join(heads),
+                rows="\n".join(f"<tr>{_row(table, cells)}</tr>" for cells in cells_of(table)),
+                note=f'<p class="note">{escape(table.note)}</p>' if table.note else "",
+                stem=stem,
+            )
+        )
+
+    def end_section(self) -> None:
+        self._blocks.append("</section>")
+
+    def end(self, report: Report) -> None:
+        run = {
+            "metadata": metadata_html(report.metadata),
+            "settings": settings_html(report.settings),
+        }
+        self._blocks.append(FOOT.format(**run))
+
+
+def without_times(html: str) -> str:
+    """The page with what the clock measured left out: equal for two runs of one plan."""
+    html = re.sub(r'(<span class="time">).*?(</span>)', r"\1\2", html, flags=re.DOTALL)
+    return re.sub(r'(<figure class="timed">).*?(</figure>)', r"\1\2", html, flags=re.DOTALL)
 
 
 def _verdict(claim: Claim) -> str:
@@ -146,35 +196,9 @@ def _timed(text: str, timed: bool) -> str:
     return f'<span class="time">{text}</span>' if timed else text
 
 
-def _table(table: Table, stem: str) -> str:
-    heads = "".join(
-        f'<th scope="col"{_classes(column)}>{escape(column.head)}</th>' for column in table.columns
-    )
-    rows = "\n".join(
-        "<tr>"
-        + "".join(
-            _td(column, cell, place)
-            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True))
-        )
-        + "</tr>"
-        for row in cells_of(table)
-    )
-    kind = "scroll long" if len(table.rows) > LONG else "scroll"
-    spreads = sum(column.spread is not None for column in table.columns)
-    dense = ' class="dense"' if spreads > MANY_SPREADS else ""
-    title = escape(table.title)
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    link = f'<a href="tables/{stem}.csv" download>CSV</a>'
-    return f"""<div class="{kind}" role="region" aria-label="{title}" tabindex="0">
-<table{dense}>
-<caption>{title}</caption>
-<thead><tr>{heads}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table>
-</div>
-{note}<p class="files">{link}</p>"""
+def _row(table: Table, cells: Sequence[Cell]) -> str:
+    places = enumerate(zip(table.columns, cells, strict=True))
+    return "".join(_td(column, cell, place) for place, (column, cell) in places)
 
 
 def _td(column: Column, cell: Cell, place: int) -> str:
@@ -192,18 +216,6 @@ def _classes(column: Column, others: Sequence[str] = ()) -> str:
     kinds = {"text": [], "paper": ["number", "paper"]}.get(column.kind, ["number"])
     names = " ".join([*kinds, *others])
     return f' class="{names}"' if names else ""
-
-
-def _figure(figure: Figure, stem: str, drawn: Drawn) -> str:
-    note = f'<span class="note">{escape(figure.note)}</span>' if figure.note else ""
-    timed = ' class="timed"' if figure.timed else ""
-    return f"""<figure{timed}>
-<figcaption><b>{escape(figure.title)}</b>{note}</figcaption>
-{_image(drawn.svg, "wide", figure)}
-{_image(drawn.narrow, "narrow", figure)}
-<p class="files"><a href="figures/{stem}.svg" download>SVG</a>
-<a href="figures/{stem}.png" download>PNG</a></p>
-</figure>"""
 
 
 def _image(svg: str, kind: str, figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""The files of a run: run.json, the page, tables and figures; and the same as one JSON object."""
+"""What a run leaves: run.json and the report; and the same as one JSON object."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from xorec.core.errors import MissingExtraError
 from xorec.core.files import replacing
 from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Plan
-from xorec.experiments.reproduce.report.markdown import markdown
-from xorec.experiments.reproduce.report.report import write_report
+from xorec.experiments.reproduce.report.files import write_report
+from xorec.experiments.reproduce.report.rendering import Report
 from xorec.experiments.reproduce.run_file import choices, write_run_file
 from xorec.experiments.reproduce.sections import Section
 
@@ -24,32 +24,30 @@ _NEEDED = ("matplotlib", "optuna", "faiss")
 _VERSIONS = ("numpy", "scipy", "numba", "polars", "optuna", "matplotlib", "faiss-cpu")
 
 
-def check(out: Path) -> None:
+def check_installed_and_writable(out: Path) -> None:
     """Complain before the run, not after it: of what is not installed, of a place not to be."""
-    lacking = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    if lacking:
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
         raise MissingExtraError(
-            f"reproduce needs {', '.join(lacking)}: pip install 'xorec[reproduce]'."
+            f"reproduce needs {', '.join(missing)}: pip install 'xorec[reproduce]'."
         )
     with replacing(out / ".writable") as temporary:
         temporary.touch()
     (out / ".writable").unlink()
 
 
-def write_all(
+def write_outputs(
     out: Path, plan: Plan, sections: Sequence[Section], datasets: Sequence[DatasetRun]
 ) -> list[Path]:
     """Everything into the folder `out`."""
     run = out / "run.json"
     write_run_file(run, plan, datasets)
-    rows = [choice.model_dump(exclude={"model"}) for choice in choices(plan, datasets)]
-    text = out / "report.md"
-    with replacing(text) as temporary:
-        temporary.write_text(markdown(TITLE, sections))
-    return [run, text, *write_report(out, TITLE, sections, facts_of(plan, datasets), rows)]
+    settings = [choice.model_dump(exclude={"model"}) for choice in choices(plan, datasets)]
+    report = Report(TITLE, sections, run_metadata(plan, datasets), settings)
+    return [run, *write_report(out, report)]
 
 
-def facts_of(plan: Plan, datasets: Sequence[DatasetRun]) -> dict[str, Any]:
+def run_metadata(plan: Plan, datasets: Sequence[DatasetRun]) -> dict[str, Any]:
     """What the page says of the run, besides the results."""
     protocol = [
         "All items are ranked for every user with test items; training items are left out.",
@@ -84,7 +82,7 @@ def _version(name: str) -> str:
         return "unknown"
 
 
-def as_json(sections: Sequence[Section], paths: Sequence[Path]) -> dict[str, Any]:
+def outputs_json(sections: Sequence[Section], paths: Sequence[Path]) -> dict[str, Any]:
     """The tables and verdicts as one object of flat rows."""
     return {
         "sections": [

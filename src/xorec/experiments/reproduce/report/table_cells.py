@@ -1,7 +1,10 @@
-"""The values of a table as a person reads them; the page and the terminal share this."""
+"""The values of a table: as a person reads them, for all renderings, and exact, for a CSV file."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,23 +37,23 @@ def cells_of(table: Table) -> list[list[Cell]]:
 
 
 def plain(value: Any) -> Any:
-    """Python's own number for one of NumPy's."""
+    """A plain Python number for one of NumPy's."""
     return value.item() if hasattr(value, "item") and not isinstance(value, str | bytes) else value
 
 
-def missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None or not a number."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _cell(row: Mapping[str, Any], column: Column, best: Mapping[str, float | None]) -> Cell:
     value = plain(row.get(column.key))
-    if missing(value):
+    if is_missing(value):
         return Cell("" if column.kind == "paper" else NOTHING)
     spread = plain(row.get(column.spread)) if column.spread else None
     return Cell(
         _text(value, column),
-        "" if missing(spread) else _text(spread, column),
+        "" if is_missing(spread) else _text(spread, column),
         column.key in best and value == best[column.key],
     )
 
@@ -70,5 +73,28 @@ def _text(value: Any, column: Column) -> str:
 def _largest(rows: Sequence[Mapping[str, Any]], key: str) -> float | None:
     """The largest number of a column; no column of one row has a best."""
     values = [plain(row.get(key)) for row in rows]
-    numbers = [value for value in values if isinstance(value, int | float) and not missing(value)]
+    numbers = [
+        value for value in values if isinstance(value, int | float) and not is_missing(value)
+    ]
     return max(numbers) if len(numbers) > 1 else None
+
+
+def csv_text(table: Table) -> str:
+    """The rows of a table with every key that any of them has, and every digit."""
+    keys = list(dict.fromkeys(key for row in table.rows for key in row))
+    keys = keys or [column.key for column in table.columns]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(keys)
+    writer.writerows([_exact(row.get(key)) for key in keys] for row in table.rows)
+    return text.getvalue()
+
+
+def _exact(value: Any) -> Any:
+    """A value of a CSV file: a float with all digits, nothing for None, JSON for what is nested."""
+    value = plain(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=plain)
+    return "" if value is None else value

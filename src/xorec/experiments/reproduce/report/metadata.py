@@ -1,4 +1,4 @@
-"""The facts of a run and the settings of its methods, as HTML."""
+"""The metadata of a run and the settings of its methods, as HTML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from xorec.experiments.reproduce.report.cells import NOTHING, missing, plain
+from xorec.experiments.reproduce.report.table_cells import NOTHING, is_missing, plain
 
 CLOCK = {"second", "seconds", "minutes", "hours", "started", "finished", "took"}
 """A key with one of these words holds what the clock measured."""
@@ -19,11 +19,11 @@ SENTENCE = 40
 """Letters: a list with longer texts is set one below the other."""
 
 
-def facts_html(facts: Mapping[str, Any]) -> str:
+def metadata_html(metadata: Mapping[str, Any]) -> str:
     """A list of terms and what is known of them: values, lists, small tables, lists of terms."""
     pairs = "\n".join(
-        f"<dt>{escape(_words(key))}</dt><dd>{_timed(key, _fact(key, value))}</dd>"
-        for key, value in facts.items()
+        f"<dt>{escape(_words(key))}</dt><dd>{_timed(key, _value(key, value))}</dd>"
+        for key, value in metadata.items()
     )
     return f"<dl>\n{pairs}\n</dl>" if pairs else ""
 
@@ -38,10 +38,10 @@ def settings_html(rows: Sequence[Mapping[str, Any]]) -> str:
 </details>"""
 
 
-def _fact(key: str, value: Any) -> str:
+def _value(key: str, value: Any) -> str:
     value = plain(value)
     if isinstance(value, Mapping):
-        return facts_html(value) or NOTHING
+        return metadata_html(value) or NOTHING
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         if value and all(isinstance(one, Mapping) for one in value):
             return _grid(value, _words(key))
@@ -53,7 +53,7 @@ def _fact(key: str, value: Any) -> str:
 
 
 def _scalar(key: str, value: Any) -> str:
-    if missing(value):
+    if is_missing(value):
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -93,9 +93,9 @@ def _in_cell(key: str, value: Any) -> str:
     if isinstance(value, Mapping):
         settings = (f"{name} = {plain(one)}" for name, one in value.items())
         return " ".join(f"<code>{escape(text)}</code>" for text in settings) or NOTHING
-    if isinstance(value, float) and not missing(value):
+    if isinstance(value, float) and not is_missing(value):
         return f"{value:.4g}"
-    return _fact(key, value)
+    return _value(key, value)
 
 
 def _is_text(rows: Sequence[Mapping[str, Any]], key: str) -> bool:
