@@ -23,8 +23,8 @@ def test_threads_reach_the_merge_of_the_pairs(
 
     monkeypatch.setattr(merge, "ThreadPool", Spy)
     (tmp_path / "x.csv").write_text("user,item,rating\n1,1,5\n1,2,4\n2,1,3\n")
-    options = args.run_options(0, 3, True)
-    data = args.load(str(tmp_path / "x.csv"), options, min_rating=None, core=0, user_column=None)
+    options = args.Run(threads=3, quiet=True).options()
+    data = args.DataSource(data=str(tmp_path / "x.csv")).load(options)
     assert data.n_pairs == 3
     assert given[0] == 3
     assert set(given) <= {1, 3}  # few values are taken by one thread
