@@ -65,7 +65,7 @@ def evaluate(
         **size_of(recommender.metadata["config"]),
         **result.row(),
         "bytes": recommender.representation.nbytes,
-        "us_per_query": query_time(recommender.representation, train),
+        "us_per_query": query_time(recommender.representation, train, threads=options.thread_count),
     }
     if json:
         about = {"name": data, "pairs": test.n_pairs, "notes": left_out}
