@@ -192,7 +192,7 @@ def test_added_and_removed_items(asked: list[int]) -> None:
     index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
     gone = rng.choice(2500, 300, replace=False)
     index = index.remove(gone)
-    assert len(index.segments) == 2
+    assert len(index.catalogue.segments) == 2
     seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
     hits = index.search(queries, 12, exclude=as_lists(seen))
     assert asked == [40, 40]

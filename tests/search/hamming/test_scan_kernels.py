@@ -194,7 +194,7 @@ def test_added_items_can_be_seen_too() -> None:
     rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.int32)
     first = np.arange(2300, dtype=np.int32)
     index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
-    assert len(index.segments) == 2
+    assert len(index.catalogue.segments) == 2
     seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
     deny = rng.choice(2500, 300, replace=False)
     hits = index.search(queries, 12, exclude=as_lists(seen), deny=deny)
