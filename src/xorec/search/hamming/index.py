@@ -50,6 +50,8 @@ class HammingIndex:
     >>> hits = index.search(codes[:1], k=2)
     >>> hits.items, hits.distances
     (array([[0, 1]], dtype=int32), array([[0, 1]], dtype=int32))
+    >>> index.explain()
+    'scan: there are few items; 442.7 bytes an item'
     """
 
     def __init__(
@@ -163,6 +165,11 @@ class HammingIndex:
         query. allow: only these rows (or a bool for each) for all queries, or as (indptr, indices)
         for each its own, or what `item_filter` made ready. The answer is the same for any method,
         number of threads and batch.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> index.search(np.array([[0b00]], dtype=np.uint64), k=2, deny=np.array([0])).items
+        array([[1, 2]], dtype=int32)
         """
         if allow is None and not (deny is not None and len(deny)):
             found = None if self._single is None else self._single.search(queries, k, exclude)
@@ -185,7 +192,13 @@ class HammingIndex:
     def within(
         self, queries: Words, distance: int, *, exclude: Exclude | None = None, threads: int = 1
     ) -> Within:
-        """All items at most `distance` away from each query, nearest first."""
+        """All items at most `distance` away from each query, nearest first.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> index.within(np.array([[0b11]], dtype=np.uint64), distance=1).items
+        array([2, 1], dtype=int32)
+        """
         if distance < 0:
             raise DataError(f"the distance is {distance}: give a number from 0 to {self.bits}.")
         queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
@@ -195,7 +208,14 @@ class HammingIndex:
             return within(every, queries, radius, filters, pool)
 
     def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
-        """Make ready a choice of items (rows, or one bool for each row) for many searches."""
+        """Make ready a choice of items (rows, or one bool for each row) for many searches.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> in_stock = index.item_filter(np.array([False, True, True]))
+        >>> index.search(np.array([[0b00]], dtype=np.uint64), k=3, allow=in_stock).counts
+        array([2])
+        """
         return self.catalogue.item_filter(items)
 
     def add(self, codes: Words, tie_rank: TieRank, *, threads: int | None = None) -> HammingIndex:
@@ -204,6 +224,12 @@ class HammingIndex:
         tie_rank: of all items, old and new. Where it keeps the order of the old ones, nothing is
         built again: the new items stand in a segment of their own that is scanned, until they are a
         twentieth of all. Else, or then, everything is.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01]], dtype=np.uint64), bits=2)
+        >>> new = np.array([[0b11]], dtype=np.uint64)
+        >>> index.add(new, tie_rank=np.arange(3, dtype=np.int32)).search(new, k=1).items
+        array([[2]], dtype=int32)
         """
         before, fresh = self.catalogue, check_codes(codes, self.bits)
         codes = np.concatenate([before.codes, fresh])
@@ -222,7 +248,13 @@ class HammingIndex:
         return self._over(Catalogue(codes, rank, inverse(rank), segments, removed))
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
-        """An index that never shows these rows. The other rows keep their numbers."""
+        """An index that never shows these rows. The other rows keep their numbers.
+
+        >>> import numpy as np
+        >>> codes = np.array([[0b00], [0b01], [0b11]], dtype=np.uint64)
+        >>> HammingIndex(codes, bits=2).remove(np.array([0])).search(codes[:1], k=2).items
+        array([[1, 2]], dtype=int32)
+        """
         removed = self.catalogue.removed.copy()
         removed[check_rows(rows, len(removed), "remove")] = True
         return self._over(replace(self.catalogue, removed=removed))
