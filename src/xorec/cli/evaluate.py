@@ -53,7 +53,7 @@ def evaluate(
         **size_of(recommender.metadata["config"]),
         **result.row(),
         "bytes": recommender.representation.nbytes,
-        "us_per_query": query_time(recommender.representation, train),
+        "us_per_query": query_time(recommender.representation, train, threads=options.thread_count),
     }
     if run.json:
         about = {"name": source.data, "pairs": test.n_pairs, "notes": left_out}

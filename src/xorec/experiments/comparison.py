@@ -130,12 +130,19 @@ def measure(
     seconds = time.perf_counter() - began
     learned = model.representation_
     result = evaluate(learned, seen, test, ks=ks, by_category=by_category, options=options)
-    return Contender(model, result, seconds, query_time(learned, seen))
+    return Contender(
+        model, result, seconds, query_time(learned, seen, threads=options.thread_count)
+    )
 
 
-def query_time(representation: Representation, seen: Interactions, k: int = 10) -> float:
-    """Median microseconds to find the best items of one user, one user at a time."""
-    index = index_of(representation, tie_rank(seen.items, seen.item_counts))
+def query_time(
+    representation: Representation, seen: Interactions, k: int = 10, threads: int | None = None
+) -> float:
+    """Median microseconds to find the best items of one user, one user at a time.
+
+    threads: to build the index; None for all cores.
+    """
+    index = index_of(representation, tie_rank(seen.items, seen.item_counts), threads=threads)
     users = np.linspace(0, seen.n_users - 1, min(_TIMED_QUERIES, seen.n_users)).astype(np.int64)
     times = []
     for user in users:

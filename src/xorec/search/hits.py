@@ -20,6 +20,12 @@ class Hits:
     Row b has `counts[b]` hits: `items[b, :counts[b]]` with `scores[b, :counts[b]]`. There are
     fewer than k only where fewer candidates exist; what stands behind them means nothing.
     distances: where items were ranked by Hamming distance, that too.
+
+    >>> import numpy as np
+    >>> items, scores = np.array([[7, 0]], np.int32), np.array([[0.5, 0]], np.float32)
+    >>> for items, scores in Hits(items, scores, counts=np.array([1])):
+    ...     print(items, scores)
+    [7] [0.5]
     """
 
     items: npt.NDArray[np.int32]

@@ -13,7 +13,8 @@ from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation, Rows, Scores
 from xorec.representations.shortlist import Shortlist
-from xorec.search.hamming.index import HammingIndex, ItemFilter
+from xorec.search.hamming.catalogue import ItemFilter
+from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Exclude, Hits
 from xorec.search.top_k import top_k
 
@@ -89,7 +90,7 @@ class ShortlistIndex:
 
         items = np.empty((len(near), width), dtype=np.int32)
         best = np.empty((len(near), width), dtype=np.float32)
-        rank = as_contiguous(self.hamming.items.tie_rank)
+        rank = as_contiguous(self.hamming.tie_rank)
         pool.map_ranges(
             len(near),
             lambda begin, end: best_of(

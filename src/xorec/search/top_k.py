@@ -55,6 +55,11 @@ def top_k_row(
     """`top_k` of one row (m,) in plain NumPy: (items, scores), the same answer.
 
     For a single request in a fresh process, where loading numba would take longer than ranking.
+
+    >>> import numpy as np
+    >>> scores, tie_rank = np.array([0.5, 0.9, 0.9], np.float32), np.array([0, 2, 1], np.int32)
+    >>> top_k_row(scores, 2, tie_rank, exclude=np.array([2]))
+    (array([1, 0], dtype=int32), array([0.9, 0.5], dtype=float32))
     """
     _check_tie_rank(tie_rank, len(scores))
     k = positive_int(k)
@@ -71,7 +76,12 @@ def top_k_row(
 
 
 def inverse(tie_rank: TieRank) -> npt.NDArray[np.int32]:
-    """The item at each tie rank, int32 (m,)."""
+    """The item at each tie rank, int32 (m,).
+
+    >>> import numpy as np
+    >>> inverse(np.array([2, 0, 1], dtype=np.int32))
+    array([1, 2, 0], dtype=int32)
+    """
     item_at = np.empty(len(tie_rank), dtype=np.int32)
     item_at[tie_rank] = np.arange(len(tie_rank), dtype=np.int32)
     return item_at

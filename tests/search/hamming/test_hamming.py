@@ -75,7 +75,7 @@ def low_rank(items: int, bits: int, seed: int = 0) -> Any:
 def test_the_chooser_takes_tables_where_they_pay_and_says_so() -> None:
     codes = low_rank(120_000, 64)
     index = HammingIndex(codes, 64)
-    assert isinstance(index.segments[0].strategies[0], MultiIndexHashing)
+    assert isinstance(index.catalogue.segments[0].strategies[0], MultiIndexHashing)
     assert "tables: least expected (scan" in index.explain()
     assert "bytes an item" in index.explain()
     few = HammingIndex(codes[:1000], 64)
@@ -116,7 +116,7 @@ def test_a_query_that_is_scanned_is_probed_once(monkeypatch: pytest.MonkeyPatch)
     tie_rank = rng.permutation(len(codes)).astype(np.int32)
     index = HammingIndex(codes, 64, tie_rank, method="mih")
     scanned = HammingIndex(codes, 64, tie_rank, method="scan").search(queries, 10)
-    monkeypatch.setattr(index.segments[0].strategies[0], "budget", 1_000.0)
+    monkeypatch.setattr(index.catalogue.segments[0].strategies[0], "budget", 1_000.0)
     one_by_one = [index.search(queries[b : b + 1], 10) for b in range(len(queries))]
     assert sum(probed) == len(queries)
     assert [hits.items[0].tolist() for hits in one_by_one] == scanned.items.tolist()
@@ -129,7 +129,7 @@ def test_memory_is_bounded_by_the_option() -> None:
     codes = low_rank(120_000, 64)
     free = HammingIndex(codes, 64)
     added = free.nbytes - HammingIndex(codes, 64, method="scan").nbytes
-    chosen = free.segments[0].strategies[0]
+    chosen = free.catalogue.segments[0].strategies[0]
     assert isinstance(chosen, MultiIndexHashing)
     assert added == chosen.nbytes <= bytes_for(64, len(chosen.tables.widths), len(codes))
     tight = HammingIndex(codes, 64, memory=1.0)
@@ -176,7 +176,7 @@ def test_the_same_planes_serve_both_distances() -> None:
     masked = HammingIndex(codes, 64, rank, distance="masked").remove(np.array([4, 9]))
     same(plain.by("masked").search(queries, 30), masked.search(queries, 30))
     same(masked.by("hamming").search(queries, 30), plain.search(queries, 30))
-    planes = [one.segments[0].segment.planes.words for one in (plain, plain.by("masked"))]
+    planes = [one.catalogue.segments[0].segment.planes.words for one in (plain, plain.by("masked"))]
     assert planes[0] is planes[1]
     assert plain.by("hamming") is plain
     assert masked.explain().startswith("scan: masks hide bits")

@@ -15,7 +15,7 @@ from xorec.search.hamming.arrays import Planes, TieOrder
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.lut import SevenBitTables
 from xorec.search.hamming.lut_adders import PLANES
-from xorec.search.hamming.lut_scan_kernels import look_up, lower, scan_lut, skip
+from xorec.search.hamming.lut_scan_kernels import Gathered, look_up, lower, scan_lut, skip
 from xorec.search.hamming.lut_tables_kernels import (
     fill_tables,
     find_offsets,
@@ -127,9 +127,10 @@ def test_a_chunk_is_taken_up_where_it_was_left() -> None:
 
 
 def test_the_threshold_falls_below_the_kth_distance() -> None:
-    tally = np.array([0, 3, 0, 4, 9])
-    assert [lower(tally, 4, k) for k in (1, 3, 4, 7, 8, 16, 17)] == [0, 0, 2, 2, 3, 3, 4]
-    assert lower(np.array([5, 9]), 1, 5) == -1
+    room = np.empty(0, dtype=np.uint32)
+    gathered = Gathered(room, np.array([0, 3, 0, 4, 9]))
+    assert [lower(gathered, 4, k) for k in (1, 3, 4, 7, 8, 16, 17)] == [0, 0, 2, 2, 3, 3, 4]
+    assert lower(Gathered(room, np.array([5, 9])), 1, 5) == -1
 
 
 @pytest.mark.usefixtures("always")
@@ -191,7 +192,7 @@ def test_added_and_removed_items(asked: list[int]) -> None:
     index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
     gone = rng.choice(2500, 300, replace=False)
     index = index.remove(gone)
-    assert len(index.segments) == 2
+    assert len(index.catalogue.segments) == 2
     seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
     hits = index.search(queries, 12, exclude=as_lists(seen))
     assert asked == [40, 40]

@@ -50,6 +50,12 @@ def a_chunk(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Words]:
     return codes, planes.reshape(-1), query
 
 
+def scratch_of(bits: int, k: int) -> SelectScratch:
+    return SelectScratch(
+        np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64), np.empty(k, np.uint64)
+    )
+
+
 ANY_BITS = [1, 2, 3, 7, 8, 15, 16, 17, 20, 30, 31, 32, 63, 64, 65, 100, 128, 129, 254, 255, 1024]
 
 
@@ -91,9 +97,10 @@ def test_narrow_keeps_the_nearest_and_the_first_of_the_last_tie(
     for k, share in ((1, 1.0), (10, 1.0), (10, 0.02), (500, 0.5), (1024, 1.0)):
         distances = rng.integers(spread_over, size=CHUNK_ITEMS)
         there = rng.random(CHUNK_ITEMS) < share
-        found, rest = pack_positions(there), np.empty(CHUNK_WORDS, dtype=np.uint64)
+        found = pack_positions(there)
+        scratch = scratch_of(1, k)
         assert there.sum() > k
-        narrow(Counted(planes_of(distances, levels), found), levels, k, rest)
+        narrow(Counted(planes_of(distances, levels), found), levels, k, scratch)
         order = np.argsort(np.where(there, distances, 99), kind="stable")[:k]
         assert np.flatnonzero(as_bools(found)).tolist() == sorted(order.tolist())
 
@@ -104,9 +111,8 @@ def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
     rng = np.random.default_rng(k)
     bits, chunks = 20, 4 * POOL
     pool, tally = np.empty(POOL * k, dtype=np.uint64), np.zeros(bits + 1, dtype=np.int64)
-    state, nearest = np.array([0, 0, bits]), np.empty(k, dtype=np.uint64)
-    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64))
-    selection = Selection(pool, tally, state, nearest)
+    state = np.array([0, 0, bits])
+    selection, scratch = Selection(pool[None], tally[None], state[None]), scratch_of(bits, k)
     bound, everything = bits + 1, []
     for number in range(chunks):
         distances = np.minimum(bits, rng.integers(3, size=CHUNK_ITEMS) + bits - number)
@@ -116,14 +122,14 @@ def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
             continue
         total = planes_of(distances, levels_for(bits))
         chunk = Counted(total, found)
-        bound = take(chunk, levels_for(bits), number * CHUNK_ITEMS, selection, scratch)
+        bound = take(chunk, levels_for(bits), number * CHUNK_ITEMS, selection, 0, scratch)
         so_far = np.concatenate(everything)
         assert bound == np.sort(so_far)[k - 1]
-    count = sort_nearest(selection, scratch.starts)
+    count = sort_nearest(selection, 0, scratch)
     so_far = np.concatenate(everything)
     places = np.argsort(so_far, kind="stable")[:k]
     expected = (so_far[places].astype(np.uint64) << np.uint64(32)) | places.astype(np.uint64)
-    assert nearest[:count].tolist() == expected.tolist()
+    assert scratch.best[:count].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("bits", [20, 64])
@@ -188,7 +194,7 @@ def test_added_items_can_be_seen_too() -> None:
     rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.int32)
     first = np.arange(2300, dtype=np.int32)
     index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
-    assert len(index.segments) == 2
+    assert len(index.catalogue.segments) == 2
     seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
     deny = rng.choice(2500, 300, replace=False)
     hits = index.search(queries, 12, exclude=as_lists(seen), deny=deny)

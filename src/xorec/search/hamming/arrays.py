@@ -81,21 +81,21 @@ class Counted(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The candidates of a query for its k nearest, in the order of their positions.
+    """The candidates of each query of a group for its k nearest, in the order of their positions.
 
-    pool (POOL k,): keys. tally (bits + 1,): how many of them are at each distance. state: how many
-    are held, how many of these are no farther than the threshold, and the threshold, the k-th
-    distance once there are k. best (k,): room for the answer.
+    pool (queries, POOL k): keys. tally (queries, bits + 1): how many of them are at each distance.
+    state (queries, 3): how many are held, how many of these are no farther than the threshold, and
+    the threshold, the k-th distance once there are k.
     """
 
     pool: Words
     tally: Numbers
     state: Numbers
-    best: Words
 
 
 class SelectScratch(NamedTuple):
-    """rest (CHUNK_WORDS,), starts (bits + 1,)."""
+    """rest (CHUNK_WORDS,), starts (bits + 1,), best (k,)."""
 
     rest: Words
     starts: Numbers
+    best: Words

@@ -51,7 +51,7 @@ def fill_bitmap(excluded: Any, denied: Any, positions: Any, bitmap: Any, out: An
 
 @kernel
 def is_excluded(position: Any, bitmap: Any, excluded: Any) -> Any:
-    """Whether the position is one of the excluded positions."""
+    """Whether the position is one of the excluded positions, whose bits are set."""
     number = np.uint64(position)
     word = bitmap[(number >> np.uint64(6)) % np.uint64(BITMAP_WORDS)]
     if not len(excluded) or not (word >> (number & np.uint64(63))) & np.uint64(1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,11 @@ from xorec.core.bits import Words
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
-from xorec.search.batches import LONG_LIST, Nearest
-from xorec.search.checks import check_choice, check_lists, check_rows, check_tie_rank
-from xorec.search.filters import ALLOW_ALL, Filters, Mask, Rows, make_filters
-from xorec.search.hamming import lists
+from xorec.search.batches import Nearest
+from xorec.search.checks import check_rows, check_tie_rank
+from xorec.search.filters import make_filters
 from xorec.search.hamming.arrays import Planes, TieOrder
+from xorec.search.hamming.catalogue import Catalogue, ItemFilter
 from xorec.search.hamming.checks import Distance, check_codes, is_masked
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
@@ -31,17 +31,6 @@ from xorec.search.top_k import inverse
 
 if TYPE_CHECKING:
     from xorec.representations.codes import Codes
-
-
-@dataclass(frozen=True, eq=False)
-class ItemFilter:
-    """The items that may be shown, ready for many searches: `HammingIndex.item_filter`.
-
-    allow_mask (m,): by tie rank. rows: ascending.
-    """
-
-    allow_mask: Mask
-    rows: Rows
 
 
 class HammingIndex:
@@ -61,6 +50,8 @@ class HammingIndex:
     >>> hits = index.search(codes[:1], k=2)
     >>> hits.items, hits.distances
     (array([[0, 1]], dtype=int32), array([[0, 1]], dtype=int32))
+    >>> index.explain()
+    'scan: there are few items; 442.7 bytes an item'
     """
 
     def __init__(
@@ -84,7 +75,15 @@ class HammingIndex:
         with ThreadPool(threads or available_threads()) as pool:
             main = Segment.build(codes, bits, item_at, pool, positions=tie_rank, masked=masked)
             searched = SearchedSegment.build(main, codes, Wish(method, memory, sample), pool)
-        self._set(lists.Items(codes, bits, tie_rank, item_at, masked), (searched,))
+        removed = np.zeros(len(codes), dtype=np.bool_)
+        self.catalogue = Catalogue(codes, tie_rank, item_at, (searched,), removed)
+
+    @classmethod
+    def _over(cls, catalogue: Catalogue) -> HammingIndex:
+        """An index that is already built."""
+        index = cls.__new__(cls)
+        index.catalogue = catalogue
+        return index
 
     @classmethod
     def of(
@@ -102,18 +101,8 @@ class HammingIndex:
         sample = codes.user_codes
         return cls(items, bits, tie_rank, distance=distance, sample=sample, threads=threads)
 
-    def _set(
-        self,
-        items: lists.Items,
-        segments: tuple[SearchedSegment, ...],
-        removed: npt.NDArray[np.bool_] | None = None,
-    ) -> HammingIndex:
-        self.items, self.segments = items, segments
-        self.removed = np.zeros(len(items), np.bool_) if removed is None else removed
-        return self
-
     def __len__(self) -> int:
-        return len(self.items) - int(self.removed.sum())
+        return len(self.catalogue) - int(self.catalogue.removed.sum())
 
     def __repr__(self) -> str:
         return f"HammingIndex({len(self):,} items x {self.bits} bits, {self.explain()})"
@@ -121,39 +110,44 @@ class HammingIndex:
     @property
     def bits(self) -> int:
         """Bits of a code."""
-        return self.items.bits
+        return self.catalogue.bits
+
+    @property
+    def tie_rank(self) -> TieRank:
+        """The order of items at equal distance."""
+        return self.catalogue.tie_rank
 
     @property
     def distance(self) -> Distance:
         """What items are ranked by."""
-        return "masked" if self.items.masked else "hamming"
+        return "masked" if self.catalogue.masked else "hamming"
 
     def by(self, distance: Distance) -> HammingIndex:
         """The same items by another distance, scanned on the same planes."""
         masked = is_masked(distance)
-        if masked == self.items.masked:
+        if masked == self.catalogue.masked:
             return self
         segments = []
-        for one in self.segments:
+        for one in self.catalogue.segments:
             planes = one.segment.planes._replace(masked=masked or None)
             same = Segment(one.segment.order, planes)
             segments.append(SearchedSegment.scanned(same, "the planes are shared"))
-        items = replace(self.items, masked=masked)
-        return HammingIndex.__new__(HammingIndex)._set(items, tuple(segments), self.removed)
+        return self._over(replace(self.catalogue, segments=tuple(segments)))
 
     @property
     def nbytes(self) -> int:
         """Bytes of codes, tie ranks and all that the search adds to them."""
-        added = sum(one.nbytes for one in self.segments)
-        return self.items.codes.nbytes + self.items.tie_rank.nbytes + added
+        added = sum(one.nbytes for one in self.catalogue.segments)
+        return self.catalogue.codes.nbytes + self.tie_rank.nbytes + added
 
     def explain(self) -> str:
         """What is searched by, and why."""
-        text = self.segments[0].explain()
-        if len(self.segments) > 1:
-            added = sum(len(one.segment) for one in self.segments[1:])
+        main, *others = self.catalogue.segments
+        text = main.explain()
+        if others:
+            added = sum(len(one.segment) for one in others)
             text += f"; {added:,} added items are scanned"
-        return f"{text}; {self.nbytes / max(1, len(self.items)):.1f} bytes an item"
+        return f"{text}; {self.nbytes / max(1, len(self.catalogue)):.1f} bytes an item"
 
     def search(
         self,
@@ -171,43 +165,58 @@ class HammingIndex:
         query. allow: only these rows (or a bool for each) for all queries, or as (indptr, indices)
         for each its own, or what `item_filter` made ready. The answer is the same for any method,
         number of threads and batch.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> index.search(np.array([[0b00]], dtype=np.uint64), k=2, deny=np.array([0])).items
+        array([[1, 2]], dtype=int32)
         """
         if allow is None and not (deny is not None and len(deny)):
             found = None if self._single is None else self._single.search(queries, k, exclude)
             if found is not None:
                 return found
         queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
-        k = min(positive_int(k), len(self.items))
-        filters = make_filters(len(queries), exclude, deny, len(self.items), self._allow_mask)
+        every = self.catalogue
+        k = min(positive_int(k), len(every))
+        filters = make_filters(len(queries), exclude, deny, len(every), every.allow_mask)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
             if allow is None:
-                nearest = self._among_all(queries, k, filters, pool)
+                nearest = every.nearest(queries, k, filters, pool)
             elif isinstance(allow, tuple):
-                nearest = self._among_lists(queries, k, filters, allow, pool)
+                nearest = every.nearest_of_lists(allow, queries, k, filters, pool)
             else:
                 chosen = allow if isinstance(allow, ItemFilter) else self.item_filter(allow)
-                nearest = self._among_chosen(queries, k, filters, chosen, pool)
+                nearest = every.nearest_of(chosen, queries, k, filters, pool)
         return self._hits(nearest)
 
     def within(
         self, queries: Words, distance: int, *, exclude: Exclude | None = None, threads: int = 1
     ) -> Within:
-        """All items at most `distance` away from each query, nearest first."""
+        """All items at most `distance` away from each query, nearest first.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> index.within(np.array([[0b11]], dtype=np.uint64), distance=1).items
+        array([2, 1], dtype=int32)
+        """
         if distance < 0:
             raise DataError(f"the distance is {distance}: give a number from 0 to {self.bits}.")
         queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
-        filters = make_filters(len(queries), exclude, None, len(self.items), self._allow_mask)
+        every, radius = self.catalogue, min(distance, self.bits)
+        filters = make_filters(len(queries), exclude, None, len(every), every.allow_mask)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
-            radius = min(distance, self.bits)
-            return within(self.items, self.segments, queries, radius, filters, pool)
+            return within(every, queries, radius, filters, pool)
 
     def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
-        """Make ready a choice of items (rows, or one bool for each row) for many searches."""
-        rows = np.unique(check_choice(items, len(self.items)))
-        rows = rows[~self.removed[rows]]
-        allow_mask = np.zeros(len(self.items), dtype=np.uint8)
-        allow_mask[self.items.tie_rank[rows]] = 1
-        return ItemFilter(allow_mask, rows.astype(np.int32))
+        """Make ready a choice of items (rows, or one bool for each row) for many searches.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> in_stock = index.item_filter(np.array([False, True, True]))
+        >>> index.search(np.array([[0b00]], dtype=np.uint64), k=3, allow=in_stock).counts
+        array([2])
+        """
+        return self.catalogue.item_filter(items)
 
     def add(self, codes: Words, tie_rank: TieRank, *, threads: int | None = None) -> HammingIndex:
         """An index that has these items too, as the rows behind the last.
@@ -215,36 +224,46 @@ class HammingIndex:
         tie_rank: of all items, old and new. Where it keeps the order of the old ones, nothing is
         built again: the new items stand in a segment of their own that is scanned, until they are a
         twentieth of all. Else, or then, everything is.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01]], dtype=np.uint64), bits=2)
+        >>> new = np.array([[0b11]], dtype=np.uint64)
+        >>> index.add(new, tie_rank=np.arange(3, dtype=np.int32)).search(new, k=1).items
+        array([[2]], dtype=int32)
         """
-        fresh = check_codes(codes, self.bits)
-        codes = np.concatenate([self.items.codes, fresh])
+        before, fresh = self.catalogue, check_codes(codes, self.bits)
+        codes = np.concatenate([before.codes, fresh])
         rank = check_tie_rank(tie_rank, len(codes))
-        removed = np.concatenate([self.removed, np.zeros(len(fresh), dtype=np.bool_)])
-        main = self.segments[0]
+        removed = np.concatenate([before.removed, np.zeros(len(fresh), dtype=np.bool_)])
+        main = before.segments[0]
         new = np.arange(len(main.segment), len(codes))
         many = len(new) > max(2_048, len(codes) // 20)
         if many or (np.diff(rank[main.segment.order.rows]) < 0).any():
             grown = HammingIndex(codes, self.bits, rank, distance=self.distance, threads=threads)
-            return grown._set(grown.items, grown.segments, removed)
-        masked = self.items.masked
-        items = lists.Items(codes, self.bits, rank, inverse(rank), masked)
+            return self._over(replace(grown.catalogue, removed=removed))
         rows = new[np.argsort(rank[new])].astype(np.int32)
         with ThreadPool(1) as pool:
-            tail = Segment.build(codes, self.bits, rows, pool, masked=masked)
+            tail = Segment.build(codes, self.bits, rows, pool, masked=before.masked)
         segments = (main, SearchedSegment.scanned(tail, "added"))
-        return HammingIndex.__new__(HammingIndex)._set(items, segments, removed)
+        return self._over(Catalogue(codes, rank, inverse(rank), segments, removed))
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
-        """An index that never shows these rows. The other rows keep their numbers."""
-        removed = self.removed.copy()
+        """An index that never shows these rows. The other rows keep their numbers.
+
+        >>> import numpy as np
+        >>> codes = np.array([[0b00], [0b01], [0b11]], dtype=np.uint64)
+        >>> HammingIndex(codes, bits=2).remove(np.array([0])).search(codes[:1], k=2).items
+        array([[1, 2]], dtype=int32)
+        """
+        removed = self.catalogue.removed.copy()
         removed[check_rows(rows, len(removed), "remove")] = True
-        return HammingIndex.__new__(HammingIndex)._set(self.items, self.segments, removed)
+        return self._over(replace(self.catalogue, removed=removed))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps beside codes and tie ranks; not of one with added or removed items."""
-        if len(self.segments) > 1 or self.removed.any():
+        if len(self.catalogue.segments) > 1 or self.catalogue.removed.any():
             raise DataError("items were added or removed: build the index again to keep it.")
-        return self.segments[0].tensors()
+        return self.catalogue.segments[0].tensors()
 
     @classmethod
     def from_tensors(
@@ -260,59 +279,21 @@ class HammingIndex:
         rank, rows, masked = as_contiguous(tie_rank), saved["rows"], is_masked(distance)
         planes = Planes(saved["planes"], bits, masked or None)
         main = SearchedSegment.from_tensors(Segment(TieOrder(rows, rank, 0), planes), saved)
-        items = lists.Items(as_contiguous(codes), bits, rank, rows, masked)
-        return cls.__new__(cls)._set(items, (main,))
-
-    @cached_property
-    def _allow_mask(self) -> Mask:
-        """By tie rank; empty where nothing was removed."""
-        if not self.removed.any():
-            return ALLOW_ALL
-        allow_mask: Mask = (~self.removed)[self.items.item_at].astype(np.uint8)
-        return allow_mask
+        removed = np.zeros(len(codes), dtype=np.bool_)
+        return cls._over(Catalogue(as_contiguous(codes), rank, rows, (main,), removed))
 
     @cached_property
     def _single(self) -> SingleQuery | None:
         """The short way for one query; None where there are several segments."""
-        if len(self.segments) > 1:
+        if len(self.catalogue.segments) > 1:
             return None
-        return SingleQuery(self.segments[0].strategies[0], self._allow_mask)
-
-    def _among_all(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
-        """The nearest that filters.allow_mask (by tie rank) lets through."""
-        if k > LONG_LIST:
-            return lists.rank_all(self.items, queries, k, filters, pool)
-        if len(self.segments) == 1:
-            return self.segments[0].nearest(queries, k, filters, pool)
-        return lists.nearest_of_segments(self.items, self.segments, queries, k, filters, pool)
-
-    def _among_chosen(
-        self, queries: Words, k: int, filters: Filters, chosen: ItemFilter, pool: ThreadPool
-    ) -> Nearest:
-        """A short choice is a list to go through; a long one masks what the search finds."""
-        if not self.items.is_short(len(chosen.rows)):
-            return self._among_all(queries, k, filters._replace(allow_mask=chosen.allow_mask), pool)
-        spans = np.tile(np.array([0, len(chosen.rows)]), (len(queries), 1))
-        candidates = (spans, chosen.rows)
-        return lists.nearest_of_lists(self.items, queries, k, filters, candidates, pool)
-
-    def _among_lists(
-        self, queries: Words, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
-    ) -> Nearest:
-        """Each query among the rows of its own list."""
-        indptr, rows = check_lists(allow, len(queries), "allow")
-        check_rows(rows, len(self.items), "allow")
-        if self.removed.any():
-            keep = ~self.removed[rows]
-            indptr = np.concatenate([[0], np.cumsum(keep)])[indptr]
-            rows = rows[keep]
-        candidates = (np.stack([indptr[:-1], indptr[1:]], axis=1), rows)
-        return lists.nearest_of_lists(self.items, queries, k, filters, candidates, pool)
+        strategy = self.catalogue.segments[0].strategies[0]
+        return SingleQuery(strategy, self.catalogue.allow_mask)
 
     def _hits(self, nearest: Nearest) -> Hits:
         """Keys whose lower half is a tie rank, as hits."""
         shape = nearest.keys.shape
         items, distances = np.empty(shape, np.int32), np.empty(shape, np.int32)
         scores = np.empty(shape, np.float32)
-        unpack(nearest, self.items.item_at, self.bits, (items, scores, distances))
+        unpack(nearest, self.catalogue.item_at, self.bits, (items, scores, distances))
         return Hits(items, scores, nearest.counts, distances)

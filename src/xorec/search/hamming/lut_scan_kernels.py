@@ -109,10 +109,9 @@ def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) ->
     there on.
     """
     tables, codes, offsets, open_, found = chunks_of
-    nearest, tally = gathered
     chunks = len(open_) // CHUNK_WORDS
     size, width, most = len(tables) // max(1, chunks), np.uint64(k + 1), k + _MORE
-    tally[: threshold + 1] = 0
+    gathered.tally[: threshold + 1] = 0
     chunk, done, new, total = 0, np.uint64(0), 0, 0
     while chunk < chunks and threshold >= 0:
         begin, position = np.uint64(chunk * size), np.uint64(chunk * CHUNK_WORDS)
@@ -130,14 +129,14 @@ def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) ->
                 left &= left - _1
                 item = (position + word) * _64 + bit
                 distance = popcount(np.uint64(codes[item]) ^ query)
-                there = tally[distance]
-                nearest[distance * width + np.uint64(min(there, k))] = item
-                tally[distance] = there + 1
+                there = gathered.tally[distance]
+                gathered.nearest[distance * width + np.uint64(min(there, k))] = item
+                gathered.tally[distance] = there + 1
                 new += 1
                 if new == most:  # the rest of this chunk, with a lower threshold
                     total += new
                     new, chunk, done = 0, chunk - 1, _64 * word + bit + _1
-                    threshold = lower(tally, threshold, k)
+                    threshold = lower(gathered, threshold, k)
                     words = left = np.uint64(0)
     return total + new >= k
 
@@ -154,11 +153,11 @@ def skip(found: Any, words: Any, done: Any) -> Any:
 
 
 @kernel
-def lower(tally: Any, threshold: int, k: int) -> int:
+def lower(gathered: Any, threshold: int, k: int) -> int:
     """How far an item may be that comes after those of the tally, to be one of the k nearest."""
     count = 0
     for distance in range(threshold + 1):
-        count += tally[distance]
+        count += gathered.tally[distance]
         if count >= k:
             return distance - 1
     return threshold
@@ -167,12 +166,11 @@ def lower(tally: Any, threshold: int, k: int) -> int:
 @kernel
 def in_order(gathered: Any, threshold: int, keys: Any) -> tuple[int, int]:
     """The nearest items into `keys` (k,), ascending; returns (the last distance, how many)."""
-    nearest, tally = gathered
     k, count, distance = len(keys), 0, -1
     while count < k and distance < threshold:
         distance += 1
-        here = min(tally[distance], k - count)
+        here = min(gathered.tally[distance], k - count)
         for at in range(here):
-            keys[count + at] = key_of(distance, nearest[distance * (k + 1) + at])
+            keys[count + at] = key_of(distance, gathered.nearest[distance * (k + 1) + at])
         count += here
     return distance, count

@@ -23,6 +23,8 @@ _NEAR, _FAR, _AHEAD = 8, 24, 64
 """Buckets ahead that words and starts are fetched, and words of a bucket."""
 WAITING = 6
 """Candidates that wait together for the lines of their positions."""
+SPANS = AT_ONCE + WAITING
+"""Rows of scratch: where each bucket begins and ends, and the candidates that wait."""
 
 
 @kernel
@@ -41,49 +43,50 @@ def list_full(key: Any, masks: Any, full: Any, before: Any, found: Any) -> Any:
 
 
 @kernel
-def admit(waits: int, positions: Any, checks: Any, best: Any, kept: int, scratch: Any) -> int:
-    """Insert the candidates scratch.waiting[:waits] into best[:kept]; returns how many are kept.
+def admit(waiting: Any, waits: int, places: Any, checks: Any, best: Any, kept: int) -> int:
+    """Insert waiting[:waits] (entry, distance) into best[:kept]; returns how many are kept.
 
     They waited while the lines of their positions came; where rows are filtered, those come next.
-    positions: of the entries of the table. checks: (RowFilter, bitmap, excluded positions).
+    checks: `mih_tables.EntryFilter`.
     """
-    filters, bitmap, excluded = checks
-    waiting = scratch.waiting
-    if len(filters.excluded) or len(filters.denied):
+    bitmap, hidden = checks.bitmap, checks.positions
+    by_row = len(checks.excluded) > 0 or len(checks.denied) > 0
+    by_any = by_row or len(checks.allow_mask) > 0
+    if by_row:
         for at in range(waits):
-            prefetch(filters.rows, positions[waiting[at, 0]])
+            prefetch(checks.rows, places[waiting[at, 0]])
     for at in range(waits):
-        position = positions[waiting[at, 0]]
+        position = places[waiting[at, 0]]
         key = key_of(waiting[at, 1], position)
         if kept == len(best) and key >= best[kept - 1]:
             continue
-        if is_excluded(position, bitmap, excluded):
+        if is_excluded(position, bitmap, hidden):
             continue
-        if passes(position, filters):
+        if not by_any or passes(position, checks):
             kept = insert_sorted(best, kept, key)
     return kept
 
 
 @kernel
 def scan_buckets(
-    count: int, table: Any, query: Any, checks: Any, best: Any, kept: int, scratch: Any
+    buckets: Any, count: int, table: Any, query: Any, checks: Any, best: Any, kept: int, spans: Any
 ) -> tuple[int, Any]:
-    """Insert what stands in the full buckets scratch.buckets[:count] into best[:kept], the nearest.
+    """Insert what stands in the full buckets buckets[:count] into best[:kept], the nearest so far.
 
-    table: `mih_tables.Table`; scratch: `mih_tables.Scratch`; checks: see `admit`. Returns (how many
-    are kept, how many candidates there were).
+    table, checks: see `mih_tables`. spans (SPANS, 2): scratch. Returns (how many are kept, how many
+    candidates there were).
     """
-    (starts, positions, copies), (buckets, spans, waiting) = table, scratch
+    places, copies, waiting = table.places, table.copies, spans[AT_ONCE:]
     candidates, waits, words, first = np.int64(0), 0, len(query), query[0]
     threshold = threshold_of(best, kept)
     for at in range(min(_FAR, count)):
-        prefetch(starts, buckets[at])
+        prefetch(table.starts, buckets[at])
     for at in range(count + _NEAR):
         if at + _FAR < count:
-            prefetch(starts, buckets[at + _FAR])
+            prefetch(table.starts, buckets[at + _FAR])
         if at < count:
-            begin = np.int64(starts[buckets[at]])
-            spans[at, 0], spans[at, 1] = begin, starts[buckets[at] + 1]
+            begin = np.int64(table.starts[buckets[at]])
+            spans[at, 0], spans[at, 1] = begin, table.starts[buckets[at] + 1]
             last = min(spans[at, 1] * words, begin * words + _AHEAD)
             for line in range(begin * words, last, 8):
                 prefetch(copies, line)
@@ -99,13 +102,13 @@ def scan_buckets(
             if entry >= end:
                 break
             waiting[waits, 0], waiting[waits, 1] = entry, distance_at(copies, entry, query)
-            prefetch(positions, entry)
+            prefetch(places, entry)
             waits += 1
             entry += np.uint64(1)
             if waits == WAITING:
-                kept = admit(waits, positions, checks, best, kept, scratch)
+                kept = admit(waiting, waits, places, checks, best, kept)
                 threshold, waits = threshold_of(best, kept), 0
-    kept = admit(waits, positions, checks, best, kept, scratch)
+    kept = admit(waiting, waits, places, checks, best, kept)
     return kept, candidates
 
 

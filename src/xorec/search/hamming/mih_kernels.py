@@ -15,15 +15,20 @@ import numpy as np
 from xorec.core.kernels import kernel
 from xorec.search.batches import Nearest
 from xorec.search.filters import Filters
-from xorec.search.hamming.arrays import RowFilter, TieOrder
+from xorec.search.hamming.arrays import TieOrder
 from xorec.search.hamming.exclusion_bitmap_kernels import (
     BITMAP_WORDS,
     MOST_EXCLUDED,
     fill_bitmap,
 )
 from xorec.search.hamming.list_kernels import distance_of, key_of, passes, unpack
-from xorec.search.hamming.mih_buckets_kernels import AT_ONCE, WAITING, list_full, scan_buckets
-from xorec.search.hamming.mih_tables import HashTables, Scratch, Table
+from xorec.search.hamming.mih_buckets_kernels import (
+    AT_ONCE,
+    SPANS,
+    list_full,
+    scan_buckets,
+)
+from xorec.search.hamming.mih_tables import EntryFilter, HashTables, Table
 from xorec.search.hamming.mih_tables_kernels import substring
 
 PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
@@ -47,57 +52,45 @@ def probe(
     first row is 0. finished[b] is false where the rings would cost more than `budget`
     (nanoseconds): that query must be scanned.
     """
-    (keys, counts), none = nearest, filters.denied[:0]
+    (keys, counts), none, count_tables = nearest, filters.denied[:0], len(tables.widths)
     positions = order.positions if order.first == 0 else none
-    scratch = Scratch(
-        np.empty(AT_ONCE + 1, dtype=np.int32),
-        np.empty((AT_ONCE + 1, 2), dtype=np.int64),
-        np.empty((WAITING, 2), dtype=np.int64),
-    )
+    k, rings, masks = keys.shape[1], tables.rings, tables.masks
+    buckets, spans = np.empty(AT_ONCE + 1, np.int32), np.empty((SPANS, 2), np.int64)
     bitmap, out = np.zeros(BITMAP_WORDS, np.uint64), np.empty(MOST_EXCLUDED, np.int32)
     for at in range(len(which)):
         b = which[at]
-        excluded, denied = (
-            filters.indices[filters.indptr[b] : filters.indptr[b + 1]],
-            filters.denied,
-        )
-        hidden = out[:0]
+        query, best = queries[b], keys[b]
+        excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
+        denied, hidden = filters.denied, out[:0]
         if 0 < len(excluded) + len(denied) <= min(MOST_EXCLUDED, len(positions)):
             hidden = out[: fill_bitmap(excluded, denied, positions, bitmap, out)]
             excluded, denied = none, none
-        checks = (RowFilter(order.rows, filters.allow_mask, excluded, denied), bitmap, hidden)
-        found = probe_rings(tables, queries[b], checks, budget, keys[b], scratch)
-        counts[b], finished[b] = found
-
-
-@kernel
-def probe_rings(
-    tables: Any, query: Any, checks: Any, budget: float, best: Any, scratch: Any
-) -> tuple[int, bool]:
-    """Probe ring after ring of all tables for one query; (how many of `best` (k,), finished)."""
-    count_tables, k = len(tables.widths), len(best)
-    kept, cost = 0, 0.0
-    for ring in range(len(tables.rings)):
-        first = tables.rings[ring, count_tables]
-        for t in range(count_tables):
-            key = substring(query, tables.begins[t], tables.widths[t])
-            last = first + tables.rings[ring, t]
-            cost += PROBE * (last - first)
-            if cost > budget:
-                return kept, False
-            full, before = tables.full[t], tables.before[t]
-            starts = tables.starts[tables.firsts[t] : tables.firsts[t + 1]]
-            table = Table(starts, tables.places[t], tables.copies[t])
-            for begin in range(first, last, AT_ONCE):
-                masks = tables.masks[begin : min(last, begin + AT_ONCE)]
-                count = list_full(key, masks, full, before, scratch.buckets)
-                kept, seen = scan_buckets(count, table, query, checks, best, kept, scratch)
-                cost += BUCKET * count + CANDIDATE * len(query) * seen
-            if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= count_tables * ring + t:
-                return kept, True
-        if cost > budget:
-            return kept, False
-    return kept, False
+        checks = EntryFilter(order.rows, filters.allow_mask, excluded, denied, bitmap, hidden)
+        kept, cost, done = 0, 0.0, False
+        for ring in range(len(rings)):
+            for t in range(count_tables):
+                key = substring(query, tables.begins[t], tables.widths[t])
+                first, last = rings[ring, count_tables], rings[ring, count_tables] + rings[ring, t]
+                cost += PROBE * (last - first)
+                if cost > budget:
+                    break
+                full, before = tables.full[t], tables.before[t]
+                starts = tables.starts[tables.firsts[t] : tables.firsts[t + 1]]
+                table = Table(starts, tables.places[t], tables.copies[t])
+                for begin in range(first, last, AT_ONCE):
+                    part = masks[begin : min(last, begin + AT_ONCE)]
+                    count = list_full(key, part, full, before, buckets)
+                    kept, seen = scan_buckets(
+                        buckets, count, table, query, checks, best, kept, spans
+                    )
+                    cost += BUCKET * count + CANDIDATE * len(query) * seen
+                if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= count_tables * ring + t:
+                    done = True
+                    break
+            if done or cost > budget:
+                break
+        finished[b] = done
+        counts[b] = kept
 
 
 @kernel
@@ -128,7 +121,7 @@ def probe_within(tables: Any, query: Any, radius: int, checks: Any, keys: Any) -
     count_tables, words, found = len(tables.widths), len(query), 0
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     for t in range(count_tables):
-        key = substring(query, tables.begins[t], tables.widths[t])
+        key, copies = substring(query, tables.begins[t], tables.widths[t]), tables.copies[t]
         full, before, starts = tables.full[t], tables.before[t], tables.starts[tables.firsts[t] :]
         for ring in range(min((radius - t) // count_tables, tables.widths[t]) + 1):
             first = tables.rings[ring, count_tables]
@@ -137,8 +130,8 @@ def probe_within(tables: Any, query: Any, radius: int, checks: Any, keys: Any) -
                 masks = tables.masks[begin : min(last, begin + AT_ONCE)]
                 for at in range(list_full(key, masks, full, before, buckets)):
                     for entry in range(starts[buckets[at]], starts[buckets[at] + 1]):
-                        code = tables.copies[t, entry * words : (entry + 1) * words]
-                        distance, position = distance_of(code, query), tables.places[t, entry]
+                        distance = distance_of(copies[entry * words : (entry + 1) * words], query)
+                        position = tables.places[t, entry]
                         if np.int64(distance) <= radius and passes(position, checks):
                             if found < len(keys):
                                 keys[found] = key_of(distance, position)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
-from xorec.search.filters import Rows
+from xorec.search.filters import Mask, Rows
 from xorec.search.hamming.mih_tables_kernels import count_buckets, fill_table
 
 _MASKS = 1 << 17
@@ -87,12 +87,18 @@ class Table(NamedTuple):
     copies: Words
 
 
-class Scratch(NamedTuple):
-    """buckets (AT_ONCE + 1,), spans (AT_ONCE + 1, 2), waiting (WAITING, 2): (entry, distance)."""
+class EntryFilter(NamedTuple):
+    """What one query may not show: `arrays.RowFilter`, and the exclusion bitmap.
 
-    buckets: Rows
-    spans: npt.NDArray[np.int64]
-    waiting: npt.NDArray[np.int64]
+    positions: the excluded tie positions whose bits are set there.
+    """
+
+    rows: Rows
+    allow_mask: Mask
+    excluded: Rows
+    denied: Rows
+    bitmap: Words
+    positions: Rows
 
 
 _KEPT = ("firsts", "starts", "full", "before", "places", "copies")

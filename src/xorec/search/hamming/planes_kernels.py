@@ -90,7 +90,7 @@ def count_chunk(
     for none (asking for what is behind the last chunk does no harm).
     """
     if levels_for(planes.bits) == FEW:
-        count_few(planes.words, begin, position, ahead, query, bound, open_, counted)
+        count_few(planes, begin, position, ahead, query, bound, open_, counted)
     else:
         count_many(planes, begin, position, ahead, query, bound, open_, counted)
     some = np.uint64(0)
@@ -101,7 +101,7 @@ def count_chunk(
 
 @inlined
 def count_few(
-    words: Any,
+    planes: Any,
     begin: Any,
     position: Any,
     ahead: int,
@@ -115,9 +115,9 @@ def count_few(
     for part in range(_PARTS):
         if ahead:
             for f in range(part, count, _PARTS):
-                prefetch_plane(words, begin, ahead, query, f)
+                prefetch_plane(planes, begin, ahead, query, f)
         where = (begin, position, np.uint64(part * LANES))
-        count_to_31(words, query, (0, count), counted, where, bound, open_)
+        count_to_31(planes.words, query, (0, count), counted, where, bound, open_)
 
 
 @kernel
@@ -138,7 +138,7 @@ def count_many(
         for part in range(_PARTS):
             if ahead:
                 for f in range(first + part, last, _PARTS):
-                    prefetch_plane(planes.words, begin, ahead, query, f)
+                    prefetch_plane(planes, begin, ahead, query, f)
             where = (begin, position, np.uint64(part * LANES))
             if levels == MORE:
                 count_to_255(planes.words, query, (first, last), counted, where, bound, open_)
@@ -147,33 +147,33 @@ def count_many(
 
 
 @kernel
-def prefetch_plane(words: Any, begin: Any, ahead: int, query: Any, f: int) -> None:
+def prefetch_plane(planes: Any, begin: Any, ahead: int, query: Any, f: int) -> None:
     """Ask for plane f of the chunk that is `ahead` of the one at `begin`."""
     plane = np.uint64(f * CHUNK_WORDS) if query.masked is None else query.flips[f]
     for line in range(0, CHUNK_WORDS, 8):
-        prefetch(words, begin + plane + np.uint64(ahead + line))
+        prefetch(planes.words, begin + plane + np.uint64(ahead + line))
 
 
 @inlined
-def bit_at(counters: Any, level: Any, word: Any, bit: Any) -> Any:
+def bit_at(counts: Any, level: Any, word: Any, bit: Any) -> Any:
     """Bit `level` of the count of one item, in its place."""
-    one = (counters[np.uint64(level * CHUNK_WORDS) + word] >> bit) & np.uint64(1)
+    one = (counts[np.uint64(level * CHUNK_WORDS) + word] >> bit) & np.uint64(1)
     return one << np.uint64(level)
 
 
 @kernel
-def count_at(counters: Any, levels: int, word: Any, bit: Any) -> Any:
+def count_at(counts: Any, levels: int, word: Any, bit: Any) -> Any:
     """The count of one item; written out, because a loop takes five times as long."""
     w = np.uint64(word)
-    count = bit_at(counters, 0, w, bit) | bit_at(counters, 1, w, bit)
-    count |= bit_at(counters, 2, w, bit) | bit_at(counters, 3, w, bit)
-    count |= bit_at(counters, 4, w, bit)
+    count = bit_at(counts, 0, w, bit) | bit_at(counts, 1, w, bit)
+    count |= bit_at(counts, 2, w, bit) | bit_at(counts, 3, w, bit)
+    count |= bit_at(counts, 4, w, bit)
     if levels >= MORE:
-        count |= bit_at(counters, 5, w, bit) | bit_at(counters, 6, w, bit)
-        count |= bit_at(counters, 7, w, bit)
+        count |= bit_at(counts, 5, w, bit) | bit_at(counts, 6, w, bit)
+        count |= bit_at(counts, 7, w, bit)
     if levels >= MOST:
-        count |= bit_at(counters, 8, w, bit) | bit_at(counters, 9, w, bit)
-        count |= bit_at(counters, 10, w, bit)
+        count |= bit_at(counts, 8, w, bit) | bit_at(counts, 9, w, bit)
+        count |= bit_at(counts, 10, w, bit)
     return np.int64(count)
 
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Filters, Rows
-from xorec.search.hamming.lists import Items, by_tie_rank, within_segment
-from xorec.search.hamming.strategies import SearchedSegment
+from xorec.search.hamming.catalogue import Catalogue, by_tie_rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +38,13 @@ class Within:
 
 
 def within(
-    items: Items,
-    segments: tuple[SearchedSegment, ...],
-    queries: Words,
-    radius: int,
-    filters: Filters,
-    pool: ThreadPool,
+    catalogue: Catalogue, queries: Words, radius: int, filters: Filters, pool: ThreadPool
 ) -> Within:
     """filters.allow_mask is by tie rank."""
     found: list[Words] = [np.zeros(0, dtype=np.uint64)] * len(queries)
     searched = [
-        (one.strategies[0], *within_segment(items, one.segment, filters)) for one in segments
+        (one.strategies[0], *catalogue.within_segment(one.segment, filters))
+        for one in catalogue.segments
     ]
 
     def work(b: int) -> None:
@@ -64,4 +59,4 @@ def within(
     indptr = np.concatenate([[0], np.cumsum([len(keys) for keys in found], dtype=np.int64)])
     positions = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
     distances = (keys >> np.uint64(32)).astype(np.int32)
-    return Within(indptr.astype(np.int64), items.item_at[positions], distances)
+    return Within(indptr.astype(np.int64), catalogue.item_at[positions], distances)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest, map_parts, numbers_of
-from xorec.search.filters import Filters, Mask, Rows, no_filters
+from xorec.search.filters import Filters, Mask, no_filters
 from xorec.search.hamming.scan_kernels import scan, scan_one, scan_within
 from xorec.search.hamming.segment import Segment, scan_cost
-from xorec.search.hamming.strategy import FindOne, Hits, Option, Sample, SearchStrategy
+from xorec.search.hamming.strategy import FindOne, Option, Sample, SearchStrategy
 
 START = 500.0
 """Nanoseconds of a query beside its items, about."""
@@ -59,12 +60,7 @@ class LinearScan(SearchStrategy):
 
     def find_one(self, allow_mask: Mask) -> FindOne:
         open_ = self.segment.open_positions(no_filters(1, allow_mask))
-        arrays = (*self.segment.planes, *self.segment.order, open_)
-
-        def find(query: Words, excluded: Rows, counts: Numbers, hits: Hits) -> None:
-            scan_one(arrays, query, excluded, counts, hits)
-
-        return find
+        return partial(scan_one, (*self.segment.planes, *self.segment.order, open_))
 
     def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
         planes, open_ = self.segment.planes, self.segment.open_positions(filters, filters.of(b))

@@ -60,17 +60,20 @@ def scan(
     show. exclude: (indptr, indices), the rows that each query may not show besides.
     """
     (keys, counts), (indptr, indices) = nearest, exclude
-    bits, masked = planes.bits, planes.masked
+    bits, masked, levels = planes.bits, planes.masked, levels_for(planes.bits)
     k, words, chunks = keys.shape[1], len(open_), len(open_) // CHUNK_WORDS
     group, free = group_of(which, indptr, words)
     ahead = bits * CHUNK_WORDS if group == 1 else 0
     opened = open_ if free else np.empty(group * words, dtype=np.uint64)
     flips, added = np.empty((group, bits), dtype=np.uint64), np.full(group, bits)
-    pool, tally = np.empty((group, POOL * k), np.uint64), np.empty((group, bits + 1), np.int64)
-    state = np.empty((group, 3), dtype=np.int64)
-    counted = Counted(np.empty(levels_for(bits) * CHUNK_WORDS, np.uint64),
-                      np.empty(CHUNK_WORDS, np.uint64))  # fmt: skip
-    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64))
+    selection = Selection(
+        np.empty((group, POOL * k), np.uint64),
+        np.empty((group, bits + 1), np.int64),
+        np.empty((group, 3), np.int64),
+    )
+    counted = new_counted(bits)
+    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64),
+                            np.empty(k, np.uint64))  # fmt: skip
     size = max(1, CACHED // (bits * CHUNK_WORDS))
     for begin in range(0, len(which), group):
         mine = which[begin : begin + group]
@@ -83,39 +86,31 @@ def scan(
             if not free:
                 opened[at * words : (at + 1) * words] = open_
                 exclude_rows(indices[indptr[b] : indptr[b + 1]], order, opened, at * words)
-            tally[at] = 0
-            state[at, 0], state[at, 1], state[at, 2] = 0, 0, bits
+            selection.tally[at] = 0
+            selection.state[at, 0], selection.state[at, 1], selection.state[at, 2] = 0, 0, bits
         for first in range(0, chunks, size):
-            span = (first, min(chunks, first + size))
             for at in range(len(mine)):
                 query = QueryPlanes(flips[at, : added[at]], masked)
-                selection = Selection(pool[at], tally[at], state[at], keys[mine[at]])
                 own = opened[0 if free else at * words :]
-                scan_chunks(planes, ahead, span, query, own, selection, counted, scratch)
+                bound = selection.state[at, 2] + (selection.state[at, 1] < k)
+                for chunk in range(first, min(chunks, first + size)):
+                    position = np.uint64(chunk * CHUNK_WORDS)
+                    start = position * np.uint64(bits)
+                    if count_chunk(planes, start, position, ahead, query, bound, own, counted):
+                        items = chunk * CHUNK_ITEMS
+                        bound = take(counted, levels, items, selection, at, scratch)
         for at in range(len(mine)):
-            selection = Selection(pool[at], tally[at], state[at], keys[mine[at]])
-            counts[mine[at]] = sort_nearest(selection, scratch.starts)
+            b = mine[at]
+            counts[b] = sort_nearest(selection, at, scratch)
+            for rank in range(counts[b]):
+                keys[b, rank] = scratch.best[rank]
 
 
 @inlined
-def scan_chunks(
-    planes: Any,
-    ahead: int,
-    span: Any,
-    query: Any,
-    open_: Any,
-    selection: Any,
-    counted: Any,
-    scratch: Any,
-) -> None:
-    """Take what the chunks of `span` have for one query: see `select_kernels.take`."""
-    levels = levels_for(planes.bits)
-    bound = selection.state[2] + (selection.state[1] < len(selection.best))
-    for chunk in range(span[0], span[1]):
-        position = np.uint64(chunk * CHUNK_WORDS)
-        begin = position * np.uint64(planes.bits)
-        if count_chunk(planes, begin, position, ahead, query, bound, open_, counted):
-            bound = take(counted, levels, chunk * CHUNK_ITEMS, selection, scratch)
+def new_counted(bits: int) -> Any:
+    """See `Counted`."""
+    counts = np.empty(levels_for(bits) * CHUNK_WORDS, dtype=np.uint64)
+    return Counted(counts, np.empty(CHUNK_WORDS, dtype=np.uint64))
 
 
 @kernel
@@ -150,7 +145,7 @@ def scan_within(planes: Any, open_: Any, query: Any, radius: int, keys: Any) -> 
     """
     bits, levels, count = planes.bits, levels_for(planes.bits), 0
     flips = np.empty(bits, dtype=np.uint64)
-    counted = Counted(np.empty(levels * CHUNK_WORDS, np.uint64), np.empty(CHUNK_WORDS, np.uint64))
+    counted = new_counted(bits)
     if planes.masked is None:
         spread(query, bits, flips)
     else:

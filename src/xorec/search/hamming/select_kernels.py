@@ -4,6 +4,9 @@ The distances of a chunk stand in planes. Where more than k items pass, the k-th
 them is found bit by bit, by counting the items whose bit is zero (a radix select over planes), and
 only k items are taken out. They wait in a pool in the order of their positions; a histogram of
 their distances tells the k-th one so far. No two items are ever compared.
+
+Every array that is handed to a kernel, in a tuple or not, and every variable for a field of a tuple
+makes numba count a reference: five nanoseconds, so there are few of them where calls are many.
 """
 
 from __future__ import annotations
@@ -24,27 +27,27 @@ _1 = np.uint64(1)
 
 
 @kernel
-def count_bits(words: Any) -> Any:
-    """The set bits of CHUNK_WORDS words."""
+def count_found(counted: Any) -> Any:
+    """How many items of the chunk are found."""
     count = np.uint64(0)
     for word in range(CHUNK_WORDS):
-        count += popcount(words[np.uint64(word)])
+        count += popcount(counted.found[np.uint64(word)])
     return np.int64(count)
 
 
 @kernel
-def words_with_any(words: Any) -> Any:
-    """A bit for each of CHUNK_WORDS words that is not zero."""
+def words_with_any(counted: Any) -> Any:
+    """A bit for each word of counted.found that is not zero."""
     some = np.uint64(0)
     for word in range(CHUNK_WORDS):
         w = np.uint64(word)
-        some |= np.uint64(words[w] != np.uint64(0)) << w
+        some |= np.uint64(counted.found[w] != np.uint64(0)) << w
     return some
 
 
 @kernel
-def divide(rest: Any, found: Any, counts: Any, upper: Any, lower: Any, ones: Any) -> Any:
-    """Divide the items of `rest` by their bit in one plane of `counts`, which begins at `upper`.
+def divide(counted: Any, scratch: Any, upper: Any, lower: Any, ones: Any) -> Any:
+    """Divide the items of scratch.rest by their bit in the plane of counts that begins at `upper`.
 
     ones: all ones if those with a one remain, and those with a zero are found; all zeros if those
     with a zero remain. Returns how many of the remaining have a zero in the plane at `lower`.
@@ -52,103 +55,97 @@ def divide(rest: Any, found: Any, counts: Any, upper: Any, lower: Any, ones: Any
     count = np.uint64(0)
     for word in range(CHUNK_WORDS):
         w = np.uint64(word)
-        here, bit = rest[w], counts[upper + w]
-        found[w] |= here & ones & ~bit
+        here, bit = scratch.rest[w], counted.counts[upper + w]
+        counted.found[w] |= here & ones & ~bit
         here &= ~(bit ^ ones)
-        rest[w] = here
-        count += popcount(here & ~counts[lower + w])
+        scratch.rest[w] = here
+        count += popcount(here & ~counted.counts[lower + w])
     return count
 
 
 @kernel
-def narrow(counted: Any, levels: int, k: int, rest: Any) -> None:
-    """Keep the k nearest of counted.found, which has more: the first of the last tie.
-
-    rest (CHUNK_WORDS,): scratch.
-    """
-    counts, found = counted
+def narrow(counted: Any, levels: int, k: int, scratch: Any) -> None:
+    """Keep the k nearest of counted.found, which has more: the first of the last tie."""
     zeros, lower, need = np.uint64(0), np.uint64((levels - 1) * CHUNK_WORDS), np.uint64(k)
     for word in range(CHUNK_WORDS):
         w = np.uint64(word)
-        rest[w] = found[w]
-        zeros += popcount(found[w] & ~counts[lower + w])
-        found[w] = np.uint64(0)
+        scratch.rest[w] = counted.found[w]
+        zeros += popcount(counted.found[w] & ~counted.counts[lower + w])
+        counted.found[w] = np.uint64(0)
     for level in range(levels - 1, -1, -1):
         ones = np.uint64(0)
         if zeros < need:
             need -= zeros
             ones = ~ones
-        lower = np.uint64(max(0, level - 1) * CHUNK_WORDS)
-        zeros = divide(rest, found, counts, np.uint64(level * CHUNK_WORDS), lower, ones)
+        upper, lower = np.uint64(level * CHUNK_WORDS), np.uint64(max(0, level - 1) * CHUNK_WORDS)
+        zeros = divide(counted, scratch, upper, lower, ones)
     for word in range(CHUNK_WORDS):
-        left = rest[word]
+        left = scratch.rest[word]
         if popcount(left) >= need:
             for _ in range(need):
                 left &= left - _1
-            found[word] |= left ^ rest[word]
+            counted.found[word] |= left ^ scratch.rest[word]
             return
-        found[word] |= left
+        counted.found[word] |= left
         need -= popcount(left)
 
 
 @kernel
-def take(counted: Any, levels: int, first: int, selection: Any, scratch: Any) -> Any:
-    """Put what is found in the chunk whose first position is `first` into the pool of a query.
+def take(counted: Any, levels: int, first: int, selection: Any, at: int, scratch: Any) -> Any:
+    """Put what is found in the chunk whose first position is `first` into the pool of query `at`.
 
     counted, selection, scratch: see `arrays`. Returns the distance that the next items must be
     nearer than.
     """
-    pool, tally, state, best = selection
-    held, kept, threshold = state[0], state[1], state[2]
-    k, before, found = len(best), held, counted.found
-    more = count_bits(found)
+    pool, tally, counts = selection.pool, selection.tally, counted.counts
+    before, kept, threshold = selection.state[at, 0], selection.state[at, 1], selection.state[at, 2]
+    more, k = count_found(counted), len(scratch.best)
     if more > k:
-        narrow(counted, levels, k, scratch.rest)
+        narrow(counted, levels, k, scratch)
         more = k
-    words = words_with_any(found)
+    words = words_with_any(counted)
     for held in range(before, before + more):
         word = trailing_zeros(words)
-        left = found[word]
+        left = counted.found[word]
         bit = trailing_zeros(left)
         left &= left - _1
-        found[word] = left
+        counted.found[word] = left
         words ^= np.uint64(left == np.uint64(0)) << word
-        distance = count_at(counted.counts, levels, word, bit)
-        pool[held] = key_of(distance, np.uint64(first) + np.uint64(64) * word + bit)
-        tally[distance] += 1
+        distance = count_at(counts, levels, word, bit)
+        pool[at, held] = key_of(distance, np.uint64(first) + np.uint64(64) * word + bit)
+        tally[at, distance] += 1
     held = before + more
     kept += more
-    while kept - tally[threshold] >= k:
-        kept -= tally[threshold]
+    while kept - tally[at, threshold] >= k:
+        kept -= tally[at, threshold]
         threshold -= 1
-    state[0], state[1], state[2] = held, kept, threshold
-    if held + k > len(pool):
-        held = sort_nearest(selection, scratch.starts)
-        pool[:held] = best[:held]
-        tally[threshold] -= kept - held
-        kept = held
-        state[0], state[1] = held, kept
+    selection.state[at, 0], selection.state[at, 2] = held, threshold
+    if held + k > pool.shape[1]:
+        held = sort_nearest(selection, at, scratch)
+        for rank in range(held):
+            pool[at, rank] = scratch.best[rank]
+        tally[at, threshold] -= kept - held
+        kept = selection.state[at, 0] = held
+    selection.state[at, 1] = kept
     return threshold if kept >= k else threshold + 1
 
 
 @kernel
-def sort_nearest(selection: Any, starts: Any) -> Any:
-    """The nearest of the pool up to the threshold into `best` (k,), in order: a counting sort.
+def sort_nearest(selection: Any, at: int, scratch: Any) -> Any:
+    """The nearest of the pool of query `at`, in order, into scratch.best (k,): a counting sort.
 
-    Among equal distances the pool is in the order of positions. Returns how many there are. starts
-    (bits + 1,): scratch.
+    Among equal distances the pool is in the order of positions. Returns how many there are.
     """
-    pool, tally, state, best = selection
-    held, threshold, before = state[0], state[2], 0
+    held, threshold, before = selection.state[at, 0], selection.state[at, 2], 0
     for distance in range(threshold + 1):
-        starts[distance] = before
-        before += tally[distance]
-    for at in range(held):
-        key = pool[at]
+        scratch.starts[distance] = before
+        before += selection.tally[at, distance]
+    for number in range(held):
+        key = selection.pool[at, number]
         far = np.int64(key >> np.uint64(32))
         if far <= threshold:
-            rank = starts[far]
-            starts[far] = rank + 1
-            if rank < len(best):
-                best[rank] = key
-    return min(before, len(best))
+            rank = scratch.starts[far]
+            scratch.starts[far] = rank + 1
+            if rank < len(scratch.best):
+                scratch.best[rank] = key
+    return min(before, len(scratch.best))

@@ -28,18 +28,22 @@ class SingleQuery:
 
     def search(self, query: Any, k: Any, exclude: Exclude | None) -> Hits | None:
         """The hits of one well-formed query (1, W); None: take the long way."""
-        if not self._is_plain(query) or type(k) is not int or not 0 < k <= self._most:
+        if (
+            not isinstance(query, np.ndarray)
+            or query.dtype != _WORD
+            or query.shape != self._shape
+            or not query.flags.carray
+            or (self._behind and int(query[0, -1]) >> self._behind)
+            or type(k) is not int
+            or not 0 < k <= self._most
+        ):
             return None
         excluded = NO_ROWS
         if exclude is not None:
             indptr, rows = check_lists(exclude, 1, "exclude")
             excluded = rows[indptr[0] : indptr[1]]
-        items, distances = np.empty((1, k), np.int32), np.empty((1, k), np.int32)
-        scores, counts = np.empty((1, k), np.float32), np.zeros(1, np.int64)
+        shape = (1, k)
+        items, distances = np.empty(shape, np.int32), np.empty(shape, np.int32)
+        scores, counts = np.empty(shape, np.float32), np.zeros(1, np.int64)
         self._find(query, excluded, counts, (items, scores, distances))
         return Hits(items, scores, counts, distances)
-
-    def _is_plain(self, query: Any) -> bool:
-        if not isinstance(query, np.ndarray) or query.dtype != _WORD or query.shape != self._shape:
-            return False
-        return bool(query.flags.carray) and not (self._behind and int(query[0, -1]) >> self._behind)

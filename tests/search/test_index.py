@@ -1,0 +1,76 @@
+"""index_of: every kind of representation has its index, built on the threads that are given."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xorec.search
+from xorec.core.threads import ThreadPool
+from xorec.representations import REPRESENTATIONS
+from xorec.representations.codes import Codes
+from xorec.representations.masked import MaskedCodes
+from xorec.representations.vectors import Vectors
+from xorec.search.hamming.index import HammingIndex
+from xorec.search.index import ANY, INDEXES, index_of
+from xorec.search.scores.index import ScoreIndex
+from xorec.search.scores.look_up import LookUpIndex
+from xorec.testing.indexes import make_codes
+
+ROOM = Path(xorec.search.__file__).parent
+
+
+def test_each_kind_has_its_index() -> None:
+    codes, rank = make_codes(np.random.default_rng(0), 30, 20, "spread"), np.arange(30)
+    users = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
+    ranks = rank.astype(np.int32)
+    assert isinstance(index_of(Codes(codes[:4], codes, 20), ranks), HammingIndex)
+    assert isinstance(index_of(MaskedCodes(codes[:4], codes, 20), ranks), HammingIndex)
+    assert isinstance(index_of(Codes(codes[:4], codes, 20, users), ranks), LookUpIndex)
+    assert isinstance(index_of(Vectors(users, users), ranks[:4]), ScoreIndex)
+
+
+@pytest.mark.parametrize("module_and_class", [*INDEXES.values(), ANY])
+def test_an_index_of_the_registry_searches(module_and_class: tuple[str, str]) -> None:
+    index: Any = getattr(import_module(module_and_class[0]), module_and_class[1])
+    for name in ("of", "search", "item_filter", "tensors", "explain", "nbytes"):
+        assert hasattr(index, name)
+
+
+def test_the_registry_knows_kinds_that_exist() -> None:
+    assert {kind.split(" of ")[0] for kind in INDEXES} <= set(REPRESENTATIONS)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_index_is_built_on_the_threads_that_are_given(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools: list[int] = []
+
+    def never() -> int:
+        raise AssertionError("the machine was asked")
+
+    class Counted(ThreadPool):
+        def __init__(self, threads: int) -> None:
+            pools.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr("xorec.search.hamming.index.available_threads", never)
+    monkeypatch.setattr("xorec.search.hamming.index.ThreadPool", Counted)
+    codes = make_codes(np.random.default_rng(0), 20_000, 64, "clusters")
+    index_of(Codes(codes[:40], codes, 64), np.arange(20_000, dtype=np.int32), threads=threads)
+    assert pools == [threads]
+
+
+def test_codes_and_scores_are_apart() -> None:
+    """hamming/ and scores/ share what stands beside them, and import nothing of each other."""
+    for folder, other in (("hamming", "scores"), ("scores", "hamming")):
+        for path in (ROOM / folder).glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    assert not str(node.module).startswith(f"xorec.search.{other}"), path
