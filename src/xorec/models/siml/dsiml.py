@@ -79,7 +79,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     distill: int = Field(
         5,
         ge=0,
-        description="items that the float vectors rank first, added as positives to short histories",
+        description="the vectors' best items that are added as positives to short histories",
     )
     teach: float = Field(
         4.0, ge=0, description="ste: weight of the distillation loss (teacher: the float vectors)"
