@@ -41,7 +41,14 @@ class BPRConfig(TripletConfig):
 
 
 class BPR(TripletModel[BPRConfig]):
-    """Matrix factorisation with the pairwise logistic loss."""
+    """Matrix factorisation with the pairwise logistic loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> vectors = BPR(dimensions=8, epochs=2).fit(train).representation_
+    >>> vectors.user_vectors.shape, vectors.item_vectors.shape
+    ((2, 8), (2, 8))
+    """
 
     name = "bpr"
     Config = BPRConfig

@@ -68,7 +68,7 @@ EpochOf = Callable[[int, Encoder], float]
 
 
 class GraphModel(Model[E]):
-    """A model whose vectors an encoder makes; what an epoch teaches it is the model's own."""
+    """A model whose vectors an encoder makes; what it learns in an epoch, a model says itself."""
 
     unit = False
     """Whether vectors are scaled to unit length after the propagation."""

@@ -7,6 +7,7 @@ brought back into the ball.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,9 +67,9 @@ class MetricModel(TripletModel[M]):
         assert isinstance(representation, Distances)
         return self._fold_in(history, self._fixed(representation.item_vectors))
 
+    @abstractmethod
     def _fixed(self, item_vectors: Floats) -> Any:
         """The table of items that do not move."""
-        raise NotImplementedError
 
 
 def into_ball(rows: npt.NDArray[np.floating]) -> Floats:

@@ -108,7 +108,14 @@ class DSIMLConfig(ScaleInvariantConfig):
 
 
 class DSIML(Model[DSIMLConfig]):
-    """Binary codes from the scale-invariant loss."""
+    """Binary codes from the scale-invariant loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> codes = DSIML(bits=16, epochs=1, start={"epochs": 1}).fit(train).representation_
+    >>> codes.bits, codes.item_codes.shape  # 64 bits to a word
+    (16, (2, 1))
+    """
 
     name = "dsiml"
     Config = DSIMLConfig

@@ -51,14 +51,20 @@ _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 class ScaleInvariantLoss(ModelConfig):
     """The settings of the loss."""
 
-    gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
+    gamma: float = Field(
+        1.0,
+        ge=0,
+        le=10,
+        description="tangent of the angle allowed at a negative: larger is more lenient",
+    )
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
     margin: Literal["paper", "geometric"] = Field(
-        "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
+        "paper",
+        description="paper: drop the constant 1 - 3 gamma^2 of the hinge; geometric: keep it",
     )
     form: Literal["triplet", "npair"] = Field(
-        "npair", description="a log for each negative, or one around all of a pair (N-pair)"
+        "npair", description="triplet: each negative counts alone; npair: all of a pair compete"
     )
 
     def loss(self) -> Terms:
@@ -80,7 +86,9 @@ class SIMLConfig(ScaleInvariantConfig):
     """Settings of SIML."""
 
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
+    norms: Literal["sphere", "ball", "free"] = Field(
+        "sphere", description="length of vectors: 1, at most 1, or any"
+    )
     learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
 
@@ -91,7 +99,14 @@ class SIMLConfig(ScaleInvariantConfig):
 
 
 class SIML(TripletModel[SIMLConfig]):
-    """Vectors on the unit sphere, learned with the scale-invariant loss."""
+    """Vectors on the unit sphere, learned with the scale-invariant loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> vectors = SIML(dimensions=8, epochs=1).fit(train).representation_
+    >>> np.linalg.norm(vectors.item_vectors, axis=1).round(3)
+    array([1., 1.], dtype=float32)
+    """
 
     name = "siml"
     Config = SIMLConfig

@@ -225,14 +225,14 @@ def distill(
         v = negatives[pair, k] if k < count else i
         if v >= 0:
             p, q = teacher_p[k] / teacher_total, student_p[k] / student_total
-            slope = weight * steepness * (q - p)
+            at_v = weight * steepness * (q - p)
             kept.losses[pair] -= weight * p * np.log(max(q, np.float32(1e-30)))
             if k < count:
-                kept.pairwise[pair, k] += slope
+                kept.pairwise[pair, k] += at_v
                 for f in range(len(gradient)):
-                    gradient[f] += slope * items[v, f]
+                    gradient[f] += at_v * items[v, f]
             else:
-                kept.positive[pair] -= slope
+                kept.positive[pair] -= at_v
 
 
 @fast_kernel
