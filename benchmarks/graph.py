@@ -28,7 +28,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.data.split import split
 from xorec.models.graph.encoder import Encoder, start_arrays
-from xorec.models.graph.lightgcn import Steps
+from xorec.models.graph.lightgcn import LightGCN
 from xorec.training.blocks import blocks_of
 from xorec.training.passes import Pass, Triplets
 from xorec.training.propagation import Propagation
@@ -96,10 +96,11 @@ def our_step(
         Propagation.of(train, layers), start_arrays(train, DIMENSIONS, 0.1, 0), train.n_users, pool
     )
     run = Pass(train, Negatives.of(train), 1, batch, 0, 0, pool, 1)
-    blocks = blocks_of(train, batch, 0, 0)
+    blocks, model = blocks_of(train, batch, 0, 0), LightGCN(negatives=1)
 
     def step() -> None:
-        run._block(next(blocks), 0, lambda triplets: Steps(triplets, encoder))
+        block = next(blocks)
+        run.run_block(block, 0, model._step(encoder, len(block)))
         encoder.learn(RATE, REG / batch)
 
     return step

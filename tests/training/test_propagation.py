@@ -7,7 +7,7 @@ import pytest
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.testing.data import planted
-from xorec.training.adam_kernels import adagrad, adam
+from xorec.training.adam_kernels import Moments, adagrad, adam
 from xorec.training.propagation import Propagation
 from xorec.training.unit_kernels import through_unit, to_unit
 
@@ -86,7 +86,7 @@ def test_adam_is_the_textbooks() -> None:
         whole = gradient + shrink[:, None] * mine
         m, v = 0.9 * m + 0.1 * whole, 0.999 * v + 0.001 * whole**2
         mine -= 0.05 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
-        adam(rows, gradient, shrink, first, second, 0.05, step, 0, 4)
+        adam(rows, gradient, shrink, Moments(first, second, step), 0.05, 0, 4)
     np.testing.assert_allclose(rows, mine, rtol=2e-4)  # its constants are float32
 
 

@@ -90,7 +90,16 @@ class Model(ABC, Generic[C]):
         validation: Interactions | None = None,
         options: RunOptions = DEFAULTS,
     ) -> Self:
-        """Learn from `train`; use `validation`, if given, only to decide when to stop."""
+        """Learn from `train`; use `validation`, if given, only to decide when to stop.
+
+        >>> from xorec import BPR, Interactions
+        >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> model = BPR(dimensions=8, epochs=1)
+        >>> model.fit(train) is model
+        True
+        >>> model.representation_.scores([0, 1]).shape  # every item for two users
+        (2, 2)
+        """
         train.require_pairs("the training part")
         if validation is not None:
             validation.require_pairs("the validation part")

@@ -115,9 +115,9 @@ class ModelTests:
         recommender = Recommender.from_model(self.make().fit(data), data)
         for user in range(60):
             best = recommender.recommend(user, 40)
-            own = set(data.items.take(data.of_user(user)))
-            assert not own & set(best.ids())
-            assert len(best) == 40 - len(own)
+            seen = set(data.items.take(data.of_user(user)))
+            assert not seen & set(best.ids())
+            assert len(best) == 40 - len(seen)
             scores = [item.score for item in best.items]
             assert scores == sorted(scores, reverse=True)
 

@@ -1,12 +1,12 @@
 """Blocks: an epoch's pairs in random order, cut so that threads can share the work.
 
 Each pair falls into a block drawn from its own counter (seed, epoch, user, place); inside a block
-the pairs stay in the order of the users. A trainer then works through a block in two steps, both
-parallel and both free of races:
+the pairs stay in the order of the users. A pass (`training.passes`) works through a block in two
+steps, both parallel:
 
-1. users: the pairs of one user are worked off one after another by one thread; items are read only;
-2. items: each item belongs to one thread, which goes through the block's pairs in order and takes
-   those of its own items; users are read only.
+1. users: the pairs of one user are worked off one after another; items are as before the block;
+2. items: each item belongs to one part of the items, for which the block's pairs are gone through
+   in order; users are as their step left them.
 
 So every number is computed in one fixed order: the result depends on the seed and on the number
 of blocks, never on the number of threads.
@@ -66,7 +66,9 @@ def user_blocks_of(
     dealt = np.cumsum(np.concatenate([[0], np.where(train.user_counts > 0, each, 0)]))
     count = max(1, round(int(dealt[-1]) / pairs_per_block))
     bounds, _, users = _deal(dealt, count, seed ^ _BLOCK_STREAM, epoch)
-    yield from _blocks(bounds, _own_pairs(train.indptr, users, seed ^ _DRAW_STREAM, epoch), users)
+    yield from _blocks(
+        bounds, _random_pairs(train.indptr, users, seed ^ _DRAW_STREAM, epoch), users
+    )
 
 
 def _blocks(
@@ -81,13 +83,13 @@ def _blocks(
 
 
 @kernel
-def _own_pairs(indptr: Any, users: Any, seed: Any, epoch: Any) -> Any:
-    """A random pair of each user's own."""
+def _random_pairs(indptr: Any, users: Any, seed: Any, epoch: Any) -> Any:
+    """A random pair of each of the users."""
     pairs = np.empty(len(users), dtype=np.int64)
     for at in range(len(users)):
         user = users[at]
-        own = indptr[user + 1] - indptr[user]
-        pairs[at] = indptr[user] + below(draw(stream(seed, epoch, user), at), own)
+        count = indptr[user + 1] - indptr[user]
+        pairs[at] = indptr[user] + below(draw(stream(seed, epoch, user), at), count)
     return pairs
 
 

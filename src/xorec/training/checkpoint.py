@@ -44,8 +44,8 @@ class Checkpoint:
         """Take up the stored state; False if there is none. Another run's file is refused."""
         if not self.path.exists():
             return False
-        tensors, facts = _read(self.path)
-        if facts.pop("fingerprint") != self.fingerprint:
+        tensors, progress = _read(self.path)
+        if progress.pop("fingerprint") != self.fingerprint:
             raise XorecError(
                 f"{self.path} belongs to another run (other data, model, settings or seed): "
                 "delete it, or run without --resume to start anew."
@@ -54,7 +54,7 @@ class Checkpoint:
             state.arrays[name] = tensors[f"arrays.{name}"]
             if f"best.{name}" in tensors:
                 state.best[name] = tensors[f"best.{name}"]
-        for name, value in facts.items():
+        for name, value in progress.items():
             setattr(state, name, value)
         return True
 
@@ -65,7 +65,7 @@ class Checkpoint:
             return
         tensors = {f"arrays.{name}": array for name, array in state.arrays.items()}
         tensors |= {f"best.{name}": array for name, array in state.best.items()}
-        facts = {
+        progress = {
             "fingerprint": self.fingerprint,
             "epoch": state.epoch,
             "best_epoch": state.best_epoch,
@@ -73,7 +73,7 @@ class Checkpoint:
             "history": state.history,
             "stopped": state.stopped,
         }
-        save_tensors(self.path, tensors, {"checkpoint": json.dumps(facts)})
+        save_tensors(self.path, tensors, {"checkpoint": json.dumps(progress)})
         self._last_end = time.monotonic()
         self._last_cost = self._last_end - begin
 
@@ -83,9 +83,9 @@ def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
 
     try:
         with safe_open(path, framework="numpy") as file:
-            facts = json.loads((file.metadata() or {})["checkpoint"])
+            progress = json.loads((file.metadata() or {})["checkpoint"])
             names = file.keys()
-            return {name: file.get_tensor(name) for name in names}, facts
+            return {name: file.get_tensor(name) for name in names}, progress
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise XorecError(
             f"{path} is not a checkpoint that can be read ({error}): delete it and start anew."

@@ -19,6 +19,16 @@ class EpochConfig(ModelConfig):
     validate_every: int = Field(5, ge=1, description="epochs between two validations")
 
 
+class TripletConfig(EpochConfig):
+    """Settings of every model that learns by passes over triplets."""
+
+    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
+    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
+    block_size: int = Field(
+        32_768, ge=1, description="pairs per block: updates inside a block see the same snapshot"
+    )
+
+
 def format_error(name: str, config: type[ModelConfig], error: ValidationError) -> str:
     """One line for the first setting that pydantic refused."""
     first = error.errors()[0]

@@ -1,14 +1,18 @@
 """One pass over the training pairs, block by block: users first, then items, on a pool of threads.
 
-What a model does in the two steps is its own (`Steps`); that every pair comes once, with fresh
-negatives, and that the result is the same for any number of threads, is settled here.
+What a model does in the two steps is its own (`TripletStep`); that every pair comes once, with
+fresh negatives, and that the result is the same for any number of threads, is arranged here.
+
+A step is a function: triplets and tables in, new rows out. It writes nothing that it was given,
+so it may run in any thread, process or machine; the pass writes what it hands back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +21,16 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
+from xorec.training.row_kernels import renumber
+from xorec.training.rows import empty_rows, take_rows, write_rows, zero_rows
 
 _BLOCKS, _FEWEST = 64, 256
 """A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items
 know of each other must not get too old, or popular items overshoot."""
 
 
-@dataclass(frozen=True, eq=False)
-class Triplets:
-    """The pairs of a block, grouped by user, with their negatives.
+class Triplets(NamedTuple):
+    """Pairs, grouped by user, with their negatives.
 
     users, positives: (P,) rows; negatives: (P, K) rows, -1 where a user has every item.
     """
@@ -35,20 +40,126 @@ class Triplets:
     negatives: npt.NDArray[np.int32]
 
 
-class Steps(Protocol):
-    """What a model does with the triplets of one block."""
+class UserResult(NamedTuple):
+    """What the users' step makes of some triplets.
 
-    def learn_users(self, own: slice) -> None:
-        """Work off the pairs `own`, all pairs of some users, in order; items are read only."""
+    users (R,): whose rows they are, in the order of the triplets; rows: their new rows, R of each
+    array; kept: what the items' step needs of each pair, and `losses` (P,), each pair's loss as it
+    was met.
+    """
 
-    def learn_items(self, part: int, parts: int) -> None:
-        """Work off all pairs in order for the items v with v & (parts - 1) == part."""
+    triplets: Triplets
+    users: npt.NDArray[np.int32]
+    rows: Any
+    kept: Any
 
-    def finish(self, part: int, parts: int) -> None:
-        """After all users and items, for the items of each part: what is to be tidied up."""
 
-    def loss(self) -> float:
-        """The sum of the loss over the triplets, as it was met."""
+class ItemResult(NamedTuple):
+    """What the items' step makes of a block: the items (T,), and their new rows."""
+
+    items: npt.NDArray[np.int64]
+    rows: Any
+
+
+@dataclass(frozen=True, eq=False)
+class TripletStep(ABC):
+    """What a model does with the triplets of one block.
+
+    users, items: the tables (`training.rows`) that the new rows are written to. A model whose rows
+    move reads them from there, too; where gradients are wanted, they are the tables of those.
+    """
+
+    users: Any
+    items: Any
+    moves_items: ClassVar[bool] = True
+    reads_other_items: ClassVar[bool] = True
+    """Whether an item's step reads others, which must then be as before the block. Else the items
+    of a thread may move on its own table: copies of rows would cost BPR a tenth on amazon-cds."""
+
+    @abstractmethod
+    def keep(self, pairs: int, negatives: int, users: int) -> Any:
+        """Room for what the items' step needs of each pair: a named tuple with `losses` (P,)."""
+
+    @abstractmethod
+    def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
+        """Fill `new`, the rows of the users of these triplets in their order, and `kept`."""
+
+    @abstractmethod
+    def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
+        """Move `new`, the rows of some items, by the pairs of a result, in order.
+
+        local: the triplets by rows: of `result.rows`, and of `new`, -1 where an item is not there.
+        """
+
+    def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
+        """The rows to write, when all pairs of the block have moved `new`."""
+        return new
+
+    def touched(self, result: UserResult) -> npt.NDArray[np.int32]:
+        """(P, T): which items the items' step moves, besides the positive of each pair."""
+        return result.triplets.negatives
+
+    def start_items(self, items: npt.NDArray[np.int64]) -> Any:
+        """The rows from which the items' step starts."""
+        return take_rows(self.items, items)
+
+    def loss(self, losses: npt.NDArray[np.float32]) -> float:
+        """The sum of the loss over the triplets of a block, from that of each pair."""
+        return float(losses.sum(dtype=np.float64))
+
+    def step_users(self, triplets: Triplets) -> UserResult:
+        """All pairs of some users, in order; items are as before the block."""
+        users = triplets.users[np.diff(triplets.users, prepend=-1) != 0]
+        new = empty_rows(self.users, len(users))
+        pairs, negatives = triplets.negatives.shape
+        kept = self.keep(pairs, negatives, len(users))
+        self.move_users(triplets, new, kept)
+        return UserResult(triplets, users, new, kept)
+
+    def step_items(self, results: Sequence[UserResult], part: int, parts: int) -> ItemResult:
+        """All pairs of a block in order, for the items v with v & (parts - 1) == part."""
+        slots = np.full(len(self.items[0]), -1, dtype=np.int32)
+        items, triplets = self._renumbered(results, part, parts, slots)
+        new = self.start_items(items)
+        for result, local in zip(results, triplets, strict=True):
+            self.move_items(result, local, new)
+        return ItemResult(items, self.finish_items(items, new))
+
+    def step_items_in_place(self, results: Sequence[UserResult], part: int, parts: int) -> None:
+        """The same on the table itself, where `reads_other_items` is False."""
+        slots = np.arange(len(self.items[0]), dtype=np.int32)
+        for result, local in zip(
+            results, self._renumbered(results, part, parts, slots)[1], strict=True
+        ):
+            self.move_items(result, local, self.items)
+
+    def _renumbered(
+        self, results: Sequence[UserResult], part: int, parts: int, slots: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], list[Triplets]]:
+        """The items of a part that are touched, and the triplets by their numbers (`renumber`)."""
+        ids, count, renumbered = np.empty(len(slots), dtype=np.int64), 0, []
+        for result in results:
+            triplets = result.triplets._replace(negatives=self.touched(result))
+            local = Triplets(*(np.empty_like(array) for array in triplets))
+            count = renumber(triplets, part, parts, slots, ids, count, local)
+            renumbered.append(local)
+        return ids[:count].copy(), renumbered
+
+
+@dataclass(frozen=True, eq=False)
+class GradientStep(TripletStep):
+    """For models whose rows come from others: the tables of `users` and `items` are those of the
+    gradients (`training.rows.Gradients`), read are these vectors."""
+
+    user_vectors: npt.NDArray[Any]
+    item_vectors: npt.NDArray[Any]
+
+    def start_items(self, items: npt.NDArray[np.int64]) -> Any:
+        return zero_rows(self.items, len(items))
+
+
+StepOf = Callable[[int, int], TripletStep]
+"""The step of a block, by its number in the pass and its number of pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,41 +177,53 @@ class Pass:
     per_user: bool = False
     """Every user has as many pairs in the pass as any other, drawn from their own."""
 
-    def run(
-        self, steps_of: Callable[[Triplets], Steps], after: Callable[[], object] = lambda: None
-    ) -> float:
+    def run(self, step_of: StepOf, after: Callable[[int], object] = lambda pairs: None) -> float:
         """Learn from every pair once; returns the mean loss of a triplet as it was met.
 
-        after: what is to be done after each block.
+        after: what is to be done after each block; it is told the number of pairs.
         """
         size = min(self.block_size, max(_FEWEST, self.train.n_pairs // self.least_blocks))
         deal = user_blocks_of if self.per_user else blocks_of
         total, pairs = 0.0, 0
         for number, block in enumerate(deal(self.train, size, self.seed, self.epoch)):
-            total += self._block(block, number, steps_of)
+            total += self.run_block(block, number, step_of(number, len(block)))
             pairs += len(block)
-            after()
+            after(len(block))
         return total / (pairs * self.negatives)
 
-    def _block(self, block: Block, number: int, steps_of: Callable[[Triplets], Steps]) -> float:
-        triplets = Triplets(
-            block.users,
-            np.empty(len(block), dtype=np.int32),
-            np.empty((len(block), self.negatives), dtype=np.int32),
-        )
-        steps = steps_of(triplets)
-        turn = (self.epoch << 24) + number if self.per_user else self.epoch  # pairs come again
+    def run_block(self, block: Block, number: int, step: TripletStep) -> float:
+        """Users, then items; writes their new rows and returns the sum of the losses."""
+        results: dict[int, UserResult] = {}
 
-        def learn_users(begin: int, end: int) -> None:
-            own = slice(block.starts[begin], block.starts[end])
-            pairs = block.pairs[own]
-            triplets.positives[own] = self.train.indices[pairs]
-            negatives = triplets.negatives[own]
-            self.sampler.draw(negatives, pairs, block.users[own], self.seed, turn)
-            steps.learn_users(own)
+        def step_users(begin: int, end: int) -> None:
+            chunk = slice(block.starts[begin], block.starts[end])
+            results[begin] = result = step.step_users(self._triplets(block, chunk, number))
+            write_rows(step.users, result.users, result.rows)  # no two chunks have a user in common
 
+        self.pool.map_ranges(block.n_runs, step_users)
+        ordered = [results[begin] for begin in sorted(results)]
+        if step.moves_items:
+            self._items(step, ordered)
+        return step.loss(np.concatenate([result.kept.losses for result in ordered]))
+
+    def _items(self, step: TripletStep, results: Sequence[UserResult]) -> None:
+        """The items' step of each part; they are written when all have read what they need."""
         parts = item_parts(self.pool.threads)
-        self.pool.map_ranges(block.n_runs, learn_users)
-        self.pool.map(parts, lambda part: steps.learn_items(part, parts))
-        self.pool.map(parts, lambda part: steps.finish(part, parts))
-        return steps.loss()
+        if not step.reads_other_items:
+            self.pool.map(parts, lambda part: step.step_items_in_place(results, part, parts))
+            return
+        moved: dict[int, ItemResult] = {}
+
+        def step_items(part: int) -> None:
+            moved[part] = step.step_items(results, part, parts)
+
+        self.pool.map(parts, step_items)
+        self.pool.map(parts, lambda part: write_rows(step.items, *moved[part]))
+
+    def _triplets(self, block: Block, chunk: slice, number: int) -> Triplets:
+        """Some pairs of a block, with fresh negatives."""
+        pairs, users = block.pairs[chunk], block.users[chunk]
+        negatives = np.empty((len(pairs), self.negatives), dtype=np.int32)
+        turn = (self.epoch << 24) + number if self.per_user else self.epoch  # pairs come again
+        self.sampler.draw(negatives, pairs, users, self.seed, turn)
+        return Triplets(users, self.train.indices[pairs], negatives)

@@ -54,21 +54,21 @@ class Propagation:
         self, ego: Floats, out: Floats, spare: tuple[Floats, Floats], pool: ThreadPool
     ) -> None:
         """out = E of ego = E0, all of one shape (rows, d); `spare` are two arrays to work in."""
-        from xorec.training.propagation_kernels import scale_rows, take_in
+        from xorec.training.propagation_kernels import Graph, add_neighbours, scale_rows
 
         if self.layers == 0:
             np.copyto(out, ego)
             return
-        handed, other = spare
-        self.over_rows(pool, partial(scale_rows, ego, self.scales, handed))
-        graph = (self.indptr, self.indices, self.scales, ego)
+        messages, other = spare
+        self.over_rows(pool, partial(scale_rows, ego, self.scales, messages))
+        graph = Graph(self.indptr, self.indices, self.scales)
         for layer in range(self.layers):
             last = layer == self.layers - 1
             target = out if last else other
             whole = sum(self.smoothing**power for power in range(self.layers + 1))
             shares = (np.float32(self.smoothing), np.float32(1 / whole if last else 0))
-            self.over_rows(pool, partial(take_in, *graph, handed, target, *shares))
-            handed, other = other, handed
+            self.over_rows(pool, partial(add_neighbours, graph, ego, messages, target, *shares))
+            messages, other = other, messages
 
     def over_rows(self, pool: ThreadPool, work: Callable[[int, int], object]) -> None:
         """work(begin, end) for ranges of rows of about equal work; every row once."""

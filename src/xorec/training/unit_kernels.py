@@ -22,13 +22,13 @@ def to_unit(rows: Any, unit: Any, begin: Any, end: Any) -> None:
 
 
 @fast_kernel
-def through_unit(rows: Any, unit: Any, slopes: Any, begin: Any, end: Any) -> None:
-    """slopes at `unit` become slopes at `rows`: (s - (s.e) e) / |row|, e the unit row."""
+def through_unit(rows: Any, unit: Any, gradients: Any, begin: Any, end: Any) -> None:
+    """Gradients at `unit` become gradients at `rows`: (g - (g.e) e) / |row|, e the unit row."""
     for row in range(begin, end):
         total, along = np.float32(0), np.float32(0)
         for f in range(rows.shape[1]):
             total += rows[row, f] * rows[row, f]
-            along += slopes[row, f] * unit[row, f]
+            along += gradients[row, f] * unit[row, f]
         factor = np.float32(1) / np.sqrt(total) if total > np.float32(0) else np.float32(0)
         for f in range(rows.shape[1]):
-            slopes[row, f] = factor * (slopes[row, f] - along * unit[row, f])
+            gradients[row, f] = factor * (gradients[row, f] - along * unit[row, f])

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xorec.models.factorization.bpr import BPR
-from xorec.models.factorization.bpr_kernels import step_items, step_users
+from xorec.models.factorization.bpr import BPR, BPRStep, Table
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import take_step
+from xorec.training.passes import Triplets
 
 
 class TestBPR(EpochModelTests):
@@ -48,12 +49,9 @@ def test_the_two_steps_equal_a_plain_loop(parts: int) -> None:
         )
         for k, j in js:
             expected_items[j] += rate * (-pulls[p, k] * expected_users[u] - reg * expected_items[j])
-    pull = np.empty(negatives.shape, dtype=np.float32)
-    run = (users, items, owner, positives, negatives, pull, np.float32(rate), np.float32(reg))
-    losses = np.empty(len(owner), dtype=np.float32)
-    step_users(*run, losses)
-    for part in range(parts):
-        step_items(*run, part, parts)
+    triplets = Triplets(owner, positives, negatives)
+    step = BPRStep(Table(users), Table(items), np.float32(rate), np.float32(reg))
+    pull, losses = take_step(step, triplets, parts).kept
     np.testing.assert_allclose(pull, pulls, atol=1e-5)
     np.testing.assert_allclose(losses, -np.log1p(-pulls).sum(axis=1), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(users, expected_users, atol=1e-5)
@@ -74,15 +72,7 @@ def test_the_step_follows_the_gradient_of_the_loss() -> None:
     eps = 1e-6
     slope = [(objective(user + eps * e) - objective(user - eps * e)) / (2 * eps) for e in np.eye(4)]
     users32, items32 = user.astype(np.float32)[None].copy(), items.astype(np.float32)
-    step_users(
-        users32,
-        items32,
-        np.zeros(1, np.int32),
-        np.zeros(1, np.int32),
-        np.ones((1, 1), np.int32),
-        np.empty((1, 1), np.float32),
-        np.float32(rate),
-        np.float32(reg),
-        np.empty(1, np.float32),
-    )
+    step = BPRStep(Table(users32), Table(items32), np.float32(rate), np.float32(reg))
+    triplets = Triplets(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones((1, 1), np.int32))
+    users32 = step.step_users(triplets).rows.vectors
     np.testing.assert_allclose((user - users32[0]) / rate, slope, atol=1e-3)

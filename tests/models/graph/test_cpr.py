@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from xorec.core.threads import ThreadPool
-from xorec.models.graph.cpr import CPR, Cycles
-from xorec.models.graph.cpr_kernels import cycle_scores, cycle_slopes
+from xorec.models.graph.cpr import CPR, drawn_cycles
+from xorec.models.graph.cpr_kernels import Chosen, Cycles, cycle_gradients, cycle_scores
 from xorec.testing.data import checkerboard, planted
 from xorec.testing.models import EpochModelTests
 
@@ -28,7 +28,7 @@ def test_cycles_are_of_training_pairs_and_cross_to_unseen_items() -> None:
     train = planted(60, 200)
     sizes = np.repeat([2, 3, 5], 200)
     with ThreadPool(2) as pool:
-        cycles = Cycles.drawn(train, sizes, 1, 7, pool)
+        cycles = drawn_cycles(train, sizes, 1, 7, pool)
     assert (cycles.sizes == sizes).mean() > 0.95
     assert np.isin(cycles.sizes[cycles.sizes != sizes], [0]).all()
     for users, items, size in zip(cycles.users, cycles.items, cycles.sizes, strict=True):
@@ -43,13 +43,13 @@ def test_where_no_cycle_exists_none_is_made_up() -> None:
 
     train = Interactions.from_pairs((u, i) for u in range(4) for i in range(4))
     with ThreadPool(1) as pool:
-        assert not Cycles.drawn(train, np.full(50, 2), 0, 0, pool).sizes.any()
+        assert not drawn_cycles(train, np.full(50, 2), 0, 0, pool).sizes.any()
 
 
 def test_every_pair_is_drawn_equally_often() -> None:
     train = checkerboard(8)
     with ThreadPool(1) as pool:
-        cycles = Cycles.drawn(train, np.full(20_000, 2), 3, 0, pool)
+        cycles = drawn_cycles(train, np.full(20_000, 2), 3, 0, pool)
     pairs = np.bincount(cycles.users.ravel() * 8 + cycles.items.ravel(), minlength=64)
     drawn = pairs[pairs > 0]
     assert len(drawn) == train.n_pairs
@@ -84,17 +84,17 @@ def test_loss_and_gradients(parts: int) -> None:
     """In float64: the plain loop to 1e-9, and its finite differences."""
     train, rng = planted(9, 12, groups=2, per_user=4), np.random.default_rng(0)
     with ThreadPool(1) as pool:
-        cycles = Cycles.drawn(train, np.repeat([2, 3, 4], 12), 5, 0, pool)
+        cycles = drawn_cycles(train, np.repeat([2, 3, 4], 12), 5, 0, pool)
     users, items = rng.standard_normal((9, 4)), rng.standard_normal((12, 4))
     kept = np.flatnonzero(cycles.sizes > 0)[::2]
-    rows = (cycles.users, cycles.items, cycles.sizes)
     scores = np.empty(len(cycles.sizes))
-    cycle_scores(users, items, *rows, scores, 0, len(scores))
+    cycle_scores(users, items, cycles, scores, 0, len(scores))
     found = np.logaddexp(0, -scores[kept]).mean()
     np.testing.assert_allclose(found, loss_by_hand(users, items, cycles, kept), rtol=1e-9)
     slopes = np.zeros_like(users), np.zeros_like(items)
     for part in range(parts):
-        cycle_slopes(users, items, *rows, kept, scores, 1 / len(kept), *slopes, part, parts)
+        chosen = Chosen(kept, scores, 1 / len(kept))
+        cycle_gradients(users, items, cycles, chosen, *slopes, part, parts)
     eps = 1e-6
     for table, slope in zip((users, items), slopes, strict=True):
         for at in np.ndindex(table.shape):

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from xorec.core.threads import ThreadPool
-from xorec.models.factorization.bpr_gradient_kernels import bpr_items, bpr_users
+from xorec.models.factorization.bpr_gradients import BPRGradientStep
 from xorec.models.graph.encoder import Encoder, start_arrays
 from xorec.models.graph.lightgcn import LightGCN
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import take_step
+from xorec.training.passes import Triplets
 from xorec.training.propagation import Propagation
+from xorec.training.rows import Gradients
 
 TINY = {"dimensions": 16, "epochs": 40, "batch_size": 1000, "validate_every": 2}
 
@@ -53,13 +56,10 @@ def loss_by_hand(users: Any, items: Any, owner: Any, positives: Any, negatives: 
 def test_loss_and_gradients(parts: int) -> None:
     """In float64: the loss of a plain loop to 1e-9, and its finite differences."""
     users, items, *rows = block(parts)
-    pull, losses = np.empty(rows[2].shape), np.empty(len(rows[0]))
-    slopes: Any = np.zeros_like(users), np.zeros(6), np.zeros_like(items), np.zeros(9)
-    told: Any = (users, items, *rows, pull, losses, *slopes[:2], 1 / rows[2].size)
-    bpr_users(*told)
-    for part in range(parts):
-        told = (users, *rows, pull, *slopes[2:], part, parts)
-        bpr_items(*told)
+    tables = Gradients(np.zeros((6, 5)), np.zeros(6)), Gradients(np.zeros((9, 5)), np.zeros(9))
+    step = BPRGradientStep(*tables, users, items, np.float64(1 / rows[2].size))
+    losses = take_step(step, Triplets(*rows), parts).kept.losses
+    slopes = (*tables[0], *tables[1])
     loss = loss_by_hand(users, items, *rows)
     np.testing.assert_allclose(losses.sum() / rows[2].size, loss, rtol=1e-9)
     eps = 1e-6
@@ -93,8 +93,8 @@ def test_one_step_of_the_encoder_follows_the_gradient_at_the_ego_vectors() -> No
 
     with ThreadPool(1) as pool:
         encoder = Encoder(operator, arrays, 12, pool)
-        encoder.slopes[:] = target
-        encoder.met[:] = 1
+        encoder.gradients[:] = target
+        encoder.counts[:] = 1
         encoder.learn(0.01, 0.1)
     moved = (before - arrays["ego"]) / 0.01
     for at in np.ndindex(before.shape):
@@ -104,5 +104,5 @@ def test_one_step_of_the_encoder_follows_the_gradient_at_the_ego_vectors() -> No
         slope = (value(up) - value(down)) / 2e-5
         if abs(slope) > 1e-3:
             np.testing.assert_allclose(moved[at], np.sign(slope), atol=1e-3)
-    assert not encoder.slopes.any()
-    assert not encoder.met.any()
+    assert not encoder.gradients.any()
+    assert not encoder.counts.any()

@@ -12,10 +12,11 @@ from xorec.models.hashing.lightrec import LightRec
 from xorec.models.hashing.lightrec_codebooks import code_shape, residual_codebooks, whitening
 from xorec.models.hashing.lightrec_distill import Teacher
 from xorec.models.hashing.lightrec_encoder import ItemEncoder
-from xorec.models.hashing.lightrec_learner import Learner, Steps, Weights, start_arrays
+from xorec.models.hashing.lightrec_learner import Learner, Weights, start_arrays
 from xorec.representations.codebooks import Codebooks
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import take_step
 from xorec.training.passes import Triplets
 
 START = {"model": "bpr", "dimensions": 16, "epochs": 40, "block_size": 500}
@@ -100,7 +101,7 @@ def test_slopes_of_the_encoder_equal_differences_of_the_relaxed_sum() -> None:
     codes, sums = encoder.encode(vectors, ThreadPool(1))
     C, M = encoder.codebooks, encoder.transforms
     np.testing.assert_allclose(relaxed_sums(vectors, encoder, C, M), sums, atol=1e-12)
-    at_words, at_transforms = encoder.slopes(vectors, codes, at_items, ThreadPool(1))
+    at_words, at_transforms = encoder.gradients(vectors, codes, at_items, ThreadPool(1))
     by_words = differences(lambda c: np.sum(at_items * relaxed_sums(vectors, encoder, c, M)), C)
     by_matrix = differences(lambda m: np.sum(at_items * relaxed_sums(vectors, encoder, C, m)), M)
     np.testing.assert_allclose(at_words, by_words, atol=1e-7)
@@ -114,7 +115,7 @@ def test_the_encoder_gives_the_same_bytes_for_any_number_of_threads() -> None:
     for threads in (1, 2, 3):
         with ThreadPool(threads) as pool:
             codes, sums = encoder.encode(vectors, pool)
-            slopes = encoder.slopes(vectors, codes, vectors, pool)
+            slopes = encoder.gradients(vectors, codes, vectors, pool)
             found.append([array.tobytes() for array in (codes, sums, *slopes)])
     assert found[0] == found[1] == found[2]
 
@@ -139,7 +140,7 @@ def test_the_error_of_the_scores_equals_plain_loops() -> None:
         ]
         return float(sum(errors)) / (2 * len(U))
 
-    value, at_users, at_items = teacher.slopes(users, items)
+    value, at_users, at_items = teacher.gradients(users, items)
     assert value == pytest.approx(plain(users, items), abs=1e-9)
     np.testing.assert_allclose(at_users, differences(lambda U: plain(U, items), users), atol=1e-8)
     np.testing.assert_allclose(at_items, differences(lambda Q: plain(users, Q), items), atol=1e-8)
@@ -174,9 +175,7 @@ def test_a_step_is_adam_on_the_whole_loss() -> None:
         return float(total + 0.3 * norms / 8 + 0.7 * errors / 2)
 
     learner = Learner(arrays, teacher, weights, ThreadPool(1))
-    steps = Steps(Triplets(owner, positives, negatives), learner)
-    steps.learn_users(slice(None))
-    steps.learn_items(0, 1)
+    take_step(learner.step(negatives.size), Triplets(owner, positives, negatives))
     learner.learn(1e-3)
     at = (users, encoder.codebooks, encoder.transforms)
     wanted = {

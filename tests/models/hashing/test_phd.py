@@ -8,12 +8,13 @@ import pytest
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import DataUpdate
-from xorec.models.hashing.phd import PHD
+from xorec.models.hashing.phd import PHD, PHDStep, tables
+from xorec.models.hashing.phd_kernels import Items, Terms, Users
 from xorec.models.hashing.phd_start import singular_rows, turned_rows
-from xorec.models.hashing.phd_steps import Rows, Steps, Terms
 from xorec.representations.masked import MaskedCodes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import take_step
 from xorec.training.passes import Triplets
 
 TINY = {"bits": 32, "epochs": 20}
@@ -36,15 +37,15 @@ def sigma(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def block(seed: int, hard: float, **terms: float) -> tuple[Rows, Triplets, Terms]:
+def block(seed: int, hard: float, **terms: float) -> tuple[Users, Items, Triplets, Terms]:
     """Logits in float64, and a block of pairs, some of them without a negative."""
     rng = np.random.default_rng(seed)
     n, m, pairs, count = 6, 9, 25, 3
     arrays = {
         "users": rng.uniform(-2, 2, (n, BITS)),
         "items": rng.uniform(-2, 2, (m, BITS)),
-        "user_spent": rng.uniform(0, 1, n),
-        "item_spent": rng.uniform(0, 1, m),
+        "user_grad_sq_sum": rng.uniform(0, 1, n),
+        "item_grad_sq_sum": rng.uniform(0, 1, m),
     }
     chosen = np.sort(rng.choice(n * m, size=pairs, replace=False))
     triplets = Triplets(
@@ -52,10 +53,9 @@ def block(seed: int, hard: float, **terms: float) -> tuple[Rows, Triplets, Terms
         (chosen % m).astype(np.int32),
         rng.integers(-1, m, size=(pairs, count)).astype(np.int32),
     )
-    settings = Terms(
-        **{"rate": 0.7, "kl": 0.0, "target": -0.2, "noise": 0.0, "hard": hard, **terms}
-    )
-    return Rows.of(arrays, settings, seed, 3), triplets, settings
+    given = {"rate": 0.7, "kl": 0.0, "target": -0.2, "noise": 0.0, "hardness": hard, **terms}
+    settings = Terms(**given, seed=seed, turn=3 << 24)
+    return *tables(arrays, settings), triplets, settings
 
 
 def examples(t: Triplets) -> list[tuple[int, int, int, int]]:
@@ -97,13 +97,11 @@ def adagrad(rows: Any, slope: Any, spent: Any, rate: float) -> Any:
     return rows - rate * slope / np.sqrt(spent + float(np.float32(1e-8)))[:, None]
 
 
-def run(steps: Steps, parts: int = 1) -> float:
-    steps.learn_users(slice(None))
-    for part in range(parts):
-        steps.learn_items(part, parts)
-    for part in range(parts):
-        steps.finish(part, parts)
-    return steps.loss()
+def run(users: Users, items: Items, t: Triplets, terms: Terms, parts: int = 1) -> tuple[Any, float]:
+    """The step over one block, written; the users' bits as they were drawn, and the loss."""
+    step = PHDStep(users, items, terms._replace(turn=terms.turn + 1))
+    kept = take_step(step, t, parts).kept
+    return kept.bits, step.loss(kept.losses)
 
 
 @pytest.mark.parametrize(("hard", "kl"), [(0.0, 0.0), (0.0, 0.3), (1.0, 0.0), (0.6, 0.1)])
@@ -112,25 +110,24 @@ def test_a_block_is_one_step_along_the_plain_loops_gradient(
     hard: float, kl: float, parts: int
 ) -> None:
     """Chances, drawn bits, and what lies between: the slope at the bits, through to the logits."""
-    rows, t, terms = block(parts, hard, kl=kl)
-    users, items = rows.users.copy(), rows.items.copy()
-    spent, z_items = (rows.user_spent.copy(), rows.item_spent.copy()), 1 - rows.lacks
-    run(Steps(t, rows, terms, 1), parts)
-    slopes = slopes_at(rows.bits, z_items, users, items, t, terms)
-    met = np.unique(t.users)
+    mine, theirs, t, terms = block(parts, hard, kl=kl)
+    users, items = mine.logits.copy(), theirs.logits.copy()
+    spent, z_items = (mine.grad_sq_sum.copy(), theirs.grad_sq_sum.copy()), 1 - theirs.lacks
+    met, bits = np.unique(t.users), np.zeros_like(users)
+    bits[met], _ = run(mine, theirs, t, terms, parts)
+    slopes = slopes_at(bits, z_items, users, items, t, terms)
     moved = adagrad(users, slopes[0], spent[0], terms.rate)
-    np.testing.assert_allclose(rows.users[met], moved[met], atol=1e-9)
+    np.testing.assert_allclose(mine.logits[met], moved[met], atol=1e-9)
     np.testing.assert_allclose(
-        rows.items, adagrad(items, slopes[1], spent[1], terms.rate), atol=1e-9
+        theirs.logits, adagrad(items, slopes[1], spent[1], terms.rate), atol=1e-9
     )
-    assert not rows.sums.any()
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.2])
 def test_with_chances_for_bits_the_gradient_is_that_of_the_relaxed_loss(kl: float) -> None:
     """Finite differences; and the loss that the steps report is the loss (without the KL)."""
-    rows, t, terms = block(5, 0.0, kl=kl)
-    users, items = rows.users.copy(), rows.items.copy()
+    mine, theirs, t, terms = block(5, 0.0, kl=kl)
+    users, items = mine.logits.copy(), theirs.logits.copy()
     slopes = slopes_at(sigma(users), sigma(items), users, items, t, terms)
     eps = 1e-5
     for which, table in enumerate((users, items)):
@@ -144,21 +141,21 @@ def test_with_chances_for_bits_the_gradient_is_that_of_the_relaxed_loss(kl: floa
             np.testing.assert_allclose(slopes[which][at], slope, atol=1e-9)
     plain = Terms(terms.rate, 0.0, terms.target, 0.0, 0.0)
     expected = objective(users, items, t, plain)
-    np.testing.assert_allclose(run(Steps(t, rows, terms, 1)), expected, rtol=1e-12)
+    np.testing.assert_allclose(run(mine, theirs, t, terms)[1], expected, rtol=1e-12)
 
 
 def test_drawn_bits_have_their_chances() -> None:
     """Bits are 0 or 1 with mean p, users and items drawn apart; half hard lies half way."""
     logits = np.linspace(-3, 3, 40)[None].repeat(4000, axis=0)
     arrays = {"users": logits.copy(), "items": logits.copy()}
-    arrays |= {name: np.zeros(4000) for name in ("user_spent", "item_spent")}
-    terms = Terms(1.0, 0.0, 0.0, 0.0, 1.0)
-    z = 1 - Rows.of(arrays, terms, 1, 0).lacks
+    arrays |= {name: np.zeros(4000) for name in ("user_grad_sq_sum", "item_grad_sq_sum")}
+    terms = Terms(1.0, 0.0, 0.0, 0.0, 1.0, seed=1)
+    z = 1 - tables(arrays, terms)[1].lacks
     assert set(np.unique(z)) == {0.0, 1.0}
     np.testing.assert_allclose(z.mean(axis=0), sigma(logits[0]), atol=5 * 0.5 / np.sqrt(4000))
-    other = 1 - Rows.of(arrays, terms, 1, 1).lacks
+    other = 1 - tables(arrays, terms._replace(turn=1 << 24))[1].lacks
     assert 0.3 < np.mean(z[:, 20] == other[:, 20]) < 0.7
-    half = 1 - Rows.of(arrays, Terms(1.0, 0.0, 0.0, 0.0, 0.5), 1, 0).lacks
+    half = 1 - tables(arrays, terms._replace(hardness=0.5))[1].lacks
     np.testing.assert_allclose(half, (z + sigma(logits)) / 2, atol=1e-12)
 
 
@@ -177,18 +174,15 @@ def test_the_dot_product_is_r_less_twice_the_bits_that_the_item_lacks() -> None:
 def test_noise_moves_the_targets_and_decays() -> None:
     config = PHD(noise=2.0, noise_decay=0.5).config
     assert [config.terms(epoch, 12).noise for epoch in range(4)] == [2.0, 1.0, 0.5, 0.25]
-    quiet, noisy = (
-        run(Steps(t, rows, terms, 1))
-        for rows, t, terms in (block(3, 0.0), block(3, 0.0, noise=1.0))
-    )
-    _, t, _ = block(3, 0.0)
+    quiet, noisy = (run(*given)[1] for given in (block(3, 0.0), block(3, 0.0, noise=1.0)))
+    _, _, t, _ = block(3, 0.0)
     assert 0.4 < (noisy - quiet) / len(examples(t)) < 1.8  # about its variance, an example
 
 
 def test_bits_harden_over_the_epochs() -> None:
-    hard = [PHD(softness=0.5).config.terms(epoch, 9).hard for epoch in range(9)]
+    hard = [PHD(softness=0.5).config.terms(epoch, 9).hardness for epoch in range(9)]
     np.testing.assert_allclose(hard, [0, 0.25, 0.5, 0.75, 1, 1, 1, 1, 1])
-    assert PHD(softness=0.0).config.terms(0, 9).hard == 1
+    assert PHD(softness=0.0).config.terms(0, 9).hardness == 1
 
 
 def test_the_start_is_the_leading_singular_vectors() -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from xorec.core.options import RunOptions
-from xorec.models.metric.cml import CML, CMLConfig, _Steps
+from xorec.models.metric.cml import CML, CMLConfig, CMLStep
 from xorec.models.metric.decorrelation import decorrelate
 from xorec.models.metric.metric_learning import into_ball
-from xorec.models.siml.siml_steps import Rows
 from xorec.representations.distances import Distances
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import step_items, step_users
 from xorec.training.losses.metric import (
     cml_gradients,
     cml_values,
@@ -21,6 +21,7 @@ from xorec.training.losses.metric import (
     rank_weights,
 )
 from xorec.training.passes import Triplets
+from xorec.training.rows import Rows
 
 
 class TestCML(EpochModelTests):
@@ -58,9 +59,9 @@ def steps_over(users: Any, items: Any, t: Triplets, settings: dict[str, Any]) ->
     config = CMLConfig(learning_rate=RATE, negatives=3, **settings)
     loss = {**config.model_dump(include={"margin", "rank_weight"}), "n_items": len(items)}
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
-    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1], items=True)
+    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1])
     before = spent[0].astype(np.float64), spent[1].astype(np.float64)
-    return _Steps(t, *rows, 0, config), loss, before
+    return CMLStep(*rows, config), loss, before
 
 
 def follow_users(users: Any, items: Any, t: Triplets, loss: dict[str, Any], spent: Any) -> Any:
@@ -89,12 +90,14 @@ def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str
     users, items, t = block(np.random.default_rng(1))
     steps, loss, (spent, _) = steps_over(users, items, t, settings)
     expected, kept = follow_users(users, items, t, loss, spent)
-    steps.learn_users(slice(None))
+    result = step_users(steps, t)
     np.testing.assert_allclose(users, expected, atol=1e-5)
-    np.testing.assert_allclose(steps.losses, [value for value, _, _ in kept], atol=1e-5)
-    np.testing.assert_allclose(steps.weights, [weight for _, weight, _ in kept], atol=1e-5)
-    np.testing.assert_array_equal(steps.touched[:, 0], [nearest for _, _, nearest in kept])
-    assert steps.loss() == pytest.approx(3 * sum(value for value, _, _ in kept), rel=1e-5)
+    np.testing.assert_allclose(result.kept.losses, [value for value, _, _ in kept], atol=1e-5)
+    np.testing.assert_allclose(result.kept.weights, [weight for _, weight, _ in kept], atol=1e-5)
+    np.testing.assert_array_equal(result.kept.nearest[:, 0], [nearest for _, _, nearest in kept])
+    assert steps.loss(result.kept.losses) == pytest.approx(
+        3 * sum(value for value, _, _ in kept), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
@@ -107,18 +110,19 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     steps, loss, (user_spent, spent) = steps_over(users, items, t, settings)
     _, kept = follow_users(users, items, t, loss, user_spent)
     moved = items.astype(np.float64)
-    steps.learn_users(slice(None))
+    result = step_users(steps, t)
     for u, i, (_, weight, j) in zip(t.users, t.positives, kept, strict=True):
         if weight:
             moved[i] = adagrad(moved[i], spent, i, weight * (moved[i] - users[u]))
             moved[j] = adagrad(moved[j], spent, j, weight * (users[u] - moved[j]))
-    for part in range(parts):
-        steps.learn_items(part, parts)
-    np.testing.assert_allclose(items, moved, atol=5e-5)
-    for part in range(parts):
-        steps.finish(part, parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CMLStep, "finish_items", lambda step, ids, new: new)
+        for part in range(parts):
+            ids, new = steps.step_items([result], part, parts)
+            np.testing.assert_allclose(new.vectors, moved[ids], atol=5e-5)
+    step_items(steps, result, parts)
     np.testing.assert_allclose(items, [in_ball(row) for row in moved], atol=5e-5)
-    np.testing.assert_array_equal(items, steps.items.shown)
+    np.testing.assert_array_equal(items, steps.items.snapshot)
 
 
 def test_points_stay_in_the_ball() -> None:
@@ -136,15 +140,17 @@ def rows_and_spent(seed: int = 0) -> dict[str, Any]:
         f"{kind}_vectors": into_ball((rng.standard_normal((n, 2)) @ mix).astype(np.float32) / 4)
         for kind, n in (("user", 30), ("item", 20))
     }
-    spent = {"user_spent": np.full(30, 2.0), "item_spent": np.full(20, 3.0)}
+    spent = {"user_grad_sq_sum": np.full(30, 2.0), "item_grad_sq_sum": np.full(20, 3.0)}
     return arrays | {name: values.astype(np.float32) for name, values in spent.items()}
 
 
 def test_decorrelation_is_a_step_along_the_gradient_of_the_penalty() -> None:
     arrays = rows_and_spent()
-    arrays["item_spent"][5] = 0  # a row without pairs
+    arrays["item_grad_sq_sum"][5] = 0  # a row without pairs
     both = np.vstack([arrays["user_vectors"], arrays["item_vectors"]]).astype(np.float64)
-    spent = np.concatenate([arrays["user_spent"], arrays["item_spent"]]).astype(np.float64)
+    spent = np.concatenate([arrays["user_grad_sq_sum"], arrays["item_grad_sq_sum"]]).astype(
+        np.float64
+    )
     gradient = 7.0 * covariance_gradient(both)
     for row in range(50):
         if spent[row]:
@@ -152,7 +158,7 @@ def test_decorrelation_is_a_step_along_the_gradient_of_the_penalty() -> None:
     decorrelate(arrays, 7.0, RATE)
     found = np.vstack([arrays["user_vectors"], arrays["item_vectors"]])
     np.testing.assert_allclose(found, both, atol=1e-6)
-    np.testing.assert_allclose(arrays["user_spent"], spent[:30], rtol=1e-5)
+    np.testing.assert_allclose(arrays["user_grad_sq_sum"], spent[:30], rtol=1e-5)
 
 
 def test_decorrelation_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from xorec.models.metric.metric_learning import into_ball
-from xorec.models.metric.sml import SML, SMLConfig, _Steps
-from xorec.models.metric.sml_kernels import step_items, step_users
-from xorec.models.siml.siml_steps import Rows
+from xorec.models.metric.sml import SML, SMLConfig, SMLStep
+from xorec.models.metric.sml_kernels import MarginRows, Terms
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import step_items, step_users
 from xorec.training.epochs import EpochTrainer
-from xorec.training.losses.metric import sml_gradients, sml_rewards, sml_values
+from xorec.training.losses.metric import sml_gradients, sml_values
 from xorec.training.passes import Triplets
+from xorec.training.rows import write_rows
 
 
 class TestSML(EpochModelTests):
@@ -53,24 +54,25 @@ class Scene:
         self.arrays: dict[str, Any] = {
             "user_vectors": into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2),
             "item_vectors": into_ball(rng.standard_normal((m, 5)).astype(np.float32) / 2),
-            "user_spent": np.full(n, 0.5, np.float32),
-            "item_spent": np.full(m, 2.0, np.float32),
+            "user_grad_sq_sum": np.full(n, 0.5, np.float32),
+            "item_grad_sq_sum": np.full(m, 2.0, np.float32),
             "user_margins": rng.random(n).astype(np.float32) * np.float32(MOST),
             "item_margins": rng.random(m).astype(np.float32) * np.float32(MOST),
-            "user_margin_spent": np.full(n, 0.3, np.float32),
-            "item_margin_spent": np.full(m, 0.4, np.float32),
+            "user_margin_grad_sq_sum": np.full(n, 0.3, np.float32),
+            "item_margin_grad_sq_sum": np.full(m, 0.4, np.float32),
         }
         config = SMLConfig(
             learning_rate=RATE, margin_rate=MARGIN_RATE, max_margin=MOST, negatives=3, **settings
         )
         self.loss: dict[str, Any] = {"lambda_": config.lambda_, "rewards": config.rewards()}
-        users = Rows.of(self.arrays["user_vectors"], self.arrays["user_spent"])
-        own = (self.arrays["item_vectors"], self.arrays["item_spent"])
-        items = Rows.of(*own, items=True)
+        users, items = (
+            MarginRows(*(self.arrays[f"{kind}_{name}"] for name in MarginRows._fields))
+            for kind in ("user", "item")
+        )
         self.exact = {name: values.astype(np.float64) for name, values in self.arrays.items()}
         self.shown = self.exact["item_vectors"].copy()
         self.shown_margins = self.exact["item_margins"].copy()
-        self.steps = _Steps(self.t, users, items, 0, self.arrays, config)
+        self.steps = SMLStep(users, items, config)
 
     def pairs(self) -> Any:
         """(user, positive, negatives that there are) of each pair that has some."""
@@ -87,7 +89,9 @@ class Scene:
 
     def margin(self, kind: str, at: Any, slope: float) -> None:
         margins = self.exact[f"{kind}_margins"]
-        moved = adagrad(MARGIN_RATE, margins[at], self.exact[f"{kind}_margin_spent"], at, slope)
+        moved = adagrad(
+            MARGIN_RATE, margins[at], self.exact[f"{kind}_margin_grad_sq_sum"], at, slope
+        )
         margins[at] = min(max(moved, 0), MOST)
 
     def follow_users(self) -> list[Any]:
@@ -96,7 +100,9 @@ class Scene:
         for u, i, j in self.pairs():
             slopes, value = self.slope(users[u], self.exact["user_margins"][u], i, j)
             met.append((slopes, value))
-            users[u] = in_ball(adagrad(RATE, users[u], self.exact["user_spent"], u, slopes[0]))
+            users[u] = in_ball(
+                adagrad(RATE, users[u], self.exact["user_grad_sq_sum"], u, slopes[0])
+            )
             self.margin("user", u, slopes[3])
         return met
 
@@ -106,10 +112,12 @@ def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str
     """Pair after pair: rows and margins take Adagrad steps, and stay where they live."""
     scene = Scene(1, settings)
     met = scene.follow_users()
-    scene.steps.learn_users(slice(None))
-    for name in ("user_vectors", "user_spent", "user_margins", "user_margin_spent"):
+    result = step_users(scene.steps, scene.t)
+    for name in ("user_vectors", "user_grad_sq_sum", "user_margins", "user_margin_grad_sq_sum"):
         np.testing.assert_allclose(scene.arrays[name], scene.exact[name], rtol=2e-5, atol=1e-5)
-    assert scene.steps.loss() == pytest.approx(sum(value for _, value in met), rel=1e-4)
+    assert scene.steps.loss(result.kept.losses) == pytest.approx(
+        sum(value for _, value in met), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
@@ -121,10 +129,10 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     scene = Scene(2, settings)
     lambda_, (_, reward) = scene.loss["lambda_"], scene.loss["rewards"]
     met = scene.follow_users()
-    scene.steps.learn_users(slice(None))
+    result = step_users(scene.steps, scene.t)
     users = scene.arrays["user_vectors"].astype(np.float64)
-    items, spent, shown = scene.exact["item_vectors"], scene.exact["item_spent"], scene.shown
-    kept = zip(scene.steps.active, scene.t.negatives, strict=True)
+    items, spent, shown = scene.exact["item_vectors"], scene.exact["item_grad_sq_sum"], scene.shown
+    kept = zip(result.kept.active, scene.t.negatives, strict=True)
     active = [row[j >= 0] for row, j in kept if (j >= 0).any()]
     for (u, i, j), state, (slopes, _) in zip(scene.pairs(), active, met, strict=True):
         x, y = 1.0 * (state & 1), lambda_ * (state >> 1)
@@ -139,16 +147,25 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
             if state[k]:
                 apart = 2 * x[k] * (users[u] - items[v]) + 2 * y[k] * (shown[i] - items[v])
                 items[v] = adagrad(RATE, items[v], spent, v, apart)
-    for part in range(parts):
-        scene.steps.learn_items(part, parts)
-    for name in ("item_vectors", "item_spent", "item_margins", "item_margin_spent"):
-        np.testing.assert_allclose(scene.arrays[name], scene.exact[name], rtol=5e-5, atol=5e-5)
-    for part in range(parts):
-        scene.steps.finish(part, parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SMLStep, "finish_items", lambda step, ids, new: new)
+        for part in range(parts):
+            ids, new = scene.steps.step_items([result], part, parts)
+            for name, found in zip(MarginRows._fields, new, strict=True):
+                exact = scene.exact[f"item_{name}"][ids]
+                np.testing.assert_allclose(found, exact, rtol=5e-5, atol=5e-5)
+    step_items(scene.steps, result, parts)
     np.testing.assert_allclose(
         scene.arrays["item_vectors"], [in_ball(row) for row in items], atol=5e-5
     )
-    np.testing.assert_array_equal(scene.arrays["item_vectors"], scene.steps.items.shown)
+
+
+class StillStep(SMLStep):
+    """Only margins move."""
+
+    @property
+    def terms(self) -> Terms:
+        return super().terms._replace(rate=np.float32(0))
 
 
 def settled(scaling: Any, rho: float, lambda_: float, gamma: float) -> tuple[Any, ...]:
@@ -162,23 +179,18 @@ def settled(scaling: Any, rho: float, lambda_: float, gamma: float) -> tuple[Any
     owner = np.arange(30, dtype=np.int32)
     positives = (owner % 10).astype(np.int32)
     users = into_ball(users * np.float32(0.4) + items[positives])
-    rewards = sml_rewards(scaling, lambda_=lambda_, rho=rho, gamma=gamma, batch=512)
-    of_user, of_item = (np.float32(reward) for reward in rewards)
+    loss = {"lambda_": lambda_, "rho": rho, "scaling": scaling, "gamma": gamma}
+    config = SMLConfig(**loss, max_margin=4.0, margin_rate=0.2)
     m, n = np.ones(30, np.float32), np.ones(400, np.float32)
-    m_spent, n_spent = np.zeros(30, np.float32), np.zeros(400, np.float32)
-    zero, rate, most = np.float32(0), np.float32(0.2), np.float32(4)
-    active, lean = np.empty((30, 40), np.int8), np.empty((30, 8), np.float32)
-    losses, still = np.empty(30, np.float32), np.zeros(400, np.float32)
-    shares = np.zeros((2, 30))
+    still = [MarginRows(users, np.ones(30, np.float32), m, np.zeros(30, np.float32))]
+    still.append(MarginRows(items, np.ones(400, np.float32), n, np.zeros(400, np.float32)))
+    step, shares = StillStep(still[0], still[1], config), np.zeros((2, 30))
     for turn in range(4000):
         negatives = rng.integers(10, 400, size=(30, 40)).astype(np.int32)
-        scale = (np.float32(lambda_), of_user, of_item)
-        steps = (zero, still[:30], rate, m_spent, most)
-        rows = (users, items, owner, positives, negatives, active, lean, losses)
-        step_users(*rows, m, n, *scale, *steps)
-        pairs = (owner, positives, negatives, active, lean, n)
-        steps = (zero, still, rate, n_spent, most)
-        step_items(items, items, users, *pairs, scale[0], of_item, *steps, 0, 1)
+        result = step.step_users(Triplets(owner, positives, negatives))
+        write_rows(step.users, result.users, result.rows)
+        write_rows(step.items, *step.step_items([result], 0, 1))
+        active = result.kept.active
         if turn >= 3000:
             shares += np.array([(active & 1).mean(axis=1), (active >> 1).mean(axis=1)]) / 1000
     return shares[0], shares[1], m, n[:10]

@@ -8,10 +8,10 @@ from xorec.core.bits import pack_signs
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.evaluation.protocol import evaluate
-from xorec.models.siml.asymmetric_users import settled, settled_new
+from xorec.models.siml.asymmetric_users import refine_new_user, refine_users
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.dsiml_optimizers import Start
-from xorec.models.siml.siml_steps import NO_TEACHER
+from xorec.models.siml.optimizers.base import Start
+from xorec.models.siml.siml_kernels import NO_TEACHER
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 
@@ -39,7 +39,7 @@ def test_users_from_anywhere_find_their_place_and_items_stay() -> None:
     begin = start()
     items = begin.items.copy()
     with ThreadPool(1) as pool:
-        users = settled(begin.users, begin.items, MODEL.config, begin, 0, pool)
+        users = refine_users(begin.users, begin.items, MODEL.config, begin, 0, pool)
     np.testing.assert_array_equal(items, begin.items)
     np.testing.assert_allclose(np.linalg.norm(users, axis=1), 1, rtol=1e-5)
     assert ndcg(users, items) > 2 * ndcg(begin.users, items)
@@ -50,7 +50,7 @@ def test_the_same_for_any_number_of_threads() -> None:
     found = []
     for threads in (1, 2, 3):
         with ThreadPool(threads) as pool:
-            found.append(settled(begin.users, begin.items, MODEL.config, begin, 0, pool))
+            found.append(refine_users(begin.users, begin.items, MODEL.config, begin, 0, pool))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 
@@ -59,5 +59,5 @@ def test_somebody_who_has_every_item_has_no_negatives() -> None:
     begin = start()
     everything = np.arange(TRAIN.n_items)
     place = begin.items.sum(axis=0, keepdims=True)
-    vector = settled_new(place, everything, pack_signs(begin.items), MODEL.config)
+    vector = refine_new_user(place, everything, pack_signs(begin.items), MODEL.config)
     assert np.isfinite(vector).all()

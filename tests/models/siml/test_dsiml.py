@@ -14,14 +14,14 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.fitting import fit_with_validation
+from xorec.models.siml.best_items import with_best_items
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.dsiml_optimizers import with_best_items
-from xorec.models.siml.siml import SIML
-from xorec.models.siml.siml_kernels import ITEMS, USERS
-from xorec.models.siml.siml_steps import Rows, Steps, Terms
+from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
+from xorec.models.siml.siml_kernels import ITEMS, USERS, Terms
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
+from xorec.testing.steps import step_items, step_users
 from xorec.training.discrete.rotation import to_dimensions
 from xorec.training.losses.scale_invariant import (
     pairwise_part,
@@ -67,9 +67,9 @@ def shown_code(row: Any, terms: Terms, key: int, position: int) -> Any:
     unit, shown = 1 / np.sqrt(len(row)), np.empty(len(row))
     for f, value in enumerate(row):
         number = int(draw(np.uint64(key), position + f - f % 4)) >> 16 * (f % 4) & 65535
-        mean = np.clip(value / (terms.reach * unit), -1, 1) if terms.reach else np.sign(value)
+        mean = np.clip(value / (terms.softness * unit), -1, 1) if terms.softness else np.sign(value)
         drawn = 1 if number / 32768 - (1 - 1 / 65536) < mean else -1
-        shown[f] = unit * (mean + terms.hard * (drawn - mean))
+        shown[f] = unit * (mean + terms.hardness * (drawn - mean))
     return shown
 
 
@@ -77,8 +77,8 @@ def test_drawn_bits_have_the_row_as_their_mean() -> None:
     rng = np.random.default_rng(0)
     row = np.repeat(rng.uniform(-0.4, 0.4, (1, 32)), 20_000, axis=0).astype(np.float32)
     for hard in (0.0, 0.5, 1.0):
-        terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, reach=1.5, hard=hard)
-        shown = Rows.codes(row, row[:, 0], terms, ThreadPool(1)).shown
+        terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, softness=1.5, hardness=hard)
+        shown = code_rows(row, row[:, 0], terms, ThreadPool(1)).snapshot
         in_reach = np.clip(row[0] / 1.5, -1 / np.sqrt(32), 1 / np.sqrt(32))
         np.testing.assert_allclose(shown.mean(axis=0), in_reach, atol=5e-3)
         if hard == 1.0:
@@ -97,11 +97,11 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
     own_users = rng.uniform(-0.4, 0.4, (n, d)).astype(np.float32)
     own_items = rng.uniform(-0.4, 0.4, (m, d)).astype(np.float32)
     loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
-    how: dict[str, Any] = {"reach": reach, "hard": hard, "seed": 5, "epoch": 2}
+    how: dict[str, Any] = {"softness": reach, "hardness": hard, "seed": 5, "epoch": 2}
     terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, **how)
-    users = Rows.codes(own_users, np.full(n, 0.5, np.float32), terms, ThreadPool(1))
-    items = Rows.codes(own_items, np.full(m, 2.0, np.float32), terms, ThreadPool(1), items=True)
-    shown, slopes = items.shown.astype(np.float64), []
+    users = code_rows(own_users, np.full(n, 0.5, np.float32), terms, ThreadPool(1))
+    items = code_rows(own_items, np.full(m, 2.0, np.float32), terms, ThreadPool(1), items=True)
+    shown, slopes = items.snapshot.astype(np.float64), []
     expected, spent = own_users.astype(np.float64), np.full(n, 0.5)
     most = max(2.0, reach) / np.sqrt(d)
     codes: dict[int, Any] = {}
@@ -114,11 +114,11 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
         spent[u] += gradient @ gradient
         expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
         codes[u] = shown_code(expected[u], terms, key, int(i + 1) * d)
-    steps = Steps(Triplets(owner, positives, negatives), users, items, terms)
-    steps.learn_users(slice(None))
+    step = ScaleInvariantStep(users, items, terms)
+    result = step_users(step, Triplets(owner, positives, negatives))
     np.testing.assert_allclose(own_users, expected, atol=1e-5)
     for u, code in codes.items():
-        np.testing.assert_allclose(users.shown[u], code, atol=1e-4)
+        np.testing.assert_allclose(users.snapshot[u], code, atol=1e-4)
     moved, item_spent = own_items.astype(np.float64), np.full(m, 2.0)
 
     def move(v: int, gradient: Any) -> None:
@@ -126,20 +126,21 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
         moved[v] -= 0.3 * gradient / np.sqrt(item_spent[v])
 
     for u, i, j, (v, w) in zip(owner, positives, negatives, slopes, strict=True):
-        b, push = users.shown[u].astype(np.float64), 2 * 0.5 * 3.0 * w  # lambda tau w 2 gamma^2
+        b, push = users.snapshot[u].astype(np.float64), 2 * 0.5 * 3.0 * w  # lambda tau w 2 gamma^2
         move(i, sum(push[k] * (shown[j[k]] - b) - v[k] * b / 2 for k in range(count)))
         for k in range(count):
             move(j[k], push[k] * (b + shown[i]) + v[k] * b / 2)
-    for part in (0, 1):
-        steps.learn_items(part, 2)
-    np.testing.assert_array_equal(items.shown, shown.astype(np.float32))
-    np.testing.assert_allclose(own_items, moved, atol=2e-5)
-    for part in (0, 1):
-        steps.finish(part, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScaleInvariantStep, "finish_items", lambda step, ids, new: new)
+        for part in (0, 1):
+            ids, new = step.step_items([result], part, 2)
+            np.testing.assert_allclose(new.vectors, moved[ids], atol=2e-5)
+    np.testing.assert_array_equal(items.snapshot, shown.astype(np.float32))
+    step_items(step, result, 2)
     np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)
     for v in np.unique(np.append(positives, negatives)):
         code = shown_code(own_items[v], terms, int(stream(5 ^ ITEMS, 2, v)), d)
-        np.testing.assert_allclose(items.shown[v], code, atol=1e-4)
+        np.testing.assert_allclose(items.snapshot[v], code, atol=1e-4)
 
 
 def test_learning_the_bits_beats_taking_signs() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.models.siml.siml import SIML, SIMLConfig
-from xorec.models.siml.siml_steps import Rows, Steps
+from xorec.models.siml.siml import SIML, ScaleInvariantStep, SIMLConfig
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import step_items, step_users
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.losses.scale_invariant import (
     pairwise_part,
@@ -18,6 +18,7 @@ from xorec.training.losses.scale_invariant import (
     siml_values,
 )
 from xorec.training.passes import Triplets
+from xorec.training.rows import Rows
 
 TINY = {"dimensions": 16, "epochs": 40}
 
@@ -61,15 +62,15 @@ def block(rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, cou
 
 def steps_over(
     users: Any, items: Any, t: Triplets, settings: dict[str, Any]
-) -> tuple[Steps, SIMLConfig, dict[str, Any], tuple[Any, Any]]:
+) -> tuple[ScaleInvariantStep, SIMLConfig, dict[str, Any], tuple[Any, Any]]:
     """The steps, the settings, those of the reference loss, and what rows have spent before."""
     config = SIMLConfig(learning_rate=RATE, **settings)
     loss = config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"})
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
     terms = config.terms()
-    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1], items=True)
+    rows = Rows.of(users, spent[0]), Rows.of(items, spent[1])
     return (
-        Steps(t, *rows, terms),
+        ScaleInvariantStep(*rows, terms),
         config,
         loss,
         (spent[0].astype(np.float64), spent[1].astype(np.float64)),
@@ -87,9 +88,9 @@ def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str
         losses.append(siml_values(*rows, **loss))
         expected[u] = adagrad(expected[u], spent, u, siml_gradients(*rows, **loss)[0])
         expected[u] /= np.linalg.norm(expected[u])
-    steps.learn_users(slice(None))
+    result = step_users(steps, t)
     np.testing.assert_allclose(users, expected, atol=2e-5)
-    np.testing.assert_allclose(steps.loss(), np.sum(losses), rtol=2e-5)
+    np.testing.assert_allclose(steps.loss(result.kept.losses), np.sum(losses), rtol=2e-5)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
@@ -101,7 +102,7 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     users, items, t = block(np.random.default_rng(2))
     before, start = items.astype(np.float64), users.astype(np.float64)
     steps, config, loss, (user_spent, spent) = steps_over(users, items, t, settings)
-    steps.learn_users(slice(None))
+    result = step_users(steps, t)
     moved = before.copy()
     g, scale = config.gamma**2, config.lambda_ * config.temperature
     kind: dict[str, Any] = {key: loss[key] for key in ("temperature", "gamma", "margin")}
@@ -118,13 +119,15 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
         for k in range(3):
             apart = scale * w[k] * 2 * g * (b + before[i]) + v[k] * b / 2
             moved[j[k]] = adagrad(moved[j[k]], spent, j[k], apart)
-    for part in range(parts):
-        steps.learn_items(part, parts)
-    np.testing.assert_allclose(items, moved, atol=5e-5)
-    for part in range(parts):
-        steps.finish(part, parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScaleInvariantStep, "finish_items", lambda step, ids, new: new)
+        for part in range(parts):
+            ids, rows_of = steps.step_items([result], part, parts)
+            np.testing.assert_allclose(rows_of.vectors, moved[ids], atol=5e-5)
+    step_items(steps, result, parts)
+    np.testing.assert_allclose(items, unit_rows(moved), atol=5e-5)
     np.testing.assert_allclose(np.linalg.norm(items, axis=1), 1, atol=1e-6)
-    np.testing.assert_array_equal(items, steps.items.shown)
+    np.testing.assert_array_equal(items, steps.items.snapshot)
 
 
 @pytest.mark.parametrize(("norms", "reg"), [("sphere", 0.0), ("ball", 0.0), ("free", 0.05)])

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.models.siml.siml_gcn import SIMLGCN
-from xorec.models.siml.siml_gradient_kernels import siml_items, siml_users
+from xorec.models.siml.siml_gcn import SIMLGCN, SIMLGradientStep
+from xorec.models.siml.siml_kernels import Terms
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.steps import take_step
 from xorec.training.losses.scale_invariant import margin_offset, siml_values
+from xorec.training.passes import Triplets
+from xorec.training.rows import Gradients
 
 TINY = {
     "dimensions": 16,
@@ -47,19 +50,13 @@ def test_loss_and_gradients(form: Any, margin: Any, parts: int) -> None:
         rows = (users[owner], items[positives], items[negatives])
         return float(siml_values(*rows, **loss, margin=margin, form=form).sum())
 
-    push, pull = np.empty((14, 3)), np.empty((14, 3))
-    kept = (push, pull, np.empty(14), np.empty((14, 4)))
-    losses = np.empty(14)
-    slopes = np.zeros_like(users), np.zeros(5), np.zeros_like(items), np.zeros(7)
-    offset = margin_offset(0.9, margin)
-    terms = (0.9**2, 0.7, 1.3, offset, form == "npair")
-    rows = (owner, positives, negatives)
-    siml_users(users, items, *rows, *kept, losses, *slopes[:2], *terms)
-    for part in range(parts):
-        siml_items(users, items, *rows, *kept, *slopes[2:], part, parts)
+    tables = Gradients(np.zeros((5, 4)), np.zeros(5)), Gradients(np.zeros((7, 4)), np.zeros(7))
+    terms = Terms(0.9**2, 0.7, 1.3, float(margin_offset(0.9, margin)), form == "npair")
+    step = SIMLGradientStep(*tables, users, items, terms)
+    losses = take_step(step, Triplets(owner, positives, negatives), parts).kept.losses
     np.testing.assert_allclose(losses.sum(), value(), rtol=1e-9)
     eps = 1e-6
-    for table, found in ((users, slopes[0]), (items, slopes[2])):
+    for table, found in ((users, tables[0].sums), (items, tables[1].sums)):
         for at in np.ndindex(table.shape):
             ends = []
             for sign in (1, -2):

@@ -7,11 +7,14 @@ import numpy.typing as npt
 import pytest
 
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.siml_steps import Rows, Steps, Teacher, Terms
+from xorec.models.siml.siml import ScaleInvariantStep
+from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.testing.data import halves, planted
+from xorec.testing.steps import take_step
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import FREE
+from xorec.training.rows import Rows
 
 Doubles = npt.NDArray[np.float64]
 WEIGHT, TAU = 0.7, 3.0
@@ -41,16 +44,15 @@ def test_the_lesson_is_a_gradient(lessons: list[float]) -> None:
         unit_rows(rng.standard_normal((n, 5))),
         unit_rows(rng.standard_normal((m, 5))),
         np.array(lessons, dtype=np.float32),
+        np.float32(2 * TAU),
     )
     spent = 1e8  # so large that Adagrad divides every step by 1e4
     terms = Terms(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4)
     mine = Rows.of(users.copy(), np.full(n, spent, np.float32))
-    theirs = Rows.of(items.copy(), np.full(m, spent, np.float32), items=True)
+    theirs = Rows.of(items.copy(), np.full(m, spent, np.float32))
     triplets = Triplets(owner, lists[:, 0].copy(), lists[:, 1:].copy())
-    steps = Steps(triplets, mine, theirs, terms, teacher=teacher)
-    steps.learn_users(slice(None))
-    for part in (0, 1):
-        steps.learn_items(part, 2)
+    step = ScaleInvariantStep(mine, theirs, terms, teacher=teacher)
+    result = take_step(step, triplets, 2)
     total = 0.0
     for u in range(n):
         known = lists[u][lists[u] >= 0]
@@ -61,14 +63,14 @@ def test_the_lesson_is_a_gradient(lessons: list[float]) -> None:
         for f in range(d):
             nudge = 1e-5 * np.eye(d)[f]
             up, down = (loss_of(user + s * nudge, rows, told, weight) for s in (1, -1))
-            assert users[u, f] - mine.own[u, f] == pytest.approx((up - down) / 2e-5, abs=1e-5)
+            assert users[u, f] - mine.vectors[u, f] == pytest.approx((up - down) / 2e-5, abs=1e-5)
         cosines = rows @ user
         slopes = weight * 2 * TAU * (shares(cosines) - shares(told))
         half = 0.5 / (1 + np.exp((cosines[0] - cosines[1:]) / 2))
         slopes += np.concatenate([[-half.sum()], half])
-        moved = (items - theirs.own)[known]
-        np.testing.assert_allclose(moved, np.outer(slopes, mine.own[u]), rtol=1e-5, atol=1e-5)
-    assert steps.loss() == pytest.approx(total, abs=1e-5)
+        moved = (items - theirs.vectors)[known]
+        np.testing.assert_allclose(moved, np.outer(slopes, mine.vectors[u]), rtol=1e-5, atol=1e-5)
+    assert step.loss(result.kept.losses) == pytest.approx(total, abs=1e-5)
 
 
 def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,9 +80,9 @@ def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatc
     users, items = (rng.standard_normal((rows, 8)) for rows in (train.n_users, train.n_items))
     model = DSIML.from_vectors(users, items, bits=int(np.median(train.user_counts)), teach=2.5)
     vectors = (users.astype(np.float32), items.astype(np.float32))
-    lessons = model._begin(train, *vectors, 0).teacher.lessons
+    lessons = model._turned(train, *vectors, 0).teacher.distill_weight
     np.testing.assert_array_equal(lessons, np.full(train.n_users, 2.5, np.float32))
-    monkeypatch.setattr("xorec.models.siml.dsiml_optimizers._ONE_IN", 1)
-    begin = model._begin(train, *vectors, 0)
+    monkeypatch.setattr("xorec.models.siml.best_items._ONE_IN", 1)
+    begin = model._turned(train, *vectors, 0)
     assert begin.pairs.n_pairs > train.n_pairs
-    assert len(begin.teacher.lessons) == 0
+    assert len(begin.teacher.distill_weight) == 0

@@ -1,9 +1,9 @@
 """Gradients of a block of triplets, without taking a step: for models whose rows come from others.
 
-Users first, each user's pairs together, then the items of each part (see `training.passes`). What
-the items' pass needs of a pair is kept. Shapes as in `bpr_kernels` and `siml_kernels`; user_slopes
-(n, d) and item_slopes (m, d) take the gradients in; user_met (n,), item_met (m,) how often a row
-came, a negative counting as its share of the pair. share = 1 / triplets: the loss is a mean.
+Users first, each user's pairs together, then items (see `training.passes`). new: the sums of the
+gradients and how often a row came (`training.rows.Gradients`), a negative counting as its share of
+the pair. share = 1 / triplets: the loss is a mean. Shapes as in `bpr_kernels`; kept.sigma is
+share sigma(-x).
 """
 
 from __future__ import annotations
@@ -13,42 +13,37 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import fast_kernel
-from xorec.training.row_kernels import fetch_next
+from xorec.training.row_kernels import prefetch_next
 
 _STEEP = np.float32(30)
 
 
 @fast_kernel
-def bpr_users(
-    users: Any,
-    items: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    pull: Any,
-    losses: Any,
-    user_slopes: Any,
-    user_met: Any,
-    share: Any,
-) -> None:
-    """softplus(-x), x = b_u.(d_i - d_j): pull = sigma(-x) share, and b_u's slope pull (d_j - d_i).
+def bpr_users(users: Any, items: Any, triplets: Any, share: Any, new: Any, kept: Any) -> None:
+    """softplus(-x), x = b_u.(d_i - d_j): b_u's gradient is share sigma(-x) (d_j - d_i).
 
-    losses (P,): the sum of a pair.
+    kept.losses (P,): the sum of a pair.
     """
+    negatives, sigma = triplets.negatives, kept.sigma
     size, count = users.shape[1], negatives.shape[1]
     one = np.float32(1)
-    step = np.empty(size, dtype=users.dtype)
-    table = items.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
+    gradient = np.empty(size, dtype=users.dtype)
+    table, row = items.ravel(), -1
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, triplets.positives, negatives, pair)
+        u, i = triplets.users[pair], triplets.positives[pair]
+        if pair == 0 or u != triplets.users[pair - 1]:
+            row += 1
+            new.counts[row] = np.float32(0)
+            for f in range(size):
+                new.sums[row, f] = np.float32(0)
         near, loss, together = np.float32(0), np.float32(0), np.float32(0)
         for f in range(size):
             near += users[u, f] * items[i, f]
-            step[f] = np.float32(0)
+            gradient[f] = np.float32(0)
         for k in range(count):
             j = negatives[pair, k]
-            pull[pair, k] = np.float32(0)
+            sigma[pair, k] = np.float32(0)
             if j >= 0:
                 far = np.float32(0)
                 for f in range(size):
@@ -56,46 +51,36 @@ def bpr_users(
                 power = np.exp(min(max(far - near, -_STEEP), _STEEP))
                 loss += np.log(one + power)
                 weight = share * power / (one + power)
-                pull[pair, k] = weight
+                sigma[pair, k] = weight
                 together += weight
                 for f in range(size):
-                    step[f] += weight * items[j, f]
-        losses[pair] = loss
-        user_met[u] += one
+                    gradient[f] += weight * items[j, f]
+        kept.losses[pair] = loss
+        new.counts[row] += one
         for f in range(size):
-            user_slopes[u, f] += step[f] - together * items[i, f]
+            new.sums[row, f] += gradient[f] - together * items[i, f]
 
 
 @fast_kernel
-def bpr_items(
-    users: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    pull: Any,
-    item_slopes: Any,
-    item_met: Any,
-    part: Any,
-    parts: Any,
-) -> None:
-    """d_i's slope -pull b_u, d_j's slope pull b_u, of the items v & (parts - 1) == part."""
-    size, count, mask = users.shape[1], negatives.shape[1], parts - 1
+def bpr_items(users: Any, triplets: Any, local: Any, sigma: Any, new: Any) -> None:
+    """d_i's gradient -sigma b_u, d_j's sigma b_u, of the items of `new`, numbered as in `local`."""
+    size, count = users.shape[1], local.negatives.shape[1]
     each = np.float32(1) / np.float32(count)
-    table = item_slopes.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        if i & mask == part:
+    table = new.sums.ravel()
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, local.positives, local.negatives, pair)
+        u, v = triplets.users[pair], local.positives[pair]
+        if v >= 0:
             together = np.float32(0)
             for k in range(count):
-                together += pull[pair, k]
-            item_met[i] += np.float32(1)
+                together += sigma[pair, k]
+            new.counts[v] += np.float32(1)
             for f in range(size):
-                item_slopes[i, f] -= together * users[u, f]
+                new.sums[v, f] -= together * users[u, f]
         for k in range(count):
-            j = negatives[pair, k]
-            if j >= 0 and j & mask == part:
-                weight = pull[pair, k]
-                item_met[j] += each
+            v = local.negatives[pair, k]
+            if v >= 0:
+                weight = sigma[pair, k]
+                new.counts[v] += each
                 for f in range(size):
-                    item_slopes[j, f] += weight * users[u, f]
+                    new.sums[v, f] += weight * users[u, f]

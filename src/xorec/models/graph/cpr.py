@@ -9,7 +9,6 @@ as many as a batch needs, those with the smallest q are learned from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,14 @@ from pydantic import Field
 
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.graph.cpr_kernels import cycle_scores, cycle_slopes, draw_cycles
+from xorec.models.graph.cpr_kernels import (
+    Chosen,
+    Cycles,
+    Pairs,
+    cycle_gradients,
+    cycle_scores,
+    draw_cycles,
+)
 from xorec.models.graph.encoder import Encoder
 from xorec.models.graph.graph_model import EncoderConfig, EpochOf, GraphModel
 from xorec.representations.base import Representation
@@ -30,13 +36,24 @@ from xorec.training.space import Float, Int, Space
 class CPRConfig(EncoderConfig):
     """Settings of CPR."""
 
-    layers: int = Field(0, ge=0, le=10, description="0: matrix factorisation; else LightGCN's")
+    layers: int = Field(
+        0, ge=0, le=10, description="layers of the graph, as LightGCN's; 0: matrix factorisation"
+    )
     learning_rate: float = Field(0.005, gt=0, le=10, description="Adam's step size")
     reg: float = Field(0.1, ge=0, description="weight of the mean squared norm of the ego vectors")
-    batch_size: int = Field(8192, ge=1, description="cycles of one step")
-    cycle: int = Field(3, ge=2, le=10, description="pairs of the longest cycles; the shortest: 2")
-    ratio: float = Field(3.0, gt=0, description="cycles of a size to those of the next size")
-    oversampling: float = Field(3.0, ge=1, le=100, description="cycles drawn to cycles kept")
+    batch_size: int = Field(8192, ge=1, description="cycles per step of the optimiser")
+    cycle: int = Field(
+        3, ge=2, le=10, description="pairs of the longest cycles; the shortest have 2"
+    )
+    ratio: float = Field(
+        3.0, gt=0, description="how many cycles of a size there are for each one of the next size"
+    )
+    oversampling: float = Field(
+        3.0,
+        ge=1,
+        le=100,
+        description="cycles that are drawn for each one that is learned from: the hardest",
+    )
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """The size of each cycle of a batch's pool."""
@@ -69,9 +86,9 @@ class CPR(GraphModel[CPRConfig]):
         def epoch_of(epoch: int, encoder: Encoder) -> float:
             losses = []
             for batch in range(batches):
-                cycles = Cycles.drawn(train, sizes, seed, epoch * batches + batch, pool)
-                losses.append(cycles.teach(encoder, config.batch_size, pool))
-                encoder.met.fill(1)
+                cycles = drawn_cycles(train, sizes, seed, epoch * batches + batch, pool)
+                losses.append(add_gradients(cycles, encoder, config.batch_size, pool))
+                encoder.counts.fill(1)
                 encoder.learn(config.rate(epoch), shrink)
             return float(np.mean(losses))
 
@@ -83,42 +100,35 @@ class CPR(GraphModel[CPRConfig]):
         return representation.item_vectors[np.unique(history)].sum(axis=0, keepdims=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Cycles:
-    """Samples: the pairs (users[s, t], items[s, t]), t < sizes[s]; a size of 0 is no sample."""
+def drawn_cycles(
+    train: Interactions, sizes: npt.NDArray[np.int64], seed: int, turn: int, pool: ThreadPool
+) -> Cycles:
+    """One cycle for each of `sizes`, from the random stream of this turn."""
+    shape = (len(sizes), int(sizes.max()))
+    cycles = Cycles(np.zeros(shape, np.int32), np.zeros(shape, np.int32), sizes.copy())
+    pairs = Pairs(train.indptr, train.indices, train.user_rows)
+    pool.map_ranges(
+        len(sizes), lambda begin, end: draw_cycles(pairs, cycles, seed, turn, begin, end)
+    )
+    return cycles
 
-    users: npt.NDArray[np.int32]
-    items: npt.NDArray[np.int32]
-    sizes: npt.NDArray[np.int64]
 
-    @classmethod
-    def drawn(
-        cls,
-        train: Interactions,
-        sizes: npt.NDArray[np.int64],
-        seed: int,
-        turn: int,
-        pool: ThreadPool,
-    ) -> Cycles:
-        """One cycle for each of `sizes`, from the random stream of this turn."""
-        shape = (len(sizes), int(sizes.max()))
-        rows = (np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32), sizes.copy())
-        pairs = (train.indptr, train.indices, train.user_rows, seed, turn)
-        pool.map_ranges(len(sizes), lambda begin, end: draw_cycles(*pairs, *rows, begin, end))
-        return cls(*rows)
-
-    def teach(self, encoder: Encoder, count: int, pool: ThreadPool) -> float:
-        """Add the gradients of the `count` samples with the smallest q; returns their mean loss."""
-        cycles = (encoder.users, encoder.items, self.users, self.items, self.sizes)
-        scores = np.empty(len(self.sizes), dtype=np.float32)
-        pool.map_ranges(len(scores), lambda begin, end: cycle_scores(*cycles, scores, begin, end))
-        kept = np.flatnonzero(self.sizes > 0)
-        if len(kept) > count:
-            kept = np.sort(kept[np.argpartition(scores[kept], count - 1)[:count]])
-        if not len(kept):
-            return 0.0
-        share = np.float32(1 / len(kept))
-        slopes = (encoder.user_slopes[0], encoder.item_slopes[0])
-        told, parts = (*cycles, kept, scores, share, *slopes), item_parts(pool.threads)
-        pool.map(parts, lambda part: cycle_slopes(*told, part, parts))
-        return float(np.logaddexp(0, -scores[kept].astype(np.float64)).mean())
+def add_gradients(cycles: Cycles, encoder: Encoder, count: int, pool: ThreadPool) -> float:
+    """Add the gradients of the `count` samples with the smallest q; returns their mean loss."""
+    vectors = (encoder.users, encoder.items)
+    scores = np.empty(len(cycles.sizes), dtype=np.float32)
+    pool.map_ranges(
+        len(scores), lambda begin, end: cycle_scores(*vectors, cycles, scores, begin, end)
+    )
+    kept = np.flatnonzero(cycles.sizes > 0)
+    if len(kept) > count:
+        kept = np.sort(kept[np.argpartition(scores[kept], count - 1)[:count]])
+    if not len(kept):
+        return 0.0
+    chosen = Chosen(kept, scores, np.float32(1 / len(kept)))
+    sums, parts = (
+        (encoder.user_gradients.sums, encoder.item_gradients.sums),
+        item_parts(pool.threads),
+    )
+    pool.map(parts, lambda part: cycle_gradients(*vectors, cycles, chosen, *sums, part, parts))
+    return float(np.logaddexp(0, -scores[kept].astype(np.float64)).mean())

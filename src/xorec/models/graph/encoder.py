@@ -1,8 +1,9 @@
 """Encoder: vectors that come from free (ego) vectors by propagation, which Adam learns.
 
-A model adds the gradients of its loss at the vectors (`user_slopes`, `item_slopes`, and how often a
-row was met); `learn` takes them back through the propagation, takes one step of Adam on the ego
-vectors, and propagates anew. With 0 layers the vectors are the ego vectors: matrix factorisation.
+A model hands in the gradients of its loss at the vectors (`user_gradients`, `item_gradients`, and
+how often a row came); `learn` takes them back through the propagation, takes one step of Adam on
+the ego vectors, and propagates anew. With 0 layers the vectors are the ego vectors: matrix
+factorisation.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import numpy.typing as npt
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.representations.vectors import Vectors
-from xorec.training.adam_kernels import adagrad, adam
+from xorec.training.adam_kernels import Moments, adagrad, adam
 from xorec.training.checkpoint import Arrays
 from xorec.training.propagation import Propagation
+from xorec.training.rows import Gradients
 from xorec.training.unit_kernels import through_unit, to_unit
 
 Floats = npt.NDArray[np.float32]
@@ -31,7 +33,7 @@ def start_arrays(
     rows = train.n_users + train.n_items
     ego = np.float32(scale) * rng.standard_normal((rows, dimensions), dtype=np.float32)
     if optimizer == "adagrad":
-        return {"ego": ego, "spent": np.zeros(rows, dtype=np.float32)}
+        return {"ego": ego, "grad_sq_sum": np.zeros(rows, dtype=np.float32)}
     moments = {"first": np.zeros_like(ego), "second": np.zeros_like(ego)}
     return {"ego": ego, **moments, "steps": np.zeros(1, dtype=np.int64)}
 
@@ -51,13 +53,13 @@ class Encoder:
         *,
         unit: bool = False,
     ) -> None:
-        self._graph, self._arrays, self._n_users, self._team = graph, arrays, n_users, pool
+        self._graph, self._arrays, self._n_users, self._pool = graph, arrays, n_users, pool
         ego = arrays["ego"]
         self._unit = unit
-        self.vectors, self.slopes = np.empty_like(ego), np.zeros_like(ego)
+        self.vectors, self.gradients = np.empty_like(ego), np.zeros_like(ego)
         self._spare = (np.empty_like(ego), np.empty_like(ego))
         self._propagated = np.empty_like(ego) if unit else self.vectors
-        self.met = np.zeros(len(ego), dtype=np.float32)
+        self.counts = np.zeros(len(ego), dtype=np.float32)
         self._encode()
 
     @property
@@ -69,42 +71,42 @@ class Encoder:
         return self.vectors[self._n_users :]
 
     @property
-    def user_slopes(self) -> tuple[Floats, Floats]:
-        """The gradients at the users' vectors, and how often each user was met."""
-        return self.slopes[: self._n_users], self.met[: self._n_users]
+    def user_gradients(self) -> Gradients:
+        """The gradients at the users' vectors, and how often each user came."""
+        return Gradients(self.gradients[: self._n_users], self.counts[: self._n_users])
 
     @property
-    def item_slopes(self) -> tuple[Floats, Floats]:
-        """The gradients at the items' vectors, and how often each item was met."""
-        return self.slopes[self._n_users :], self.met[self._n_users :]
+    def item_gradients(self) -> Gradients:
+        """The gradients at the items' vectors, and how often each item came."""
+        return Gradients(self.gradients[self._n_users :], self.counts[self._n_users :])
 
     def learn(self, rate: float, shrink: float) -> None:
-        """One step. shrink times how often a row was met is the weight of its squared norm / 2."""
-        arrays, slopes = self._arrays, self.slopes
+        """One step. shrink times how often a row came is the weight of its squared norm / 2."""
+        arrays, gradients = self._arrays, self.gradients
         if self._unit:
-            at = (self._propagated, self.vectors, slopes)
-            self._graph.over_rows(self._team, partial(through_unit, *at))
-        back = slopes
+            at = (self._propagated, self.vectors, gradients)
+            self._graph.over_rows(self._pool, partial(through_unit, *at))
+        back = gradients
         if self._graph.layers:
             back = self._propagated  # it is made anew below
-            self._graph.apply(slopes, back, self._spare, self._team)
-        self.met *= np.float32(shrink)
-        rows = (arrays["ego"], back, self.met)
-        if "spent" in arrays:
-            step = partial(adagrad, *rows, arrays["spent"], np.float32(rate))
+            self._graph.apply(gradients, back, self._spare, self._pool)
+        self.counts *= np.float32(shrink)
+        if "grad_sq_sum" in arrays:
+            state = (arrays["grad_sq_sum"], np.float32(rate))
+            step = partial(adagrad, arrays["ego"], back, self.counts, *state)
         else:
             arrays["steps"] += 1
-            moments = (arrays["first"], arrays["second"])
-            step = partial(adam, *rows, *moments, np.float32(rate), arrays["steps"][0])
-        self._graph.over_rows(self._team, step)
-        slopes.fill(0)
-        self.met.fill(0)
+            moments = Moments(arrays["first"], arrays["second"], arrays["steps"][0])
+            step = partial(adam, arrays["ego"], back, self.counts, moments, np.float32(rate))
+        self._graph.over_rows(self._pool, step)
+        gradients.fill(0)
+        self.counts.fill(0)
         self._encode()
 
     def _encode(self) -> None:
-        self._graph.apply(self._arrays["ego"], self._propagated, self._spare, self._team)
+        self._graph.apply(self._arrays["ego"], self._propagated, self._spare, self._pool)
         if self._unit:
-            self._graph.over_rows(self._team, partial(to_unit, self._propagated, self.vectors))
+            self._graph.over_rows(self._pool, partial(to_unit, self._propagated, self.vectors))
 
     def representation(self) -> Vectors:
         """What was learned so far: copies."""

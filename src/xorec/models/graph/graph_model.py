@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from xorec.representations.base import Representation
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
 from xorec.training.epochs import EpochTrainer
-from xorec.training.passes import Pass, Steps, Triplets
+from xorec.training.passes import GradientStep, Pass
 from xorec.training.propagation import Propagation
 
 
@@ -27,16 +27,24 @@ class EncoderConfig(EpochConfig):
 
     epochs: int = Field(200, ge=1, description="passes over the training pairs, at most")
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    layers: int = Field(2, ge=0, le=10, description="how often neighbours are taken in; 0: none")
+    layers: int = Field(
+        2,
+        ge=0,
+        le=10,
+        description="layers of the graph: how far neighbours reach; 0: matrix factorisation",
+    )
     smoothing: float = Field(
-        1.0, ge=0, le=10, description="what a layer weighs beside the one before; LightGCN: 1"
+        1.0,
+        ge=0,
+        le=10,
+        description="weight of each layer, as a multiple of the one before; LightGCN: 1",
     )
     learning_rate: float = Field(0.02, gt=0, le=10, description="Adam's step size")
     decay: float = Field(0.0, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     reg: float = Field(1e-3, ge=0, description="weight of the squared norms of the ego vectors")
-    batch_size: int = Field(32_768, ge=1, description="pairs of one step")
+    batch_size: int = Field(32_768, ge=1, description="pairs per step of the optimiser")
     optimizer: Literal["adam", "adagrad"] = Field(
-        "adam", description="adam for each number, or adagrad for each row"
+        "adam", description="adam: a step size for each number; adagrad: one for each row"
     )
     init_scale: float = Field(0.1, gt=0, description="standard deviation of the first vectors")
 
@@ -51,7 +59,7 @@ class GraphConfig(EncoderConfig):
     negatives: int = Field(8, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.5, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     sampling: Literal["pairs", "users"] = Field(
-        "pairs", description="every pair once an epoch, or every user equally often"
+        "pairs", description="pairs: each pair once an epoch; users: each user equally often"
     )
 
 
@@ -60,7 +68,7 @@ EpochOf = Callable[[int, Encoder], float]
 
 
 class GraphModel(Model[E]):
-    """A model whose vectors an encoder makes; what an epoch teaches it is the model's own."""
+    """A model whose vectors an encoder makes; what it learns in an epoch, a model says itself."""
 
     unit = False
     """Whether vectors are scaled to unit length after the propagation."""
@@ -91,21 +99,18 @@ class GraphModel(Model[E]):
         """A function that works off one epoch with an encoder and returns the mean loss."""
 
 
-class TripletSteps(Steps, Protocol):
-    """The gradients of one block; `scale`: what they were divided by, and the L2 term must be."""
-
-    scale: float
-
-
 T = TypeVar("T", bound=GraphConfig)
 
 
 class TripletGraphModel(GraphModel[T]):
     """Learns from triplets: one step of the encoder after each block of them."""
 
+    mean_loss = False
+    """Whether the loss of a block is a mean over its triplets, and the L2 term over its pairs."""
+
     @abstractmethod
-    def _steps(self, triplets: Triplets, encoder: Encoder) -> TripletSteps:
-        """What adds the gradients of a block to those of the encoder."""
+    def _step(self, encoder: Encoder, pairs: int) -> GradientStep:
+        """The gradients of a block of so many pairs."""
 
     def _epochs(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
         config = self.config
@@ -113,16 +118,10 @@ class TripletGraphModel(GraphModel[T]):
         size = (config.negatives, config.batch_size, seed)
 
         def epoch_of(epoch: int, encoder: Encoder) -> float:
+            def learn(pairs: int) -> None:
+                encoder.learn(config.rate(epoch), config.reg / (pairs if self.mean_loss else 1.0))
+
             run = Pass(train, sampler, *size, epoch, pool, 1, config.sampling == "users")
-            scale = [1.0]
-
-            def steps_of(triplets: Triplets) -> TripletSteps:
-                steps = self._steps(triplets, encoder)
-                scale[0] = steps.scale
-                return steps
-
-            return run.run(
-                steps_of, lambda: encoder.learn(config.rate(epoch), config.reg / scale[0])
-            )
+            return run.run(lambda block, pairs: self._step(encoder, pairs), learn)
 
         return epoch_of

@@ -21,7 +21,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import Model
-from xorec.models.factorization.bpr import BPR, BPRConfig, folded
+from xorec.models.factorization.bpr import BPR, BPRConfig
 from xorec.models.hashing.lightrec_codebooks import (
     code_shape,
     item_weights,
@@ -30,7 +30,7 @@ from xorec.models.hashing.lightrec_codebooks import (
 )
 from xorec.models.hashing.lightrec_distill import Teacher
 from xorec.models.hashing.lightrec_encoder import ItemEncoder
-from xorec.models.hashing.lightrec_learner import Learner, Steps, Weights, start_arrays
+from xorec.models.hashing.lightrec_learner import Learner, Weights, start_arrays
 from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
@@ -122,8 +122,8 @@ class LightRec(Model[LightRecConfig]):
                 errors: list[float] = []
                 rate = config.rate(epoch)
                 loss = run.run(
-                    lambda triplets: Steps(triplets, learner),
-                    lambda: errors.append(learner.learn(rate)),
+                    lambda block, pairs: learner.step(pairs * config.negatives),
+                    lambda pairs: errors.append(learner.learn(rate)),
                 )
                 return {"loss": loss, "error": float(np.mean(errors))}
 
@@ -140,8 +140,8 @@ class LightRec(Model[LightRecConfig]):
         """A new user's vector: BPR's step for users alone, the quantised items as they are."""
         assert isinstance(representation, Codebooks)
         start = self.config.start
-        config = start if isinstance(start, BPRConfig) else BPR().config
-        return folded(representation.item_vectors, history, config)
+        shared = start.model_dump(exclude={"model"}) if isinstance(start, BPRConfig) else {}
+        return BPR(**shared).fold_in_items(representation.item_vectors, history)
 
 
 def _represent(

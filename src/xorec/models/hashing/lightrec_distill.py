@@ -21,7 +21,7 @@ class Teacher:
     items: Array
     weights: Array
 
-    def slopes(self, users: Array, items: Array) -> tuple[float, Array, Array]:
+    def gradients(self, users: Array, items: Array) -> tuple[float, Array, Array]:
         """The value, and its gradients at users and items."""
         U0, V, U, Q, w = self.users, self.items, users, items, self.weights[:, None]
         n = U.dtype.type(len(U))

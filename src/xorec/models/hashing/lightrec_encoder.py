@@ -20,7 +20,7 @@ from xorec.models.hashing.lightrec_kernels import add_rows, through_softmax
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint8]
 _PIECES = 16
-"""Into how many pieces the items are cut, for any number of threads: each sums its own slopes."""
+"""Pieces of the items, the same for any number of threads: each sums its own gradients."""
 _ROWS = 1024
 """Rows that a piece works off at a time: their logits stay in the cache."""
 
@@ -55,8 +55,8 @@ class ItemEncoder:
         over_rows(len(vectors), _ROWS, pool, encode_rows)
         return codes, sums
 
-    def slopes(
-        self, vectors: Array, codes: Codes, item_slopes: Array, pool: ThreadPool
+    def gradients(
+        self, vectors: Array, codes: Codes, item_gradients: Array, pool: ThreadPool
     ) -> tuple[Array, Array]:
         """The gradients at C and M, from those at q (m, D)."""
         pieces = pieces_of(len(vectors), _ROWS)
@@ -68,7 +68,7 @@ class ItemEncoder:
                 self._back(
                     vectors[rows],
                     codes[rows],
-                    item_slopes[rows],
+                    item_gradients[rows],
                     at_words[piece],
                     at_transforms[piece],
                 )
@@ -79,14 +79,14 @@ class ItemEncoder:
     def _back(
         self, x: Array, codes: Codes, at_sum: Array, at_words: Array, at_transforms: Array
     ) -> None:
-        """Add the slopes of a few items to at_words (B, W, D) and at_transforms (B, D, D)."""
+        """Add the gradients of a few items to at_words (B, W, D) and at_transforms (B, D, D)."""
         offsets, temperature = self._offsets(), x.dtype.type(self.temperature)
         passed = []
         for b, words in enumerate(self.codebooks):
             y = x @ self.transforms[b]
             passed.append((x, y, self._shares(y @ words.T - offsets[b])))
             x = x - words[codes[:, b]]
-        at_rest = np.zeros_like(x)  # the slope at x_{b+1}
+        at_rest = np.zeros_like(x)  # the gradient at x_{b+1}
         for b in reversed(range(len(self.codebooks))):
             words, (x, y, shares) = self.codebooks[b], passed[b]
             at_word = at_sum - at_rest

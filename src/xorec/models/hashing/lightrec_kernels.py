@@ -17,15 +17,15 @@ def add_rows(sums: Any, words: Any, rows: Any) -> None:
 
 
 @fast_kernel
-def through_softmax(shares: Any, slopes: Any, temperature: Any) -> None:
-    """Slopes at p = softmax(l / t) become slopes at l: p (slope - p.slope) / t, in place.
+def through_softmax(shares: Any, gradients: Any, temperature: Any) -> None:
+    """Gradients at p = softmax(l / t) become gradients at l: p (g - p.g) / t, in place.
 
-    shares p and slopes (P, W).
+    shares p and gradients (P, W).
     """
     words = shares.shape[1]
     for i in range(len(shares)):
-        mean = shares[i, 0] * slopes[i, 0]
+        mean = shares[i, 0] * gradients[i, 0]
         for w in range(1, words):
-            mean += shares[i, w] * slopes[i, w]
+            mean += shares[i, w] * gradients[i, w]
         for w in range(words):
-            slopes[i, w] = shares[i, w] * (slopes[i, w] - mean) / temperature
+            gradients[i, w] = shares[i, w] * (gradients[i, w] - mean) / temperature

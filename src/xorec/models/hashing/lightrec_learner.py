@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 
 from xorec.core.threads import ThreadPool
-from xorec.models.factorization.bpr_gradient_kernels import bpr_items, bpr_users
+from xorec.models.factorization.bpr_gradients import BPRGradientStep
 from xorec.models.hashing.lightrec_distill import Teacher
 from xorec.models.hashing.lightrec_encoder import Array, ItemEncoder
-from xorec.training.adam_kernels import adam
+from xorec.training.adam_kernels import Moments, adam
 from xorec.training.checkpoint import Arrays
-from xorec.training.passes import Triplets
+from xorec.training.rows import Gradients
 
 _LEARNED = ("users", "codebooks", "transforms")
 
@@ -50,74 +50,58 @@ class Learner:
     def __init__(
         self, arrays: Arrays, teacher: Teacher, weights: Weights, pool: ThreadPool
     ) -> None:
-        self._arrays, self._teacher, self._weights, self._team = arrays, teacher, weights, pool
+        self._arrays, self._teacher, self._weights, self._pool = arrays, teacher, weights, pool
         self.users: Array = arrays["users"]
         self._encoder = ItemEncoder(arrays["codebooks"], arrays["transforms"], weights.temperature)
-        self.user_slopes, self.item_slopes = (
-            np.zeros_like(rows) for rows in (teacher.users, teacher.items)
-        )
-        self.user_met, self.item_met = (
-            np.zeros(len(rows), rows.dtype) for rows in (teacher.users, teacher.items)
+        self.user_gradients, self.item_gradients = (
+            Gradients(np.zeros_like(rows), np.zeros(len(rows), rows.dtype))
+            for rows in (teacher.users, teacher.items)
         )
         self.codes, self.items = self._encoder.encode(teacher.items, pool)
 
+    def step(self, triplets: int) -> BPRGradientStep:
+        """The gradients of BPR's mean loss over a batch of so many triplets."""
+        vectors, share = (self.users, self.items), np.float32(1 / triplets)
+        return BPRGradientStep(self.user_gradients, self.item_gradients, *vectors, share)
+
     def learn(self, rate: float) -> float:
-        """One step of Adam with the slopes of a batch; returns the error of the scores."""
-        shrink = self.users.dtype.type(self._weights.decay / self.user_met.sum())
+        """One step of Adam with the gradients of a batch; returns the error of the scores."""
+        users, items = self.user_gradients, self.item_gradients
+        shrink = self.users.dtype.type(self._weights.decay / users.counts.sum())
         error = self._distill()
-        self.item_slopes += shrink * self.item_met[:, None] * self.items
-        at_words, at_transforms = self._encoder.slopes(
-            self._teacher.items, self.codes, self.item_slopes, self._team
+        items.sums[...] += shrink * items.counts[:, None] * self.items
+        at_words, at_transforms = self._encoder.gradients(
+            self._teacher.items, self.codes, items.sums, self._pool
         )
         self._arrays["steps"] += 1
-        self._step("users", self.user_slopes, shrink * self.user_met, rate)
+        self._step("users", users.sums, shrink * users.counts, rate)
         self._step("codebooks", at_words, None, rate)
         self._step("transforms", at_transforms, None, rate / self.users.shape[1])
-        for array in (self.user_slopes, self.user_met, self.item_slopes, self.item_met):
+        for array in (*users, *items):
             array.fill(0)
-        self.codes, self.items = self._encoder.encode(self._teacher.items, self._team)
+        self.codes, self.items = self._encoder.encode(self._teacher.items, self._pool)
         return error
 
     def _distill(self) -> float:
-        """Add the slopes of the distillation; returns its value."""
-        error, at_users, at_items = self._teacher.slopes(self.users, self.items)
+        """Add the gradients of the distillation; returns its value."""
+        error, at_users, at_items = self._teacher.gradients(self.users, self.items)
         weight = self.users.dtype.type(self._weights.distill)
-        self.user_slopes += weight * at_users
-        self.item_slopes += weight * at_items
+        self.user_gradients.sums[...] += weight * at_users
+        self.item_gradients.sums[...] += weight * at_items
         return error
 
-    def _step(self, name: str, slopes: Array, shrink: Array | None, rate: float) -> None:
-        arrays, size = self._arrays, slopes.shape[-1]
-        rows, slopes, first, second = (
+    def _step(self, name: str, gradients: Array, shrink: Array | None, rate: float) -> None:
+        arrays, size = self._arrays, gradients.shape[-1]
+        rows, gradients, first, second = (
             array.reshape(-1, size)
-            for array in (arrays[name], slopes, arrays[f"{name}_first"], arrays[f"{name}_second"])
+            for array in (
+                arrays[name],
+                gradients,
+                arrays[f"{name}_first"],
+                arrays[f"{name}_second"],
+            )
         )
         shrink = np.zeros(len(rows), rows.dtype) if shrink is None else shrink
-        step = partial(adam, rows, slopes, shrink, first, second)
-        self._team.map_ranges(len(rows), partial(step, np.float32(rate), arrays["steps"][0]))
-
-
-class Steps:
-    """The gradients of BPR's mean loss over one batch, added to those of the learner."""
-
-    def __init__(self, triplets: Triplets, learner: Learner) -> None:
-        self._triplets, self._learner = triplets, learner
-        self._pull = np.empty(triplets.negatives.shape, dtype=np.float32)
-        self._losses = np.empty(len(triplets.users), dtype=np.float32)
-
-    def learn_users(self, own: slice) -> None:
-        t, at = self._triplets, self._learner
-        rows = (t.users[own], t.positives[own], t.negatives[own])
-        kept = (self._pull[own], self._losses[own], at.user_slopes, at.user_met)
-        bpr_users(at.users, at.items, *rows, *kept, np.float32(1 / t.negatives.size))
-
-    def learn_items(self, part: int, parts: int) -> None:
-        t, at = self._triplets, self._learner
-        rows = (t.users, t.positives, t.negatives, self._pull)
-        bpr_items(at.users, *rows, at.item_slopes, at.item_met, part, parts)
-
-    def finish(self, part: int, parts: int) -> None:
-        """Nothing is left to do."""
-
-    def loss(self) -> float:
-        return float(self._losses.sum(dtype=np.float64))
+        moments = Moments(first, second, arrays["steps"][0])
+        step = partial(adam, rows, gradients, shrink, moments, np.float32(rate))
+        self._pool.map_ranges(len(rows), step)

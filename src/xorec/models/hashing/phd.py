@@ -13,37 +13,45 @@ bits, and by and by the drawn bits do (`softness`). In the end a bit is z = 1[p 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from xorec.core.bits import Words, pack_signs, unpack_signs
-from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model
-from xorec.models.hashing.phd_kernels import SURE
+from xorec.models.base import DataUpdate
+from xorec.models.hashing.phd_kernels import (
+    SURE,
+    Items,
+    Kept,
+    Terms,
+    Users,
+    add_items,
+    draw_items,
+    step_items,
+    step_users,
+)
 from xorec.models.hashing.phd_start import turned_rows
-from xorec.models.hashing.phd_steps import Rows, Steps, Terms
+from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.masked import MaskedCodes
 from xorec.representations.vectors import Floats
 from xorec.training.checkpoint import Arrays
-from xorec.training.config import EpochConfig
-from xorec.training.epochs import EpochTrainer
-from xorec.training.passes import Pass, Triplets
+from xorec.training.config import TripletConfig
+from xorec.training.fold_in import PASSES
+from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
+from xorec.training.rows import Gradients, take_rows
 from xorec.training.space import Float, Space
 
-_FOLD_IN_PASSES = 20
-_GROW_EPOCHS = 6
+_UPDATE_EPOCHS = 6
 
 
-class PHDConfig(EpochConfig):
+class PHDConfig(TripletConfig):
     """Settings of PHD."""
 
     epochs: int = Field(10, ge=1, description="passes over the training pairs, at most")
@@ -51,21 +59,31 @@ class PHDConfig(EpochConfig):
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     learning_rate: float = Field(10.0, gt=0, le=100, description="length of a row's first step")
     negative_target: float = Field(
-        0.3, ge=-1, lt=1, description="what a negative should score; a positive 1"
+        0.3, ge=-1, lt=1, description="score that negatives are trained to have; positives: 1"
     )
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.5, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
-    noise: float = Field(0.0, ge=0, le=10, description="noise on the first epoch's targets")
-    noise_decay: float = Field(0.5, ge=0, le=1, description="what each epoch leaves of the noise")
+    noise: float = Field(
+        0.0, ge=0, le=10, description="standard deviation of the noise on the first epoch's targets"
+    )
+    noise_decay: float = Field(
+        0.5, ge=0, le=1, description="factor by which the noise shrinks each epoch"
+    )
     kl: float = Field(0.0, ge=0, description="weight of KL(p || 1/2), mean over a row's bits")
     softness: float = Field(
-        1.0, ge=0, le=10, description="share of the epochs until bits are drawn; 0: from the first"
+        1.0,
+        ge=0,
+        le=10,
+        description="share of the epochs until codes are fully random bits; 0: from the first",
     )
     start: Literal["spectral", "random"] = Field(
-        "spectral", description="logits from singular vectors, or uniform, as released"
+        "spectral",
+        description="first logits: from singular vectors, or uniform as in the authors' code",
     )
     init_scale: float = Field(1.0, gt=0, le=10, description="size of the first logits")
-    block_size: int = Field(32_768, ge=1, description="pairs between two draws of the codes")
+    block_size: int = Field(
+        32_768, ge=1, description="pairs per block: codes are drawn anew for each block"
+    )
 
     def terms(self, epoch: int, epochs: int) -> Terms:
         """The loss and its steps in one of so many epochs, as the kernels take them."""
@@ -75,7 +93,7 @@ class PHDConfig(EpochConfig):
         return Terms(self.learning_rate, self.kl, self.negative_target, noise, hard)
 
 
-class PHD(Model[PHDConfig]):
+class PHD(TripletModel[PHDConfig]):
     """Codes of users and items, ranked by the projected Hamming dissimilarity."""
 
     name = "phd"
@@ -86,30 +104,6 @@ class PHD(Model[PHDConfig]):
         "alpha": Float(0.3, 0.8),
     }
     cost = 2.0
-
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer = EpochTrainer(self, train, validation, options)
-        sampler = Negatives.of(train, self.config.alpha)
-        with options.thread_pool() as pool:
-            step = self._step_of(train, sampler, options.seed, pool, self.config.epochs)
-            state = trainer.run(self._start(train, options.seed), step, _codes)
-        return _codes(state.arrays)
-
-    def _step_of(
-        self, train: Interactions, sampler: Negatives, seed: int, pool: ThreadPool, epochs: int
-    ) -> Callable[[int, Arrays], dict[str, float]]:
-        """One epoch over the pairs of `train`, in place."""
-        size = (self.config.negatives, self.config.block_size, seed)
-
-        def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-            terms = self.config.terms(epoch, epochs)
-            rows, blocks = Rows.of(arrays, terms, seed, epoch), count(1)
-            run = Pass(train, sampler, *size, epoch, pool)
-            return {"loss": run.run(lambda t: Steps(t, rows, terms, next(blocks)))}
-
-        return step
 
     def _start(self, train: Interactions, seed: int) -> Arrays:
         """Singular vectors, or uniform numbers of NumPy's own counter-based Philox."""
@@ -125,24 +119,33 @@ class PHD(Model[PHDConfig]):
             )
         return _arrays(scale * users, scale * items)
 
+    def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
+        return self._steps(arrays, epoch, self.config.epochs, seed)
+
+    def _steps(self, arrays: Arrays, epoch: int, epochs: int, seed: int) -> StepOf:
+        """The steps of one of so many epochs."""
+        terms = self.config.terms(epoch, epochs)._replace(seed=seed, turn=epoch << 24)
+        users, items = tables(arrays, terms)
+        return lambda block, pairs: PHDStep(
+            users, items, terms._replace(turn=terms.turn + block + 1)
+        )
+
+    def _represent(self, arrays: Arrays) -> MaskedCodes:
+        return MaskedCodes.from_bits(arrays["users"] > 0, arrays["items"] > 0)
+
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, MaskedCodes)
-        positives = np.unique(history).astype(np.int32)
-        pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
-        sampler = Negatives(positives, np.array([0, len(positives)]), representation.n_items)
-        negatives = np.empty((len(positives), self.config.negatives), dtype=np.int32)
-        user, total = np.zeros((2, 1, representation.bits), dtype=np.float32)
-        arrays = _arrays(user, _sure(representation.item_codes, representation.bits))
-        rows = Rows.of(arrays, self.config.terms(0, 1), 0, 0)
-        for epoch in range(2 * _FOLD_IN_PASSES):
-            sampler.draw(negatives, pairs, owner, 0, epoch)
-            terms = self.config.terms(epoch, 2 * _FOLD_IN_PASSES)
-            triplets = Triplets(owner, positives, negatives)
-            Steps(triplets, rows, terms, epoch).learn_users(slice(None))
-            if epoch >= _FOLD_IN_PASSES:
-                total += user
-        return pack_signs(np.where(total > 0, 1, -1))
+        sure = _sure(representation.item_codes, representation.bits)
+        _, items = tables(_arrays(sure[:0], sure), self.config.terms(0, 1))
+        return pack_signs(np.where(self._fold_in(history, items) > 0, 1, -1))
+
+    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Users:
+        zeros = np.zeros((1, items.logits.shape[1]), dtype=np.float32)
+        return Users(zeros, np.zeros(1, dtype=np.float32))
+
+    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
+        return PHDStep(user, items, self.config.terms(epoch, 2 * PASSES)._replace(turn=epoch))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update` learn on, all others are sure of their bits and stay.
@@ -160,19 +163,19 @@ class PHD(Model[PHDConfig]):
         arrays, sampler = _arrays(users, items), Negatives.of(train, self.config.alpha)
         if not len(update.items):
             train = train.select(np.isin(train.user_rows, update.users))
-        step = self._step_of(train, sampler, 0, ThreadPool(1), _GROW_EPOCHS)
-        for epoch in range(_GROW_EPOCHS if train.n_pairs else 0):
-            step(epoch, arrays)
-        return _codes(arrays)
+        for epoch in range(_UPDATE_EPOCHS if train.n_pairs else 0):
+            step_of = self._steps(arrays, epoch, _UPDATE_EPOCHS, 0)
+            self._pass(train, sampler, 0, epoch, ThreadPool(1)).run(step_of)
+        return self._represent(arrays)
 
 
 def _arrays(users: Floats, items: Floats) -> Arrays:
-    """Logits, and what their rows have spent: nothing yet."""
+    """Logits, and the sums of their squared gradients: nothing yet."""
     return {
         "users": users,
         "items": items,
-        "user_spent": np.zeros(len(users), dtype=np.float32),
-        "item_spent": np.zeros(len(items), dtype=np.float32),
+        "user_grad_sq_sum": np.zeros(len(users), dtype=np.float32),
+        "item_grad_sq_sum": np.zeros(len(items), dtype=np.float32),
     }
 
 
@@ -181,5 +184,46 @@ def _sure(codes: Words, bits: int) -> Floats:
     return SURE * unpack_signs(codes, bits).astype(np.float32)
 
 
-def _codes(arrays: Arrays) -> MaskedCodes:
-    return MaskedCodes.from_bits(arrays["users"] > 0, arrays["items"] > 0)
+def tables(arrays: Arrays, terms: Terms) -> tuple[Users, Items]:
+    """The tables of an epoch over these arrays; the items' first codes are drawn."""
+    users = Users(arrays["users"], arrays["user_grad_sq_sum"])
+    logits = arrays["items"]
+    drawn = (np.empty_like(logits), np.empty_like(logits))
+    items = Items(logits, arrays["item_grad_sq_sum"], *drawn)
+    draw_items(items, terms.cast(logits.dtype).hardness, terms.seed, terms.turn)
+    return users, items
+
+
+class Moving(NamedTuple):
+    """Items of a block: their rows, and the gradients that have come together so far."""
+
+    rows: Items
+    gradients: Gradients
+
+
+@dataclass(frozen=True, eq=False)
+class PHDStep(TripletStep):
+    """PHD's step over one block: every row steps once; names as in `phd_kernels`."""
+
+    terms: Terms
+
+    def _terms(self) -> Terms:
+        return self.terms.cast(self.items.logits.dtype)
+
+    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+        shapes = ((pairs, negatives + 1), (pairs,), (users, self.items.logits.shape[1]))
+        return Kept(*(np.empty(shape, self.items.logits.dtype) for shape in shapes))
+
+    def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
+        step_users(self.users, self.items.lacks, triplets, self._terms(), new, kept)
+
+    def start_items(self, items: npt.NDArray[np.int64]) -> Moving:
+        rows = take_rows(self.items, items)
+        return Moving(rows, Gradients(np.zeros_like(rows.logits), np.zeros_like(rows.grad_sq_sum)))
+
+    def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
+        add_items(local, result.kept, new.gradients)
+
+    def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
+        step_items(items, new.rows, new.gradients, self._terms())
+        return new.rows

@@ -9,18 +9,23 @@ and items off its diagonal. (`losses.metric` has each of them in float64.)
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.metric.cml_kernels import step_items, step_users
+from xorec.models.metric.cml_kernels import Kept, Terms, step_items, step_users
 from xorec.models.metric.decorrelation import decorrelate
-from xorec.models.metric.metric_learning import BallSteps, MetricConfig, MetricModel
-from xorec.models.siml.siml_steps import Rows
+from xorec.models.metric.metric_learning import BallStep, MetricConfig, MetricModel
+from xorec.representations.distances import Floats
 from xorec.training.checkpoint import Arrays
-from xorec.training.passes import Triplets
+from xorec.training.fold_in import mean_user
+from xorec.training.passes import StepOf, Triplets, UserResult
+from xorec.training.rows import Rows
 from xorec.training.space import POPULARITY, Choice, Float, Space
 
 
@@ -48,42 +53,54 @@ class CML(MetricModel[CMLConfig]):
     cost = 4.0
     learns_vectors = True
 
-    def _steps(
-        self, triplets: Triplets, users: Rows, items: Rows, arrays: Arrays, block: int
-    ) -> BallSteps:
-        return _Steps(triplets, users, items, block, self.config)
+    def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
+        users, items = (
+            Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
+            for kind in ("user", "item")
+        )
+        step = CMLStep(users, items, self.config)
+        return lambda block, pairs: step
 
     def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
         if self.config.covariance > 0:
-            pull = self.config.covariance * train.n_pairs
-            decorrelate(arrays, pull, self.config.learning_rate)
+            weight = self.config.covariance * train.n_pairs
+            decorrelate(arrays, weight, self.config.learning_rate)
+
+    def _fixed(self, item_vectors: Floats) -> Rows:
+        return Rows.fixed(item_vectors)
+
+    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Rows:
+        return mean_user(items.vectors, history)
+
+    def _user_step(self, user: Any, items: Any, epoch: int) -> CMLStep:
+        return CMLStep(user, items, self.config)
 
 
-class _Steps(BallSteps):
-    """CML's steps over one block; names as in `cml_kernels`."""
+@dataclass(frozen=True, eq=False)
+class CMLStep(BallStep):
+    """CML's step over one block; names as in `cml_kernels`."""
 
-    def __init__(
-        self, triplets: Triplets, users: Rows, items: Rows, block: int, config: CMLConfig
-    ) -> None:
-        super().__init__(triplets, users, items, block)
-        self._margin, self._ranked = np.float32(config.margin), config.rank_weight
-        self._rate = np.float32(config.learning_rate)
-        self._count = config.negatives
-        self.touched = np.empty((len(triplets.users), 1), dtype=np.int32)
-        self.weights = np.empty(len(triplets.users), dtype=np.float32)
+    config: CMLConfig
 
-    def learn_users(self, own: slice) -> None:
-        t, users = self.triplets, self.users
-        rows = (t.users[own], t.positives[own], t.negatives[own])
-        kept = (self.touched[own, 0], self.weights[own], self.losses[own])
-        settings = (self._margin, self._ranked, self._rate, users.spent)
-        step_users(users.own, self.items.shown, *rows, *kept, *settings)
+    @property
+    def terms(self) -> Terms:
+        config = self.config
+        margin, rate = np.float32(config.margin), np.float32(config.learning_rate)
+        return Terms(margin, config.rank_weight, rate)
 
-    def learn_items(self, part: int, parts: int) -> None:
-        t, items = self.triplets, self.items
-        pairs = (t.users, t.positives, self.touched[:, 0], self.weights)
-        step_items(items.own, self.users.own, *pairs, self._rate, items.spent, part, parts)
+    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+        weights, losses = np.empty(pairs, np.float32), np.empty(pairs, np.float32)
+        return Kept(np.empty((pairs, 1), np.int32), weights, losses)
 
-    def loss(self) -> float:
-        """One hinge a pair, where `training.passes` counts one a triplet."""
-        return self._count * super().loss()
+    def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
+        step_users(self.users, self.items.vectors, triplets, self.terms, new, kept)
+
+    def touched(self, result: UserResult) -> npt.NDArray[np.int32]:
+        return np.asarray(result.kept.nearest)
+
+    def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
+        step_items(result.rows.vectors, local, self.terms, result.kept, new)
+
+    def loss(self, losses: npt.NDArray[np.float32]) -> float:
+        """One hinge a pair, where a pass counts one a triplet."""
+        return self.config.negatives * super().loss(losses)

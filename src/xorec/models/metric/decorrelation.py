@@ -18,7 +18,7 @@ _TINY = 1e-8
 
 
 def decorrelate(arrays: Arrays, weight: float, rate: float) -> None:
-    """Move user_vectors and item_vectors in place, as far as their own `spent` lets them (Adagrad).
+    """Move user_vectors and item_vectors in place, by Adagrad.
 
     A row that has not moved yet stays: it has no pairs, and its first step would be a full one.
     """
@@ -43,13 +43,13 @@ def _step(arrays: Arrays, weight: float, rate: float) -> None:
     np.fill_diagonal(covariance, 0)
     for kind in kinds:
         pieces = zip(
-            _pieces(arrays[f"{kind}_vectors"]), _pieces(arrays[f"{kind}_spent"]), strict=True
+            _pieces(arrays[f"{kind}_vectors"]), _pieces(arrays[f"{kind}_grad_sq_sum"]), strict=True
         )
-        for part, spent in pieces:
+        for part, grad_sq_sum in pieces:
             gradient = 4 * weight / total * (part - mean) @ covariance
-            gradient[spent == 0] = 0
-            spent += np.sum(gradient**2, axis=1).astype(np.float32)
-            moved = part - rate * gradient / np.sqrt(spent + _TINY)[:, None]
+            gradient[grad_sq_sum == 0] = 0
+            grad_sq_sum += np.sum(gradient**2, axis=1).astype(np.float32)
+            moved = part - rate * gradient / np.sqrt(grad_sq_sum + _TINY)[:, None]
             part[:] = moved / np.maximum(1, np.linalg.norm(moved, axis=1, keepdims=True))
 
 

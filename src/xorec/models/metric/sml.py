@@ -11,17 +11,22 @@ earn, which makes that share gamma / batch: with their numbers 2 %, and the user
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
-from xorec.models.metric.metric_learning import BallSteps, MetricConfig, MetricModel
-from xorec.models.metric.sml_kernels import step_items, step_users
-from xorec.models.siml.siml_steps import Rows
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+from xorec.models.metric.metric_learning import BallStep, MetricConfig, MetricModel
+from xorec.models.metric.sml_kernels import Kept, MarginRows, Terms, step_items, step_users
+from xorec.representations.distances import Floats
 from xorec.training.checkpoint import Arrays
+from xorec.training.fold_in import mean_user
 from xorec.training.losses.metric import sml_rewards
-from xorec.training.passes import Triplets
+from xorec.training.passes import StepOf, Triplets, UserResult
 from xorec.training.space import POPULARITY, Float, Int, Space
 
 
@@ -30,7 +35,12 @@ class SMLConfig(MetricConfig):
 
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     lambda_: float = Field(0.1, ge=0, description="weight of the hinge between items")
-    rho: float = Field(0.3, ge=0, le=1, description="share of violated triplets margins settle at")
+    rho: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="share of triplets inside the margin at which margins come to rest",
+    )
     scaling: Literal["mean", "released"] = Field(
         "mean", description="margins earn rho a triplet, or gamma / batch as in the released code"
     )
@@ -64,61 +74,59 @@ class SML(MetricModel[SMLConfig]):
     }
     learns_vectors = True
 
-    def _steps(
-        self, triplets: Triplets, users: Rows, items: Rows, arrays: Arrays, block: int
-    ) -> BallSteps:
-        return _Steps(triplets, users, items, block, arrays, self.config)
+    def _start(self, train: Interactions, seed: int) -> Arrays:
+        """Points, margins, all at their largest, and the squared gradients of both."""
+        arrays = super()._start(train, seed)
+        for kind, count in (("user", train.n_users), ("item", train.n_items)):
+            arrays[f"{kind}_margins"] = np.full(count, np.float32(self.config.max_margin))
+            arrays[f"{kind}_margin_grad_sq_sum"] = np.zeros(count, dtype=np.float32)
+        return arrays
 
-    def _more(self, n_users: int, n_items: int) -> Arrays:
-        """Margins, all at their largest, and the squared slopes that each has had.
+    def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
+        users, items = (
+            MarginRows(*(arrays[f"{kind}_{name}"] for name in MarginRows._fields))
+            for kind in ("user", "item")
+        )
+        step = SMLStep(users, items, self.config)
+        return lambda block, pairs: step
 
-        A new user meets items with such margins too: what is stored has the points only.
-        """
-        most = np.float32(self.config.max_margin)
-        return {
-            "user_margins": np.full(n_users, most),
-            "item_margins": np.full(n_items, most),
-            "user_margin_spent": np.zeros(n_users, dtype=np.float32),
-            "item_margin_spent": np.zeros(n_items, dtype=np.float32),
-        }
+    def _fixed(self, item_vectors: Floats) -> MarginRows:
+        """A new user meets items with the largest margins: what is stored has the points only."""
+        none = np.zeros(0, dtype=np.float32)
+        margins = np.full(len(item_vectors), np.float32(self.config.max_margin))
+        return MarginRows(np.ascontiguousarray(item_vectors), none, margins, none)
+
+    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> MarginRows:
+        user = mean_user(items.vectors, history)
+        margin = np.full(1, np.float32(self.config.max_margin))
+        return MarginRows(user.vectors, user.grad_sq_sum, margin, np.zeros(1, dtype=np.float32))
+
+    def _user_step(self, user: Any, items: Any, epoch: int) -> SMLStep:
+        return SMLStep(user, items, self.config)
 
 
-class _Steps(BallSteps):
-    """SML's steps over one block; names as in `sml_kernels`."""
+@dataclass(frozen=True, eq=False)
+class SMLStep(BallStep):
+    """SML's step over one block; names as in `sml_kernels`."""
 
-    def __init__(
-        self,
-        triplets: Triplets,
-        users: Rows,
-        items: Rows,
-        block: int,
-        arrays: Arrays,
-        config: SMLConfig,
-    ) -> None:
-        super().__init__(triplets, users, items, block)
-        self.touched, self._arrays = triplets.negatives, arrays
-        self._lambda, self._rate = np.float32(config.lambda_), np.float32(config.learning_rate)
-        of_user, of_item = config.rewards()
-        self._rewards = np.float32(of_user), np.float32(of_item)
-        self._margin_rate = np.float32(config.margin_rate)
-        self._most = np.float32(config.max_margin)
-        pairs, count = triplets.negatives.shape
-        self.active = np.empty((pairs, count), dtype=np.int8)
-        self._lean = np.empty((pairs, items.own.shape[1]), dtype=np.float32)
+    config: SMLConfig
 
-    def learn_users(self, own: slice) -> None:
-        t, users, arrays = self.triplets, self.users, self._arrays
-        rows = (t.users[own], t.positives[own], t.negatives[own])
-        kept = (self.active[own], self._lean[own], self.losses[own])
-        margins = (arrays["user_margins"], arrays["item_margins"], self._lambda, *self._rewards)
-        margin_steps = (self._margin_rate, arrays["user_margin_spent"], self._most)
-        steps = (self._rate, users.spent, *margin_steps)
-        step_users(users.own, self.items.shown, *rows, *kept, *margins, *steps)
+    @property
+    def terms(self) -> Terms:
+        config = self.config
+        sizes = (config.learning_rate, config.margin_rate, config.max_margin)
+        return Terms(*map(np.float32, (config.lambda_, *config.rewards(), *sizes)))
 
-    def learn_items(self, part: int, parts: int) -> None:
-        t, items, arrays = self.triplets, self.items, self._arrays
-        vectors = (items.own, items.shown, self.users.own, t.users, t.positives, t.negatives)
-        margins = (arrays["item_margins"], self._lambda, self._rewards[1])
-        margin_steps = (self._margin_rate, arrays["item_margin_spent"], self._most)
-        steps = (self._rate, items.spent, *margin_steps)
-        step_items(*vectors, self.active, self._lean, *margins, *steps, part, parts)
+    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+        return Kept(
+            np.empty((pairs, negatives), dtype=np.int8),
+            np.empty((pairs, self.users.vectors.shape[1]), dtype=np.float32),
+            np.empty(pairs, dtype=np.float32),
+        )
+
+    def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
+        step_users(self.users, self.items, triplets, self.terms, new, kept)
+
+    def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
+        vectors = (result.rows.vectors, self.items.vectors)
+        step_items(*vectors, result.triplets, local, self.terms, result.kept, new)

@@ -7,155 +7,160 @@ Of each triplet (u, i, j_k), with x_k = 1 and y_k = lambda where a hinge is acti
     i:   2 sum_k  x_k (d_i - b_u) + y_k (d_j - b_u)             n_i: sum_k y_k - r_i
     j_k: 2 x_k (b_u - d_j) + 2 y_k (d_i - d_j)
 
-Users and their margins are as they are by then; items and theirs are shown as they were before
-the block. Shapes: users (n, d), items (m, d); user_margins (n,), item_margins (m,); owner,
-positives, losses (P,); negatives, active (P, K); lean (P, d). A negative of -1 is none.
-active: 1 for the user's hinge, 2 for the item's, 3 for both.
+Users and their margins are as they are by then; items and theirs are read as they were before the
+block. A negative of -1 is none. Nothing is written but `new` and `kept`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.models.metric.cml_kernels import square_distance
-from xorec.training.row_kernels import BALL, fetch_next, move, show
+from xorec.training.row_kernels import BALL, adagrad_step, prefetch_next, project
 
 _TINY = np.float32(1e-8)
 
 
+class MarginRows(NamedTuple):
+    """Points (n, d), their margins (n,), and the sums of the squared gradients of both (n,)."""
+
+    vectors: Any
+    grad_sq_sum: Any
+    margins: Any
+    margin_grad_sq_sum: Any
+
+
+class Terms(NamedTuple):
+    """The loss and its steps; rewards: what the margins earn in each triplet."""
+
+    lambda_: Any
+    user_reward: Any
+    item_reward: Any
+    rate: Any
+    margin_rate: Any
+    max_margin: Any
+
+
+class Kept(NamedTuple):
+    """active (P, K): 1 for the user's hinge, 2 for the item's, 3 for both;
+    negatives (P, d): sum_k y_k d_jk; losses (P,)."""
+
+    active: Any
+    negatives: Any
+    losses: Any
+
+
 @inlined
-def move_margin(margins: Any, spent: Any, row: Any, slope: Any, rate: Any, most: Any) -> None:
-    """A step against the slope, shorter the more there were (Adagrad), within 0 .. most."""
-    spent[row] += slope * slope
-    margin = margins[row] - rate * slope / np.sqrt(spent[row] + _TINY)
-    margins[row] = min(max(margin, np.float32(0)), most)
+def move_margin(rows: Any, row: Any, gradient: Any, terms: Any) -> None:
+    """An Adagrad step of a margin, within 0 .. max_margin."""
+    grad_sq_sum = rows.margin_grad_sq_sum
+    grad_sq_sum[row] += gradient * gradient
+    margin = rows.margins[row] - terms.margin_rate * gradient / np.sqrt(grad_sq_sum[row] + _TINY)
+    rows.margins[row] = min(max(margin, np.float32(0)), terms.max_margin)
 
 
 @fast_kernel
-def step_users(
-    users: Any,
-    items: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    active: Any,
-    lean: Any,
-    losses: Any,
-    user_margins: Any,
-    item_margins: Any,
-    lambda_: Any,
-    user_reward: Any,
-    item_reward: Any,
-    rate: Any,
-    spent: Any,
-    margin_rate: Any,
-    margin_spent: Any,
-    most: Any,
-) -> None:
+def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
     """Each user's step and that of their margin, pair after pair.
 
-    Kept: which hinges are active, and lean = sum_k y_k d_jk.
+    users, items: `MarginRows`; new: those of the users of the triplets, after the step.
     """
-    size, count = users.shape[1], negatives.shape[1]
+    positives, negatives, lambda_ = triplets.positives, triplets.negatives, terms.lambda_
+    rows, points, active = new.vectors, items.vectors, kept.active
+    size, count = points.shape[1], negatives.shape[1]
     zero, two = np.float32(0), np.float32(2)
-    step = np.empty(size, dtype=np.float32)
-    table = items.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        near = square_distance(users, u, items, i)
-        m, n = user_margins[u], item_margins[i]
+    gradient = np.empty(size, dtype=np.float32)
+    table, u = points.ravel(), -1
+    for pair in range(len(positives)):
+        prefetch_next(table, size, positives, negatives, pair)
+        i = positives[pair]
+        if pair == 0 or triplets.users[pair] != triplets.users[pair - 1]:
+            u += 1
+            _copy_row(users, triplets.users[pair], new, u)
+        near = square_distance(rows, u, points, i)
+        m, n = new.margins[u], items.margins[i]
         loss, drawn, near_count, far_count = zero, zero, zero, zero
         for f in range(size):
-            step[f] = np.float32(0)
-            lean[pair, f] = np.float32(0)
+            gradient[f] = np.float32(0)
+            kept.negatives[pair, f] = np.float32(0)
         for k in range(count):
             j = negatives[pair, k]
             active[pair, k] = 0
             if j >= 0:
                 drawn += np.float32(1)
-                excess = near - square_distance(users, u, items, j) + m
+                excess = near - square_distance(rows, u, points, j) + m
                 if excess > np.float32(0):
                     loss += excess
                     near_count += np.float32(1)
                     active[pair, k] += 1
                     for f in range(size):
-                        step[f] += items[j, f]
-                excess = near - square_distance(items, i, items, j) + n
+                        gradient[f] += points[j, f]
+                excess = near - square_distance(points, i, points, j) + n
                 if lambda_ > np.float32(0) and excess > np.float32(0):
                     loss += lambda_ * excess
                     far_count += lambda_
                     active[pair, k] += 2
                     for f in range(size):
-                        lean[pair, f] += lambda_ * items[j, f]
-        losses[pair] = loss - drawn * (user_reward * m + item_reward * n)
+                        kept.negatives[pair, f] += lambda_ * points[j, f]
+        kept.losses[pair] = loss - drawn * (terms.user_reward * m + terms.item_reward * n)
         square = np.float32(0)
         for f in range(size):
-            own = far_count * users[u, f] - (near_count + far_count) * items[i, f]
-            step[f] = two * (step[f] + own)
-            square += step[f] * step[f]
+            rest = far_count * rows[u, f] - (near_count + far_count) * points[i, f]
+            gradient[f] = two * (gradient[f] + rest)
+            square += gradient[f] * gradient[f]
         if drawn > np.float32(0):
-            move(users, u, step, square, spent, rate)
-            show(users, users, u, BALL)
-            slope = near_count - drawn * user_reward
-            move_margin(user_margins, margin_spent, u, slope, margin_rate, most)
+            adagrad_step(rows, u, gradient, square, new.grad_sq_sum, terms.rate)
+            project(rows, rows, u, BALL)
+            move_margin(new, u, near_count - drawn * terms.user_reward, terms)
+
+
+@inlined
+def _copy_row(rows: Any, row: Any, new: Any, at: Any) -> None:
+    new.grad_sq_sum[at] = rows.grad_sq_sum[row]
+    new.margins[at] = rows.margins[row]
+    new.margin_grad_sq_sum[at] = rows.margin_grad_sq_sum[row]
+    for f in range(rows.vectors.shape[1]):
+        new.vectors[at, f] = rows.vectors[row, f]
 
 
 @fast_kernel
 def step_items(
-    rows: Any,
-    items: Any,
-    users: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    active: Any,
-    lean: Any,
-    item_margins: Any,
-    lambda_: Any,
-    item_reward: Any,
-    rate: Any,
-    spent: Any,
-    margin_rate: Any,
-    margin_spent: Any,
-    most: Any,
-    part: Any,
-    parts: Any,
+    users: Any, items: Any, triplets: Any, local: Any, terms: Any, kept: Any, new: Any
 ) -> None:
-    """The items v of this part, v & (parts - 1) == part, in both roles, pair after pair.
+    """The items of `new`, by their numbers in `local`, in both roles, pair after pair.
 
-    rows: the items' own, which move from where they have come to; items: as shown.
+    users (R, d): those of the triplets, after their own step; items (m, d): before the block.
     """
-    size, count, mask, two = users.shape[1], negatives.shape[1], parts - 1, np.float32(2)
-    step = np.empty(size, dtype=np.float32)
-    table = items.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        if i & mask == part:
+    lambda_, active, rows = terms.lambda_, kept.active, new.vectors
+    size, count, two = users.shape[1], local.negatives.shape[1], np.float32(2)
+    gradient = np.empty(size, dtype=np.float32)
+    table = rows.ravel()
+    for pair in range(len(local.users)):
+        prefetch_next(table, size, local.positives, local.negatives, pair)
+        u, i, v = local.users[pair], triplets.positives[pair], local.positives[pair]
+        if v >= 0:
             near_count, far_count, drawn = np.float32(0), np.float32(0), np.float32(0)
             for k in range(count):
                 near_count += np.float32(active[pair, k] & 1)
                 far_count += lambda_ * np.float32(active[pair, k] >> 1)
-                drawn += np.float32(negatives[pair, k] >= 0)
+                drawn += np.float32(triplets.negatives[pair, k] >= 0)
             square = np.float32(0)
             for f in range(size):
-                own = near_count * rows[i, f] - (near_count + far_count) * users[u, f]
-                step[f] = two * (lean[pair, f] + own)
-                square += step[f] * step[f]
-            move(rows, i, step, square, spent, rate)
-            slope = far_count - drawn * item_reward
-            move_margin(item_margins, margin_spent, i, slope, margin_rate, most)
+                rest = near_count * rows[v, f] - (near_count + far_count) * users[u, f]
+                gradient[f] = two * (kept.negatives[pair, f] + rest)
+                square += gradient[f] * gradient[f]
+            adagrad_step(rows, v, gradient, square, new.grad_sq_sum, terms.rate)
+            move_margin(new, v, far_count - drawn * terms.item_reward, terms)
         for k in range(count):
-            j = negatives[pair, k]
-            if active[pair, k] > 0 and j & mask == part:
+            v = local.negatives[pair, k]
+            if active[pair, k] > 0 and v >= 0:
                 x = two * np.float32(active[pair, k] & 1)
                 y = two * lambda_ * np.float32(active[pair, k] >> 1)
                 square = np.float32(0)
                 for f in range(size):
-                    step[f] = x * users[u, f] + y * items[i, f] - (x + y) * rows[j, f]
-                    square += step[f] * step[f]
-                move(rows, j, step, square, spent, rate)
+                    gradient[f] = x * users[u, f] + y * items[i, f] - (x + y) * rows[v, f]
+                    square += gradient[f] * gradient[f]
+                adagrad_step(rows, v, gradient, square, new.grad_sq_sum, terms.rate)

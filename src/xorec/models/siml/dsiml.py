@@ -1,15 +1,15 @@
 """DSIML: SIML in bits. Codes of users and items, learned with the scale-invariant loss.
 
 SIML's vectors, turned so that signs lose least (`discrete.rotation`), are the start; then an
-optimiser learns on with the signs themselves (`dsiml_optimizers`): `ste`, `flip`, `bqp`, or none.
-`auto` tries each and keeps the one that is best on validation.
+optimiser learns on with the signs themselves (`optimizers`). `auto` tries each of them and keeps
+the one that is best on validation.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,18 @@ from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model
 from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
-from xorec.models.siml.asymmetric_users import settled, settled_new
-from xorec.models.siml.dsiml_optimizers import Start, start_arrays, step_of, with_best_items
+from xorec.models.siml.asymmetric_users import refine_new_user, refine_users
+from xorec.models.siml.best_items import with_best_items
 from xorec.models.siml.dsiml_shortlist import (
     Size,
     two_stage_query,
     updated_shortlist,
     with_reranking,
 )
+from xorec.models.siml.optimizers import AUTO, OPTIMIZERS, candidates
+from xorec.models.siml.optimizers.base import Optimizer, Start
 from xorec.models.siml.siml import ScaleInvariantConfig
-from xorec.models.siml.siml_steps import Teacher, Terms
+from xorec.models.siml.siml_kernels import Teacher
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
@@ -41,8 +43,12 @@ from xorec.representations.vectors import Floats
 from xorec.training.checkpoint import Arrays
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
 from xorec.training.epochs import EpochTrainer
-from xorec.training.row_kernels import SIGNS
 from xorec.training.space import Choice, Float, Space
+
+if TYPE_CHECKING:
+    OptimizerName = str
+else:
+    OptimizerName = Literal[(AUTO, *OPTIMIZERS)]
 
 
 class DSIMLConfig(ScaleInvariantConfig):
@@ -51,28 +57,42 @@ class DSIMLConfig(ScaleInvariantConfig):
     `form` is for `ste`; sweeps have a log for each negative.
     """
 
-    epochs: int = Field(15, ge=1, description="passes or sweeps of the optimiser, at most")
+    epochs: int = Field(
+        15, ge=1, description="passes over the training pairs when the bits are learned, at most"
+    )
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
-    optimizer: Literal["auto", "ste", "flip", "bqp", "none"] = Field(
+    optimizer: OptimizerName = Field(
         "ste", description="how the bits are learned; auto: the best on validation"
     )
-    learning_rate: float = Field(1.0, gt=0, le=100, description="ste: length of the first steps")
-    softness: float = Field(
-        1.5, ge=0, le=10, description="ste: how far from 0 bits are drawn; 0: signs from the first"
+    learning_rate: float = Field(
+        1.0, gt=0, le=100, description="ste: size of the first epoch's steps; they shrink to 0"
     )
-    solver: Literal["descent", "tabu", "exact"] = Field("descent", description="bqp: its solver")
+    softness: float = Field(
+        1.5,
+        ge=0,
+        le=10,
+        description="ste: how far from 0 a bit is still random; 0: plain signs throughout",
+    )
+    solver: Literal["descent", "tabu", "exact"] = Field(
+        "descent", description="bqp: how its binary quadratic problems are solved"
+    )
     distill: int = Field(
-        5, ge=0, description="best items of the vectors that a user with fewer pairs than bits gets"
+        5,
+        ge=0,
+        description="the vectors' best items that are added as positives to short histories",
     )
     teach: float = Field(
-        4.0, ge=0, description="ste: weight of the vectors' order where nobody gets best items"
+        4.0, ge=0, description="ste: weight of the distillation loss (teacher: the float vectors)"
     )
-    asymmetric: bool = Field(False, description="rank float users against item bits")
+    asymmetric: bool = Field(
+        False, description="keep users as float vectors: more accurate, larger, slower to rank"
+    )
     shortlist: Size = Field(
-        0, description="nearest items by code that the vectors put in order; auto: by validation"
+        0,
+        description="items found by code that the float vectors rerank; auto: by validation",
     )
     keep: Literal["float32", "float16", "int8"] = Field(
-        "float16", description="shortlist: how its vectors are kept"
+        "float16", description="shortlist: number format in which its vectors are stored"
     )
     start: FromSIML = Field(
         default={},
@@ -86,19 +106,16 @@ class DSIMLConfig(ScaleInvariantConfig):
             raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
         return self
 
-    def terms(self, epoch: int, seed: int) -> Terms:
-        """The loss, the steps and how codes are shown in an epoch: steps run out, bits harden.
-
-        Short codes take short steps: one bit of theirs weighs more.
-        """
-        rate = self.learning_rate * (1 - epoch / self.epochs) * min(1.0, self.bits / 64)
-        hard = epoch / max(1, self.epochs - 1)
-        shown: dict[str, Any] = {"reach": self.softness, "hard": hard, "seed": seed, "epoch": epoch}
-        return replace(self.loss(), kind=SIGNS, rate=rate, **shown)
-
 
 class DSIML(Model[DSIMLConfig]):
-    """Binary codes from the scale-invariant loss."""
+    """Binary codes from the scale-invariant loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> codes = DSIML(bits=16, epochs=1, start={"epochs": 1}).fit(train).representation_
+    >>> codes.bits, codes.item_codes.shape  # 64 bits to a word
+    (16, (2, 1))
+    """
 
     name = "dsiml"
     Config = DSIMLConfig
@@ -142,62 +159,66 @@ class DSIML(Model[DSIMLConfig]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         vectors = self._start_vectors(train, validation, options)
-        begin = self._begin(train, *vectors, options.seed)
-        if self.config.optimizer == "auto" and validation is not None:
-            codes = self._best(begin, (train, validation), options)
+        start = self._turned(train, *vectors, options.seed)
+        tried, parts = candidates(self.config.optimizer), (train, validation)
+        if len(tried) > 1 and validation is not None:
+            codes = self._best(tried, start, (train, validation), options)
         else:
-            name = "ste" if self.config.optimizer == "auto" else self.config.optimizer
-            codes = self._optimize(name, begin, (train, validation), options)
+            codes = self._optimize(tried[-1], start, parts, options)
         learned, self.shortlist_ = with_reranking(
             codes, vectors, self.config, train, validation, options
         )
         return learned
 
-    def _begin(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
+    def _turned(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
         """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
-        bits, pairs = self.config.bits, train
-        if self.config.distill and self.config.optimizer != "none":
-            pairs = with_best_items(train, users, items, self.config.distill, fewer_than=bits)
-        taught = np.full(train.n_users if pairs is train else 0, self.config.teach, np.float32)
-        teacher = Teacher(unit_rows(users), unit_rows(items), taught)
-        users, items = to_dimensions(users, items, bits)
+        config, pairs = self.config, train
+        if config.distill and any(one.learns for one in candidates(config.optimizer)):
+            pairs = with_best_items(train, users, items, config.distill, fewer_than=config.bits)
+        weight = np.full(train.n_users if pairs is train else 0, config.teach, np.float32)
+        steepness = np.float32(2 * config.temperature)
+        teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness)
+        users, items = to_dimensions(users, items, config.bits)
         rotation = learn_rotation(np.vstack([users, items]), seed=seed)
         return Start(unit_rows(users) @ rotation, unit_rows(items) @ rotation, pairs, teacher)
 
     def _optimize(
         self,
-        name: str,
-        begin: Start,
+        optimizer: type[Optimizer],
+        start: Start,
         parts: tuple[Interactions, Interactions | None],
         options: RunOptions,
     ) -> Codes:
-        """The codes that the optimiser `name` ends with."""
-        self.optimizer_, self.history_, self.epochs_ = name, [], 0
-        arrays = start_arrays(begin.users.copy(), begin.items.copy(), name)
+        """The codes that the optimiser ends with."""
+        self.optimizer_, self.history_, self.epochs_ = optimizer.name, [], 0
         with options.thread_pool() as pool:
-            represent = partial(self._codes, begin, options.seed, pool)
-            if name == "none":
-                return represent(arrays)
-            trainer = EpochTrainer(self, *parts, options)
-            state = trainer.run(arrays, step_of(name, self.config, begin, options, pool), represent)
-            return represent(state.arrays)
+            represent = partial(self._codes, start, options.seed, pool)
+            learner = optimizer(self.config, start, options.seed, pool)
+            arrays = learner.start_arrays()
+            if optimizer.learns:
+                trainer = EpochTrainer(self, *parts, options)
+                arrays = trainer.run(arrays, learner.step, represent).arrays
+            return represent(arrays)
 
     def _best(
-        self, begin: Start, parts: tuple[Interactions, Interactions], options: RunOptions
+        self,
+        tried: list[type[Optimizer]],
+        start: Start,
+        parts: tuple[Interactions, Interactions],
+        options: RunOptions,
     ) -> Codes:
         """The codes of the optimiser that validation likes best; says which."""
         from xorec.evaluation.protocol import evaluate
 
         quiet = replace(options, progress=SILENT)
         found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
-        for name in ("none", "bqp", "flip", "ste"):
-            own = options.for_stage(name)
-            codes = self._optimize(name, begin, parts, own)
+        for optimizer in tried:
+            codes = self._optimize(optimizer, start, parts, options.for_stage(optimizer.name))
             value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
-            found[name] = (value, codes, self.history_, self.epochs_)
+            found[optimizer.name] = (value, codes, self.history_, self.epochs_)
         best = max(found, key=lambda name: found[name][0])
-        told = ", ".join(f"{name} {found[name][0]:.4f}" for name in found)
-        options.progress.note(f"dsiml: auto takes {best} (validation NDCG@20: {told}).")
+        values = ", ".join(f"{name} {found[name][0]:.4f}" for name in found)
+        options.progress.note(f"dsiml: auto takes {best} (validation NDCG@20: {values}).")
         _, codes, self.history_, self.epochs_ = found[best]
         self.optimizer_ = best
         return codes
@@ -218,24 +239,21 @@ class DSIML(Model[DSIMLConfig]):
         self.start_epochs_ = started.epochs
         return started.user_vectors, started.item_vectors
 
-    def _codes(self, begin: Start, seed: int, pool: ThreadPool, latent: Arrays) -> Codes:
-        """The signs of the rows; float users settle against those of the items."""
-        users, items = latent["users"], latent["items"]
+    def _codes(self, start: Start, seed: int, pool: ThreadPool, arrays: Arrays) -> Codes:
+        """The signs of the rows; float users are refined against those of the items."""
+        users, items = arrays["users"], arrays["items"]
         codes = Codes.from_signs(users, items)
         if not self.config.asymmetric:
             return codes
-        floats = settled(users, items, self.config, begin, seed, pool)
+        floats = refine_users(users, items, self.config, start, seed, pool)
         return Codes(codes.user_codes, codes.item_codes, codes.bits, floats)
 
     def refit_settings(self) -> dict[str, Any]:
-        """The optimiser, the shortlist and the numbers of epochs as validation chose them.
-
-        Straight-through keeps its own: its signs are hard only when the last epoch is done.
-        """
+        """The optimiser, the shortlist and the numbers of epochs as validation chose them."""
         chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
         settings = {**self.config.model_dump(), **chosen}
         settings["start"] = refit_pretraining(self.config.start, self.start_epochs_)
-        if self.optimizer_ in ("flip", "bqp"):
+        if OPTIMIZERS[self.optimizer_].stops_early:
             settings["epochs"] = max(1, self.epochs_)
         return settings
 
@@ -243,13 +261,15 @@ class DSIML(Model[DSIMLConfig]):
         """A new user's code (or vector, or both), items as they are: where their items point."""
         codes = representation.codes if isinstance(representation, Shortlist) else representation
         assert isinstance(codes, Codes)
-        own = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
-        place = mean_direction(own.sum(axis=0, dtype=np.float32), len(own), codes.mean_item)[None]
+        items = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
+        place = mean_direction(items.sum(axis=0, dtype=np.float32), len(items), codes.mean_item)[
+            None
+        ]
         if isinstance(representation, Shortlist):
             return two_stage_query(representation, place, history, self.config)
         if codes.user_vectors is None:
             return pack_signs(place)
-        return settled_new(place, history, codes.item_codes, self.config)
+        return refine_new_user(place, history, codes.item_codes, self.config)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         if isinstance(representation, Shortlist):

@@ -143,21 +143,21 @@ def updated_shortlist(shortlist: Shortlist, update: DataUpdate, config: DSIMLCon
 def _grown_vectors(
     shortlist: Shortlist, update: DataUpdate, config: DSIMLConfig
 ) -> tuple[Floats, Floats]:
-    """New users from the items that are known, new items from their users, then all users."""
-    known, train = shortlist.vectors, update.train
-    assert known is not None
-    size, old_items = known.item_vectors.shape[1], known.n_items
+    """New users from the items of before, new items from their users, then all users."""
+    before, train = shortlist.vectors, update.train
+    assert before is not None
+    size, old_items = before.item_vectors.shape[1], before.n_items
     users = np.zeros((train.n_users, size), dtype=np.float32)
     items = np.zeros((train.n_items, size), dtype=np.float32)
-    users[: known.n_users], items[:old_items] = known.user_vectors, known.item_vectors
-    for user in update.users[update.users >= known.n_users]:
-        own = train.of_user(int(user))
-        own = own[own < old_items]
-        if len(own):
-            users[user] = _folded(known, own, config)[0]
+    users[: before.n_users], items[:old_items] = before.user_vectors, before.item_vectors
+    for user in update.users[update.users >= before.n_users]:
+        history = train.of_user(int(user))
+        history = history[history < old_items]
+        if len(history):
+            users[user] = _folded(before, history, config)[0]
     indptr, owners = train.by_item
-    middle = known.user_vectors.mean(axis=0)
-    length = np.linalg.norm(known.item_vectors, axis=1).mean()
+    middle = before.user_vectors.mean(axis=0)
+    length = np.linalg.norm(before.item_vectors, axis=1).mean()
     for item in update.items:
         theirs = users[owners[indptr[item] : indptr[item + 1]]]
         toward = unit_rows((theirs.mean(axis=0) - middle)[None])[0]

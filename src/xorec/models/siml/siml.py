@@ -12,45 +12,59 @@ take many in one block, and plain steps would throw them about.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import count
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from xorec.core.options import RunOptions
+from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.data.negatives import Negatives
-from xorec.models.base import Model
-from xorec.models.siml.siml_steps import Rows, Steps, Terms
+from xorec.models.siml.siml_kernels import (
+    ITEMS,
+    NO_TEACHER,
+    USERS,
+    Kept,
+    Teacher,
+    Terms,
+    finish_items,
+    step_items,
+    step_users,
+)
+from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.checkpoint import Arrays
-from xorec.training.config import EpochConfig, ModelConfig
+from xorec.training.config import ModelConfig, TripletConfig
 from xorec.training.discrete.rotation import unit_rows
-from xorec.training.epochs import EpochTrainer
+from xorec.training.fold_in import mean_user
 from xorec.training.losses.scale_invariant import margin_offset
-from xorec.training.passes import Pass, Triplets
-from xorec.training.row_kernels import BALL, FREE, SPHERE
+from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
+from xorec.training.row_kernels import BALL, FREE, SPHERE, draw_codes
+from xorec.training.rows import Rows
 from xorec.training.space import Choice, Float, Space
 
 _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
-_FOLD_IN_PASSES = 20
 
 
 class ScaleInvariantLoss(ModelConfig):
     """The settings of the loss."""
 
-    gamma: float = Field(1.0, ge=0, le=10, description="tangent of the angle that is allowed")
+    gamma: float = Field(
+        1.0,
+        ge=0,
+        le=10,
+        description="tangent of the angle allowed at a negative: larger is more lenient",
+    )
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
     margin: Literal["paper", "geometric"] = Field(
-        "paper", description="drop or keep the constant 1 - 3 gamma^2 inside the log"
+        "paper",
+        description="paper: drop the constant 1 - 3 gamma^2 of the hinge; geometric: keep it",
     )
     form: Literal["triplet", "npair"] = Field(
-        "npair", description="a log for each negative, or one around all of a pair (N-pair)"
+        "npair", description="triplet: each negative counts alone; npair: all of a pair compete"
     )
 
     def loss(self) -> Terms:
@@ -64,30 +78,35 @@ class ScaleInvariantLoss(ModelConfig):
         )
 
 
-class ScaleInvariantConfig(ScaleInvariantLoss, EpochConfig):
+class ScaleInvariantConfig(ScaleInvariantLoss, TripletConfig):
     """The settings of the loss and its triplets, which SIML and DSIML share."""
-
-    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
-    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
-    block_size: int = Field(32_768, ge=1, description="pairs between two looks at each other")
 
 
 class SIMLConfig(ScaleInvariantConfig):
     """Settings of SIML."""
 
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    norms: Literal["sphere", "ball", "free"] = Field("sphere", description="where vectors live")
+    norms: Literal["sphere", "ball", "free"] = Field(
+        "sphere", description="length of vectors: 1, at most 1, or any"
+    )
     learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
 
     def terms(self) -> Terms:
         """The loss and its steps as the kernels take them."""
         kind = _NORMS[self.norms]
-        return replace(self.loss(), kind=kind, rate=self.learning_rate, reg=self.reg)
+        return self.loss()._replace(kind=kind, rate=self.learning_rate, reg=self.reg)
 
 
-class SIML(Model[SIMLConfig]):
-    """Vectors on the unit sphere, learned with the scale-invariant loss."""
+class SIML(TripletModel[SIMLConfig]):
+    """Vectors on the unit sphere, learned with the scale-invariant loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> vectors = SIML(dimensions=8, epochs=1).fit(train).representation_
+    >>> np.linalg.norm(vectors.item_vectors, axis=1).round(3)
+    array([1., 1.], dtype=float32)
+    """
 
     name = "siml"
     Config = SIMLConfig
@@ -101,25 +120,6 @@ class SIML(Model[SIMLConfig]):
     cost = 6.0
     learns_vectors = True
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer = EpochTrainer(self, train, validation, options)
-        sampler = Negatives.of(train, self.config.alpha)
-        size = (self.config.negatives, self.config.block_size, options.seed)
-        terms = self.config.terms()
-        with options.thread_pool() as pool:
-
-            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                users = Rows.of(arrays["user_vectors"], arrays["user_spent"])
-                rows = (arrays["item_vectors"], arrays["item_spent"])
-                items, blocks = Rows.of(*rows, items=True), count()
-                run = Pass(train, sampler, *size, epoch, pool)
-                return {"loss": run.run(lambda t: Steps(t, users, items, terms, next(blocks)))}
-
-            state = trainer.run(self._start(train, options.seed), step, _vectors)
-        return _vectors(state.arrays)
-
     def _start(self, train: Interactions, seed: int) -> Arrays:
         """Random directions, users then items, from NumPy's own counter-based Philox."""
         rng = np.random.Generator(np.random.Philox(seed))
@@ -129,42 +129,67 @@ class SIML(Model[SIMLConfig]):
         return {
             "user_vectors": unit_rows(users),
             "item_vectors": unit_rows(items),
-            "user_spent": np.zeros(train.n_users, dtype=np.float32),
-            "item_spent": np.zeros(train.n_items, dtype=np.float32),
+            "user_grad_sq_sum": np.zeros(train.n_users, dtype=np.float32),
+            "item_grad_sq_sum": np.zeros(train.n_items, dtype=np.float32),
         }
+
+    def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
+        users, items = (
+            Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
+            for kind in ("user", "item")
+        )
+        terms = self.config.terms()
+        return lambda block, pairs: ScaleInvariantStep(users, items, terms, block)
+
+    def _represent(self, arrays: Arrays) -> Vectors:
+        return Vectors(arrays["user_vectors"], arrays["item_vectors"])
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
-        user = folded(
-            representation.item_vectors, history, self.config.terms(), self.config.negatives
-        )
+        user = self._fold_in(history, Rows.fixed(representation.item_vectors))
         return unit_rows(user) if self.config.norms == "sphere" else user
 
+    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
+        return mean_user(items.vectors, history)
 
-def folded(
-    item_vectors: Floats, history: npt.NDArray[np.integer], terms: Terms, count: int
-) -> Floats:
-    """The vector (1, d) of somebody who has the items `history`, items fixed.
+    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
+        return ScaleInvariantStep(user, items, self.config.terms())
 
-    The users' step alone, `count` fresh negatives a pair, averaged over the last passes.
+
+@dataclass(frozen=True, eq=False)
+class ScaleInvariantStep(TripletStep):
+    """The step over one block, of vectors or of codes; names as in `siml_kernels`.
+
+    block: its number in the epoch, for the draws of the items' codes.
     """
-    items = np.ascontiguousarray(item_vectors)
-    positives = np.unique(history).astype(np.int32)
-    pairs, owner = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
-    sampler = Negatives(positives, np.array([0, len(positives)]), len(items))
-    user = items[positives].mean(axis=0, keepdims=True)
-    negatives = np.empty((len(positives), count), dtype=np.int32)
-    triplets, total = Triplets(owner, positives, negatives), np.zeros_like(user)
-    rows = Rows.of(user, np.zeros(1, dtype=np.float32))
-    fixed = Rows(items, items, np.zeros(0, np.float32), np.zeros(0, np.int64))
-    for epoch in range(2 * _FOLD_IN_PASSES):
-        sampler.draw(negatives, pairs, owner, 0, epoch)
-        Steps(triplets, rows, fixed, terms).learn_users(slice(None))
-        if epoch >= _FOLD_IN_PASSES:
-            total += user
-    return np.asarray(total / _FOLD_IN_PASSES, dtype=np.float32)
+
+    terms: Terms
+    block: int = 0
+    teacher: Teacher = NO_TEACHER
+
+    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+        return Kept.empty(pairs, negatives, self.users.vectors.shape[1])
+
+    def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
+        terms = self.terms.cast()
+        step_users(self.users, self.items.snapshot, triplets, terms, self.teacher, new, kept)
+
+    def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
+        snapshots = (result.rows.snapshot, self.items.snapshot)
+        step_items(*snapshots, result.triplets, local, self.terms.cast(), result.kept, new)
+
+    def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
+        finish_items(items, new, self.terms.cast(), self.block)
+        return new
 
 
-def _vectors(arrays: Arrays) -> Vectors:
-    return Vectors(arrays["user_vectors"], arrays["item_vectors"])
+def code_rows(
+    vectors: Floats, grad_sq_sum: Floats, terms: Terms, pool: ThreadPool, *, items: bool = False
+) -> Rows:
+    """Rows behind codes; the others see what is drawn at the start of an epoch."""
+    codes = np.empty_like(vectors)
+    terms, stream = terms.cast(), terms.seed ^ (ITEMS if items else USERS)
+    how = (terms.softness, terms.hardness, stream, terms.epoch)
+    pool.map_ranges(len(vectors), lambda begin, end: draw_codes(vectors, codes, *how, begin, end))
+    return Rows(vectors, codes, grad_sq_sum)

@@ -1,9 +1,8 @@
 """Gradients of a block of triplets, without taking a step: for models whose rows come from others.
 
-Users first, each user's pairs together, then the items of each part (see `training.passes`). What
-the items' pass needs of a pair is kept. Shapes as in `bpr_kernels` and `siml_kernels`; user_slopes
-(n, d) and item_slopes (m, d) take the gradients in; user_met (n,), item_met (m,) how often a row
-came, a negative counting as its share of the pair. share = 1 / triplets: the loss is a mean.
+Users first, each user's pairs together, then items (see `training.passes`). new: the sums of the
+gradients and how often a row came (`training.rows.Gradients`), a negative counting as its share of
+the pair. Terms and shapes as in `siml_kernels`.
 """
 
 from __future__ import annotations
@@ -13,79 +12,49 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import fast_kernel
-from xorec.models.siml.siml_kernels import pair_slopes
-from xorec.training.row_kernels import fetch_next
+from xorec.models.siml.siml_kernels import pair_gradients
+from xorec.training.row_kernels import prefetch_next
 
 
 @fast_kernel
-def siml_users(
-    users: Any,
-    items: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    push: Any,
-    pull: Any,
-    lift: Any,
-    lean: Any,
-    losses: Any,
-    user_slopes: Any,
-    user_met: Any,
-    g: Any,
-    scale: Any,
-    tau: Any,
-    offset: Any,
-    npair: Any,
-) -> None:
-    """The scale-invariant loss of each pair, and the users' slopes (a sum, not a mean)."""
+def siml_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+    """The scale-invariant loss of each pair, and the users' gradients (a sum, not a mean)."""
     size = users.shape[1]
-    step = np.empty(size, dtype=users.dtype)
-    table = items.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        pair_slopes(
-            users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
-            g, scale, tau, offset, npair,
-        )  # fmt: skip
-        user_met[u] += np.float32(1)
+    gradient = np.empty(size, dtype=users.dtype)
+    table, row = items.ravel(), -1
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, triplets.positives, triplets.negatives, pair)
+        u, i = triplets.users[pair], triplets.positives[pair]
+        if pair == 0 or u != triplets.users[pair - 1]:
+            row += 1
+            new.counts[row] = np.float32(0)
+            for f in range(size):
+                new.sums[row, f] = np.float32(0)
+        pair_gradients(users, u, items, triplets, pair, terms, kept, gradient)
+        new.counts[row] += np.float32(1)
         for f in range(size):
-            user_slopes[u, f] += step[f] - lift[pair] * items[i, f]
+            new.sums[row, f] += gradient[f] - kept.positive[pair] * items[i, f]
 
 
 @fast_kernel
-def siml_items(
-    users: Any,
-    items: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    push: Any,
-    pull: Any,
-    lift: Any,
-    lean: Any,
-    item_slopes: Any,
-    item_met: Any,
-    part: Any,
-    parts: Any,
-) -> None:
-    """The slopes of the items of this part, in both roles."""
-    size, count, mask = users.shape[1], negatives.shape[1], parts - 1
+def siml_items(users: Any, items: Any, triplets: Any, local: Any, kept: Any, new: Any) -> None:
+    """The gradients of the items of `new`, by their numbers in `local`, in both roles."""
+    size, count = users.shape[1], local.negatives.shape[1]
     each = np.float32(1) / np.float32(count)
-    table = item_slopes.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        if i & mask == part:
-            rise = lift[pair]
-            item_met[i] += np.float32(1)
+    table = new.sums.ravel()
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, local.positives, local.negatives, pair)
+        u, i, v = triplets.users[pair], triplets.positives[pair], local.positives[pair]
+        if v >= 0:
+            positive = kept.positive[pair]
+            new.counts[v] += np.float32(1)
             for f in range(size):
-                item_slopes[i, f] += lean[pair, f] - rise * users[u, f]
+                new.sums[v, f] += kept.negatives[pair, f] - positive * users[u, f]
         for k in range(count):
-            j = negatives[pair, k]
-            if j >= 0 and j & mask == part:
-                with_i = push[pair, k]
-                with_u = with_i + pull[pair, k]
-                item_met[j] += each
+            v = local.negatives[pair, k]
+            if v >= 0:
+                with_i = kept.scale[pair, k]
+                with_u = with_i + kept.pairwise[pair, k]
+                new.counts[v] += each
                 for f in range(size):
-                    item_slopes[j, f] += with_u * users[u, f] + with_i * items[i, f]
+                    new.sums[v, f] += with_u * users[u, f] + with_i * items[i, f]

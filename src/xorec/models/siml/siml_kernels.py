@@ -10,241 +10,313 @@ With cosines c, g = gamma^2, temperature tau and the offset of the margin (METHO
     i:   sum_k  lambda tau w_k (2g d_j - (1+g) b_u)  -  v_k b_u / 2
     j_k: lambda tau w_k 2g (b_u + d_i)  +  v_k b_u / 2
 
-`losses.scale_invariant` has the same in plain NumPy. Everybody has a row that moves, and a row that
-is shown to the others. For vectors both are one, up to the moment: items are shown as they were
-before the block. For codes the shown row is sign(row) / sqrt(d), a unit vector, or drawn around
-the row, and the gradient at what is shown moves the row behind it (straight-through).
+Where a teacher has a weight, with t the cosines of its vectors and s its steepness, over the
+candidates v of a pair, the positive and its negatives (distillation):
 
-Shapes: users (n, d), items (m, d), each moving and shown; owner, positives, losses, lift (P,);
-negatives, push, pull (P, K); lean (P, d). A negative of -1 is none. kind, reach, hard: see
-`row_kernels`; the draws of a row are those of its stream in this epoch.
+    p_v = e^(s t_v) / sum e^(s t_w)        q_v = e^(s c_v) / sum e^(s c_w)
+    loss - weight sum_v p_v log q_v         gradient at c_v: weight s (q_v - p_v)
+
+`losses.scale_invariant` has the same in plain NumPy. Rows are `training.rows.Rows`: vectors that
+move, and the snapshot that the others see. For vectors both are one. For codes the snapshot is
+sign(row) / sqrt(d), a unit vector, or drawn around the row, and the gradient at the snapshot moves
+the row behind it (straight-through). Items are read as they were before the block.
+
+Shapes: P pairs, K negatives, a negative of -1 is none. Nothing is written but `new` and `kept`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.rng import stream
-from xorec.models.siml.teacher_kernels import teach
-from xorec.training.row_kernels import SIGNS, fetch_next, move, show, show_code
+from xorec.training.row_kernels import (
+    SIGNS,
+    SPHERE,
+    adagrad_step,
+    draw_code,
+    prefetch_next,
+    project,
+)
 
 _STEEP = np.float32(30)
 USERS, ITEMS = 0x7573657273, 0x6974656D73
 """These keep the draws of users and of items apart."""
 
 
-@inlined
-def pair_slopes(
-    users: Any,
-    items: Any,
-    u: Any,
-    i: Any,
-    pair: Any,
-    negatives: Any,
-    push: Any,
-    pull: Any,
-    lift: Any,
-    lean: Any,
-    losses: Any,
-    step: Any,
-    g: Any,
-    scale: Any,
-    tau: Any,
-    offset: Any,
-    npair: Any,
-) -> None:
-    """The loss of one pair and its slopes: what the user's and the items' steps are made of.
+class Terms(NamedTuple):
+    """The loss, its steps, and where rows live (`training.row_kernels`).
 
-    scale = lambda. push_k = lambda tau w_k 2g and pull_k = v_k / 2 are the weights of j_k;
-    lean = sum_k push_k d_jk and lift = sum_k lambda tau w_k (1+g) + v_k / 2 those of i;
-    step (d,) = sum_k (push_k + pull_k) d_jk. The user's gradient is step - lift d_i.
+    kind, softness, hardness: what the others see of a row; the draws of a row are those of its
+    stream in this epoch.
     """
-    size, count = users.shape[1], negatives.shape[1]
-    two_g, one_g = np.float32(2) * g, np.float32(1) + g
+
+    gamma_sq: Any
+    lambda_: Any
+    temperature: Any
+    offset: Any
+    npair: bool
+    kind: int = SPHERE
+    rate: Any = 1.0
+    reg: Any = 0.0
+    softness: Any = 0.0
+    hardness: Any = 1.0
+    seed: int = 0
+    epoch: int = 0
+
+    def cast(self, dtype: Any = np.float32) -> Terms:
+        """The numbers as the kernels take them."""
+        number = np.dtype(dtype).type
+        cast: list[Any] = [number(term) if isinstance(term, float) else term for term in self]
+        return Terms(*cast)
+
+
+class Kept(NamedTuple):
+    """What the items' step needs of a pair.
+
+    scale (P, K): lambda tau w_k 2g, and pairwise (P, K): v_k / 2, the weights of j_k;
+    positive (P,): sum_k lambda tau w_k (1+g) + v_k / 2, that of i;
+    negatives (P, d): sum_k scale_k d_jk; losses (P,): the loss as it was met.
+    """
+
+    scale: Any
+    pairwise: Any
+    positive: Any
+    negatives: Any
+    losses: Any
+
+    @classmethod
+    def empty(cls, pairs: int, negatives: int, size: int, dtype: Any = np.float32) -> Kept:
+        """Room for so many pairs."""
+        each = (pairs, negatives)
+        return cls(*(np.empty(shape, dtype) for shape in (each, each, pairs, (pairs, size), pairs)))
+
+
+class Teacher(NamedTuple):
+    """Unit vectors of users (n, D) and items (m, D) whose order is learned beside the pairs.
+
+    distill_weight (n,): what that order weighs for each user, or (0,): no teacher.
+    """
+
+    users: Any
+    items: Any
+    distill_weight: Any
+    steepness: Any
+
+
+_EMPTY = np.zeros((0, 0), dtype=np.float32)
+NO_TEACHER = Teacher(_EMPTY, _EMPTY, np.zeros(0, dtype=np.float32), np.float32(0))
+
+
+class Distillation(NamedTuple):
+    """Scratch of a pair: the student's gradient (d,), and the probabilities that both give its
+    candidates (K + 1,), the positive last."""
+
+    gradient: Any
+    teacher: Any
+    student: Any
+
+
+@inlined
+def pair_gradients(
+    users: Any, u: Any, items: Any, triplets: Any, pair: Any, terms: Any, kept: Any, gradient: Any
+) -> None:
+    """The loss of one pair and its coefficients (`Kept`), the user's row being users[u].
+
+    gradient (d,) = sum_k (scale_k + pairwise_k) d_jk; the user's is that less positive d_i.
+    """
+    negatives, scale, pairwise = triplets.negatives, kept.scale, kept.pairwise
+    size, count, i = users.shape[1], negatives.shape[1], triplets.positives[pair]
+    tau, npair = terms.temperature, terms.npair
+    two_g, one_g = np.float32(2) * terms.gamma_sq, np.float32(1) + terms.gamma_sq
     c_ui = np.float32(0)
     for f in range(size):
         c_ui += users[u, f] * items[i, f]
-        lean[pair, f] = np.float32(0)
-        step[f] = np.float32(0)
-    total, loss, rise = np.float32(1), np.float32(0), np.float32(0)
+        kept.negatives[pair, f] = np.float32(0)
+        gradient[f] = np.float32(0)
+    total, loss, positive = np.float32(1), np.float32(0), np.float32(0)
     for k in range(count):
         j = negatives[pair, k]
-        push[pair, k] = np.float32(0)
-        pull[pair, k] = np.float32(0)
+        scale[pair, k] = np.float32(0)
+        pairwise[pair, k] = np.float32(0)
         if j >= 0:
             c_uj, c_ij = np.float32(0), np.float32(0)
             for f in range(size):
                 c_uj += users[u, f] * items[j, f]
                 c_ij += items[i, f] * items[j, f]
-            y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + offset)
+            y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + terms.offset)
             power = np.exp(min(max(y, -_STEEP), _STEEP))
-            push[pair, k] = power
+            scale[pair, k] = power
             total += power
             if not npair:
-                loss += scale * np.log(np.float32(1) + power)
+                loss += terms.lambda_ * np.log(np.float32(1) + power)
             x = (c_uj - c_ui) * np.float32(0.5)
             power = np.exp(min(max(x, -_STEEP), _STEEP))
-            pull[pair, k] = np.float32(0.5) * power / (np.float32(1) + power)
+            pairwise[pair, k] = np.float32(0.5) * power / (np.float32(1) + power)
             loss += np.log(np.float32(1) + power)
     if npair:
-        loss += scale * np.log(total)
+        loss += terms.lambda_ * np.log(total)
     for k in range(count):
         j = negatives[pair, k]
         if j >= 0:
-            power = push[pair, k]
+            power = scale[pair, k]
             weight = power / total if npair else power / (np.float32(1) + power)
-            weight *= scale * tau
-            rise += weight * one_g + pull[pair, k]
+            weight *= terms.lambda_ * tau
+            positive += weight * one_g + pairwise[pair, k]
             weight *= two_g
-            push[pair, k] = weight
-            both = weight + pull[pair, k]
+            scale[pair, k] = weight
+            both = weight + pairwise[pair, k]
             for f in range(size):
-                lean[pair, f] += weight * items[j, f]
-                step[f] += both * items[j, f]
-    lift[pair] = rise
-    losses[pair] = loss
+                kept.negatives[pair, f] += weight * items[j, f]
+                gradient[f] += both * items[j, f]
+    kept.positive[pair] = positive
+    kept.losses[pair] = loss
+
+
+@inlined
+def cosine(users: Any, u: Any, items: Any, v: Any) -> Any:
+    """The dot product of unit rows."""
+    total = np.float32(0)
+    for f in range(users.shape[1]):
+        total += users[u, f] * items[v, f]
+    return total
+
+
+@inlined
+def powers(values: Any, steepness: Any) -> Any:
+    """values <- e^(steepness (value - the largest)); their sum. Below -1: no candidate, 0."""
+    largest, total = np.float32(-1), np.float32(0)
+    for k in range(len(values)):
+        largest = max(largest, values[k])
+    for k in range(len(values)):
+        if values[k] < np.float32(-2):
+            values[k] = np.float32(0)
+        else:
+            values[k] = np.exp(steepness * (values[k] - largest))
+        total += values[k]
+    return total
+
+
+@inlined
+def distill(
+    users: Any,
+    row: Any,
+    items: Any,
+    triplets: Any,
+    pair: Any,
+    teacher: Any,
+    kept: Any,
+    scratch: Any,
+) -> None:
+    """Add one pair's distillation to its coefficients (`Kept`); users[row] learns."""
+    negatives, i, u = triplets.negatives, triplets.positives[pair], triplets.users[pair]
+    gradient, teacher_p, student_p = scratch.gradient, scratch.teacher, scratch.student
+    count, weight, steepness = negatives.shape[1], teacher.distill_weight[u], teacher.steepness
+    for k in range(count + 1):
+        v = negatives[pair, k] if k < count else i
+        teacher_p[k] = student_p[k] = np.float32(-4)
+        if v >= 0:
+            teacher_p[k] = cosine(teacher.users, u, teacher.items, v)
+            student_p[k] = cosine(users, row, items, v)
+    teacher_total, student_total = powers(teacher_p, steepness), powers(student_p, steepness)
+    for k in range(count + 1):
+        v = negatives[pair, k] if k < count else i
+        if v >= 0:
+            p, q = teacher_p[k] / teacher_total, student_p[k] / student_total
+            at_v = weight * steepness * (q - p)
+            kept.losses[pair] -= weight * p * np.log(max(q, np.float32(1e-30)))
+            if k < count:
+                kept.pairwise[pair, k] += at_v
+                for f in range(len(gradient)):
+                    gradient[f] += at_v * items[v, f]
+            else:
+                kept.positive[pair] -= at_v
 
 
 @fast_kernel
 def step_users(
-    rows: Any,
-    users: Any,
-    items: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    push: Any,
-    pull: Any,
-    lift: Any,
-    lean: Any,
-    losses: Any,
-    rate: Any,
-    reg: Any,
-    g: Any,
-    scale: Any,
-    tau: Any,
-    offset: Any,
-    npair: Any,
-    kind: Any,
-    reach: Any,
-    hard: Any,
-    seed: Any,
-    epoch: Any,
-    spent: Any,
-    teacher_users: Any,
-    teacher_items: Any,
-    lessons: Any,
-    steep: Any,
+    users: Any, items: Any, triplets: Any, terms: Any, teacher: Any, new: Any, kept: Any
 ) -> None:
     """Each user's step, pair after pair; what the items' step needs of a pair is kept.
 
-    rows: the users' own, which move; users, items: what is shown. spent (n,): the sum of the
-    squared gradients of each user so far, which its steps shrink with. lessons (n,): what the
-    teacher's order weighs for each user (`teacher_kernels`), or (0,) without a teacher.
+    users: their rows before; items (m, d): the items' snapshot; new: the rows of the users of the
+    triplets after the step. See `Teacher`.
     """
-    size, candidates = users.shape[1], negatives.shape[1] + 1
-    step = np.empty(size, dtype=np.float32)
-    told, known = np.empty(candidates, np.float32), np.empty(candidates, np.float32)
-    table = items.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        pair_slopes(
-            users, items, u, i, pair, negatives, push, pull, lift, lean, losses, step,
-            g, scale, tau, offset, npair,
-        )  # fmt: skip
-        if len(lessons) > 0 and lessons[u] > 0:
-            teach(
-                users, items, u, i, pair, negatives, pull, lift, losses, step,
-                teacher_users, teacher_items, lessons[u], steep, told, known,
-            )  # fmt: skip
+    size, candidates = items.shape[1], triplets.negatives.shape[1] + 1
+    gradient = np.empty(size, dtype=np.float32)
+    shares = np.empty(candidates, np.float32), np.empty(candidates, np.float32)
+    scratch = Distillation(gradient, shares[0], shares[1])
+    table, row = items.ravel(), -1
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, triplets.positives, triplets.negatives, pair)
+        u, i = triplets.users[pair], triplets.positives[pair]
+        if pair == 0 or u != triplets.users[pair - 1]:
+            row += 1
+            new.grad_sq_sum[row] = users.grad_sq_sum[u]
+            for f in range(size):
+                new.vectors[row, f] = users.vectors[u, f]
+                new.snapshot[row, f] = users.snapshot[u, f]
+        pair_gradients(new.snapshot, row, items, triplets, pair, terms, kept, gradient)
+        if len(teacher.distill_weight) > 0 and teacher.distill_weight[u] > 0:
+            distill(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
         square = np.float32(0)
         for f in range(size):
-            step[f] += reg * rows[u, f] - lift[pair] * items[i, f]
-            square += step[f] * step[f]
-        move(rows, u, step, square, spent, rate)
-        if kind == SIGNS:
-            key = stream(seed ^ USERS, epoch, u)
-            show_code(rows, users, u, reach, hard, key, (i + 1) * size)
+            gradient[f] += terms.reg * new.vectors[row, f] - kept.positive[pair] * items[i, f]
+            square += gradient[f] * gradient[f]
+        adagrad_step(new.vectors, row, gradient, square, new.grad_sq_sum, terms.rate)
+        if terms.kind == SIGNS:
+            key = stream(terms.seed ^ USERS, terms.epoch, u)
+            position = (i + 1) * size
+            draw_code(new.vectors, new.snapshot, row, terms.softness, terms.hardness, key, position)
         else:
-            show(rows, users, u, kind)
+            project(new.vectors, new.snapshot, row, terms.kind)
 
 
 @fast_kernel
 def step_items(
-    rows: Any,
-    users: Any,
-    items: Any,
-    owner: Any,
-    positives: Any,
-    negatives: Any,
-    push: Any,
-    pull: Any,
-    lift: Any,
-    lean: Any,
-    rate: Any,
-    reg: Any,
-    spent: Any,
-    part: Any,
-    parts: Any,
+    users: Any, items: Any, triplets: Any, local: Any, terms: Any, kept: Any, new: Any
 ) -> None:
-    """The items v of this part, v & (parts - 1) == part, in both roles, pair after pair.
+    """The items of `new`, by their numbers in `local`, in both roles, pair after pair.
 
-    rows: the items' own, which move; users, items: what is shown, here as before the block.
+    users (R, d): the snapshot of the users of the triplets, after their own step; items (m, d):
+    that of the items before the block.
     """
-    size, count, mask = users.shape[1], negatives.shape[1], parts - 1
-    step = np.empty(size, dtype=np.float32)
+    size, count = items.shape[1], local.negatives.shape[1]
+    gradient = np.empty(size, dtype=np.float32)
+    rows, grad_sq_sum, rate, reg = new.vectors, new.grad_sq_sum, terms.rate, terms.reg
     table = rows.ravel()
-    for pair in range(len(owner)):
-        fetch_next(table, size, positives, negatives, pair)
-        u, i = owner[pair], positives[pair]
-        if i & mask == part:
-            rise = lift[pair]
+    for pair in range(len(local.users)):
+        prefetch_next(table, size, local.positives, local.negatives, pair)
+        u, i, v = local.users[pair], triplets.positives[pair], local.positives[pair]
+        if v >= 0:
+            positive = kept.positive[pair]
             square = np.float32(0)
             for f in range(size):
-                step[f] = lean[pair, f] - rise * users[u, f] + reg * rows[i, f]
-                square += step[f] * step[f]
-            move(rows, i, step, square, spent, rate)
+                gradient[f] = kept.negatives[pair, f] - positive * users[u, f] + reg * rows[v, f]
+                square += gradient[f] * gradient[f]
+            adagrad_step(rows, v, gradient, square, grad_sq_sum, rate)
         for k in range(count):
-            j = negatives[pair, k]
-            if j >= 0 and j & mask == part:
-                with_i = push[pair, k]
-                with_u = with_i + pull[pair, k]
+            v = local.negatives[pair, k]
+            if v >= 0:
+                with_i = kept.scale[pair, k]
+                with_u = with_i + kept.pairwise[pair, k]
                 square = np.float32(0)
                 for f in range(size):
-                    step[f] = with_u * users[u, f] + with_i * items[i, f] + reg * rows[j, f]
-                    square += step[f] * step[f]
-                move(rows, j, step, square, spent, rate)
+                    gradient[f] = with_u * users[u, f] + with_i * items[i, f] + reg * rows[v, f]
+                    square += gradient[f] * gradient[f]
+                adagrad_step(rows, v, gradient, square, grad_sq_sum, rate)
 
 
 @fast_kernel
-def show_items(
-    rows: Any,
-    items: Any,
-    positives: Any,
-    negatives: Any,
-    kind: Any,
-    reach: Any,
-    hard: Any,
-    seed: Any,
-    epoch: Any,
-    stamps: Any,
-    stamp: Any,
-    part: Any,
-    parts: Any,
-) -> None:
-    """Show each item of this part that took a step, once. stamps (m,): the last block of each."""
-    size, count, mask = rows.shape[1], negatives.shape[1], parts - 1
-    for pair in range(len(positives)):
-        for k in range(-1, count):
-            v = positives[pair] if k < 0 else negatives[pair, k]
-            if v >= 0 and v & mask == part and stamps[v] != stamp:
-                stamps[v] = stamp
-                if kind == SIGNS:
-                    key = stream(seed ^ ITEMS, epoch, v)
-                    show_code(rows, items, v, reach, hard, key, (stamp + 1) * size)
-                else:
-                    show(rows, items, v, kind)
+def finish_items(ids: Any, new: Any, terms: Any, block: Any) -> None:
+    """Rows that have moved go back to where they live; codes are drawn anew."""
+    size = new.vectors.shape[1]
+    for row in range(len(ids)):
+        if terms.kind == SIGNS:
+            key = stream(terms.seed ^ ITEMS, terms.epoch, ids[row])
+            position = (block + 1) * size
+            draw_code(new.vectors, new.snapshot, row, terms.softness, terms.hardness, key, position)
+        else:
+            project(new.vectors, new.snapshot, row, terms.kind)

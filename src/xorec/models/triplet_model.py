@@ -1,0 +1,88 @@
+"""What models that learn by passes over triplets share: the fit, and the fold-in of a new user.
+
+A model says with which arrays it starts, what its step over a block is (`training.passes`), how
+its arrays are a representation, and where a new user starts.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.options import RunOptions
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.models.base import Model
+from xorec.representations.base import Representation
+from xorec.training.checkpoint import Arrays
+from xorec.training.config import TripletConfig
+from xorec.training.epochs import EpochTrainer
+from xorec.training.fold_in import PASSES, fold_in_passes, fold_in_user
+from xorec.training.passes import Pass, StepOf, TripletStep
+
+C = TypeVar("C", bound=TripletConfig)
+Floats = npt.NDArray[np.float32]
+
+
+class TripletModel(Model[C]):
+    """Learns by passes over triplets (user, positive, negative)."""
+
+    @abstractmethod
+    def _start(self, train: Interactions, seed: int) -> Arrays:
+        """The arrays that are learned, as they start."""
+
+    @abstractmethod
+    def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
+        """The step of each block of an epoch, over these arrays."""
+
+    @abstractmethod
+    def _represent(self, arrays: Arrays) -> Representation:
+        """What has been learned so far."""
+
+    def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
+        """What happens to all rows at the end of an epoch, in place."""
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        trainer = EpochTrainer(self, train, validation, options)
+        sampler = Negatives.of(train, self.config.alpha)
+        with options.thread_pool() as pool:
+
+            def run_epoch(epoch: int, arrays: Arrays) -> dict[str, float]:
+                step_of = self._step_of(arrays, epoch, options.seed, pool)
+                loss = self._pass(train, sampler, options.seed, epoch, pool).run(step_of)
+                self._after_epoch(train, arrays)
+                return {"loss": loss}
+
+            state = trainer.run(self._start(train, options.seed), run_epoch, self._represent)
+        return self._represent(state.arrays)
+
+    def _pass(
+        self, train: Interactions, sampler: Negatives, seed: int, epoch: int, pool: ThreadPool
+    ) -> Pass:
+        config = self.config
+        return Pass(train, sampler, config.negatives, config.block_size, seed, epoch, pool)
+
+    def _fold_in(self, history: npt.NDArray[np.integer], items: Any) -> Floats:
+        """A new user's row (1, d): the users' step alone, averaged over the last passes.
+
+        items: the table of the items, which stay as they are.
+        """
+        passes = fold_in_passes(history, len(items[0]), self.config.negatives)
+        start = self._new_user(items, np.unique(history))
+        return fold_in_user(
+            passes, start, lambda epoch, user: self._user_step(user, items, epoch), PASSES
+        )
+
+    @abstractmethod
+    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
+        """The table of one user who has these items, before the first pass."""
+
+    @abstractmethod
+    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
+        """The step of a pass that moves one user."""

@@ -1,0 +1,167 @@
+"""A step is a function: it writes nothing it was given, and gives the same bytes anywhere."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.threads import ThreadPool
+from xorec.data.negatives import Negatives
+from xorec.models.factorization.bpr import BPR
+from xorec.models.factorization.bpr_gradients import BPRGradientStep
+from xorec.models.hashing.phd import PHD
+from xorec.models.metric.cml import CML
+from xorec.models.metric.sml import SML
+from xorec.models.siml.dsiml import DSIML
+from xorec.models.siml.optimizers.ste import epoch_terms
+from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
+from xorec.models.siml.siml_gcn import SIMLGradientStep
+from xorec.models.siml.siml_kernels import Teacher
+from xorec.testing.data import planted
+from xorec.testing.steps import nothing_written, take_step
+from xorec.training.discrete.rotation import unit_rows
+from xorec.training.passes import Pass, Triplets, TripletStep
+from xorec.training.rows import Gradients, Rows, take_rows, write_rows
+
+DATA = planted(60, 40)
+SIZE = 12
+
+
+def normal(seed: int, rows: int) -> Any:
+    return unit_rows(np.random.default_rng(seed).standard_normal((rows, SIZE)))
+
+
+def model_step(model: Any, epoch: int = 1) -> TripletStep:
+    step_of = model._step_of(model._start(DATA, 3), epoch, 3, ThreadPool(1))
+    return step_of(2, DATA.n_pairs)  # type: ignore[no-any-return]
+
+
+def code_step() -> TripletStep:
+    """Codes behind which rows move, with a teacher."""
+    terms = epoch_terms(DSIML(bits=SIZE).config, 3, 5)
+    users, items = (
+        code_rows(normal(kind, count), np.ones(count, np.float32), terms, ThreadPool(1))
+        for kind, count in enumerate((DATA.n_users, DATA.n_items))
+    )
+    weight = np.full(DATA.n_users, 2.0, np.float32)
+    teacher = Teacher(normal(7, DATA.n_users), normal(8, DATA.n_items), weight, np.float32(8))
+    return ScaleInvariantStep(users, items, terms, 4, teacher)
+
+
+def gradient_step(kind: Any, *more: Any) -> TripletStep:
+    tables = (
+        Gradients(np.zeros((count, SIZE), np.float32), np.zeros(count, np.float32))
+        for count in (DATA.n_users, DATA.n_items)
+    )
+    step: TripletStep = kind(*tables, normal(0, DATA.n_users), normal(1, DATA.n_items), *more)
+    return step
+
+
+STEPS = {
+    "bpr": lambda: model_step(BPR(dimensions=SIZE)),
+    "siml": lambda: model_step(SIML(dimensions=SIZE)),
+    "cml": lambda: model_step(CML(dimensions=SIZE)),
+    "sml": lambda: model_step(SML(dimensions=SIZE)),
+    "phd": lambda: model_step(PHD(bits=SIZE)),
+    "dsiml": code_step,
+    "lightgcn": lambda: gradient_step(BPRGradientStep, np.float32(1e-3)),
+    "siml-gcn": lambda: gradient_step(SIMLGradientStep, SIML().config.loss()),
+}
+
+
+def triplets() -> Triplets:
+    negatives = Negatives.of(DATA).draw_all(3, 1, 2)
+    negatives[5, 1] = negatives[9] = -1
+    return Triplets(DATA.user_rows, DATA.indices, negatives)
+
+
+def both_steps(given: bytes) -> bytes:
+    """What the two steps hand back, from and to bytes: runs in another process."""
+    step, block = pickle.loads(given)
+    result = step.step_users(block)
+    return pickle.dumps((result, [step.step_items([result], part, 2) for part in (0, 1)]))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_writes_nothing_that_it_was_given(name: str) -> None:
+    step, block = STEPS[name](), triplets()
+    with nothing_written(step, block):
+        result = step.step_users(block)
+        moved = step.step_items([result], 0, 1)
+    users = take_rows(step.users, result.users)
+    assert any(old.tobytes() != new.tobytes() for old, new in zip(users, result.rows, strict=True))
+    assert len(moved.items) == len(np.unique(np.append(block.positives, block.negatives))) - 1
+
+
+def test_a_step_gives_the_same_bytes_in_another_process() -> None:
+    given = [pickle.dumps((step(), triplets())) for step in STEPS.values()]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as elsewhere:
+        there = list(elsewhere.map(both_steps, given))
+    for name, found, work in zip(STEPS, there, given, strict=True):
+        here = both_steps(work)
+        for ours, theirs in zip(
+            _arrays(pickle.loads(here)), _arrays(pickle.loads(found)), strict=True
+        ):
+            assert ours.tobytes() == theirs.tobytes(), name
+
+
+def _arrays(results: Any) -> list[Any]:
+    if isinstance(results, np.ndarray):
+        return [results]
+    return [array for part in results for array in _arrays(part)]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_parts_and_chunks_do_not_change_the_result(name: str) -> None:
+    """One chunk and one part, or users in three chunks and items in four parts: the same tables."""
+    whole, cut, block = STEPS[name](), STEPS[name](), triplets()
+    take_step(whole, block)
+    edges = np.searchsorted(block.users, [0, 11, 35, DATA.n_users])
+    chunks = [Triplets(*(a[b:e] for a in block)) for b, e in pairwise(edges)]
+    results = [cut.step_users(chunk) for chunk in chunks]
+    moved = [cut.step_items(results, part, 4) for part in range(4)]
+    for result in results:
+        write_rows(cut.users, result.users, result.rows)
+    for part in moved:
+        write_rows(cut.items, *part)
+    for one, other in zip((*whole.users, *whole.items), (*cut.users, *cut.items), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_in_place_is_the_same_where_no_other_item_is_read(parts: int) -> None:
+    copied, in_place, block = STEPS["bpr"](), STEPS["bpr"](), triplets()
+    take_step(copied, block, parts)
+    result = in_place.step_users(block)
+    for part in range(parts):
+        in_place.step_items_in_place([result], part, parts)
+    assert copied.items.vectors.tobytes() == in_place.items.vectors.tobytes()
+
+
+def test_a_pass_comes_by_every_pair_once() -> None:
+    seen: list[Any] = []
+
+    class Spy(ScaleInvariantStep):
+        moves_items = False
+
+        def step_users(self, triplets: Triplets) -> Any:
+            seen.append(triplets)
+            return super().step_users(triplets)
+
+    rows = [Rows.of(normal(0, n), np.ones(n, np.float32)) for n in (DATA.n_users, DATA.n_items)]
+    step = Spy(*rows, SIML().config.terms())
+    items = rows[1].vectors.copy()
+    with ThreadPool(2) as pool:
+        Pass(DATA, Negatives.of(DATA), 2, 300, 1, 0, pool).run(lambda block, pairs: step)
+    pairs = {(int(u), int(i)) for t in seen for u, i in zip(t.users, t.positives, strict=True)}
+    assert sum(len(t.users) for t in seen) == len(pairs) == DATA.n_pairs
+    assert all(i in DATA.of_user(u) for u, i in pairs)
+    drawn = {(int(u), int(j)) for t in seen for u, js in zip(*t[::2], strict=True) for j in js}
+    assert not drawn & pairs
+    np.testing.assert_array_equal(items, rows[1].vectors)
