@@ -13,7 +13,7 @@ from xorec.models.siml.siml_steps import Rows
 from xorec.representations.distances import Distances
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.training.losses.metric import (
+from xorec.testing.references.metric import (
     cml_gradients,
     cml_values,
     covariance_gradient,

@@ -11,8 +11,9 @@ from xorec.models.metric.sml_kernels import step_items, step_users
 from xorec.models.siml.siml_steps import Rows
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.references.metric import sml_gradients, sml_values
 from xorec.training.epochs import EpochTrainer
-from xorec.training.losses.metric import sml_gradients, sml_rewards, sml_values
+from xorec.training.losses.metric import sml_rewards
 from xorec.training.passes import Triplets
 
 

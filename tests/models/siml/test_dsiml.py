@@ -22,13 +22,13 @@ from xorec.models.siml.siml_steps import Rows, Steps, Terms
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
-from xorec.training.discrete.rotation import to_dimensions
-from xorec.training.losses.scale_invariant import (
+from xorec.testing.references.scale_invariant import (
     pairwise_part,
     scale_part,
     siml_gradients,
     siml_slopes,
 )
+from xorec.training.discrete.rotation import to_dimensions
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import SIGNS
 

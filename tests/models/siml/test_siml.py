@@ -9,14 +9,14 @@ from xorec.models.siml.siml import SIML, SIMLConfig
 from xorec.models.siml.siml_steps import Rows, Steps
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.training.discrete.rotation import unit_rows
-from xorec.training.losses.scale_invariant import (
+from xorec.testing.references.scale_invariant import (
     pairwise_part,
     scale_part,
     siml_gradients,
     siml_slopes,
     siml_values,
 )
+from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 
 TINY = {"dimensions": 16, "epochs": 40}

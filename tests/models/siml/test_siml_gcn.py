@@ -9,7 +9,8 @@ from xorec.models.siml.siml_gcn import SIMLGCN
 from xorec.models.siml.siml_gradient_kernels import siml_items, siml_users
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.training.losses.scale_invariant import margin_offset, siml_values
+from xorec.testing.references.scale_invariant import siml_values
+from xorec.training.losses.scale_invariant import margin_offset
 
 TINY = {
     "dimensions": 16,

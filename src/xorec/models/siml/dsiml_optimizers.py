@@ -27,7 +27,7 @@ from xorec.search.top_k import top_k
 from xorec.training.checkpoint import Arrays
 from xorec.training.discrete.bqp_sweep import bqp_sweep
 from xorec.training.discrete.flip_sweep import flip_sweep
-from xorec.training.discrete.sweeps import LossTerms
+from xorec.training.discrete.problem import LossTerms
 from xorec.training.passes import Pass, Triplets
 
 if TYPE_CHECKING:
