@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.training.discrete.bqp import make_solver
+from xorec.testing.block_problems import BlockProblems
+from xorec.testing.external_solvers import make_external_solver
 from xorec.training.discrete.bqp.branch_kernels import exact_range
-from xorec.training.discrete.bqp.local_kernels import descend_range, tabu_range
-from xorec.training.discrete.bqp.problems import BlockProblems
+from xorec.training.discrete.bqp.local_kernels import Stack, descend_range, tabu_range
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
@@ -107,18 +107,20 @@ def race(
     """({method: (seconds of each problem, codes)}, optima, nodes, proven)."""
     A, c, start = problems
     n, d = start.shape
-    steps, nodes, proven = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    codes = {name: start.copy() for name in ("descent", "tabu", "exact")}
+    stacks = {
+        name: Stack(A, c, start.copy(), np.zeros(n, np.int64), np.zeros(n, np.bool_))
+        for name in ("descent", "tabu", "exact")
+    }
     work: dict[str, Callable[[int, int], None]] = {
-        "descent": lambda b, e: descend_range(A, c, codes["descent"], steps, b, e),
-        "tabu": lambda b, e: tabu_range(A, c, codes["tabu"], steps, STARTS, d, 0, b, e),
-        "exact": lambda b, e: exact_range(A, c, codes["exact"], nodes, proven, 0, NODES, b, e),
+        "descent": lambda b, e: descend_range(stacks["descent"], b, e),
+        "tabu": lambda b, e: tabu_range(stacks["tabu"], STARTS, d, 0, b, e),
+        "exact": lambda b, e: exact_range(stacks["exact"], 0, NODES, b, e),
     }
     pieces = {"descent": [(0, n)], "tabu": [(0, n)], "exact": [(at, at + 1) for at in range(n)]}
     runs: dict[str, list[list[float]]] = {name: [] for name in work}
     for turn in range(repeats + 1):
         for name, run in work.items():
-            codes[name][:] = start
+            stacks[name].Z[:] = start
             took = [timed(run, begin, end) for begin, end in pieces[name]]
             if turn:  # the first round may compile
                 runs[name].append(took * (n // len(took)))
@@ -126,10 +128,10 @@ def race(
         name: np.median(np.array(all_runs), axis=0).tolist() for name, all_runs in runs.items()
     }
     return (
-        {name: (times[name], codes[name]) for name in work},
-        values(A, c, codes["exact"]),
-        nodes.astype(np.float64),
-        proven,
+        {name: (times[name], stacks[name].Z) for name in work},
+        values(A, c, stacks["exact"].Z),
+        stacks["exact"].steps.astype(np.float64),
+        stacks["exact"].proven,
     )
 
 
@@ -145,7 +147,7 @@ def run_peer(
 ) -> tuple[list[float], Codes, list[int], list[bool]]:
     """(seconds, codes, nodes, proven) of the first problems."""
     A, c, start = problems
-    solver = make_solver(name, time_limit=time_limit)
+    solver = make_external_solver(name, time_limit=time_limit)
     solver.solve(np.eye(2), np.ones(2))  # load the package
     seconds, codes, nodes, proven = [], [], [], []
     for row in range(shared):

@@ -109,8 +109,8 @@ def _mirror(A: npt.NDArray[Any], at: int) -> None:
 def _mirror_tile(A: npt.NDArray[Any], at: int) -> None:
     """The same in a tile on the diagonal."""
     rows = slice(at * TILE, (at + 1) * TILE)
-    own = A[rows, rows]
-    own[:] = np.tril(own) + np.tril(own, -1).T
+    tile = A[rows, rows]
+    tile[:] = np.tril(tile) + np.tril(tile, -1).T
 
 
 def _tiles(n: int) -> int:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.models.base import DataUpdate
+from xorec.models.late_rows import signs_of, with_room
 from xorec.representations.codes import Codes
 
 Signs = npt.NDArray[np.int8]
@@ -41,18 +42,17 @@ def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
     bits, train, users = codes.bits, update.train, update.users
     B, D = (unpack_signs(words, bits) for words in (codes.user_codes, codes.item_codes))
     user_mean, item_mean = B.mean(axis=0, dtype=np.float32), codes.mean_item
-    new_user, new_item = train.n_users - len(B), train.n_items - len(D)
-    B = np.vstack([B, np.zeros((new_user, bits), dtype=B.dtype)])  # 0: nothing known yet
-    D = np.vstack([D, np.zeros((new_item, bits), dtype=D.dtype)])
+    old_users = len(B)
+    B, D = with_room(B, train.n_users), with_room(D, train.n_items)
     indptr, owners = train.by_item
-    late = users[users >= train.n_users - new_user]
+    late = users[users >= old_users]
     _point(B, late, train.indptr, train.indices, D, item_mean, update.known)
     _point(D, update.items, indptr, owners, B, user_mean, np.zeros_like(train.item_counts))
     _point(B, users, train.indptr, train.indices, D, item_mean, update.known)
     vectors = codes.user_vectors
     if vectors is not None:
         lengths = np.abs(vectors).mean()
-        vectors = np.vstack([vectors, np.zeros((new_user, bits), dtype=np.float32)])
+        vectors = with_room(vectors, train.n_users)
         vectors[users] = lengths * B[users]
     return Codes(pack_signs(B), pack_signs(D), bits, vectors)
 
@@ -67,7 +67,7 @@ def _point(
     known: npt.NDArray[np.integer],
 ) -> None:
     for row in rows:
-        own = others[indices[indptr[row] : indptr[row + 1]]]
-        place = mean_direction(own.sum(axis=0, dtype=np.float32), len(own), mean)
-        place += np.float32(_TRUST * known[row]) * codes[row]
-        codes[row] = np.where(place >= 0, 1, -1)
+        near = others[indices[indptr[row] : indptr[row + 1]]]
+        direction = mean_direction(near.sum(axis=0, dtype=np.float32), len(near), mean)
+        direction += np.float32(_TRUST * known[row]) * codes[row]
+        codes[row] = signs_of(direction)

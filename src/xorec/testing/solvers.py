@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any, ClassVar
 
@@ -11,10 +12,11 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool
+from xorec.testing.block_problems import BlockProblems
+from xorec.testing.external_solvers import EXTERNAL_SOLVERS, make_external_solver
 from xorec.training.discrete.bqp import SOLVERS, make_solver
 from xorec.training.discrete.bqp.base import Solver, value_of
 from xorec.training.discrete.bqp.batch import BatchSolver
-from xorec.training.discrete.bqp.problems import BlockProblems
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
@@ -50,6 +52,7 @@ class SolverTests:
     """Derive, set `name`, and every test runs on the solver of that name."""
 
     name: ClassVar[str]
+    registry: ClassVar[Mapping[str, object]] = SOLVERS
     settings: ClassVar[dict[str, Any]] = {}
     exact: ClassVar[bool] = False
     """Whether it must find and prove the optimum of small problems."""
@@ -63,7 +66,7 @@ class SolverTests:
         return make_solver(self.name, **{**self.settings, **settings})
 
     def test_is_registered_under_its_name(self) -> None:
-        assert self.name in SOLVERS
+        assert self.name in self.registry
         assert self.make().name == self.name
 
     def test_value_is_of_the_code_and_never_above_the_start(self) -> None:
@@ -214,6 +217,16 @@ class SolverTests:
     def test_bad_seeds_are_refused(self, seed: int) -> None:
         with pytest.raises(OptionError, match=f"seed is {seed}"):
             self.make().solve(np.eye(2), [0.0, 0.0], seed=seed)
+
+
+class ExternalSolverTests(SolverTests):
+    """The same for a solver of others."""
+
+    registry: ClassVar[Mapping[str, object]] = EXTERNAL_SOLVERS
+    exact = True
+
+    def make(self, **settings: Any) -> Solver:
+        return make_external_solver(self.name, **{**self.settings, **settings})
 
 
 class BatchSolverTests(SolverTests):

@@ -14,7 +14,8 @@ from xorec.core.threads import ThreadPool
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.models.hashing.dpr import DPR
-from xorec.models.hashing.dpr_steps import Rule, Steps
+from xorec.models.hashing.dpr_kernels import Rule
+from xorec.models.hashing.dpr_steps import Steps
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.data_update import check_growth
@@ -199,7 +200,7 @@ def test_a_new_users_code_is_the_users_step() -> None:
         np.testing.assert_array_equal(code[0], np.where(B[u] >= 0, 1, -1))
 
 
-def test_new_rows_and_changed_rows_are_settled_and_no_others() -> None:
+def test_new_rows_and_changed_rows_are_solved_and_no_others() -> None:
     check_growth(DPR(bits=16, epochs=3))
 
 
@@ -207,7 +208,8 @@ _SCRIPT = """
 import numpy as np
 from xorec.core.threads import ThreadPool
 from xorec.models.hashing.dpr import DPR
-from xorec.models.hashing.dpr_steps import Rule, Steps
+from xorec.models.hashing.dpr_kernels import Rule
+from xorec.models.hashing.dpr_steps import Steps
 from xorec.testing.data import planted
 train = planted(200, 90, per_user=12)
 rng = np.random.default_rng(0)

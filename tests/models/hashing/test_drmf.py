@@ -17,8 +17,9 @@ from xorec.testing.data_update import check_growth
 from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.bqp_kernels import assemble_rows
 from xorec.training.discrete.bqp_sweep import bqp_sweep
-from xorec.training.discrete.sweep_kernels import ITEM, USER
-from xorec.training.discrete.sweeps import LossTerms, Problem, sweep, true_loss
+from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.sweeps import sweep, total_loss
+from xorec.training.discrete.triplet_kernels import ITEM, USER
 from xorec.training.passes import Triplets
 
 
@@ -61,7 +62,7 @@ def test_the_loss_is_the_papers(scale: float) -> None:
     """-o + log(1 + e^o) for p = 1, summed over the triplets."""
     B, D, triplets = random_problem(1, d=20)
     with ThreadPool(2) as pool:
-        found = true_loss(B, D, triplets, PairTerms(scale), pool)
+        found = total_loss(make_problem(B, D, triplets, PairTerms(scale), items=False), pool)
     assert found == pytest.approx(loss_by_hand(B, D, triplets, scale), rel=1e-12)
 
 
@@ -69,12 +70,10 @@ def test_the_loss_is_the_papers(scale: float) -> None:
 def test_problems_are_the_papers_sums(scale: float) -> None:
     """A and c of each user and of each item in both roles, by the sums in the paper's own form."""
     B, D, triplets = random_problem(2)
-    problem = Problem.of(B, D, triplets, PairTerms(scale))
+    problem = make_problem(B, D, triplets, PairTerms(scale))
     for kind, table in ((USER, B), (ITEM, D)):
         A, c = np.empty((len(table), 6, 6)), np.empty((len(table), 6))
-        data = (problem.codes, problem.lists, problem.tables)
-        roles, gains = problem.terms.roles(6), np.empty((len(table), 2))
-        assemble_rows(kind, np.arange(len(table)), *data, roles, 0.0, A, c, gains)
+        assemble_rows(kind, np.arange(len(table)), problem, A, c, np.empty((len(table), 2)))
         expected_A, expected_c = np.zeros_like(A), np.zeros_like(c)
         for u, i, j in plain(triplets):
             b, di, dj = B[u].astype(float), D[i].astype(float), D[j].astype(float)
@@ -116,14 +115,12 @@ def test_descent_that_writes_no_problem_out_is_descent_by_the_problem(scale: flo
     turned = 0
     for seed in range(6):
         B, D, triplets = random_problem(seed, d=9, pairs=70)
-        problem = Problem.of(B, D, triplets, PairTerms(scale))
+        problem = make_problem(B, D, triplets, PairTerms(scale))
         for kind, table in ((USER, B), (ITEM, D)):
-            rows, Z = np.arange(len(table)), table.copy()
+            rows = np.arange(len(table))
             A, c, gains = np.empty((len(rows), 9, 9)), np.empty((len(rows), 9)), np.empty((9, 2))
-            data = (problem.codes, problem.lists, problem.tables, problem.terms.roles(9))
-            assemble_rows(kind, rows, *data, 0.0, A, c, gains[: len(rows)])
-            found = np.zeros((len(rows), 2))
-            Descents()(problem, kind, rows, Z, found)
+            assemble_rows(kind, rows, problem, A, c, gains[: len(rows)])
+            Z, found = Descents()(problem, kind, rows)
             np.testing.assert_allclose(found[:, 1], gains[: len(rows), 1], rtol=1e-12)
             for row in rows:
                 z = table[row].astype(np.float64)
@@ -149,7 +146,7 @@ def test_the_loss_never_rises(scale: float) -> None:
         last = loss_by_hand(B, D, triplets, scale)
         for solver in ("descent", "tabu", "exact"):
             with ThreadPool(1) as pool:
-                problem = Problem.of(B, D, triplets, PairTerms(scale))
+                problem = make_problem(B, D, triplets, PairTerms(scale))
                 sweep(problem, proposer_of(solver), pool)
             now = loss_by_hand(B, D, triplets, scale)
             assert now <= last * (1 + 1e-9)

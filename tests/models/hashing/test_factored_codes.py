@@ -10,16 +10,15 @@ import pytest
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
+from xorec.models.hashing.factored_kernels import Entities, Side, pairs_by_item
 from xorec.models.hashing.factored_sweeps import (
-    Entities,
     Problem,
-    Side,
     Sides,
     mixed_weights,
     of_history,
     sampled,
-    signs,
 )
+from xorec.models.late_rows import signs_of
 from xorec.testing.data import planted
 
 HIGH, LOW = 3.0, -1.0
@@ -43,9 +42,7 @@ def problem(groups: int, bits: int = 6) -> tuple[Sides, Entities, Entities]:
     kept = np.where(sides[0].pairs >= 0, sides[0].pairs, -1 - sides[0].pairs) != 3
     starts = np.concatenate([[0], np.cumsum(kept)])[sides[0].starts]
     users = Side(starts, sides[0].pairs[kept])
-    from xorec.models.hashing.factored_kernels import turned_round
-
-    items = Side(*turned_round(users.starts, users.pairs, 30))
+    items = Side(*pairs_by_item(users.starts, users.pairs, 30))
     rng = np.random.default_rng(groups)
     return (
         (users, items),
@@ -187,7 +184,7 @@ def test_rows_without_pairs_follow_the_balanced_rows() -> None:
     pull[7, 2] = 0
     before = users.rows[7, 2]
     Problem(HIGH, LOW, 5, 0.0).solve(sides[0], users, items, pull, ThreadPool(1))
-    expected = signs(pull[7])
+    expected = signs_of(pull[7])
     expected[2] = before
     np.testing.assert_array_equal(users.rows[7], expected)
 

@@ -12,14 +12,14 @@ from xorec.models.metric.metric_learning import into_ball
 from xorec.representations.distances import Distances
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.steps import step_items, step_users
-from xorec.training.losses.metric import (
+from xorec.testing.references.metric import (
     cml_gradients,
     cml_values,
     covariance_gradient,
     covariance_penalty,
     rank_weights,
 )
+from xorec.testing.steps import step_items, step_users
 from xorec.training.passes import Triplets
 from xorec.training.rows import Rows
 

@@ -10,9 +10,9 @@ from xorec.models.metric.sml import SML, SMLConfig, SMLStep
 from xorec.models.metric.sml_kernels import MarginRows, Terms
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.references.metric import sml_gradients, sml_values
 from xorec.testing.steps import step_items, step_users
 from xorec.training.epochs import EpochTrainer
-from xorec.training.losses.metric import sml_gradients, sml_values
 from xorec.training.passes import Triplets
 from xorec.training.rows import write_rows
 

@@ -21,14 +21,14 @@ from xorec.models.siml.siml_kernels import ITEMS, USERS, Terms
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
-from xorec.testing.steps import step_items, step_users
-from xorec.training.discrete.rotation import to_dimensions
-from xorec.training.losses.scale_invariant import (
+from xorec.testing.references.scale_invariant import (
     pairwise_part,
     scale_part,
     siml_gradients,
     siml_slopes,
 )
+from xorec.testing.steps import step_items, step_users
+from xorec.training.discrete.rotation import to_dimensions
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import SIGNS
 

@@ -8,15 +8,15 @@ import pytest
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, SIMLConfig
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.steps import step_items, step_users
-from xorec.training.discrete.rotation import unit_rows
-from xorec.training.losses.scale_invariant import (
+from xorec.testing.references.scale_invariant import (
     pairwise_part,
     scale_part,
     siml_gradients,
     siml_slopes,
     siml_values,
 )
+from xorec.testing.steps import step_items, step_users
+from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 from xorec.training.rows import Rows
 

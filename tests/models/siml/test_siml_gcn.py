@@ -9,8 +9,9 @@ from xorec.models.siml.siml_gcn import SIMLGCN, SIMLGradientStep
 from xorec.models.siml.siml_kernels import Terms
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
+from xorec.testing.references.scale_invariant import siml_values
 from xorec.testing.steps import take_step
-from xorec.training.losses.scale_invariant import margin_offset, siml_values
+from xorec.training.losses.scale_invariant import margin_offset
 from xorec.training.passes import Triplets
 from xorec.training.rows import Gradients
 

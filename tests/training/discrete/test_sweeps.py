@@ -12,14 +12,20 @@ import pytest
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.testing.processes import compiled_and_loaded
+from xorec.testing.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.training.discrete import sweeps
 from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.bqp_sweep import Bounds, bqp_sweep
+from xorec.training.discrete.bqp_sweep import Bounds
 from xorec.training.discrete.change_kernels import changes
-from xorec.training.discrete.flip_sweep import Flips, flip_one, flip_sweep
-from xorec.training.discrete.sweep_kernels import ITEM, USER, gather, make_scratch
-from xorec.training.discrete.sweeps import LossTerms, Problem, SweepResult, sweep, true_loss
-from xorec.training.losses.scale_invariant import siml_loss
+from xorec.training.discrete.flip_sweep import Flips
+from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.sweeps import SweepResult, sweep, total_loss
+from xorec.training.discrete.triplet_kernels import (
+    ITEM,
+    USER,
+    gather_triplets,
+    make_row_triplets,
+)
 from xorec.training.passes import Triplets
 
 ALL_TERMS = [
@@ -58,11 +64,11 @@ def loss_by_hand(B: np.ndarray, D: np.ndarray, triplets: Triplets, terms: LossTe
 def run(
     name: str, B: np.ndarray, D: np.ndarray, triplets: Triplets, threads: int = 1, **options: Any
 ) -> SweepResult:
-    terms = options.pop("terms", ALL_TERMS[0])
+    problem = make_problem(B, D, triplets, options.pop("terms", ALL_TERMS[0]))
+    moves = options.pop("moves", None)
+    propose = Flips(moves) if name == "flip" else Bounds(make_solver(name))
     with ThreadPool(threads) as pool:
-        if name == "flip":
-            return flip_sweep(B, D, triplets, terms, pool, **options)
-        return bqp_sweep(B, D, triplets, terms, pool, solver=name, **options)
+        return sweep(problem, propose, pool, **options)
 
 
 @each_term
@@ -70,7 +76,7 @@ def test_the_loss_is_the_reference(terms: LossTerms) -> None:
     for seed, d in enumerate((8, 33, 70, 130)):
         B, D, triplets = random_problem(seed, d=d)
         with ThreadPool(2) as pool:
-            found = true_loss(B, D, triplets, terms, pool)
+            found = total_loss(make_problem(B, D, triplets, terms, items=False), pool)
         assert found == pytest.approx(loss_by_hand(B, D, triplets, terms), rel=1e-12)
 
 
@@ -79,22 +85,51 @@ def test_the_loss_is_the_reference(terms: LossTerms) -> None:
 def test_changes_are_those_of_the_loss(terms: LossTerms, d: int) -> None:
     """Every bit of every user and item; most items are positive and negative of one user."""
     B, D, triplets = random_problem(3, d=d)
-    problem = Problem.of(B.copy(), D.copy(), triplets, terms)
-    codes, lists = problem.codes, problem.lists
+    problem = make_problem(B.copy(), D.copy(), triplets, terms)
+    codes = problem.codes
     pairs = np.column_stack([triplets.users, triplets.positives]).tolist()
     others = np.column_stack([np.repeat(triplets.users, 3), triplets.negatives.ravel()]).tolist()
     assert any(pair in others for pair in pairs)
     before = loss_by_hand(B, D, triplets, terms)
-    sums, block = np.empty((3, d)), make_scratch(200)
+    sums, block = np.empty((3, d)), make_row_triplets(200)
     for kind, table, words in ((USER, B, codes.b_words), (ITEM, D, codes.d_words)):
         for row in range(len(table)):
-            first, n = gather(kind, row, words, row, codes, lists, block)
-            changes(kind, table[row], block, first, n, codes, problem.tables, sums)
+            ends = gather_triplets(kind, row, words, row, problem, block)
+            changes(kind, table[row], block, ends, problem, sums)
             for k in range(d):
                 table[row, k] *= -1
                 change = loss_by_hand(B, D, triplets, terms) - before
                 table[row, k] *= -1
                 assert sums[0, k] == pytest.approx(change, abs=1e-9 * before)
+
+
+@each_term
+@pytest.mark.parametrize("d", [6, 65])
+def test_the_places_of_a_triplet_are_those_of_x_and_y(terms: LossTerms, d: int) -> None:
+    """phi and eta of the bound at the present codes, in all three roles."""
+    B, D, triplets = random_problem(4, d=d)
+    problem = make_problem(B, D, triplets, terms)
+    block, codes = make_row_triplets(200), problem.codes
+    scale: dict[str, Any] = {k: v for k, v in terms._asdict().items() if k != "lambda_"}
+    for kind, table, words in ((USER, B, codes.b_words), (ITEM, D, codes.d_words)):
+        for row in range(len(table)):
+            first, n = gather_triplets(kind, row, words, row, problem, block)
+            z = np.repeat(table[row][None], n, axis=0)
+            p, q = block.p[:n], block.q[:n]
+            if kind == USER:
+                rows = z, D[q], D[p]
+            else:
+                as_positive = (np.arange(n) < first)[:, None]
+                rows = (
+                    np.where(as_positive, B[q % len(B)], B[p % len(B)]),
+                    np.where(as_positive, z, D[q]),
+                    np.where(as_positive, D[p], z),
+                )
+            given = (rows[0], rows[1], rows[2][:, None])
+            x = pairwise_part(*given, space="codes")[:, 0]
+            y = scale_part(*given, space="codes", **scale)[:, 0]
+            np.testing.assert_allclose(problem.tables.x[block.X[:n]], x, atol=1e-12)
+            np.testing.assert_allclose(problem.tables.y[block.Y[:n]], y, atol=1e-12)
 
 
 @each_order
@@ -133,9 +168,8 @@ def test_a_block_takes_exactly_the_items_that_lower_the_loss(
     for seed in range(10):
         B, D, triplets = random_problem(seed, n=10, m=20, d=12, pairs=100, count=2)
         terms = ALL_TERMS[seed % 3]
-        problem = Problem.of(B, D.copy(), triplets, terms)
-        Z, gains = D.copy(), np.empty((len(D), 2))
-        propose(problem, ITEM, np.arange(len(D)), Z, gains)
+        problem = make_problem(B, D.copy(), triplets, terms)
+        Z, _ = propose(problem, ITEM, np.arange(len(D)))
         last = loss_by_hand(B, D, triplets, terms)
         for v in np.flatnonzero((Z != D).any(axis=1)):
             moved = D.copy()
@@ -231,12 +265,14 @@ def test_moves_limit_the_flips_of_a_code() -> None:
 def test_one_user_is_the_sweep_over_that_user() -> None:
     B, D, triplets = random_problem(8, d=64, pairs=80)
     for u in range(len(B)):
-        own = triplets.users == u
-        chosen = (triplets.positives[own], triplets.negatives[own])
-        code = flip_one(D, *chosen, B[u], ALL_TERMS[0])
+        chosen = triplets.users == u
+        alone = np.zeros(np.count_nonzero(chosen), dtype=np.int32)
+        history = Triplets(alone, triplets.positives[chosen], triplets.negatives[chosen])
+        problem = make_problem(B[u : u + 1].copy(), D, history, ALL_TERMS[0], items=False)
+        codes, _ = Flips()(problem, USER, np.zeros(1, dtype=np.int64))
         swept = B.copy()
         run("flip", swept, D, triplets, users=np.array([u]), items=np.arange(0))
-        np.testing.assert_array_equal(code, swept[u])
+        np.testing.assert_array_equal(codes[0], swept[u])
 
 
 def test_what_cannot_be_swept_is_refused() -> None:
@@ -253,13 +289,13 @@ def test_what_cannot_be_swept_is_refused() -> None:
 
 
 _SCRIPT = """
-import numpy as np
-from xorec.models.hashing.drmf_terms import Descents, PairTerms
 from xorec.core.threads import ThreadPool
+from xorec.models.hashing.drmf_terms import Descents, PairTerms
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.bqp_sweep import Bounds
 from xorec.training.discrete.flip_sweep import Flips
-from xorec.training.discrete.sweeps import LossTerms, Problem, sweep
+from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.sweeps import sweep
 from xorec.training.passes import Triplets
 rng = np.random.default_rng(1)
 codes = [rng.choice([-1, 1], (n, 24)).astype(np.int8) for n in (60, 50)]
@@ -268,11 +304,9 @@ positives, negatives = rng.integers(0, 25, 900), rng.integers(25, 50, (900, 5))
 triplets = Triplets(users, positives.astype(np.int32), negatives.astype(np.int32))
 solvers = [Flips(), Bounds(make_solver("descent")), Descents()]
 for propose, terms in zip(solvers, [LossTerms(24.0), LossTerms(24.0), PairTerms(0.1)]):
-    problem = Problem.of(codes[0].copy(), codes[1].copy(), triplets, terms)
-    for kind, Z in enumerate(codes):
-        Z, gains = Z.copy(), np.zeros((len(Z), 2))
-        propose(problem, kind, np.arange(len(Z)), Z, gains)
-        print_digest(Z, gains)
+    problem = make_problem(codes[0].copy(), codes[1].copy(), triplets, terms)
+    for kind in range(2):
+        print_digest(*propose(problem, kind, np.arange(len(codes[kind]))))
     print_digest(sweep(problem, propose, ThreadPool(1)))
 """
 

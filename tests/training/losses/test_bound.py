@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.training.losses.bound import assemble, role_tables, terms, upper_bound
-from xorec.training.losses.bound_kernels import assemble_item, assemble_user, refresh
-from xorec.training.losses.logistic import curvature, logistic_loss
-from xorec.training.losses.scale_invariant import pairwise_part, scale_part, siml_loss
+from xorec.testing.references.bound import assemble, terms, upper_bound
+from xorec.testing.references.logistic import curvature
+from xorec.testing.references.scale_invariant import pairwise_part, scale_part, siml_loss
+from xorec.training.losses.bound import role_tables
+from xorec.training.losses.bound_kernels import (
+    TangentPoints,
+    TripletRows,
+    assemble_item,
+    assemble_user,
+)
+from xorec.training.losses.logistic import logistic_loss
 
 BITS, USERS, ITEMS, COUNT = 6, 4, 5, 60
 EVERY_CODE = np.array(list(itertools.product([-1, 1], repeat=BITS)), dtype=np.int8)
@@ -37,6 +44,13 @@ class Problem(NamedTuple):
     phi: np.ndarray
     eta: np.ndarray
     weights: np.ndarray
+
+
+def as_kernels_take_it(
+    given: Problem,
+) -> tuple[tuple[np.ndarray, np.ndarray], TripletRows, TangentPoints]:
+    rows = TripletRows(given.users, given.positives, given.negatives)
+    return (given.B, given.D), rows, TangentPoints(given.phi, given.eta, given.weights)
 
 
 def problem(seed: int, bits: int = BITS, spread: float = 4.0) -> Problem:
@@ -148,8 +162,10 @@ def test_the_quadratic_is_the_bound_at_every_code(block: str, setting: dict[str,
 def test_tight_points_touch_the_loss(block: str, setting: dict[str, Any]) -> None:
     """With phi, eta refreshed at the present codes, bound = loss there and >= loss elsewhere."""
     given = problem(2)
-    tables = role_tables(BITS, **{k: setting[k] for k in ("gamma", "margin", "temperature")})
-    refresh(given.phi, given.eta, *given[:5], np.arange(COUNT), tables)
+    scale = {k: setting[k] for k in ("gamma", "margin", "temperature")}
+    rows = (given.B[given.users], given.D[given.positives], given.D[given.negatives][:, None])
+    given.phi[:] = pairwise_part(*rows, space="codes")[:, 0]
+    given.eta[:] = scale_part(*rows, space="codes", **scale)[:, 0]
     codes = given.B if block == "user" else given.D
     for row in range(2):
         which = touched(given, block, row)
@@ -228,16 +244,16 @@ def test_kernels_equal_the_reference(bits: int, setting: dict[str, Any]) -> None
     scale = {name: setting[name] for name in ("gamma", "margin", "temperature")}
     tables, lambda_ = role_tables(bits, **scale), setting["lambda_"]
     A, c = np.full((bits, bits), np.nan), np.full(bits, np.nan)
-    lists = given[3:]
+    data = as_kernels_take_it(given)
     for row in range(2):
-        mine = touched(given, "user", row).astype(np.int32)
-        assemble_user(A, c, given.D, *lists, mine, tables, lambda_)
+        numbers = touched(given, "user", row).astype(np.int32)
+        assemble_user(A, c, *data, numbers, (tables, lambda_))
         expected = reference(given, "user", row, setting)
         np.testing.assert_allclose(A, expected[0], rtol=0, atol=1e-9)
         np.testing.assert_allclose(c, expected[1], rtol=0, atol=1e-9)
         np.testing.assert_array_equal(A, A.T)
         roles = (touched(given, "positive", row), touched(given, "negative", row))
-        assemble_item(A, c, given.B, given.D, given.users, *lists, *roles, tables, lambda_)
+        assemble_item(A, c, *data, roles, (tables, lambda_))
         expected = reference(given, "item", row, setting)
         np.testing.assert_allclose(A, expected[0], rtol=0, atol=1e-9)
         np.testing.assert_allclose(c, expected[1], rtol=0, atol=1e-9)
@@ -248,7 +264,8 @@ def test_a_block_without_triplets_is_zero() -> None:
     given = problem(5)
     none = np.empty(0, dtype=np.int64)
     A, c = np.full((BITS, BITS), np.nan), np.full(BITS, np.nan)
-    assemble_user(A, c, given.D, *given[3:], none, role_tables(BITS, temperature=2), 1.0)
+    loss = (role_tables(BITS, temperature=2), 1.0)
+    assemble_user(A, c, *as_kernels_take_it(given), none, loss)
     assert not A.any()
     assert not c.any()
 
@@ -259,28 +276,6 @@ def test_kernels_round_only_in_float32() -> None:
     setting = {"gamma": 1.0, "margin": "paper", "temperature": 3.0, "lambda_": 1.0}
     expected = reference(given, "user", 0, setting)
     A, c = np.empty((20, 20), dtype=np.float32), np.empty(20, dtype=np.float32)
-    assemble_user(A, c, given.D, *given[3:], which, tables, 1.0)
+    assemble_user(A, c, *as_kernels_take_it(given), which, (tables, 1.0))
     np.testing.assert_allclose(A, expected[0], atol=1e-5)
     np.testing.assert_allclose(c, expected[1], atol=1e-5)
-
-
-@each_setting
-@pytest.mark.parametrize("bits", [6, 65])
-def test_refresh_gives_x_and_y(bits: int, setting: dict[str, Any]) -> None:
-    """Of the triplets asked for, and leaves the others alone."""
-    given = problem(7, bits)
-    before = given.phi.copy(), given.eta.copy()
-    scale = {name: setting[name] for name in ("gamma", "margin", "temperature")}
-    asked, others = np.arange(0, COUNT, 2), np.arange(1, COUNT, 2)
-    refresh(given.phi, given.eta, *given[:5], asked, role_tables(bits, **scale))
-    rows = (
-        given.B[given.users],
-        given.D[given.positives],
-        given.D[given.negatives][:, None],
-    )
-    x = pairwise_part(*rows, space="codes")[:, 0]
-    y = scale_part(*rows, space="codes", **scale)[:, 0]
-    np.testing.assert_allclose(given.phi[asked], x[asked], atol=1e-12)
-    np.testing.assert_allclose(given.eta[asked], y[asked], atol=1e-12)
-    np.testing.assert_array_equal(given.phi[others], before[0][others])
-    np.testing.assert_array_equal(given.eta[others], before[1][others])

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from xorec.core.kernels import fast_kernel
-from xorec.training.losses.logistic import SERIES_BELOW, curvature, logistic_loss, sigmoid
-from xorec.training.losses.logistic_kernels import curvature_of, logistic_loss_of, sigmoid_of
+from xorec.testing.references.logistic import curvature, sigmoid
+from xorec.training.losses.logistic import logistic_loss
+from xorec.training.losses.logistic_kernels import (
+    SERIES_BELOW,
+    curvature_of,
+    logistic_loss_of,
+    sigmoid_of,
+)
 
 
 @fast_kernel

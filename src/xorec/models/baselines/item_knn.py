@@ -12,6 +12,7 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import Model
+from xorec.models.baselines.histories import one_row
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
 from xorec.training.config import ModelConfig
@@ -24,12 +25,24 @@ if TYPE_CHECKING:
 class ItemKNNConfig(ModelConfig):
     """Settings of ItemKNN."""
 
-    neighbours: int = Field(100, ge=1, description="nearest items kept for each item")
-    shrink: float = Field(0.0, ge=0, description="added to the denominator: distrusts rare items")
+    neighbours: int = Field(
+        100, ge=1, description="neighbours kept for each item: more cost memory"
+    )
+    shrink: float = Field(
+        0.0, ge=0, description="added to the denominator of the cosine: more distrusts rare items"
+    )
 
 
 class ItemKNN(Model[ItemKNNConfig]):
-    """similarity(i, j) = |U_i and U_j| / (sqrt(|U_i| |U_j|) + shrink), U_i the users of item i."""
+    """similarity(i, j) = |U_i and U_j| / (sqrt(|U_i| |U_j|) + shrink), U_i the users of item i.
+
+    >>> import xorec
+    >>> pairs = [("ann", "tea"), ("ann", "rye"), ("bob", "tea"), ("bob", "rye"), ("eve", "tea")]
+    >>> data = xorec.Interactions.from_pairs(pairs)
+    >>> shop = xorec.Recommender.from_model(xorec.ItemKNN().fit(data), data)
+    >>> [found.id for found in shop.recommend("eve", 1).items]
+    ['rye']
+    """
 
     name = "item-knn"
     Config = ItemKNNConfig
@@ -43,27 +56,24 @@ class ItemKNN(Model[ItemKNNConfig]):
     def _similarity(self, train: Interactions, options: RunOptions) -> csr_array[np.float32]:
         from scipy.sparse import csr_array
 
-        from xorec.models.baselines.item_knn_kernels import nearest_items
+        from xorec.models.baselines.item_knn_kernels import NearestItems, nearest_items
 
         m = train.n_items
         width = min(self.config.neighbours, m)
-        items = np.empty((m, width), dtype=np.int32)
-        weights = np.empty((m, width), dtype=np.float32)
-        counts = np.empty(m, dtype=np.int64)
+        nearest = NearestItems(
+            np.empty((m, width), dtype=np.int32),
+            np.empty((m, width), dtype=np.float32),
+            np.empty(m, dtype=np.int64),
+        )
         order = tie_rank(train.items, train.item_counts)
-        shrink = np.float32(self.config.shrink)
-        known = (train.indptr, train.indices, *train.by_item, order, np.argsort(order), shrink)
-        found = (items, weights, counts)
+        pairs = ((train.indptr, train.indices), train.by_item)
+        how = ((order, np.argsort(order)), np.float32(self.config.shrink))
         with options.thread_pool() as pool:
-            pool.map_ranges(m, lambda begin, end: nearest_items(*known, *found, begin, end))
-        kept = np.arange(width) < counts[:, None]
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        return csr_array((weights[kept], items[kept], indptr), shape=(m, m))
+            pool.map_ranges(m, lambda begin, end: nearest_items(*pairs, *how, nearest, begin, end))
+        kept = np.arange(width) < nearest.counts[:, None]
+        indptr = np.concatenate([[0], np.cumsum(nearest.counts)])
+        return csr_array((nearest.weights[kept], nearest.items[kept], indptr), shape=(m, m))
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
-        from scipy.sparse import csr_array
-
-        items = np.unique(history)
-        ones = np.ones(len(items), dtype=np.float32)
-        return csr_array((ones, items, [0, len(items)]), shape=(1, representation.n_items))
+        return one_row(history, representation.n_items)

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.kernels import kernel
 from xorec.search.top_k_kernels import score_key, select
 
 
+class NearestItems(NamedTuple):
+    """The nearest items (m, width) of each item and their similarities, `counts` (m,) of them."""
+
+    items: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.int64]
+
+
 @kernel
 def nearest_items(
-    indptr: Any,
-    indices: Any,
-    item_indptr: Any,
-    item_users: Any,
-    tie_rank: Any,
-    item_at: Any,
-    shrink: Any,
-    items: Any,
-    weights: Any,
-    counts: Any,
-    begin: Any,
-    end: Any,
+    by_user: Any, by_item: Any, ties: Any, shrink: Any, nearest: Any, begin: Any, end: Any
 ) -> None:
-    """The nearest items of items begin..end into rows of `items` and `weights`, `counts` of them.
+    """The nearest items of items begin..end into rows of `nearest`.
 
-    Best first; equal ones by the tie rule. Items that share no user are no neighbours.
+    by_user (indptr, items), by_item (indptr, users): the pairs; ties: (tie rank of each item,
+    item at each rank). Best first; equal ones by the tie rule. Items that share no user are no
+    neighbours.
     """
+    indptr, indices = by_user
+    item_indptr, item_users = by_item
+    tie_rank, item_at = ties
+    items, weights, counts = nearest
     m, width = items.shape
     together = np.zeros(m, dtype=np.int32)
     touched = np.empty(m, dtype=np.int32)

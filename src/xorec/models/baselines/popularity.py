@@ -20,7 +20,13 @@ class PopularityConfig(ModelConfig):
 
 
 class Popularity(Model[PopularityConfig]):
-    """score(u, i) = the number of training pairs of item i."""
+    """score(u, i) = the number of training pairs of item i.
+
+    >>> import xorec
+    >>> data = xorec.Interactions.from_pairs([("ann", "tea"), ("bob", "tea"), ("bob", "rye")])
+    >>> xorec.Popularity().fit(data).representation_.scores([0])
+    array([[1., 2.]], dtype=float32)
+    """
 
     name = "popularity"
     Config = PopularityConfig

@@ -6,7 +6,7 @@ minimise  sum over the pairs (u, i) of (1 - b_u.d_i)^2
                 + sum over i of (n_i + unobserved n)^nu |d_i|^2 ),
 
 n_u, n_i the pairs of a user and an item, of n users and m items. With the items fixed each user
-has a least squares problem of their own, solved exactly; then each item; that is an epoch, and
+has a separate least squares problem, solved exactly; then each item; that is an epoch, and
 the objective never rises.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model
+from xorec.models.late_rows import once_for_each, solve_late_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
@@ -43,20 +43,35 @@ class ALSConfig(EpochConfig):
     """Settings of ALS."""
 
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    reg: float = Field(0.003, gt=0, description="weight of the squared norms")
+    reg: float = Field(0.003, gt=0, description="L2 penalty of the vectors")
     unobserved: float = Field(
-        0.05, gt=0, description="weight of all pairs, as if unseen; less for more items (alpha_0)"
+        0.05,
+        gt=0,
+        description="weight of a pair that was not seen, beside 1 of one that was (alpha_0); "
+        "less for more items",
     )
     reg_exponent: float = Field(
-        1.0, ge=0, le=2, description="how much more the norm of a frequent row weighs (nu)"
+        1.0,
+        ge=0,
+        le=2,
+        description="L2 penalty grows with a row's number of pairs to this power (nu)",
     )
-    init_scale: float = Field(0.1, gt=0, description="length of the first vectors, about")
+    init_scale: float = Field(
+        0.1, gt=0, description="length of the random vectors that it begins with"
+    )
     epochs: int = Field(16, ge=1, description="sweeps over all users and all items, at most")
     validate_every: int = Field(2, ge=1, description="epochs between two validations")
 
 
 class ALS(Model[ALSConfig]):
-    """Matrix factorisation with the squared loss over all pairs, seen and unseen."""
+    """Matrix factorisation with the squared loss over all pairs, seen and unseen.
+
+    >>> import xorec
+    >>> data = xorec.Interactions.from_pairs([("ann", "tea"), ("ann", "rye"), ("bob", "fig")])
+    >>> model = xorec.ALS(dimensions=8, epochs=3).fit(data)
+    >>> model.representation_.user_vectors.shape, len(model.history_)
+    ((2, 8), 3)
+    """
 
     name = "als"
     Config = ALSConfig
@@ -99,28 +114,26 @@ class ALS(Model[ALSConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the step of a sweep over users, for this one alone."""
         assert isinstance(representation, Vectors)
-        own = np.unique(history)
-        items = representation.item_vectors[own]
+        items = representation.item_vectors[np.unique(history)]
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
-        places = np.arange(len(own), dtype=np.int32)
-        side = Side.of(np.array([0, len(own)]), places, representation.n_items, self.config)
+        places = np.arange(len(items), dtype=np.int32)
+        side = Side.of(np.array([0, len(items)]), places, representation.n_items, self.config)
         side.solve(user, items, ThreadPool(1), axes=_item_axes(representation))
         return user
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """New users by the items that were there, new items by all users, then changed users."""
+        """The rows of `update`, by the step of a sweep."""
         assert isinstance(representation, Vectors)
-        train, size = update.train, representation.user_vectors.shape[1]
-        B = np.zeros((train.n_users, size), dtype=np.float32)
-        D = np.zeros((train.n_items, size), dtype=np.float32)
-        B[: representation.n_users] = representation.user_vectors
-        D[: representation.n_items] = representation.item_vectors
-        users, items = self._sides(train)
-        late = update.users[update.users >= representation.n_users]
+        B = with_room(representation.user_vectors, update.train.n_users)
+        D = with_room(representation.item_vectors, update.train.n_items)
+        users, items = self._sides(update.train)
         with threadpool_limits(1, user_api="blas"):
-            users.solve(B, D, ThreadPool(1), late)
-            items.solve(D, B, ThreadPool(1), update.items)
-            users.solve(B, D, ThreadPool(1), update.users)
+            solve_late_rows(
+                update,
+                representation.n_users,
+                lambda rows: users.solve(B, D, ThreadPool(1), rows),
+                lambda rows: items.solve(D, B, ThreadPool(1), rows),
+            )
         return Vectors(B, D)
 
 
@@ -148,31 +161,31 @@ class Side:
         weight = np.diff(indptr) + config.unobserved * others
         return cls(indptr, indices, config.reg * weight**config.reg_exponent, config.unobserved)
 
-    def penalty(self, own: npt.NDArray[Any]) -> float:
+    def penalty(self, vectors: npt.NDArray[Any]) -> float:
         """What the norms of these rows add to the objective."""
-        return float(self.ridge @ np.einsum("rf,rf->r", own, own, dtype=np.float64))
+        return float(self.ridge @ np.einsum("rf,rf->r", vectors, vectors, dtype=np.float64))
 
     def solve(
         self,
-        own: npt.NDArray[Any],
+        vectors: npt.NDArray[Any],
         others: npt.NDArray[Any],
         pool: ThreadPool,
         rows: Rows | None = None,
         axes: Axes | None = None,
     ) -> float:
-        """Put `rows` (or all) of `own` (n, d) where the objective is least, `others` (m, d) fixed.
+        """Put `rows` (or all) of `vectors` (n, d) where the objective is least, `others` fixed.
 
         axes: the principal axes, where `others` are only some of the other side. Returns the
         parts of the objective that hang on these rows: all of it but the other side's penalty.
         """
         from xorec.models.factorization.als_kernels import solve_rows
 
-        chosen = np.arange(len(own)) if rows is None else np.asarray(rows, dtype=np.int64)
+        chosen = np.arange(len(vectors)) if rows is None else np.asarray(rows, dtype=np.int64)
         lengths, turn = axes or principal_axes(others, pool)
         spread = (self.unobserved * lengths).astype(others.dtype)
         turned = _products(others, turn, pool)
         ridge, values = self.ridge.astype(others.dtype), np.zeros(len(chosen))
-        found = np.empty((len(chosen), own.shape[1]), dtype=own.dtype)
+        found = np.empty((len(chosen), vectors.shape[1]), dtype=vectors.dtype)
 
         def work(begin: int, end: int) -> None:
             part = slice(begin, end)
@@ -180,19 +193,14 @@ class Side:
             solve_rows(*pairs, turned, spread, ridge, found[part], values[part])
 
         pool.map_ranges(len(chosen), work, per_thread=16)
-        own[chosen] = _products(found, turn.T, pool)
+        vectors[chosen] = _products(found, turn.T, pool)
         return float(values.sum())
 
 
-_KNOWN: WeakKeyDictionary[Vectors, Axes] = WeakKeyDictionary()
-
-
+@once_for_each
 def _item_axes(vectors: Vectors) -> Axes:
-    """The items' principal axes, found once for all who are folded in."""
-    if vectors not in _KNOWN:
-        with threadpool_limits(1, user_api="blas"):
-            _KNOWN[vectors] = principal_axes(vectors.item_vectors, ThreadPool(1))
-    return _KNOWN[vectors]
+    with threadpool_limits(1, user_api="blas"):
+        return principal_axes(vectors.item_vectors, ThreadPool(1))
 
 
 def principal_axes(rows: npt.NDArray[Any], pool: ThreadPool) -> Axes:
@@ -212,7 +220,7 @@ def principal_axes(rows: npt.NDArray[Any], pool: ThreadPool) -> Axes:
 def _products(
     rows: npt.NDArray[Any], axes: npt.NDArray[np.float64], pool: ThreadPool
 ) -> npt.NDArray[Any]:
-    """rows @ axes in the rows' own type."""
+    """rows @ axes in the type of the rows."""
     right = np.ascontiguousarray(axes, dtype=rows.dtype)
     turned = np.empty_like(rows)
 

@@ -2,13 +2,13 @@
 
 In axes where the Gram matrix of the other side is diagonal, a row's problem is
 
-    minimise over b   sum over its own i of (1 - b.x_i)^2 + sum over f of s_f b_f^2.
+    minimise over b   sum over its pairs i of (1 - b.x_i)^2 + sum over f of s_f b_f^2.
 
-With Y = (x_if / sqrt(s_f)) over its own i, and v_f = sqrt(s_f) b_f, that is |1 - Y v|^2 + |v|^2, so
+With Y = (x_if / sqrt(s_f)) over its pairs, and v_f = sqrt(s_f) b_f, that is |1 - Y v|^2 + |v|^2, so
 
     v = (I + Y'Y)^-1 Y'1 = Y' w,   w = (I + Y Y')^-1 1.
 
-The smaller of the two systems is solved: one row per own pair, or one per dimension. Both have
+The smaller of the two systems is solved: one row per pair, or one per dimension. Both have
 no eigenvalue below 1, which float32 bears well. The least value is n - 1'Y v = 1'w.
 
 All helpers are inlined: a fast kernel that calls another gives other last digits in the process
@@ -23,7 +23,7 @@ import numpy as np
 
 from xorec.core.kernels import fast_kernel, inlined
 
-_WIDE = 256  # own pairs taken at once where there are many: they stay in the cache
+_WIDE = 256  # pairs taken at once where there are many: they stay in the cache
 _APART = 16  # between rows of the buffer: a power of two would put its columns on one cache line
 
 
@@ -46,36 +46,36 @@ def solve_rows(
     size = others.shape[1]
     padded = (size + 3) // 4 * 4
     system = np.empty((padded, padded), dtype=others.dtype)
-    own = np.empty((padded, max(size, _WIDE) + _APART), dtype=others.dtype)
+    Y = np.empty((padded, max(size, _WIDE) + _APART), dtype=others.dtype)
     scale = np.empty(size, dtype=others.dtype)
     right = np.empty(padded, dtype=others.dtype)
     for at in range(len(rows)):
         row = rows[at]
-        mine = indices[indptr[row] : indptr[row + 1]]
+        pairs = indices[indptr[row] : indptr[row + 1]]
         for f in range(size):
             scale[f] = 1 / np.sqrt(spread[f] + ridge[row])
-        if len(mine) == 0:
+        if len(pairs) == 0:
             found[at] = 0
             values[at] = 0
-        elif len(mine) <= size:
-            values[at] = _by_pairs(mine, others, scale, own, system, right, found[at])
+        elif len(pairs) <= size:
+            values[at] = _by_pairs(pairs, others, scale, Y, system, right, found[at])
         else:
-            values[at] = _by_dimensions(mine, others, scale, own, system, right, found[at])
+            values[at] = _by_dimensions(pairs, others, scale, Y, system, right, found[at])
 
 
 @inlined
 def _by_pairs(
-    mine: Any, others: Any, scale: Any, own: Any, system: Any, right: Any, found: Any
+    pairs: Any, others: Any, scale: Any, Y: Any, system: Any, right: Any, found: Any
 ) -> Any:
-    """w, then v = Y'w; own is Y, a row for each pair."""
-    count, size = len(mine), others.shape[1]
+    """w, then v = Y'w; Y has a row for each pair."""
+    count, size = len(pairs), others.shape[1]
     padded = (count + 3) // 4 * 4
     for p in range(count):
         for f in range(size):
-            own[p, f] = others[mine[p], f] * scale[f]
-    own[count:padded, :size] = 0
+            Y[p, f] = others[pairs[p], f] * scale[f]
+    Y[count:padded, :size] = 0
     system[:padded, :padded] = 0
-    _add_products(own, padded, size, system)
+    _add_products(Y, padded, size, system)
     for p in range(padded):
         system[p, p] += 1
         right[p] = p < count
@@ -85,7 +85,7 @@ def _by_pairs(
     for p in range(count):
         value += right[p]
         for f in range(size):
-            found[f] += right[p] * own[p, f]
+            found[f] += right[p] * Y[p, f]
     for f in range(size):
         found[f] *= scale[f]
     return value
@@ -93,26 +93,26 @@ def _by_pairs(
 
 @inlined
 def _by_dimensions(
-    mine: Any, others: Any, scale: Any, own: Any, system: Any, right: Any, found: Any
+    pairs: Any, others: Any, scale: Any, Y: Any, system: Any, right: Any, found: Any
 ) -> Any:
-    """v itself; own is Y', a row for each dimension, some pairs at a time."""
-    count, size = len(mine), others.shape[1]
+    """v itself; here Y is transposed, a row for each dimension, some pairs at a time."""
+    count, size = len(pairs), others.shape[1]
     padded = (size + 3) // 4 * 4
     system[:] = 0
-    own[size:padded] = 0
+    Y[size:padded] = 0
     right[:] = 0
     for begin in range(0, count, _WIDE):
         width = min(_WIDE, count - begin)
         for p in range(width):
-            i = mine[begin + p]
+            i = pairs[begin + p]
             for f in range(size):
-                own[f, p] = others[i, f] * scale[f]
+                Y[f, p] = others[i, f] * scale[f]
         for f in range(size):
-            total = own.dtype.type(0)
+            total = Y.dtype.type(0)
             for p in range(width):
-                total += own[f, p]
+                total += Y[f, p]
             right[f] += total
-        _add_products(own, padded, width, system)
+        _add_products(Y, padded, width, system)
     for f in range(padded):
         system[f, f] += 1
     for f in range(size):
@@ -126,11 +126,11 @@ def _by_dimensions(
 
 
 @inlined
-def _add_products(own: Any, count: Any, width: Any, system: Any) -> None:
-    """system[p, q] += own[p].own[q] for q <= p (and a little above); count is a multiple of 4."""
+def _add_products(Y: Any, count: Any, width: Any, system: Any) -> None:
+    """system[p, q] += Y[p].Y[q] for q <= p (and a little above); count is a multiple of 4."""
     for p in range(0, count, 2):
         for q in range(0, p + 2, 4):
-            _add_dots(system, p, q, own, width, own.dtype.type(1))
+            _add_dots(system, p, q, Y, width, Y.dtype.type(1))
 
 
 @inlined
@@ -173,15 +173,15 @@ def _solve(system: Any, count: Any, right: Any) -> None:
 
 
 @inlined
-def _add_dots(system: Any, p: Any, q: Any, own: Any, width: Any, sign: Any) -> None:
-    """system[p:p + 2, q:q + 4] += sign * own[p:p + 2, :width] own[q:q + 4, :width]'.
+def _add_dots(system: Any, p: Any, q: Any, Y: Any, width: Any, sign: Any) -> None:
+    """system[p:p + 2, q:q + 4] += sign * Y[p:p + 2, :width] Y[q:q + 4, :width]'.
 
     Eight sums at once: a number that is loaded is used more than once.
     """
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = own.dtype.type(0)
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = Y.dtype.type(0)
     for f in range(width):
-        x, y = own[p, f], own[p + 1, f]
-        z0, z1, z2, z3 = own[q, f], own[q + 1, f], own[q + 2, f], own[q + 3, f]
+        x, y = Y[p, f], Y[p + 1, f]
+        z0, z1, z2, z3 = Y[q, f], Y[q + 1, f], Y[q + 2, f], Y[q + 3, f]
         a0 += x * z0
         a1 += x * z1
         a2 += x * z2

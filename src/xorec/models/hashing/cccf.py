@@ -17,7 +17,8 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.hashing.cccf_weights import group_weights
 from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
-from xorec.models.hashing.factored_sweeps import Entities, Floats
+from xorec.models.hashing.factored_kernels import Entities
+from xorec.models.hashing.factored_sweeps import Floats
 from xorec.representations.base import Representation
 from xorec.representations.composed import ComposedCodes, ComposedQueries
 from xorec.training.checkpoint import Arrays
@@ -30,10 +31,12 @@ class CCCFConfig(FactoredCodesConfig):
     """Settings of CCCF."""
 
     groups: int = Field(
-        0, ge=0, le=64, description="short codes that a code is made of; 0: by the number of bits"
+        0, ge=0, le=64, description="short codes in a code; 0: as many as suit the number of bits"
     )
     bandwidth: float = Field(
-        3.0, gt=0, description="how far from its anchor a group counts, in right angles (h)"
+        3.0,
+        gt=0,
+        description="angle to its anchor, in right angles, from which a group weighs 0 (h)",
     )
 
 

@@ -35,8 +35,8 @@ def group_weights(
     """eta (n, G) and xi (m, G), from vectors of length `size`."""
     from threadpoolctl import threadpool_limits
 
-    own = RunOptions(seed=options.seed, threads=options.threads)
-    found = ALS(dimensions=size, epochs=_EPOCHS).fit(train, None, own).representation_
+    quiet = RunOptions(seed=options.seed, threads=options.threads)
+    found = ALS(dimensions=size, epochs=_EPOCHS).fit(train, None, quiet).representation_
     assert isinstance(found, Vectors)
     with threadpool_limits(1, user_api="blas"):
         users = directions(found.user_vectors, train.user_counts)
@@ -82,8 +82,8 @@ def medoids(
         for g in range(groups):
             members = np.flatnonzero(cluster == g)
             if len(members):
-                own = points[members]
-                chosen[g] = members[int(np.argmax(own @ own.sum(axis=0)))]
+                inside = points[members]
+                chosen[g] = members[int(np.argmax(inside @ inside.sum(axis=0)))]
         if (chosen == before).all():
             break
     return sample[chosen]

@@ -2,10 +2,10 @@
 
 A row z, a user or an item, is to minimise z'Az + 2 l'z, where
 
-    A = scale base + sum over its own rows y_i of w_i y_i y_i' - p q' - q p'.
+    A = scale base + sum over its pairs i of w_i y_i y_i' - p q' - q p',   y_i the other's row.
 
-What is kept is v_i = w_i y_i.z of its own rows, base z, p.z and q.z: then (Az)_k costs one pass
-over its own rows, not over A, and nothing has to be assembled. A code's bit becomes
+What is kept is v_i = w_i y_i.z of its pairs, base z, p.z and q.z: then (Az)_k costs one pass over
+the pairs, not over A, and nothing has to be assembled. A code's bit becomes
 -sign(l_k + sum over the others of A_kl z_l), and stays where that is 0; a real number becomes its
 own minimiser. Neither raises the value.
 """
@@ -24,8 +24,11 @@ _ROUNDING = 1e-10  # a slope that is so small a share of its parts is 0
 Numbers = npt.NDArray[np.float64]
 
 
-class Scratch(NamedTuple):
-    """One row's problem; room: for its own rows (`own_rows`); weights, v (most,); the rest (d,)."""
+class RowProblem(NamedTuple):
+    """One row's problem: z, l, p, q and the weights w are given, the rest is worked with.
+
+    room: for the rows y_i (`pair_rows`); weights, v (most,); the others (d,).
+    """
 
     room: npt.NDArray[np.float32]
     weights: Numbers
@@ -39,11 +42,11 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def make_scratch(most: int, size: int) -> Any:
-    """Room for problems of at most so many own rows of `size` numbers."""
+def make_row_problem(most: int, size: int) -> Any:
+    """Room for problems of at most so many rows y_i of `size` numbers."""
     room, weights, v = np.empty(size * _wide(most), np.float32), np.empty(most), np.empty(most)
     z, linear, spread, squares = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    return Scratch(room, weights, v, z, linear, spread, squares, np.zeros(size), np.zeros(size))
+    return RowProblem(room, weights, v, z, linear, spread, squares, np.zeros(size), np.zeros(size))
 
 
 @inlined
@@ -52,17 +55,17 @@ def _wide(count: Any) -> Any:
 
 
 @inlined
-def own_rows(s: Any, count: Any) -> Any:
-    """The place of `count` own rows, a column each, (d, at least count): near each other."""
+def pair_rows(s: Any, count: Any) -> Any:
+    """The place of `count` rows y_i, a column each, (d, at least count): near each other."""
     wide = _wide(count)
     return s.room[: len(s.z) * wide].reshape((len(s.z), wide))
 
 
 @fast_helper
-def settle(
-    s: Any, own: Any, count: int, base: Any, scale: float, ridge: float, real: bool, passes: int
+def coordinate_descent(
+    s: Any, y: Any, count: int, base: Any, scale: float, ridge: float, real: bool, passes: int
 ) -> None:
-    """Improve s.z, of the problem of `count` own rows, in at most so many passes over its numbers.
+    """Improve s.z, of the problem of `count` rows y, in at most so many passes over its numbers.
 
     s.z, s.weights, s.linear, s.p and s.q are given. ridge: added to A's diagonal for real rows.
     """
@@ -75,8 +78,8 @@ def settle(
     for f in range(size):
         square, value, step = 0.0, z[f], scale * z[f]
         for i in range(count):
-            v[i] += value * own[f, i]
-            square += s.weights[i] * own[f, i] * own[f, i]
+            v[i] += value * y[f, i]
+            square += s.weights[i] * y[f, i] * y[f, i]
         if scale != 0.0:
             for g in range(size):
                 s.spread[g] += step * base[f, g]
@@ -90,7 +93,7 @@ def settle(
         for k in range(size):
             total = 0.0
             for i in range(count):
-                total += own[k, i] * v[i]
+                total += y[k, i] * v[i]
             diagonal = scale * base[k, k] + s.squares[k] - 2.0 * s.p[k] * s.q[k]
             whole = s.linear[k] + s.spread[k] + total - s.p[k] * at_q - s.q[k] * at_p
             slope = whole - diagonal * z[k]
@@ -108,7 +111,7 @@ def settle(
                 at_p += step * s.p[k]
                 at_q += step * s.q[k]
                 for i in range(count):
-                    v[i] += step * s.weights[i] * own[k, i]
+                    v[i] += step * s.weights[i] * y[k, i]
                 if scale != 0.0:
                     for g in range(size):
                         s.spread[g] += step * scale * base[k, g]

@@ -15,7 +15,8 @@ from xorec.core.bits import Words, pack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
-from xorec.models.hashing.factored_sweeps import Entities, Floats
+from xorec.models.hashing.factored_kernels import Entities
+from xorec.models.hashing.factored_sweeps import Floats
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.training.checkpoint import Arrays
@@ -27,7 +28,14 @@ class DCFConfig(FactoredCodesConfig):
 
 
 class DCF(FactoredCodes[DCFConfig]):
-    """Binary matrix factorisation with the squared loss: one group, whose weights are 1."""
+    """Binary matrix factorisation with the squared loss: one group, whose weights are 1.
+
+    >>> import xorec
+    >>> data = xorec.Interactions.from_pairs([("ann", "tea"), ("ann", "rye"), ("bob", "fig")])
+    >>> codes = xorec.DCF(bits=16, negatives=1, epochs=2).fit(data).representation_
+    >>> codes.user_codes.shape, codes.bits
+    ((2, 1), 16)
+    """
 
     name = "dcf"
     Config = DCFConfig

@@ -1,12 +1,13 @@
 """DPR (Zhang, Lian and Yang 2017): codes that rank all a user has before all they lack.
 
-The squared pairwise loss over ALL pairs of an item i of a user's own, I_u, and one j of the rest:
+The squared pairwise loss over ALL pairs of an item i in I_u, which the user has, and one j of the
+rest:
 
     minimise  sum over u of the mean over i in I_u, j not in I_u of (T - b_u.(d_i - d_j))^2
             - 2 alpha n tr(B'X) - 2 beta n tr(D'Y),
 
 X and Y real, balanced and decorrelated (`discrete.balance`). Nothing is sampled: means and
-products of all items are kept (`dpr_kernels`). An epoch makes X and Y anew, then settles every
+products of all items are kept (`dpr_kernels`). An epoch makes X and Y anew, then solves for every
 user, side by side, then every item, one after another, each bit by bit: no step raises
 the objective.
 """
@@ -14,7 +15,6 @@ the objective.
 from __future__ import annotations
 
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,9 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model
-from xorec.models.hashing.coordinate_kernels import Numbers
-from xorec.models.hashing.dpr_kernels import settle_users
-from xorec.models.hashing.dpr_steps import Rule, Steps, products, sums
+from xorec.models.hashing.dpr_kernels import Items, Rule, solve_users
+from xorec.models.hashing.dpr_steps import Steps, item_sums
+from xorec.models.late_rows import once_for_each, signs_of, solve_late_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.training.checkpoint import Arrays
@@ -37,9 +37,8 @@ from xorec.training.discrete.balance import balanced
 from xorec.training.epochs import EpochTrainer
 from xorec.training.space import Float, Space
 
-Signs = npt.NDArray[np.int8]
 _REAL = Rule(1.0, 0.0, 0.0, ridge=1e-6, real=True, passes=2)
-"""How real rows are settled: T is 1, nothing pulls (measured: X and Y spoil the start)."""
+"""How real rows are solved: T is 1, nothing pulls (measured: X and Y spoil the start)."""
 
 
 class DPRConfig(EpochConfig):
@@ -47,20 +46,33 @@ class DPRConfig(EpochConfig):
 
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     target: float = Field(
-        1.4, gt=0, le=8, description="T over the bits; 2 in the paper, 1 in its released code"
+        1.4,
+        gt=0,
+        le=8,
+        description="margin by which a user's items should win, in bits of difference over the "
+        "code's length (T / bits); 2 in the paper, 1 in its released code",
     )
-    alpha: float = Field(2e-6, ge=0, description="pull of balanced user codes, times the users")
-    beta: float = Field(1e-5, ge=0, description="pull of balanced item codes, times the users")
+    alpha: float = Field(
+        2e-6, ge=0, description="weight of balanced, decorrelated user codes, per user"
+    )
+    beta: float = Field(
+        1e-5, ge=0, description="weight of balanced, decorrelated item codes, per user"
+    )
     start_rounds: int = Field(
-        10, ge=0, le=100, description="rounds with real numbers before signs; 0: random signs"
+        10,
+        ge=0,
+        le=100,
+        description="sweeps over real-valued rows whose signs the codes start from; 0: at random",
     )
-    passes: int = Field(5, ge=1, le=100, description="passes over the bits of a code, at most")
+    passes: int = Field(
+        5, ge=1, le=100, description="coordinate-descent passes over the bits of a code, at most"
+    )
     epochs: int = Field(8, ge=1, description="sweeps over all users and all items, at most")
     patience: int = Field(2, ge=1, description="validations without gain before it stops")
     validate_every: int = Field(1, ge=1, description="epochs between two validations")
 
     def rule(self, users: int) -> Rule:
-        """How codes are settled where there are so many users."""
+        """How codes are solved where there are so many users."""
         pull = (self.alpha * users, self.beta * users)
         return Rule(self.target * self.bits, *pull, passes=self.passes)
 
@@ -109,49 +121,38 @@ class DPR(Model[DPRConfig]):
         for _ in range(self.config.start_rounds):
             steps.users(B, D, B, _REAL)
             steps.items(B, D, D, _REAL)
-        return {"users": _signs(B), "items": _signs(D)}
+        return {"users": signs_of(B), "items": signs_of(D)}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: the user's own problem, from nothing; X has no row for them."""
         assert isinstance(representation, Codes)
-        items, total, gram = _item_sums(representation)
-        own, user = np.unique(history).astype(np.int32), np.zeros((1, representation.bits), np.int8)
-        rows, none = (np.zeros(1, np.int64), np.array([0, len(own)])), np.zeros(user.shape)
-        rule = self.config.rule(representation.n_users)
-        how = (rule.target, rule.ridge, rule.real, rule.passes)
-        settle_users(*rows, own, items, total, gram, none, *how, user)
-        return pack_signs(user)
+        items = np.unique(history).astype(np.int32)
+        pairs, user = (np.array([0, len(items)]), items), np.zeros(1, np.int64)
+        start, code = np.zeros((2, 1, representation.bits), np.int8)
+        rule, pull = self.config.rule(representation.n_users), np.zeros(start.shape)
+        solve_users(user, pairs, _item_sums(representation), pull, rule, start, code)
+        return pack_signs(code)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """New users by the items that were there, new items by all users, then changed users."""
+        """The rows of `update` by their own problems, without X and Y."""
         assert isinstance(representation, Codes)
         train, bits = update.train, representation.bits
-        B = np.zeros((train.n_users, bits), dtype=np.int8)  # 0: nothing known yet
-        D = np.zeros((train.n_items, bits), dtype=np.int8)
-        B[: representation.n_users] = unpack_signs(representation.user_codes, bits)
-        D[: representation.n_items] = unpack_signs(representation.item_codes, bits)
+        B = with_room(unpack_signs(representation.user_codes, bits), train.n_users)
+        D = with_room(unpack_signs(representation.item_codes, bits), train.n_items)
         steps, rule = Steps.of(train, ThreadPool(1)), self.config.rule(train.n_users)
-        late = update.users[update.users >= representation.n_users]
         with threadpool_limits(1, user_api="blas"):
-            steps.users(B, D, np.zeros((len(late), bits)), rule, late)
-            steps.items(B, D, np.zeros((len(update.items), bits)), rule, update.items)
-            steps.users(B, D, np.zeros((len(update.users), bits)), rule, update.users)
+            solve_late_rows(
+                update,
+                representation.n_users,
+                lambda rows: steps.users(B, D, np.zeros((len(rows), bits)), rule, rows),
+                lambda rows: steps.items(B, D, np.zeros((len(rows), bits)), rule, rows),
+            )
         return Codes.from_signs(B, D)
 
 
-_KNOWN: WeakKeyDictionary[Codes, tuple[Signs, Numbers, Numbers]] = WeakKeyDictionary()
-
-
-def _item_sums(codes: Codes) -> tuple[Signs, Numbers, Numbers]:
-    """The items' signs, their sum and their products: once for all who are folded in."""
-    if codes not in _KNOWN:
-        items = unpack_signs(codes.item_codes, codes.bits)
-        _KNOWN[codes] = (items, sums(items), products(items))
-    return _KNOWN[codes]
-
-
-def _signs(rows: npt.NDArray[Any]) -> Signs:
-    return np.where(rows >= 0, 1, -1).astype(np.int8)
+@once_for_each
+def _item_sums(codes: Codes) -> Items:
+    return item_sums(unpack_signs(codes.item_codes, codes.bits))
 
 
 def _codes(arrays: Arrays) -> Codes:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +30,16 @@ from xorec.models.base import DataUpdate, Model
 from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.factorization.bpr import BPR
 from xorec.models.hashing.drmf_terms import PairTerms, easy_triplets, proposer_of
+from xorec.models.late_rows import once_for_each, signs_of
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
+from xorec.training.discrete.problem import make_problem
 from xorec.training.discrete.rotation import learn_rotation, unit_rows
-from xorec.training.discrete.sweep_kernels import USER
-from xorec.training.discrete.sweeps import Problem, sweep
+from xorec.training.discrete.sweeps import sweep
+from xorec.training.discrete.triplet_kernels import USER
 from xorec.training.epochs import EpochTrainer
 from xorec.training.passes import Triplets
 from xorec.training.space import Choice, Float, Space
@@ -51,24 +52,30 @@ class DRMFConfig(EpochConfig):
 
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     temperature: float = Field(
-        2.5, gt=0, description="o counts times this over the bits; the bits themselves in the paper"
+        2.5,
+        gt=0,
+        description="steepness of the loss in the difference of two similarities; "
+        "the number of bits in the paper",
     )
     negatives: int = Field(3, ge=1, le=1000, description="negatives per positive, each epoch")
     sampling: float = Field(
-        0.0, ge=0, le=2, description="negatives by popularity**sampling; 0: uniform"
+        0.0, ge=0, le=2, description="negatives are drawn by popularity to this power; 0: uniformly"
     )
-    warm_up: int = Field(2, ge=0, description="epochs with all triplets before the first stage")
+    warm_up: int = Field(2, ge=0, description="epochs over all triplets, hard ones too, at first")
     pace: float = Field(
-        1.0, gt=0, description="a triplet of the first stage has a lower loss; 0.15 in the paper"
+        1.0,
+        gt=0,
+        description="loss below which a triplet counts, at first; 0.15 in the paper",
     )
     update: float = Field(1.5, ge=1, description="factor on the pace from stage to stage")
-    most: float = Field(3.0, gt=0, description="the pace grows while it is below")
-    stage: int = Field(2, ge=1, description="epochs of a stage")
+    most: float = Field(3.0, gt=0, description="the pace grows no further than this")
+    stage: int = Field(2, ge=1, description="epochs of a stage, all at one pace")
     start_epochs: int = Field(
-        10, ge=0, description="epochs over vectors before their signs; 0: random signs"
+        10, ge=0, description="epochs of BPR whose signs the codes start from; 0: random signs"
     )
     solver: Literal["descent", "tabu", "exact"] = Field(
-        "descent", description="of the binary problems"
+        "descent",
+        description="solver of each code's binary problem: descent is fastest, exact is optimal",
     )
     epochs: int = Field(10, ge=1, description="sweeps over all users and all items, at most")
     patience: int = Field(3, ge=1, description="validations without gain before it stops")
@@ -132,21 +139,20 @@ class DRMF(Model[DRMFConfig]):
             B, D = unit_rows(vectors.user_vectors), unit_rows(vectors.item_vectors)
             turn = learn_rotation(np.vstack([B, D]), seed=options.seed)
             B, D = B @ turn, D @ turn
-        return {"users": signs(B), "items": signs(D)}
+        return {"users": signs_of(B), "items": signs_of(D)}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: their own problem under the bound, from where their items point."""
         assert isinstance(representation, Codes)
-        items, own = _item_signs(representation), np.unique(history).astype(np.int32)
-        place = items[own].sum(axis=0, dtype=np.float32)
-        B = signs(mean_direction(place, len(own), representation.mean_item)[None])
-        sampler = Negatives(own, np.array([0, len(own)]), len(items))
-        users, terms = np.zeros(len(own), dtype=np.int32), self.config.terms()
-        triplets = Triplets(users, own, sampler.draw_all(_FOLD_IN_NEGATIVES, 0, 0))
-        problem = Problem.of(B, items, triplets, terms, items=False)
-        rows = np.zeros(1, dtype=np.int64)
-        proposer_of(self.config.solver)(problem, USER, rows, B, np.empty((1, 2)))
-        return pack_signs(B)
+        items, chosen = _item_signs(representation), np.unique(history).astype(np.int32)
+        total = items[chosen].sum(axis=0, dtype=np.float32)
+        B = signs_of(mean_direction(total, len(chosen), representation.mean_item)[None])
+        sampler = Negatives(chosen, np.array([0, len(chosen)]), len(items))
+        users, terms = np.zeros(len(chosen), dtype=np.int32), self.config.terms()
+        triplets = Triplets(users, chosen, sampler.draw_all(_FOLD_IN_NEGATIVES, 0, 0))
+        problem = make_problem(B, items, triplets, terms, items=False)
+        codes, _ = proposer_of(self.config.solver)(problem, USER, np.zeros(1, dtype=np.int64))
+        return pack_signs(codes)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update`, from where their pairs point, by one sweep over them alone."""
@@ -155,7 +161,7 @@ class DRMF(Model[DRMFConfig]):
         B, D = (unpack_signs(of, codes.bits) for of in (codes.user_codes, codes.item_codes))
         negatives = Negatives.of(train, self.config.sampling).draw_all(self.config.negatives, 0, 0)
         triplets = Triplets(train.user_rows, train.indices, negatives)
-        problem = Problem.of(B, D, triplets, self.config.terms())
+        problem = make_problem(B, D, triplets, self.config.terms())
         solver = proposer_of(self.config.solver)
         sweep(problem, solver, ThreadPool(1), users=update.users, items=update.items)
         return Codes.from_signs(B, D)
@@ -166,7 +172,7 @@ class DRMF(Model[DRMFConfig]):
         terms, pace, share = self.config.terms(), self.config.pace_of(epoch), 1.0
         if np.isfinite(pace):
             triplets, share = easy_triplets(B, D, triplets, terms, pace, pool)
-        problem = Problem.of(B, D, triplets, terms)
+        problem = make_problem(B, D, triplets, terms)
         done = sweep(problem, proposer_of(self.config.solver), pool)
         there = max(1, int(np.count_nonzero(triplets.negatives >= 0)))
         return {
@@ -177,20 +183,10 @@ class DRMF(Model[DRMFConfig]):
         }
 
 
-_KNOWN: WeakKeyDictionary[Codes, npt.NDArray[np.int8]] = WeakKeyDictionary()
-
-
+@once_for_each
 def _item_signs(codes: Codes) -> npt.NDArray[np.int8]:
-    """The items' signs, unpacked once for all who are folded in."""
-    if codes not in _KNOWN:
-        _KNOWN[codes] = unpack_signs(codes.item_codes, codes.bits)
-    return _KNOWN[codes]
+    return unpack_signs(codes.item_codes, codes.bits)
 
 
 def _codes(arrays: Arrays) -> Codes:
     return Codes.from_signs(arrays["users"], arrays["items"])
-
-
-def signs(rows: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-    """+1 where a row is not negative, else -1."""
-    return np.where(rows >= 0, 1, -1).astype(np.int8)

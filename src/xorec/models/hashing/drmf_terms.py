@@ -1,4 +1,4 @@
-"""DRMF's loss and solvers for the sweeps of `optim`, and which triplets are easy enough yet."""
+"""DRMF's loss and solvers for the sweeps, and which triplets are easy enough yet."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from xorec.core.bits import pack_signs
 from xorec.core.threads import ThreadPool
-from xorec.models.hashing.drmf_kernels import descend_rows, leave_out
+from xorec.models.hashing.drmf_kernels import descend_rows, drop_hard_triplets
 from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.bqp_kernels import losses_of
+from xorec.training.discrete.bqp_kernels import changes_of_loss
 from xorec.training.discrete.bqp_sweep import Bounds
-from xorec.training.discrete.sweep_kernels import ITEM, Signs
-from xorec.training.discrete.sweeps import Problem, Proposer, Rows
-from xorec.training.losses.scale_invariant import Floats
+from xorec.training.discrete.problem import Floats, Problem, Rows, Signs, make_problem
+from xorec.training.discrete.sweeps import Proposer
+from xorec.training.discrete.triplet_kernels import ITEM
 from xorec.training.passes import Triplets
 
 _PAIRS_AT_ONCE = 8192
@@ -47,13 +47,14 @@ class Descents:
 
     passes: int = _PASSES
 
-    def __call__(self, problem: Problem, kind: int, rows: Rows, Z: Signs, gains: Floats) -> None:
-        """As `sweeps.Proposer`."""
-        assert isinstance(problem.terms, PairTerms)
-        data = (problem.codes, problem.lists, problem.tables)
-        descend_rows(kind, rows, *data, problem.terms.scale, self.passes, Z, gains)
+    def __call__(self, problem: Problem, kind: int, rows: Rows) -> tuple[Signs, Floats]:
+        """As `sweeps.Proposer`, of a loss without the term y."""
+        assert problem.tables.lambda_ == 0
+        Z, gains = problem.codes.signs(kind)[rows], np.zeros((len(rows), 2))
+        descend_rows(kind, rows, problem, self.passes, Z, gains)
         if kind == ITEM:
-            losses_of(kind, rows, *data, pack_signs(Z), gains)
+            changes_of_loss(kind, rows, problem, pack_signs(Z), gains)
+        return Z, gains
 
 
 def proposer_of(solver: str) -> Proposer:
@@ -68,17 +69,16 @@ def easy_triplets(
 
     The negative of the others becomes -1: a triplet of weight 0 is one that is not there.
     """
-    problem = Problem.of(B, D, triplets, terms, items=False)
+    problem = make_problem(B, D, triplets, terms, items=False)
     negatives = triplets.negatives.copy()
     pairs = len(negatives)
-    kept: npt.NDArray[np.int64] = np.zeros((-(-pairs // _PAIRS_AT_ONCE), 2), dtype=np.int64)
+    counts: npt.NDArray[np.int64] = np.zeros((-(-pairs // _PAIRS_AT_ONCE), 2), dtype=np.int64)
 
     def work(piece: int) -> None:
         begin = piece * _PAIRS_AT_ONCE
         end = min(pairs, begin + _PAIRS_AT_ONCE)
-        data = (problem.codes, problem.lists, problem.tables)
-        kept[piece] = leave_out(*data, pace, begin, end, negatives)
+        counts[piece] = drop_hard_triplets(problem, pace, begin, end, negatives)
 
-    pool.map(len(kept), work)
-    below, there = kept.sum(axis=0)
-    return Triplets(triplets.users, triplets.positives, negatives), float(below / max(1, there))
+    pool.map(len(counts), work)
+    easy, there = counts.sum(axis=0)
+    return Triplets(triplets.users, triplets.positives, negatives), float(easy / max(1, there))

@@ -24,17 +24,16 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model
+from xorec.models.hashing.factored_kernels import Entities, Side
 from xorec.models.hashing.factored_sweeps import (
-    Entities,
     Floats,
     Problem,
-    Side,
     Sides,
     mixed_weights,
     of_history,
     sampled,
-    signs,
 )
+from xorec.models.late_rows import signs_of
 from xorec.representations.base import Representation
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
@@ -48,20 +47,28 @@ class FactoredCodesConfig(EpochConfig):
     """Settings of DCF and CCCF."""
 
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
-    negatives: int = Field(10, ge=1, le=100, description="negatives per positive")
-    target: float = Field(1.0, gt=0, le=1, description="what positives should score; 1: all bits")
+    negatives: int = Field(10, ge=1, le=100, description="negatives sampled for each positive")
+    target: float = Field(
+        1.0, gt=0, le=1, description="similarity that positives are fitted to; 1: all bits equal"
+    )
     negative_target: float = Field(
-        -0.4, ge=-1, lt=1, description="what negatives should score, in shares of `target`"
+        -0.4, ge=-1, lt=1, description="similarity that negatives are fitted to, times `target`"
     )
-    alpha: float = Field(0.5, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
-    fresh: bool = Field(True, description="new negatives in each sweep, not one sample for all")
+    alpha: float = Field(
+        0.5, ge=0, le=2, description="negatives are drawn by popularity to this power; 0: uniformly"
+    )
+    fresh: bool = Field(True, description="new negatives in each epoch; false: one sample for all")
     balance: float = Field(
-        0.2, ge=0, description="weight of balanced, decorrelated bits (alpha, beta), times bits"
+        0.2, ge=0, description="weight of balanced, decorrelated bits (the paper's alpha and beta)"
     )
-    passes: int = Field(5, ge=1, le=100, description="passes over the bits of a row, at most")
-    start_rounds: int = Field(3, ge=0, description="sweeps over real rows before the codes")
+    passes: int = Field(
+        5, ge=1, le=100, description="coordinate-descent passes over the bits of a code, at most"
+    )
+    start_rounds: int = Field(
+        3, ge=0, description="sweeps over real-valued rows whose signs the codes start from"
+    )
     start_reg: float = Field(
-        0.03, ge=0, description="ridge of the real rows, per pair, in shares of the positive target"
+        0.03, ge=0, description="L2 penalty of those real-valued rows, for each pair of a row"
     )
     epochs: int = Field(10, ge=1, description="sweeps over all users and all items, at most")
     validate_every: int = Field(1, ge=1, description="epochs between two validations")
@@ -146,7 +153,7 @@ class FactoredCodes(Model[M]):
         for _ in range(self.config.start_rounds):
             self.sweep(arrays, sides, seed, pool, real=True)
         for name in ("user_rows", "item_rows"):
-            arrays[name][...] = signs(arrays[name])
+            arrays[name][...] = signs_of(arrays[name])
 
     def sweep(
         self, arrays: Arrays, sides: Sides, seed: int, pool: ThreadPool, *, real: bool = False
@@ -157,8 +164,8 @@ class FactoredCodes(Model[M]):
         for at in (_USERS, _ITEMS):
             facing = (sides[at], both[at], both[1 - at], pulls[at])
             value, changed[at] = self.problem.solve(*facing, pool, real=real)
-        for own, pull in zip(both, pulls, strict=True):
-            value -= 2 * float(np.sum(own.rows * pull, dtype=np.float64))
+        for side, pull in zip(both, pulls, strict=True):
+            value -= 2 * float(np.sum(side.rows * pull, dtype=np.float64))
         return {
             "loss": value / len(sides[_USERS].pairs),
             "user_flips": changed[_USERS] / both[_USERS].rows.size,
@@ -186,12 +193,13 @@ class FactoredCodes(Model[M]):
         Their groups weigh what those of their items weigh on average.
         """
         _, words, _, weights = self._stored(representation)
-        own = np.unique(history).astype(np.int32)
-        side, met = of_history(own, len(words), self.config.negatives)
-        facing = unpack_signs(words[met], self.config.bits).astype(np.float32)
+        chosen = np.unique(history).astype(np.int32)
+        side, used = of_history(chosen, len(words), self.config.negatives)
+        codes = unpack_signs(words[used], self.config.bits).astype(np.float32)
         code = np.zeros((1, self.config.bits), dtype=np.float32)
-        user = Entities(code, mixed_weights(weights[own])[None])
-        self.problem.settle(side, user, Entities(facing, weights[met]), np.zeros(1, dtype=np.int64))
+        user = Entities(code, mixed_weights(weights[chosen])[None])
+        items = Entities(codes, weights[used])
+        self.problem.solve_new(side, user, items, np.zeros(1, dtype=np.int64))
         return self._query(user)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
@@ -199,24 +207,24 @@ class FactoredCodes(Model[M]):
         train = update.train
         old_users, old_items, *weights = self._stored(representation)
         arrays = self._room(train.n_users, train.n_items)
-        for name, words, own in zip(("user", "item"), (old_users, old_items), weights, strict=True):
+        for name, words, old in zip(("user", "item"), (old_users, old_items), weights, strict=True):
             arrays[f"{name}_rows"][: len(words)] = unpack_signs(words, self.config.bits)
-            arrays[f"{name}_weights"][: len(words)] = own
+            arrays[f"{name}_weights"][: len(words)] = old
         users, items = entities(arrays)
         sampler = Negatives.of(train, self.config.alpha)
         sides = sampled(train, sampler, self.config.negatives, 0, 0)
         late = update.users[update.users >= len(old_users)]
-        self._settle_late(late, sides[_USERS], users, items)
-        self._settle_late(update.items, sides[_ITEMS], items, users)
+        self._solve_new(late, sides[_USERS], users, items)
+        self._solve_new(update.items, sides[_ITEMS], items, users)
         self.problem.solve(sides[_USERS], users, items, None, ThreadPool(1), rows=update.users)
         return self._represent(arrays)
 
-    def _settle_late(
-        self, rows: npt.NDArray[np.integer], side: Side, own: Entities, others: Entities
+    def _solve_new(
+        self, rows: npt.NDArray[np.integer], side: Side, entities: Entities, others: Entities
     ) -> None:
         for row in rows:
-            own.weights[row] = mixed_weights(others.weights[side.positives(int(row))])
-        self.problem.settle(side, own, others, rows)
+            entities.weights[row] = mixed_weights(others.weights[side.positives(int(row))])
+        self.problem.solve_new(side, entities, others, rows)
 
 
 def entities(arrays: Arrays) -> tuple[Entities, Entities]:

@@ -1,4 +1,4 @@
-"""The kernels of DCF and CCCF: the sampled pairs by row, and each row's own problem.
+"""The kernels of DCF and CCCF: the sampled pairs by row, and the problem of each row.
 
 A row z (b_u or d_v) has pairs p with targets s_p and rows o_p of the other side. Its objective is
 
@@ -16,14 +16,49 @@ is coordinate descent on A = O'O, c = -2 (O's + pull), at the cost of pairs x bi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.kernels import fast_helper, fast_kernel, kernel
 
 _ROUNDING = np.float32(1e-6)
 _APART = 16  # between the columns of the buffer: a power of two would put them on one cache line
+
+
+class Side(NamedTuple):
+    """The pairs of each row: pairs[starts[r]:starts[r + 1]], j for a positive, -1 - j else."""
+
+    starts: npt.NDArray[np.int64]
+    pairs: npt.NDArray[np.int32]
+
+    def positives(self, row: int) -> npt.NDArray[np.int32]:
+        """The others that this row has."""
+        pairs = self.pairs[self.starts[row] : self.starts[row + 1]]
+        return pairs[pairs >= 0]
+
+
+class Entities(NamedTuple):
+    """Users or items: rows (n, bits), float32 or codes in int8, and weights of groups (n, G)."""
+
+    rows: npt.NDArray[Any]
+    weights: npt.NDArray[np.float32]
+
+
+class Rule(NamedTuple):
+    """How a row is solved.
+
+    high, low: the targets of positives and negatives; ridge: the weight of a real row's squared
+    norm for each of its pairs, by the pair's squared weight; passes: over the bits, at most; real:
+    numbers, not signs.
+    """
+
+    high: np.float32
+    low: np.float32
+    ridge: np.float32
+    passes: int
+    real: bool
 
 
 @kernel
@@ -49,7 +84,7 @@ def pairs_by_user(indptr: Any, indices: Any, negatives: Any) -> Any:
 
 
 @kernel
-def turned_round(starts: Any, others: Any, n_items: Any) -> Any:
+def pairs_by_item(starts: Any, others: Any, n_items: Any) -> Any:
     """The same pairs by item: a counting sort that keeps the users' order."""
     bounds = np.zeros(n_items + 1, dtype=np.int64)
     for at in range(len(others)):
@@ -69,142 +104,106 @@ def turned_round(starts: Any, others: Any, n_items: Any) -> Any:
 
 @fast_kernel
 def solve_rows(
-    rows: Any,
-    starts: Any,
-    pairs: Any,
-    others: Any,
-    weights: Any,
-    scale: Any,
-    pull: Any,
-    high: Any,
-    low: Any,
-    passes: Any,
-    real: Any,
-    ridge: Any,
-    own: Any,
-    values: Any,
-    turned: Any,
+    rows: Any, side: Any, entities: Any, others: Any, pull: Any, rule: Any, found: Any, values: Any
 ) -> None:
-    """Coordinate descent for `rows` of own (n, bits), at most `passes` passes over the bits each.
+    """The new rows found (rows, bits) of the entities `rows`, by coordinate descent from theirs.
 
-    starts, pairs: as `pairs_by_user`; others (m, bits): the other side's rows, and weights (m, G)
-    of their groups; scale (n, G): the weights of own; pull (n, bits); high, low: the targets of
-    positives and negatives.
-    values (rows,): the sum of e_p^2 at the end; turned (rows,): how many bits changed.
+    pull (n, bits). values (rows,): the sum of e_p^2 at the end.
     """
-    size = own.shape[1]
-    each = size // scale.shape[1]
+    size, groups = entities.rows.shape[1], entities.weights.shape[1]
+    each = size // groups
     longest = 0
     for row in rows:
-        longest = max(longest, starts[row + 1] - starts[row])
-    width = longest + _APART
-    room = np.empty(size * width, dtype=np.float32)
-    left = np.empty(width, dtype=np.float32)
+        longest = max(longest, side.starts[row + 1] - side.starts[row])
+    room = np.empty(size * (longest + _APART), dtype=np.float32)
+    residuals = np.empty(longest + _APART, dtype=np.float32)
     squares = np.empty(size, dtype=np.float32)
-    before = np.empty(size, dtype=np.float32)
-    held = np.empty(scale.shape[1], dtype=np.float32)
+    ridges = np.empty(groups, dtype=np.float32)
     for at in range(len(rows)):
         row = rows[at]
-        mine = pairs[starts[row] : starts[row + 1]]
-        count = len(mine)
-        z = own[row]
-        columns = room[: size * (count + _APART)].reshape(size, count + _APART)
-        _gather(mine, others, weights, z, scale[row], each, high, low, columns, left)
+        pairs = side.pairs[side.starts[row] : side.starts[row + 1]]
+        count, scale, z = len(pairs), entities.weights[row], found[at]
         for k in range(size):
-            before[k] = z[k]
-            if real or k % each == 0:
-                a, column, total = scale[row, k // each], columns[k], np.float32(0)
+            z[k] = entities.rows[row, k]
+        columns = room[: size * (count + _APART)].reshape(size, count + _APART)
+        _gather(pairs, others, z, scale, rule, columns, residuals)
+        for k in range(size):
+            if rule.real or k % each == 0:
+                a, column, total = scale[k // each], columns[k], np.float32(0)
                 for p in range(count):
                     total += column[p] * column[p]
                 squares[k] = a * a * total
             else:  # the entries of codes are as long in all bits of a group
                 squares[k] = squares[k - 1]
-        _hold(mine, weights, scale[row], ridge, held)
-        for _ in range(passes):
-            if not _pass(z, columns, left, count, squares, scale[row], held, pull[row], real):
+        _add_ridges(pairs, others.weights, scale, rule.ridge, ridges)
+        for _ in range(rule.passes):
+            if not _pass(z, columns, residuals, squares, scale, ridges, pull[row], rule.real):
                 break
-        changed, value = 0, 0.0
+        value = 0.0
         for p in range(count):
-            value += left[p] * left[p]
-        for k in range(size):
-            changed += before[k] != z[k]
-        values[at], turned[at] = value, changed
+            value += residuals[p] * residuals[p]
+        values[at] = value
 
 
 @fast_helper
 def _gather(
-    mine: Any,
-    others: Any,
-    weights: Any,
-    z: Any,
-    scale: Any,
-    each: Any,
-    high: Any,
-    low: Any,
-    columns: Any,
-    left: Any,
+    pairs: Any, others: Any, z: Any, scale: Any, rule: Any, columns: Any, residuals: Any
 ) -> None:
     """The other side's rows as columns (bits, pairs), and the residuals."""
     size = len(z)
+    each = size // len(scale)
     weighed = np.empty(size, dtype=np.float32)
     for k in range(size):
         weighed[k] = scale[k // each] * z[k]
     tile = np.empty((_APART, size), dtype=np.float32)
-    for begin in range(0, len(mine), _APART):
-        for t in range(min(_APART, len(mine) - begin)):
-            positive = mine[begin + t] >= 0
-            at = mine[begin + t] if positive else -1 - mine[begin + t]
-            other, total = others[at], np.float32(0)
-            for g in range(weights.shape[1]):
+    for begin in range(0, len(pairs), _APART):
+        for t in range(min(_APART, len(pairs) - begin)):
+            positive = pairs[begin + t] >= 0
+            at = pairs[begin + t] if positive else -1 - pairs[begin + t]
+            other, total = others.rows[at], np.float32(0)
+            for g in range(len(scale)):
                 group = slice(g * each, (g + 1) * each)
                 given, mixed, kept = other[group], weighed[group], tile[t, group]
-                weight = weights[at, g]
+                weight = others.weights[at, g]
                 for k in range(each):
                     value = weight * np.float32(given[k])
                     total += mixed[k] * value
                     kept[k] = value
-            left[begin + t] = (high if positive else low) - total
+            residuals[begin + t] = (rule.high if positive else rule.low) - total
         for k in range(size):
             for t in range(_APART):
                 columns[k, begin + t] = tile[t, k]
 
 
 @fast_helper
-def _hold(mine: Any, weights: Any, scale: Any, ridge: Any, held: Any) -> None:
+def _add_ridges(pairs: Any, weights: Any, scale: Any, ridge: Any, ridges: Any) -> None:
     """The ridge of each group of a row."""
     for g in range(len(scale)):
-        held[g] = 0
+        ridges[g] = 0
     if ridge > 0:
-        for p in range(len(mine)):
-            at = mine[p] if mine[p] >= 0 else -1 - mine[p]
+        for p in range(len(pairs)):
+            at = pairs[p] if pairs[p] >= 0 else -1 - pairs[p]
             for g in range(len(scale)):
                 weight = scale[g] * weights[at, g]
-                held[g] += ridge * weight * weight
+                ridges[g] += ridge * weight * weight
 
 
 @fast_helper
 def _pass(
-    z: Any,
-    columns: Any,
-    left: Any,
-    count: Any,
-    squares: Any,
-    scale: Any,
-    held: Any,
-    pull: Any,
-    real: Any,
-) -> bool:
+    z: Any, columns: Any, residuals: Any, squares: Any, scale: Any, ridges: Any, pull: Any,
+    real: bool,
+) -> bool:  # fmt: skip
     """One pass over the bits; whether anything changed."""
-    each = len(z) // len(scale)
+    each, count = len(z) // len(scale), columns.shape[1] - _APART
     moved = False
     for k in range(len(z)):
         a, column, total = scale[k // each], columns[k], np.float32(0)
         for p in range(count):
-            total += column[p] * left[p]
+            total += column[p] * residuals[p]
         slope = a * total + squares[k] * z[k] + pull[k]
         step = np.float32(0)
         if real:
-            weight = squares[k] + held[k // each]
+            weight = squares[k] + ridges[k // each]
             if weight > np.float32(0):
                 step = slope / weight - z[k]
         elif slope * z[k] < -_ROUNDING * squares[k]:
@@ -214,5 +213,5 @@ def _pass(
             z[k] += step
             step *= a
             for p in range(count):
-                left[p] -= step * column[p]
+                residuals[p] -= step * column[p]
     return moved

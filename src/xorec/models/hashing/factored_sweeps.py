@@ -14,24 +14,20 @@ import numpy.typing as npt
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
+from xorec.models.hashing.factored_kernels import (
+    Entities,
+    Rule,
+    Side,
+    pairs_by_item,
+    pairs_by_user,
+    solve_rows,
+)
+from xorec.models.late_rows import signs_of
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.integer]
 _PER_THREAD = 16
 _DRAWS, _REAL_PASSES = 4, 10
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """The pairs of each row: pairs[starts[r]:starts[r + 1]], j for a positive, -1 - j else."""
-
-    starts: npt.NDArray[np.int64]
-    pairs: npt.NDArray[np.int32]
-
-    def positives(self, row: int) -> npt.NDArray[np.int32]:
-        """The others that this row has."""
-        own = self.pairs[self.starts[row] : self.starts[row + 1]]
-        return own[own >= 0]
 
 
 Sides = tuple[Side, Side]
@@ -45,29 +41,27 @@ def sampled(
 
     A negative that is drawn twice counts twice.
     """
-    from xorec.models.hashing.factored_kernels import pairs_by_user, turned_round
-
     drawn = sampler.draw_all(negatives, seed, epoch)
     users = Side(*pairs_by_user(train.indptr, train.indices, drawn))
-    return users, Side(*turned_round(users.starts, users.pairs, train.n_items))
+    return users, Side(*pairs_by_item(users.starts, users.pairs, train.n_items))
 
 
 def of_history(
-    own: npt.NDArray[np.int32], n_items: int, negatives: int
+    items: npt.NDArray[np.int32], n_items: int, negatives: int
 ) -> tuple[Side, npt.NDArray[np.int32]]:
     """The pairs of one new user, and the item rows (ascending) that they number.
 
     Every positive counts `_DRAWS` times, each time with negatives of its own: so many draws make
     the user's problem less a matter of luck.
     """
-    drawn = np.empty((len(own), _DRAWS * negatives), dtype=np.int32)
-    sampler = Negatives(own, np.array([0, len(own)]), n_items)
-    sampler.draw(drawn, np.arange(len(own)), np.zeros(len(own), dtype=np.int32), 0, 0)
-    lacked = drawn[drawn >= 0]
-    met, places = np.unique(np.concatenate([own, lacked]), return_inverse=True)
+    count = len(items)
+    drawn = np.empty((count, _DRAWS * negatives), dtype=np.int32)
+    sampler = Negatives(items, np.array([0, count]), n_items)
+    sampler.draw(drawn, np.arange(count), np.zeros(count, dtype=np.int32), 0, 0)
+    used, places = np.unique(np.concatenate([items, drawn[drawn >= 0]]), return_inverse=True)
     places = places.astype(np.int32)
-    pairs = np.concatenate([np.tile(places[: len(own)], _DRAWS), -1 - places[len(own) :]])
-    return Side(np.array([0, len(pairs)]), pairs.astype(np.int32)), met
+    pairs = np.concatenate([np.tile(places[:count], _DRAWS), -1 - places[count:]])
+    return Side(np.array([0, len(pairs)]), pairs.astype(np.int32)), used
 
 
 def mixed_weights(weights: Floats) -> Floats:
@@ -79,19 +73,11 @@ def mixed_weights(weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Entities:
-    """Users or items: their rows (n, bits) and the weights (n, G) of their groups."""
-
-    rows: Floats
-    weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Problem:
-    """How a row is solved.
+    """What every row's problem has in common.
 
     high, low: the targets of positives and negatives; passes: over the bits, at most; ridge: the
-    weight of a real row's squared norm for each of its pairs, by the pair's own squared weight.
+    weight of a real row's squared norm for each of its pairs, by the pair's squared weight.
     """
 
     high: float
@@ -99,10 +85,16 @@ class Problem:
     passes: int
     ridge: float
 
+    def rule(self, real: bool) -> Rule:
+        """As the kernel takes it, for codes or for real rows."""
+        ridge = self.ridge if real else 0.0
+        numbers = (np.float32(self.high), np.float32(self.low), np.float32(ridge))
+        return Rule(*numbers, self.passes, real)
+
     def solve(
         self,
         side: Side,
-        own: Entities,
+        entities: Entities,
         others: Entities,
         pull: Floats | None,
         pool: ThreadPool,
@@ -110,38 +102,32 @@ class Problem:
         rows: Rows | None = None,
         real: bool = False,
     ) -> tuple[float, int]:
-        """Half a sweep: `rows` (or all) of `own` in place, one after another or side by side.
+        """Half a sweep: `rows` (or all) of the entities in place, side by side, `others` fixed.
 
         pull (n, bits): alpha times the balanced rows, where there are any. Returns the sum of
         squared residuals of these rows, and how many entries changed.
         """
-        from xorec.models.hashing.factored_kernels import solve_rows
-
-        chosen = np.arange(len(own.rows)) if rows is None else np.asarray(rows, dtype=np.int64)
-        facing = others.rows if real else others.rows.astype(np.int8)
-        pulls = np.zeros_like(own.rows) if pull is None else pull
-        values, turned = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.int64)
-        targets = (np.float32(self.high), np.float32(self.low))
-        ridge = np.float32(self.ridge if real else 0)
+        table = entities.rows
+        chosen = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.int64)
+        fixed = others if real else others._replace(rows=others.rows.astype(np.int8))
+        pulls = np.zeros_like(table) if pull is None else pull
+        found, values = np.empty((len(chosen), table.shape[1]), np.float32), np.zeros(len(chosen))
+        rule = self.rule(real)
 
         def work(begin: int, end: int) -> None:
             part = slice(begin, end)
-            given = (chosen[part], side.starts, side.pairs, facing, others.weights)
-            how = (own.weights, pulls, *targets, self.passes, real, ridge)
-            solve_rows(*given, *how, own.rows, values[part], turned[part])
+            given = (chosen[part], side, entities, fixed, pulls, rule)
+            solve_rows(*given, found[part], values[part])
 
         pool.map_ranges(len(chosen), work, per_thread=_PER_THREAD)
-        return float(values.sum()), int(turned.sum())
+        changed = int(np.count_nonzero(table[chosen] != found))
+        table[chosen] = found
+        return float(values.sum()), changed
 
-    def settle(self, side: Side, own: Entities, others: Entities, rows: Rows) -> None:
+    def solve_new(self, side: Side, entities: Entities, others: Entities, rows: Rows) -> None:
         """Codes for rows that have none yet: the best real rows, their signs, then descent."""
-        own.rows[rows] = 0
+        entities.rows[rows] = 0
         real = replace(self, passes=_REAL_PASSES)
-        real.solve(side, own, others, None, ThreadPool(1), rows=rows, real=True)
-        own.rows[rows] = signs(own.rows[rows])
-        self.solve(side, own, others, None, ThreadPool(1), rows=rows)
-
-
-def signs(rows: Floats) -> Floats:
-    """+1 where an entry is not negative, else -1."""
-    return np.where(rows >= 0, np.float32(1), np.float32(-1))
+        real.solve(side, entities, others, None, ThreadPool(1), rows=rows, real=True)
+        entities.rows[rows] = signs_of(entities.rows[rows])
+        self.solve(side, entities, others, None, ThreadPool(1), rows=rows)

@@ -43,7 +43,7 @@ class SignsConfig(ModelConfig):
     start: FromBPR = Field(
         default={},
         validate_default=True,
-        description="settings of the model whose vectors are rounded; `model` names it: bpr, als, ...",
+        description="settings of the model whose signs are taken; `model` names it (bpr, als, ...)",
     )
 
 

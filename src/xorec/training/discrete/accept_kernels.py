@@ -7,20 +7,38 @@ corrected there. So the loss never rises, at a fraction of what the proposals co
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.bits import Words
 from xorec.core.kernels import fast_helper, fast_kernel
-from xorec.training.discrete.sweep_kernels import LEAST_GAIN, apart, triplet_loss
+from xorec.training.discrete.triplet_kernels import LEAST_GAIN, hamming_distance, triplet_loss
+
+
+class Proposals(NamedTuple):
+    """New codes of N items: their rows, the codes Z (N, d), before and after in words (N, words).
+
+    gains (N, 2): the change of the loss while all stood still, and the loss of the item's
+    triplets then.
+    """
+
+    rows: npt.NDArray[np.integer]
+    Z: npt.NDArray[np.int8]
+    old: Words
+    new: Words
+    gains: npt.NDArray[np.float64]
 
 
 @fast_helper
-def _corrections(
-    codes: Any, lists: Any, tables: Any, v: int, old: Any, new: Any, at: int, moved: Any
-) -> float:
-    """What the items that moved since add to the change by item v, from old[at] to new[at].
+def _corrections(problem: Any, proposals: Any, at: int, moved: Any) -> float:
+    """What the items that moved since add to the change by proposal `at`.
 
     Such an item w has gone from old[moved[w]] to its present code.
     """
+    codes, lists, tables = problem.codes, problem.lists, problem.tables
+    v, old, new = proposals.rows[at], proposals.old, proposals.new
     b, e, d = codes.b_words, codes.d_words, codes.D.shape[1]
     count, total = lists.negatives.shape[1], 0.0
     for place in range(lists.positive_starts[v], lists.positive_starts[v + 1]):
@@ -45,30 +63,27 @@ def _corrections(
 
 
 @fast_kernel
-def accept(
-    rows: Any, codes: Any, lists: Any, tables: Any, Z: Any, old: Any, new: Any, gains: Any,
-    moved: Any,
-) -> int:  # fmt: skip
-    """Give the items `rows` their codes Z (N, d), where the loss falls; return the bits flipped.
+def accept(problem: Any, proposals: Any, moved: Any) -> int:
+    """Give the items their new codes, where the loss falls; return the bits flipped.
 
-    old, new (N, words): their codes before, and Z; gains (N, 2): the change while all stood
-    still, and the loss of the item's triplets then. moved (m,): -1 at the call and after it.
+    moved (m,): -1 at the call and after it.
     """
+    codes, rows, Z, new = problem.codes, proposals.rows, proposals.Z, proposals.new
     flips, any_moved = 0, False
     for at in range(len(rows)):
-        v, change = rows[at], gains[at, 0]
-        far = apart(old, at, new, at)
-        if far == 0:
+        v, change = rows[at], proposals.gains[at, 0]
+        distance = hamming_distance(proposals.old, at, new, at)
+        if distance == 0:
             continue
         if any_moved:
-            change += _corrections(codes, lists, tables, v, old, new, at, moved)
-        if change < -LEAST_GAIN * gains[at, 1]:
+            change += _corrections(problem, proposals, at, moved)
+        if change < -LEAST_GAIN * proposals.gains[at, 1]:
             for f in range(Z.shape[1]):
                 codes.D[v, f] = Z[at, f]
             for word in range(new.shape[1]):
                 codes.d_words[v, word] = new[at, word]
             moved[v], any_moved = at, True
-            flips += far
+            flips += distance
     for row in rows:
         moved[row] = -1
     return flips

@@ -7,39 +7,47 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import fast_kernel
-from xorec.training.discrete.sweep_kernels import USER, gather, loss_of, make_scratch, most_triplets
-from xorec.training.losses.bound_kernels import assemble_item, assemble_user
+from xorec.training.discrete.triplet_kernels import (
+    USER,
+    gather_triplets,
+    make_row_triplets,
+    most_triplets,
+    triplets_loss,
+)
+from xorec.training.losses.bound_kernels import (
+    TangentPoints,
+    TripletRows,
+    assemble_item,
+    assemble_user,
+)
 
 LOWER = 1e-12  # a share of sum |A| + sum |c|: a value must fall by more
 
 
 @fast_kernel
-def assemble_rows(
-    kind: int, rows: Any, codes: Any, lists: Any, tables: Any, roles: Any, lambda_: float,
-    A: Any, c: Any, gains: Any,
-) -> None:  # fmt: skip
+def assemble_rows(kind: int, rows: Any, problem: Any, A: Any, c: Any, gains: Any) -> None:
     """A (N, d, d), c (N, d) of the bound on each row's triplets; gains[:, 1]: their loss.
 
     phi = x and eta = y at the present codes, where the bound touches the loss.
     """
-    capacity = most_triplets(kind, rows, 0, len(rows), lists)
-    block, users = make_scratch(capacity), np.empty(capacity, np.int32)
-    phi, eta, weights = np.empty(capacity), np.empty(capacity), np.ones(capacity)
-    numbers, own = np.arange(capacity), codes.b_words if kind == USER else codes.d_words
+    codes, tables = problem.codes, problem.tables
+    capacity = most_triplets(kind, rows, problem.lists)
+    triplets, users = make_row_triplets(capacity), np.empty(capacity, np.int32)
+    points = TangentPoints(np.empty(capacity), np.empty(capacity), np.ones(capacity))
+    of_triplets = TripletRows(users, triplets.q, triplets.p)
+    numbers, words = np.arange(capacity), codes.b_words if kind == USER else codes.d_words
+    signs, loss = (codes.B, codes.D), (tables.roles, tables.lambda_)
     for at in range(len(rows)):
-        first, n = gather(kind, rows[at], own, rows[at], codes, lists, block)
-        gains[at, 1] = loss_of(block, n, tables)
+        first, n = gather_triplets(kind, rows[at], words, rows[at], problem, triplets)
+        gains[at, 1] = triplets_loss(triplets, n, tables)
         for t in range(n):
-            phi[t], eta[t] = tables.x[block.X[t]], tables.y[block.Y[t]]
-            users[t] = block.q[t] if t < first else block.p[t]
-        points = (phi, eta, weights)
+            points.phi[t], points.eta[t] = tables.x[triplets.X[t]], tables.y[triplets.Y[t]]
+            users[t] = triplets.q[t] if t < first else triplets.p[t]
         if kind == USER:
-            rest = (numbers[:n], roles, lambda_)
-            assemble_user(A[at], c[at], codes.D, block.q, block.p, *points, *rest)
+            assemble_user(A[at], c[at], signs, of_triplets, points, numbers[:n], loss)
         else:
-            parts = (numbers[:first], numbers[first:n], roles, lambda_)
-            triplets = (users, block.q, block.p)
-            assemble_item(A[at], c[at], codes.B, codes.D, *triplets, *points, *parts)
+            roles = (numbers[:first], numbers[first:n])
+            assemble_item(A[at], c[at], signs, of_triplets, points, roles, loss)
 
 
 @fast_kernel
@@ -62,14 +70,12 @@ def keep_lower(A: Any, c: Any, old: Any, Z: Any) -> None:
 
 
 @fast_kernel
-def losses_of(
-    kind: int, rows: Any, codes: Any, lists: Any, tables: Any, words: Any, gains: Any
-) -> None:
+def changes_of_loss(kind: int, rows: Any, problem: Any, words: Any, gains: Any) -> None:
     """gains[:, 0] = the loss of each row's triplets at its new code in `words`, less gains[:, 1].
 
     All other codes are the present ones.
     """
-    block = make_scratch(most_triplets(kind, rows, 0, len(rows), lists))
+    triplets = make_row_triplets(most_triplets(kind, rows, problem.lists))
     for at in range(len(rows)):
-        _, n = gather(kind, rows[at], words, at, codes, lists, block)
-        gains[at, 0] = loss_of(block, n, tables) - gains[at, 1]
+        _, n = gather_triplets(kind, rows[at], words, at, problem, triplets)
+        gains[at, 0] = triplets_loss(triplets, n, problem.tables) - gains[at, 1]

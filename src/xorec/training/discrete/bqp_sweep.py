@@ -15,10 +15,10 @@ from xorec.core.threads import ThreadPool
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.bqp.base import Solver
 from xorec.training.discrete.bqp.batch import BatchSolver
-from xorec.training.discrete.bqp_kernels import assemble_rows, keep_lower, losses_of
-from xorec.training.discrete.sweep_kernels import ITEM, Signs
-from xorec.training.discrete.sweeps import Problem, Rows, SweepResult, Terms, sweep
-from xorec.training.losses.scale_invariant import Floats
+from xorec.training.discrete.bqp_kernels import assemble_rows, changes_of_loss, keep_lower
+from xorec.training.discrete.problem import Floats, Problem, Rows, Signs, Terms, make_problem
+from xorec.training.discrete.sweeps import SweepResult, sweep
+from xorec.training.discrete.triplet_kernels import ITEM
 from xorec.training.passes import Triplets
 
 _AT_ONCE = 16  # problems assembled, then solved: A of 64 bits takes 32 KB
@@ -31,16 +31,18 @@ class Bounds:
     solver: Solver
     seed: int = 0
 
-    def __call__(self, problem: Problem, kind: int, rows: Rows, Z: Signs, gains: Floats) -> None:
+    def __call__(self, problem: Problem, kind: int, rows: Rows) -> tuple[Signs, Floats]:
+        """As `sweeps.Proposer`."""
+        Z, gains = problem.codes.signs(kind)[rows], np.zeros((len(rows), 2))
         for begin in range(0, len(rows), _AT_ONCE):
-            own = slice(begin, begin + _AT_ONCE)
-            self._solve(problem, kind, rows[own], Z[own], gains[own])
+            part = slice(begin, begin + _AT_ONCE)
+            self._solve(problem, kind, rows[part], Z[part], gains[part])
+        return Z, gains
 
     def _solve(self, problem: Problem, kind: int, rows: Rows, Z: Signs, gains: Floats) -> None:
         count, d = Z.shape
         A, c, old = np.empty((count, d, d)), np.empty((count, d)), Z.copy()
-        data, terms = (problem.codes, problem.lists, problem.tables), problem.terms
-        assemble_rows(kind, rows, *data, terms.roles(d), terms.lambda_, A, c, gains)
+        assemble_rows(kind, rows, problem, A, c, gains)
         if isinstance(self.solver, BatchSolver):
             self.solver.solve_many(A, c, Z, self.seed)
         else:
@@ -48,7 +50,7 @@ class Bounds:
                 Z[at] = self.solver.solve(A[at], c[at], Z[at], self.seed).z
         keep_lower(A, c, old, Z)
         if kind == ITEM:
-            losses_of(kind, rows, *data, pack_signs(Z), gains)
+            changes_of_loss(kind, rows, problem, pack_signs(Z), gains)
 
 
 def bqp_sweep(
@@ -58,17 +60,12 @@ def bqp_sweep(
     terms: Terms,
     pool: ThreadPool,
     *,
-    solver: str | Solver = "tabu",
+    solver: str = "tabu",
     seed: int = 0,
-    users: Rows | None = None,
-    items: Rows | None = None,
-    one_by_one: bool = False,
 ) -> SweepResult:
     """One sweep of the bound over B (n, d) and D (m, d), codes of +-1 in int8, in place.
 
-    solver: a name of `discrete.bqp.SOLVERS`, or a solver. The rest is as in `flip_sweep`.
+    triplets: in the order of their users. solver: a name of `discrete.bqp.SOLVERS`.
     """
-    found = make_solver(solver) if isinstance(solver, str) else solver
-    problem = Problem.of(B, D, triplets, terms)
-    rows = {"users": users, "items": items}
-    return sweep(problem, Bounds(found, seed), pool, **rows, one_by_one=one_by_one)
+    problem = make_problem(B, D, triplets, terms)
+    return sweep(problem, Bounds(make_solver(solver), seed), pool)

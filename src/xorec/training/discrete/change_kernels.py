@@ -1,7 +1,7 @@
 """The exact change of the loss by each single bit of a user or an item.
 
 For one triplet and one role the change takes four values only, by r = z_k p_k and s = z_k q_k of
-the bit (`sweep_kernels` has the names). Four values are a polynomial in two signs,
+the bit (`problem` has the names). Four values are a polynomial in two signs,
 
     change_k = a0 + a1 r + a2 s + a3 r s = a0 + z_k (a1 p_k + a2 q_k) + a3 p_k q_k,
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import fast_helper, inlined
-from xorec.training.discrete.sweep_kernels import AS_NEGATIVE, AS_POSITIVE, AS_USER, USER
+from xorec.training.discrete.triplet_kernels import AS_NEGATIVE, AS_POSITIVE, AS_USER, USER
 
 TOGETHER = 8  # rows added to a sum at once: the sum is read and written an eighth as often
 
@@ -49,26 +49,21 @@ def _add_rows(total: Any, a: Any, rows: Any) -> None:
 
 @fast_helper
 def _add_role(
-    role: int,
-    block: Any,
-    begin: int,
-    end: int,
-    p_codes: Any,
-    q_codes: Any,
-    tables: Any,
-    linear: Any,
-    product: Any,
-) -> float:
-    """Add the triplets [begin, end) of one role to the sums; return the sum of a0.
+    role: int, triplets: Any, begin: int, end: int, p_codes: Any, q_codes: Any, tables: Any,
+    sums: Any,
+) -> float:  # fmt: skip
+    """Add the triplets [begin, end) of one role to sums (3, d), of z and of products of signs.
 
-    Triplets of one pair follow each other and have one q, which is added once for all of them.
+    Returns the sum of a0. Triplets of one pair follow each other and have one q, which is added
+    once for all of them.
     """
+    linear, product = sums[1], sums[2]
     d, at, q_at, last, total = len(linear), 0, -1, -1, 0.0
     a1, a2, a3 = np.zeros(TOGETHER), np.zeros(TOGETHER), np.zeros(TOGETHER)
     p_rows = np.zeros((TOGETHER, d), np.int8)
     q_rows, pq_rows = np.zeros((TOGETHER, d), np.int8), np.zeros((TOGETHER, d), np.int8)
     for t in range(begin, end):
-        p, q = block.p[t], block.q[t]
+        p, q = triplets.p[t], triplets.q[t]
         if q != last:
             last = q
             q_at += 1
@@ -77,7 +72,7 @@ def _add_role(
                 q_at = 0
             for f in range(d):
                 q_rows[q_at, f] = q_codes[q, f]
-        one, with_p, with_q, with_both = _coefficients(tables, role, block.X[t], block.Y[t])
+        one, with_p, with_q, with_both = _coefficients(tables, role, triplets.X[t], triplets.Y[t])
         total += one
         a1[at], a3[at] = with_p, with_both
         a2[q_at] += with_q
@@ -97,17 +92,20 @@ def _add_role(
 
 @fast_helper
 def changes(
-    kind: int, z: Any, block: Any, first: int, n: int, codes: Any, tables: Any, sums: Any
+    kind: int, z: Any, triplets: Any, ends: tuple[int, int], problem: Any, sums: Any
 ) -> None:
-    """What flipping each bit of z would change: sums[0] (d,), of scratch sums (3, d)."""
-    linear, product = sums[1], sums[2]
-    linear[:] = 0
-    product[:] = 0
-    B, D = codes.B, codes.D
-    if kind == USER:
-        base = _add_role(AS_USER, block, 0, n, D, D, tables, linear, product)
-    else:
-        base = _add_role(AS_POSITIVE, block, 0, first, D, B, tables, linear, product)
-        base += _add_role(AS_NEGATIVE, block, first, n, B, D, tables, linear, product)
+    """What flipping each bit of z would change: sums[0] (d,), of scratch sums (3, d).
+
+    ends: of the triplets of the first role, and of all (`gather_triplets`).
+    """
+    B, D, tables = problem.codes.B, problem.codes.D, problem.tables
+    first, n = ends
     for f in range(len(z)):
-        sums[0, f] = base + z[f] * linear[f] + product[f]
+        sums[1, f], sums[2, f] = 0.0, 0.0
+    if kind == USER:
+        base = _add_role(AS_USER, triplets, 0, n, D, D, tables, sums)
+    else:
+        base = _add_role(AS_POSITIVE, triplets, 0, first, D, B, tables, sums)
+        base += _add_role(AS_NEGATIVE, triplets, first, n, B, D, tables, sums)
+    for f in range(len(z)):
+        sums[0, f] = base + z[f] * sums[1, f] + sums[2, f]

@@ -1,124 +1,97 @@
-"""A and c of one user or one item from lists of triplets: the fast twin of `bound.assemble`.
+"""A and c of one user or one item from lists of triplets: z'Az + c'z bounds their loss.
 
-Shapes: B (n, d) and D (m, d) codes of +-1 in int8; users, positives, negatives (T,) the rows of
-all triplets; phi, eta, weights (T,) their points and weights; `tables` from `bound.role_tables`.
-The triplets of a block are given by their numbers, in any integer type. A (d, d) and c (d,) are
-overwritten; they may be float64 or float32, which rounds only there.
+A term t = w.z + s of weight omega (lambda times that for y) adds, at the point xi where its bound
+touches it (xi is phi for x and eta for y), with p the curvature (`logistic_kernels`),
+
+    A += omega p(xi) w w'        c += omega (2 p(xi) s + 1/2) w
+
+Everywhere here: codes (B, D), +-1 in int8, (n, d) and (m, d); the triplets of a block are given by
+their numbers, in any integer type; loss (roles, lambda_), from `bound.role_tables`. A (d, d) and
+c (d,) are overwritten; they may be float64 or float32, which rounds only there. The slow twin is
+`xorec.testing.references.bound.assemble`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from xorec.core.kernels import fast_helper, fast_kernel, inlined
+from xorec.core.kernels import fast_helper, inlined
 from xorec.training.losses.logistic_kernels import curvature_of
 
 _USER, _POSITIVE, _NEGATIVE = 0, 1, 2
 _TOGETHER = 8  # terms added to A at once: A is read and written an eighth as often
 
 
+class TripletRows(NamedTuple):
+    """The rows of all triplets, each (T,)."""
+
+    users: npt.NDArray[np.integer]
+    positives: npt.NDArray[np.integer]
+    negatives: npt.NDArray[np.integer]
+
+
+class TangentPoints(NamedTuple):
+    """Where the bounds touch x and y, and what the triplets weigh, each (T,)."""
+
+    phi: npt.NDArray[np.float64]
+    eta: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64]
+
+
 @fast_helper
 def assemble_user(
-    A: Any,
-    c: Any,
-    D: Any,
-    positives: Any,
-    negatives: Any,
-    phi: Any,
-    eta: Any,
-    weights: Any,
-    triplets: Any,
-    tables: Any,
-    lambda_: Any,
+    A: Any, c: Any, codes: Any, rows: Any, points: Any, numbers: Any, loss: Any
 ) -> None:
-    """A, c of a user whose triplets have the numbers `triplets`. O(T d^2)."""
+    """A, c of a user whose triplets have these numbers. O(T d^2)."""
+    _, D = codes
     A[:] = 0
     c[:] = 0
-    _add(A, c, D, negatives, D, positives, phi, eta, weights, triplets, tables[_USER], lambda_)
+    _add(A, c, (D, rows.negatives), (D, rows.positives), points, numbers, _USER, loss)
     _mirror(A)
 
 
 @fast_helper
 def assemble_item(
-    A: Any,
-    c: Any,
-    B: Any,
-    D: Any,
-    users: Any,
-    positives: Any,
-    negatives: Any,
-    phi: Any,
-    eta: Any,
-    weights: Any,
-    as_positive: Any,
-    as_negative: Any,
-    tables: Any,
-    lambda_: Any,
+    A: Any, c: Any, codes: Any, rows: Any, points: Any, numbers: Any, loss: Any
 ) -> None:
-    """A, c of an item: positive of the triplets `as_positive`, negative of `as_negative`."""
+    """A, c of an item: numbers (as the positive, as the negative) of its triplets."""
+    B, D = codes
+    as_positive, as_negative = numbers
     A[:] = 0
     c[:] = 0
-    table = tables[_POSITIVE]
-    _add(A, c, D, negatives, B, users, phi, eta, weights, as_positive, table, lambda_)
-    table = tables[_NEGATIVE]
-    _add(A, c, B, users, D, positives, phi, eta, weights, as_negative, table, lambda_)
+    _add(A, c, (D, rows.negatives), (B, rows.users), points, as_positive, _POSITIVE, loss)
+    _add(A, c, (B, rows.users), (D, rows.positives), points, as_negative, _NEGATIVE, loss)
     _mirror(A)
 
 
-@fast_kernel
-def refresh(
-    phi: Any,
-    eta: Any,
-    B: Any,
-    D: Any,
-    users: Any,
-    positives: Any,
-    negatives: Any,
-    triplets: Any,
-    tables: Any,
-) -> None:
-    """phi = x and eta = y of `triplets` at the present codes, where the bound is tight."""
-    of_x, of_y = tables[_USER, 0], tables[_USER, 1]
-    for t in triplets:
-        u, i, j = users[t], positives[t], negatives[t]
-        uj, ui, ij = _dot(B, u, D, j), _dot(B, u, D, i), _dot(D, i, D, j)
-        phi[t] = of_x[0] * uj + of_x[1] * ui + of_x[2] * ij + of_x[3]
-        eta[t] = of_y[0] * uj + of_y[1] * ui + of_y[2] * ij + of_y[3]
-
-
 @fast_helper
-def _add(
-    A: Any,
-    c: Any,
-    p_codes: Any,
-    p_rows: Any,
-    q_codes: Any,
-    q_rows: Any,
-    phi: Any,
-    eta: Any,
-    weights: Any,
-    triplets: Any,
-    table: Any,
-    lambda_: Any,
-) -> None:
-    """Add the terms of one role to c and to the lower triangle of A; lambda_ = 0: x alone."""
-    size, filled, parts = len(c), 0, 1 if lambda_ == 0 else 2
+def _add(A: Any, c: Any, p: Any, q: Any, points: Any, numbers: Any, role: int, loss: Any) -> None:
+    """Add the terms of one role to c and to the lower triangle of A; lambda_ = 0: x alone.
+
+    p, q: (codes, rows) of the two other codes of each triplet.
+    """
+    p_codes, p_rows = p
+    q_codes, q_rows = q
+    roles, lambda_ = loss
+    table, size, filled, parts = roles[role], len(c), 0, 1 if lambda_ == 0 else 2
     w = np.zeros((_TOGETHER, size), A.dtype)
     scale = np.zeros(_TOGETHER, A.dtype)
-    for t in triplets:
-        p, q = p_rows[t], q_rows[t]
-        product = _dot(p_codes, p, q_codes, q)
+    for t in numbers:
+        i, j = p_rows[t], q_rows[t]
+        product = _dot(p_codes, i, q_codes, j)
         for part in range(parts):
-            xi = np.float64(phi[t]) if part == 0 else np.float64(eta[t])
-            omega = np.float64(weights[t]) if part == 0 else np.float64(lambda_ * weights[t])
+            xi = np.float64(points.phi[t]) if part == 0 else np.float64(points.eta[t])
+            weight = points.weights[t]
+            omega = np.float64(weight) if part == 0 else np.float64(lambda_ * weight)
             curvature = curvature_of(xi)
             shift = table[part, 2] * product + table[part, 3]
             linear = omega * (2 * curvature * shift + 0.5)
             t0, t1 = table[part, 0], table[part, 1]
             for f in range(size):
-                value = t0 * p_codes[p, f] + t1 * q_codes[q, f]
+                value = t0 * p_codes[i, f] + t1 * q_codes[j, f]
                 w[filled, f] = value
                 c[f] += linear * value
             scale[filled] = omega * curvature

@@ -1,7 +1,4 @@
-"""l(t) = log(1 + e^t), its slope sigma(t), and the curvature p(xi) of its quadratic bound.
-
-NumPy forms, which keep float32 and float64; `logistic_kernels` has their twins for numba.
-"""
+"""l(t) = log(1 + e^t) of arrays of float32 or float64; `logistic_kernels` has it for numba."""
 
 from __future__ import annotations
 
@@ -9,36 +6,14 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 Real = TypeVar("Real", np.float32, np.float64)
 
 
 def logistic_loss(t: npt.NDArray[Real]) -> npt.NDArray[Real]:
-    """l(t) = log(1 + e^t), for any finite t without overflow."""
-    return np.logaddexp(t.dtype.type(0), t)
+    """l(t) = log(1 + e^t), for any finite t without overflow.
 
-
-def sigmoid(t: npt.NDArray[Real]) -> npt.NDArray[Real]:
-    """sigma(t) = 1 / (1 + e^-t), the slope of l; exact in the tail where it nears 0."""
-    return np.asarray(expit(t), dtype=t.dtype)
-
-
-SERIES_BELOW = 2e-3
-"""|xi| under which p(xi) is its series: the first term left out is under 1e-18."""
-
-
-def curvature(xi: npt.NDArray[Real]) -> npt.NDArray[Real]:
-    """p(xi) = tanh(|xi|/2) / (4 |xi|), p(0) = 1/8: even, falling from 1/8 to 0.
-
-    Near 0, with v = xi/2: p = (1 - v^2/3 + 2 v^4/15 - ...) / 8, so there is no 0/0.
+    >>> logistic_loss(np.array([-1e4, 0.0, 1e4])).round(3).tolist()
+    [0.0, 0.693, 10000.0]
     """
-    size = np.abs(xi)
-    near = size < SERIES_BELOW
-    half = np.where(near, size / 2, 0)
-    square = half * half
-    far = np.where(near, 1, size)
-    value = np.where(
-        near, (1 - square / 3 + 2 * square * square / 15) / 8, np.tanh(far / 2) / far / 4
-    )
-    return np.asarray(value, dtype=xi.dtype)
+    return np.logaddexp(t.dtype.type(0), t)

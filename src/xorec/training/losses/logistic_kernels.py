@@ -1,6 +1,7 @@
-"""`logistic` for numba: scalars in, a scalar of the same type out, compiled into the caller.
+"""l(t) = log(1 + e^t), its slope and the curvature of its bound: scalars in, a scalar out.
 
-Written for kernels with fast arithmetic: no step makes an infinity or a NaN.
+Compiled into the caller, in the type of the argument; written for kernels with fast arithmetic:
+no step makes an infinity or a NaN.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import inlined
-from xorec.training.losses.logistic import SERIES_BELOW
+
+SERIES_BELOW = 2e-3
+"""|xi| under which p(xi) is its series: the first term left out is under 1e-18."""
 
 
 @inlined

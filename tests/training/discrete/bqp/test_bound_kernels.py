@@ -2,6 +2,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from xorec.testing.block_problems import BlockProblems
 from xorec.testing.solvers import random_problem
 from xorec.training.discrete.bqp.bound_kernels import (
     centre,
@@ -16,7 +17,6 @@ from xorec.training.discrete.bqp.bound_kernels import (
 )
 from xorec.training.discrete.bqp.exact import Exact
 from xorec.training.discrete.bqp.local_kernels import magnitude
-from xorec.training.discrete.bqp.problems import BlockProblems
 
 Matrix = npt.NDArray[np.float64]
 

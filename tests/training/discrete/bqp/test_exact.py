@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
+from xorec.testing.block_problems import BlockProblems
 from xorec.testing.solvers import BatchSolverTests, planted_problem, random_problem
 from xorec.training.discrete.bqp.base import value_of
 from xorec.training.discrete.bqp.exact import Exact
 from xorec.training.discrete.bqp.local_search import Tabu
-from xorec.training.discrete.bqp.problems import BlockProblems
 
 
 class TestExact(BatchSolverTests):

@@ -11,6 +11,7 @@ from xorec.training.discrete.bqp.local_kernels import (
     changes,
     descend,
     magnitude,
+    make_scratch,
     tabu,
     turn,
     turn_free,
@@ -112,7 +113,7 @@ def test_descent(d: int) -> None:
     for seed in range(8):
         A, c = random_problem(d, seed)
         code, slow = np.ones(d, dtype=np.int8), np.ones(d)
-        steps = descend(A, c, code, np.empty(d), np.empty(d))
+        steps = descend(A, c, code, make_scratch(d))
         assert steps == slow_descent(A, c, slow, LEAST * (np.abs(A).sum() + np.abs(c).sum()))
         assert (code == slow).all()
 
@@ -122,6 +123,5 @@ def test_tabu(d: int) -> None:
     for seed in range(4):
         A, c = random_problem(d, seed)
         code = np.ones(d, dtype=np.int8)
-        scratch = [np.empty(d) for _ in range(4)]
-        tabu(A, c, code, 3, 2 * d, seed, *scratch)
+        tabu(A, c, code, 3, 2 * d, seed, make_scratch(d))
         assert (code == slow_tabu(A, c, np.ones(d), 3, 2 * d, seed)).all()

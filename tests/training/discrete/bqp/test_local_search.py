@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
+from xorec.testing.block_problems import BlockProblems
 from xorec.testing.solvers import BatchSolverTests, random_problem
 from xorec.training.discrete.bqp.base import value_of
 from xorec.training.discrete.bqp.local_search import Descent, Tabu
-from xorec.training.discrete.bqp.problems import BlockProblems
 
 
 class TestDescent(BatchSolverTests):

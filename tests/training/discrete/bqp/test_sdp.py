@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from xorec.testing.block_problems import BlockProblems
 from xorec.training.discrete.bqp.bound_kernels import convexify, homogenise
 from xorec.training.discrete.bqp.local_kernels import magnitude
-from xorec.training.discrete.bqp.problems import BlockProblems
 
 cvxpy = pytest.importorskip("cvxpy")
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 from xorec.models.siml.optimizers.base import Signs
 from xorec.models.siml.optimizers.sweeps import SweepOptimizer
 from xorec.training.discrete.flip_sweep import flip_sweep
-from xorec.training.discrete.sweeps import LossTerms, SweepResult
+from xorec.training.discrete.problem import LossTerms
+from xorec.training.discrete.sweeps import SweepResult
 from xorec.training.passes import Triplets
 
 

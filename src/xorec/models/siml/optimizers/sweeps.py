@@ -8,7 +8,8 @@ import numpy as np
 
 from xorec.models.siml.optimizers.base import Optimizer, Signs, signs
 from xorec.training.checkpoint import Arrays
-from xorec.training.discrete.sweeps import LossTerms, SweepResult
+from xorec.training.discrete.problem import LossTerms
+from xorec.training.discrete.sweeps import SweepResult
 from xorec.training.passes import Triplets
 
 

@@ -20,9 +20,7 @@ from xorec.training.discrete.bqp.base import (
     check_stack,
     value_of,
 )
-
-Steps = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from xorec.training.discrete.bqp.local_kernels import Stack
 
 
 class BatchSolver(Solver):
@@ -35,7 +33,7 @@ class BatchSolver(Solver):
         Z: Codes,
         seed: int = 0,
         pool: ThreadPool | None = None,
-    ) -> tuple[Steps, Flags]:
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Improve the codes Z (n, d), int8, in place; return (steps (n,), proven (n,)).
 
         A (n, d, d), c (n, d). Each problem ends as `solve` ends it, whatever the pool.
@@ -44,22 +42,24 @@ class BatchSolver(Solver):
         A, c = check_stack(A, c)
         if check_code(Z, c.shape, "Z") is not Z:
             raise DataError(f"Z holds {Z.dtype}: give an array of int8, which is changed in place.")
-        steps, proven = np.zeros(len(Z), np.int64), np.zeros(len(Z), np.bool_)
-        work = self._work(A, c, Z, steps, proven, seed)
+        stack = _stack(A, c, Z)
+        work = self._work(stack, seed)
         if pool is None:
             work(0, len(Z))
         else:
             pool.map_ranges(len(Z), work)
-        return steps, proven
+        return stack.steps, stack.proven
 
     def _solve(self, A: Floats, c: Floats, z: Codes, seed: int) -> Solution:
-        Z = z[None].copy()
-        steps, proven = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-        self._work(A[None], c[None], Z, steps, proven, seed)(0, 1)
-        return Solution(Z[0], value_of(A, c, Z[0]), bool(proven[0]), int(steps[0]))
+        stack = _stack(A[None], c[None], z[None].copy())
+        self._work(stack, seed)(0, 1)
+        found, proven, steps = stack.Z[0], bool(stack.proven[0]), int(stack.steps[0])
+        return Solution(found, value_of(A, c, found), proven, steps)
 
     @abstractmethod
-    def _work(
-        self, A: Floats, c: Floats, Z: Codes, steps: Steps, proven: Flags, seed: int
-    ) -> Callable[[int, int], None]:
+    def _work(self, stack: Stack, seed: int) -> Callable[[int, int], None]:
         """A function that solves the problems [begin, end)."""
+
+
+def _stack(A: Floats, c: Floats, Z: Codes) -> Stack:
+    return Stack(A, c, Z, np.zeros(len(Z), np.int64), np.zeros(len(Z), np.bool_))

@@ -18,7 +18,7 @@ import numpy as np
 
 from xorec.core.kernels import fast_helper, kernel
 from xorec.training.discrete.bqp.bound_kernels import convexify, convexify_roughly, homogenise
-from xorec.training.discrete.bqp.local_kernels import magnitude, tabu
+from xorec.training.discrete.bqp.local_kernels import magnitude, make_scratch, tabu
 
 SMALLEST = 1e-300
 TOLERANCE = 1e-11  # a share of sum |A| + sum |c|: a code that is better by less is not looked for
@@ -150,18 +150,13 @@ def prove(N: Any, W: Any, best: float, limit: int, code: Any) -> tuple[bool, int
 
 
 @kernel
-def exact(
-    A: Any, c: Any, code: Any, seed: int, limit: int, z: Any, change: Any, free_at: Any, best: Any
-) -> tuple[bool, int]:
-    """The best code of one problem, in place of `code` (d,): (proven, nodes).
-
-    z, change, free_at, best: scratch, float64 (d,).
-    """
+def exact(A: Any, c: Any, code: Any, seed: int, limit: int, s: Any) -> tuple[bool, int]:
+    """The best code of one problem, in place of `code` (d,): (proven, nodes)."""
     d = len(c)
     size = magnitude(A, c)
     if size < SMALLEST:
         return size == 0.0, 0
-    tabu(A, c, code, 2 + d // 8, d, seed, z, change, free_at, best)
+    tabu(A, c, code, 2 + d // 8, d, seed, s)
     scale = 1.0 / size
     N, W = np.empty((d + 1, d + 1)), np.empty((d + 1, d + 1))
     whole, nodes = False, 0
@@ -178,16 +173,9 @@ def exact(
 
 
 @kernel
-def exact_range(
-    A: Any, c: Any, Z: Any, steps: Any, proven: Any, seed: int, limit: int, begin: int, end: int
-) -> None:
-    """Problems [begin, end) of A (n, d, d), c (n, d), Z (n, d) int8 in place.
-
-    steps (n,): nodes; proven (n,): False where `limit` nodes did not suffice.
-    """
-    d = Z.shape[1]
-    z, change, free_at, best = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+def exact_range(stack: Any, seed: int, limit: int, begin: int, end: int) -> None:
+    """Problems [begin, end); proven is False where `limit` nodes did not suffice."""
+    s = make_scratch(stack.Z.shape[1])
     for row in range(begin, end):
-        proven[row], steps[row] = exact(
-            A[row], c[row], Z[row], seed, limit, z, change, free_at, best
-        )
+        A, c, code = stack.A[row], stack.c[row], stack.Z[row]
+        stack.proven[row], stack.steps[row] = exact(A, c, code, seed, limit, s)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from xorec.core.errors import OptionError
-from xorec.training.discrete.bqp.base import Codes, Floats
-from xorec.training.discrete.bqp.batch import BatchSolver, Flags, Steps
+from xorec.training.discrete.bqp.batch import BatchSolver
 from xorec.training.discrete.bqp.branch_kernels import exact_range
+from xorec.training.discrete.bqp.local_kernels import Stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +31,7 @@ class Exact(BatchSolver):
         if self.node_limit < 1:
             raise OptionError(f"node_limit is {self.node_limit}: give 1 or more.")
 
-    def _work(
-        self, A: Floats, c: Floats, Z: Codes, steps: Steps, proven: Flags, seed: int
-    ) -> Callable[[int, int], None]:
-        A, c = A.astype(np.float64, copy=False), c.astype(np.float64, copy=False)
-        return lambda begin, end: exact_range(
-            A, c, Z, steps, proven, seed, self.node_limit, begin, end
-        )
+    def _work(self, stack: Stack, seed: int) -> Callable[[int, int], None]:
+        A, c = (of.astype(np.float64, copy=False) for of in (stack.A, stack.c))
+        double = stack._replace(A=A, c=c)
+        return lambda begin, end: exact_range(double, seed, self.node_limit, begin, end)

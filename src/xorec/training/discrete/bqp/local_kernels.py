@@ -4,22 +4,52 @@ Turning bit i changes the value by change_i = 4 A_ii - 2 z_i (2Az + c)_i. Turnin
 changes every other change_i by 8 A_ik z_i z_k and reverses the sign of change_k: so the changes
 are kept up to date, and a turn and the choice of the next one cost one pass over d numbers.
 
-`descend` and `tabu` take one problem, for kernels that assemble A and solve at once;
-`descend_range` and `tabu_range` take problems [begin, end) of a stack, for `map_ranges`. A may be
-float32: sums are float64. What is found depends on the problem and the seed, not on its place.
+`descend` and `tabu` take one problem; `descend_range` and `tabu_range` take problems [begin, end)
+of a stack, for `map_ranges`. A may be float32: sums are float64. What is found depends on the
+problem and the seed, not on its place.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from xorec.core.kernels import fast_helper, fast_kernel
+from xorec.core.kernels import fast_helper, fast_kernel, kernel
 from xorec.core.rng import below, draw, stream
 
 FAR = 1e300  # above every value; infinities do not mix with fast sums
 LEAST_GAIN = 1e-12  # a turn must gain this share of sum |A| + sum |c|: rounding gains less
+
+
+class Stack(NamedTuple):
+    """n problems, solved in place of their codes.
+
+    A (n, d, d), c (n, d), Z (n, d) int8; steps (n,): turns of a bit, or nodes; proven (n,).
+    """
+
+    A: npt.NDArray[np.floating]
+    c: npt.NDArray[np.floating]
+    Z: npt.NDArray[np.int8]
+    steps: npt.NDArray[np.int64]
+    proven: npt.NDArray[np.bool_]
+
+
+class Scratch(NamedTuple):
+    """Room for one search, each (d,): its code, what turning each bit changes, when each bit is
+    free again, and the best code so far."""
+
+    z: npt.NDArray[np.float64]
+    change: npt.NDArray[np.float64]
+    free_at: npt.NDArray[np.float64]
+    best: npt.NDArray[np.float64]
+
+
+@kernel
+def make_scratch(d: int) -> Any:
+    """Room for searches of d bits."""
+    return Scratch(np.empty(d), np.empty(d), np.empty(d), np.empty(d))
 
 
 @fast_helper
@@ -107,23 +137,14 @@ def go_down(A: Any, z: Any, change: Any, least: float) -> tuple[int, float]:
 
 
 @fast_helper
-def walk(
-    A: Any,
-    z: Any,
-    change: Any,
-    free_at: Any,
-    best: Any,
-    lead: float,
-    flips: int,
-    key: Any,
-    least: float,
-) -> float:
-    """`flips` tabu steps from z: each turns the best free bit, or one that gives a new best.
+def walk(A: Any, s: Any, lead: float, flips: int, key: Any, least: float) -> float:
+    """`flips` tabu steps from s.z: each turns the best free bit, or one that gives a new best.
 
-    lead: the value at z above that of `best`. Writes a better code to `best`; returns what is
+    lead: the value at s.z above that of s.best. Writes a better code to s.best; returns what is
     gained on it. A bit that was turned waits for 2 to 5 steps (measured: longer is worse).
     Where all wait, the last bit is turned.
     """
+    z, change, free_at = s.z, s.change, s.free_at
     d = len(z)
     gained = 0.0
     lowest, lowest_free = FAR, FAR
@@ -142,42 +163,29 @@ def walk(
         if lead < -least:
             gained += lead
             lead = 0.0
-            put(z, best)
+            put(z, s.best)
     return gained
 
 
 @fast_helper
-def descend(A: Any, c: Any, code: Any, z: Any, change: Any) -> int:
-    """1-flip descent of one problem, in place of `code` (d,); return the turns.
-
-    z, change: scratch, float64 (d,).
-    """
-    put(code, z)
-    changes(A, c, z, change)
-    steps, _ = go_down(A, z, change, LEAST_GAIN * magnitude(A, c))
+def descend(A: Any, c: Any, code: Any, s: Any) -> int:
+    """1-flip descent of one problem, in place of `code` (d,); return the turns."""
+    put(code, s.z)
+    changes(A, c, s.z, s.change)
+    steps, _ = go_down(A, s.z, s.change, LEAST_GAIN * magnitude(A, c))
     if steps:
-        put(z, code)
+        put(s.z, code)
     return steps
 
 
 @fast_helper
-def tabu(
-    A: Any,
-    c: Any,
-    code: Any,
-    starts: int,
-    flips: int,
-    seed: int,
-    z: Any,
-    change: Any,
-    free_at: Any,
-    best: Any,
-) -> int:
+def tabu(A: Any, c: Any, code: Any, starts: int, flips: int, seed: int, s: Any) -> int:
     """Tabu with kicks for one problem, in place of `code` (d,); return the turns.
 
     From the code, then `starts - 1` times from the best code with about a quarter of its bits
-    turned: descent, then `flips` tabu steps. z, change, free_at, best: scratch, float64 (d,).
+    turned: descent, then `flips` tabu steps.
     """
+    z, change, best = s.z, s.change, s.best
     least = LEAST_GAIN * magnitude(A, c)
     put(code, best)
     best_value, steps = 0.0, 0
@@ -196,27 +204,24 @@ def tabu(
         if value < best_value - least:
             best_value = value
             put(z, best)
-        best_value += walk(A, z, change, free_at, best, value - best_value, flips, key, least)
+        best_value += walk(A, s, value - best_value, flips, key, least)
         steps += turns + flips
     put(best, code)
     return steps
 
 
 @fast_kernel
-def descend_range(A: Any, c: Any, Z: Any, steps: Any, begin: int, end: int) -> None:
-    """Problems [begin, end) of A (n, d, d), c (n, d), Z (n, d) int8 in place; steps (n,)."""
-    d = Z.shape[1]
-    z, change = np.empty(d), np.empty(d)
+def descend_range(stack: Any, begin: int, end: int) -> None:
+    """Problems [begin, end)."""
+    s = make_scratch(stack.Z.shape[1])
     for row in range(begin, end):
-        steps[row] = descend(A[row], c[row], Z[row], z, change)
+        stack.steps[row] = descend(stack.A[row], stack.c[row], stack.Z[row], s)
 
 
 @fast_kernel
-def tabu_range(
-    A: Any, c: Any, Z: Any, steps: Any, starts: int, flips: int, seed: int, begin: int, end: int
-) -> None:
-    """Problems [begin, end) of A (n, d, d), c (n, d), Z (n, d) int8 in place; steps (n,)."""
-    d = Z.shape[1]
-    z, change, free_at, best = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+def tabu_range(stack: Any, starts: int, flips: int, seed: int, begin: int, end: int) -> None:
+    """Problems [begin, end)."""
+    s = make_scratch(stack.Z.shape[1])
     for row in range(begin, end):
-        steps[row] = tabu(A[row], c[row], Z[row], starts, flips, seed, z, change, free_at, best)
+        A, c, code = stack.A[row], stack.c[row], stack.Z[row]
+        stack.steps[row] = tabu(A, c, code, starts, flips, seed, s)

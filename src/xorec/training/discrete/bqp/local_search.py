@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xorec.core.errors import OptionError
-from xorec.training.discrete.bqp.base import Codes, Floats
-from xorec.training.discrete.bqp.batch import BatchSolver, Flags, Steps
-from xorec.training.discrete.bqp.local_kernels import descend_range, tabu_range
+from xorec.training.discrete.bqp.batch import BatchSolver
+from xorec.training.discrete.bqp.local_kernels import Stack, descend_range, tabu_range
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,8 @@ class Descent(BatchSolver):
 
     name: ClassVar[str] = "descent"
 
-    def _work(
-        self, A: Floats, c: Floats, Z: Codes, steps: Steps, proven: Flags, seed: int
-    ) -> Callable[[int, int], None]:
-        return lambda begin, end: descend_range(A, c, Z, steps, begin, end)
+    def _work(self, stack: Stack, seed: int) -> Callable[[int, int], None]:
+        return lambda begin, end: descend_range(stack, begin, end)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +38,6 @@ class Tabu(BatchSolver):
         if self.flips is not None and self.flips < 0:
             raise OptionError(f"flips is {self.flips}: give 0 or more, or leave it out.")
 
-    def _work(
-        self, A: Floats, c: Floats, Z: Codes, steps: Steps, proven: Flags, seed: int
-    ) -> Callable[[int, int], None]:
-        flips = Z.shape[1] if self.flips is None else self.flips
-        return lambda begin, end: tabu_range(A, c, Z, steps, self.starts, flips, seed, begin, end)
+    def _work(self, stack: Stack, seed: int) -> Callable[[int, int], None]:
+        flips = stack.Z.shape[1] if self.flips is None else self.flips
+        return lambda begin, end: tabu_range(stack, self.starts, flips, seed, begin, end)

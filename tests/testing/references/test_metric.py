@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.training.losses.metric import (
+from xorec.testing.references.metric import (
     cml_gradients,
     cml_values,
     covariance_gradient,
     covariance_penalty,
     rank_weights,
     sml_gradients,
-    sml_rewards,
     sml_values,
 )
+from xorec.training.losses.metric import sml_rewards
 
 N_ITEMS = 40
 SCALINGS: list[Any] = ["mean", "released"]

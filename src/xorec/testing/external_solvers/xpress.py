@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from xorec.core.errors import XorecError
+from xorec.testing.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
 from xorec.training.discrete.bqp.base import Codes
-from xorec.training.discrete.bqp.boolean import BooleanProblem, BooleanSolver, Doubles, optional
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.training.discrete.bqp.problems import BlockProblems
+from xorec.testing.block_problems import BlockProblems
 
 
 @pytest.mark.parametrize("role", [0, 1, 2])

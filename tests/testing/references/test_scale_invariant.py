@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.training.losses.scale_invariant import (
+from xorec.testing.references.scale_invariant import (
     hinge,
     pairwise_part,
     scale_part,

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from xorec.testing.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
+from xorec.testing.external_solvers.xpress import refused
 from xorec.training.discrete.bqp.base import Codes
-from xorec.training.discrete.bqp.boolean import BooleanProblem, BooleanSolver, Doubles, optional
-from xorec.training.discrete.bqp.xpress import refused
 
 
 @dataclass(frozen=True, kw_only=True)

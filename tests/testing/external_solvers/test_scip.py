@@ -3,16 +3,15 @@ import time
 import numpy as np
 import pytest
 
-from xorec.testing.solvers import SolverTests, random_problem
+from xorec.testing.external_solvers.scip import Scip
+from xorec.testing.solvers import ExternalSolverTests, random_problem
 from xorec.training.discrete.bqp.base import value_of
-from xorec.training.discrete.bqp.scip import Scip
 
 pytest.importorskip("pyscipopt")
 
 
-class TestScip(SolverTests):
+class TestScip(ExternalSolverTests):
     name = "scip"
-    exact = True
 
 
 def test_time_limit_is_kept_and_told() -> None:
