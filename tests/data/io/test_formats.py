@@ -9,10 +9,9 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.io.formats import registry
-from xorec.data.io.formats.base import DataFile, FileFormat
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
 from xorec.data.io.formats.registry import ENDINGS, FILE_FORMATS, OBJECT_FORMATS, open_file
 from xorec.data.io.read import read
-from xorec.data.io.source import Source
 
 DOCS = Path(__file__).parents[3] / "docs" / "data.md"
 

@@ -12,8 +12,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.columns import choose_columns
 
 if TYPE_CHECKING:
-    from xorec.data.io.formats.base import Layout
-    from xorec.data.io.source import Source
+    from xorec.data.io.formats.base import Layout, Source
 
 
 def read(
@@ -87,8 +86,7 @@ def read(
 def _open_path(path: Path, layout: Layout, format: str | None) -> tuple[Source, list[Any]]:
     """A file, or what a folder holds, and the item files found beside it."""
     from xorec.data.io.folders import Folder, discover
-    from xorec.data.io.formats.registry import open_file
-    from xorec.data.io.source import join_parts
+    from xorec.data.io.formats.registry import join_parts, open_file
 
     folder = discover(path) if path.is_dir() else Folder((path,), ("",), ())
     opened = [open_file(file, layout, format=format) for file in folder.files]

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xorec.data.io.columns import choose_columns
-from xorec.data.io.formats.base import ObjectFormat, Wanted
+from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
-from xorec.data.io.source import Source
 
 if TYPE_CHECKING:
     import narwhals as nw
