@@ -141,8 +141,12 @@ class FileFormat:
 
 @dataclass(frozen=True)
 class ObjectFormat:
-    """A kind of Python object that holds interactions; `recognises` is asked before `open`."""
+    """A kind of Python object that holds interactions; `recognises` is asked before `open`.
 
+    name: what messages call one. title: what documents say of it.
+    """
+
+    name: str
     title: str
     recognises: Callable[[Any], bool]
     open: Callable[[Any, Wanted], Source]

@@ -65,6 +65,7 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
 
 
 FRAMES = ObjectFormat(
+    "a data frame",
     "pandas, polars, Arrow and other frames (through narwhals)",
     lambda thing: as_frame(thing) is not None,
     _open,

@@ -53,5 +53,8 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
 
 
 MATRICES = ObjectFormat(
-    "SciPy sparse matrix: rows are users, columns items, values ratings", _is_matrix, _open
+    "a SciPy sparse matrix",
+    "SciPy sparse matrix: rows are users, columns items, values ratings",
+    _is_matrix,
+    _open,
 )

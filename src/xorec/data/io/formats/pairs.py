@@ -40,6 +40,7 @@ def _open(rows: Any, wanted: Wanted) -> Source:
 
 
 PAIR_ROWS = ObjectFormat(
+    "(user, item) pairs",
     "Python rows `(user, item[, rating[, time]])`",
     lambda thing: isinstance(thing, Iterable) and not isinstance(thing, (bytes, dict)),
     _open,

@@ -80,10 +80,8 @@ def open_object(thing: Any, wanted: Wanted) -> Source:
     for one in OBJECT_FORMATS:
         if one.recognises(thing):
             return one.open(thing, wanted)
-    raise DataError(
-        f"a {type(thing).__name__} cannot be read: give a path, a data frame, a SciPy sparse "
-        "matrix or (user, item) pairs."
-    )
+    kinds = ", ".join(one.name for one in OBJECT_FORMATS)
+    raise DataError(f"a {type(thing).__name__} cannot be read: give a path, or one of: {kinds}.")
 
 
 def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> Source:
