@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xorec.evaluation.rank_kernels import count_shown, place_row
+from xorec.evaluation.rank_kernels import count_exposure, place_row
 from xorec.search.top_k_kernels import CHUNK, best_keys
 
 
@@ -51,8 +51,8 @@ def test_nothing_to_show() -> None:
     assert places(np.ones(2, np.float32), [0], [0, 1], 2).tolist() == [[0, 0, 0]]
 
 
-def test_count_shown_counts_each_item_at_the_first_k_that_shows_it() -> None:
+def test_count_exposure_counts_each_item_at_the_first_k_that_shows_it() -> None:
     exposure = np.zeros((2, 4), np.int64)
     shown = np.array([[0, 1, 2], [0, 3, -1]], np.int32)
-    count_shown(shown, np.array([1, 3]), exposure)
+    count_exposure(shown, np.array([1, 3]), exposure)
     assert exposure.tolist() == [[2, 0, 0, 0], [0, 1, 1, 1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
@@ -63,7 +64,7 @@ def gradient_step(kind: Any, *more: Any) -> TripletStep:
     return step
 
 
-STEPS = {
+STEPS: dict[str, Callable[[], TripletStep]] = {
     "bpr": lambda: model_step(BPR(dimensions=SIZE)),
     "siml": lambda: model_step(SIML(dimensions=SIZE)),
     "cml": lambda: model_step(CML(dimensions=SIZE)),
@@ -155,7 +156,7 @@ def test_a_pass_comes_by_every_pair_once() -> None:
             return super().step_users(triplets)
 
     rows = [Rows.of(normal(0, n), np.ones(n, np.float32)) for n in (DATA.n_users, DATA.n_items)]
-    step = Spy(*rows, SIML().config.terms())
+    step = Spy(rows[0], rows[1], SIML().config.terms())
     items = rows[1].vectors.copy()
     with ThreadPool(2) as pool:
         Pass(DATA, Negatives.of(DATA), 2, 300, 1, 0, pool).run(lambda block, pairs: step)

@@ -1,8 +1,8 @@
 """Pairs in any order -> distinct pairs in order: the kernels under `Interactions`.
 
 Sorting is by counting, twice (by item, then stably by user): linear time, no comparison sort, and
-equal pairs stay in the order in which they came. Each thread moves one stretch of the pairs; the
-counts of every stretch are known before, so all write to their own places.
+equal pairs stay in the order in which they came. Each thread moves one chunk of the pairs; the
+counts of every chunk are known before, so all write to their own places.
 """
 
 from __future__ import annotations
@@ -104,22 +104,22 @@ def _sort(
 ) -> tuple[Places, Places]:
     """The pairs by (user, item), equal ones as they came: indptr, and (item, place) packed."""
     n_users, n_items = shape
-    # few stretches where rows are many, for each stretch counts all rows
-    stretches = min(pool.threads, max(1, len(users) // (4 * max(n_users, n_items, 1))))
-    cuts = [len(users) * at // stretches for at in range(stretches + 1)]
+    # few chunks where rows are many, for each chunk counts all rows
+    chunks = min(pool.threads, max(1, len(users) // (4 * max(n_users, n_items, 1))))
+    cuts = [len(users) * at // chunks for at in range(chunks + 1)]
     by_item, packed = np.empty(len(users), np.int64), np.empty(len(users), np.int64)
-    counts = np.zeros((stretches, n_items), dtype=np.int64)
-    pool.map(stretches, lambda at: _count(items[cuts[at] : cuts[at + 1]], counts[at]))
+    counts = np.zeros((chunks, n_items), dtype=np.int64)
+    pool.map(chunks, lambda at: _count(items[cuts[at] : cuts[at + 1]], counts[at]))
     item_starts = _starts(counts)
     pool.map(
-        stretches,
+        chunks,
         lambda at: _move_by_item(users, items, cuts[at], cuts[at + 1], counts[at], by_item),
     )
-    user_counts = np.zeros((stretches, n_users), dtype=np.int64)
-    pool.map(stretches, lambda at: _count_rows(by_item[cuts[at] : cuts[at + 1]], user_counts[at]))
+    user_counts = np.zeros((chunks, n_users), dtype=np.int64)
+    pool.map(chunks, lambda at: _count_rows(by_item[cuts[at] : cuts[at + 1]], user_counts[at]))
     indptr = _starts(user_counts)
     pool.map(
-        stretches,
+        chunks,
         lambda at: _move_by_user(
             by_item, item_starts, cuts[at], cuts[at + 1], user_counts[at], packed
         ),
@@ -143,16 +143,16 @@ def _count_rows(packed: Places, counts: Places) -> None:
 def _starts(counts: Any) -> Any:
     """Where each row's pairs begin once they are sorted, and the end.
 
-    counts: how many pairs each stretch has of each row; becomes where those of the stretch begin.
+    counts: how many pairs each chunk has of each row; becomes where those of the chunk begin.
     """
-    stretches, n_rows = counts.shape
+    chunks, n_rows = counts.shape
     starts = np.empty(n_rows + 1, dtype=np.int64)
     place = np.int64(0)
     for row in range(n_rows):
         starts[row] = place
-        for stretch in range(stretches):
-            count = counts[stretch, row]
-            counts[stretch, row] = place
+        for chunk in range(chunks):
+            count = counts[chunk, row]
+            counts[chunk, row] = place
             place += count
     starts[n_rows] = place
     return starts
@@ -162,7 +162,7 @@ def _starts(counts: Any) -> Any:
 def _move_by_item(
     users: Rows, items: Rows, begin: int, end: int, places: Places, by_item: Places
 ) -> None:
-    """(user, place) of the pairs of one stretch to the next places of their items."""
+    """(user, place) of the pairs of one chunk to the next places of their items."""
     for pair in range(begin, end):
         item = items[pair]
         by_item[places[item]] = _pack(users[pair], pair)
@@ -173,7 +173,7 @@ def _move_by_item(
 def _move_by_user(
     by_item: Places, item_starts: Places, begin: int, end: int, places: Places, packed: Places
 ) -> None:
-    """(item, place) of the pairs of one stretch to the next places of their users."""
+    """(item, place) of the pairs of one chunk to the next places of their users."""
     item = np.searchsorted(item_starts, begin, side="right") - 1
     for at in range(begin, end):
         while at >= item_starts[item + 1]:
@@ -221,7 +221,7 @@ def _choose(
 
 @kernel
 def _unpack(packed: Places, begin: int, end: int, indices: Rows, order: Rows) -> None:
-    """Items and places of one stretch."""
+    """Items and places of one chunk."""
     for at in range(begin, end):
         indices[at] = _row(packed[at])
         order[at] = _pair(packed[at])

@@ -35,13 +35,13 @@ def tie_rank(items: Ids, prior: npt.NDArray[np.generic] | None, seed: int = 0) -
     else:
         hashes = hash_integers(values, seed)
     order = np.lexsort((hashes,) if prior is None else (hashes, -prior.astype(np.float64)))
-    order = _settle_collisions(items, hashes, prior, order)
+    order = _order_collisions(items, hashes, prior, order)
     rank = np.empty(len(items), dtype=np.int32)
     rank[order] = np.arange(len(items), dtype=np.int32)
     return rank
 
 
-def _settle_collisions(
+def _order_collisions(
     items: Ids,
     hashes: npt.NDArray[np.uint64],
     prior: npt.NDArray[np.generic] | None,

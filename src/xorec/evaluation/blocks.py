@@ -22,7 +22,7 @@ from xorec.evaluation.metrics.base import Cuts, Floats, Ints, Measure, RankedTes
 from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.evaluation.rank_kernels import (
     TieOrder,
-    count_shown,
+    count_exposure,
     rank_users,
     sort_places,
 )
@@ -90,26 +90,26 @@ class Rankings:
             options.progress.task("evaluate", total=len(self.users)) as task,
         ):
             threads = min(options.thread_count, len(blocks))
-            for shown in _each(lambda b: self.block(representation, b), blocks, threads):
-                count_shown(shown, self.cuts.ks, exposure)
-                task.advance(len(shown))
+            for lists in _each(lambda b: self.block(representation, b), blocks, threads):
+                count_exposure(lists, self.cuts.ks, exposure)
+                task.advance(len(lists))
         return np.cumsum(exposure, axis=0)
 
     def block(self, representation: Representation, block: slice) -> Rows:
-        """Rank for the users of one block; return the items shown to each, (B, largest k)."""
+        """Rank for the users of one block; return the list of each, (B, largest k)."""
         users = self.users[block]
         indptr = self.tests.indptr[block.start : block.start + len(users) + 1]
         pairs = slice(indptr[0], indptr[-1])
         tests = UserItems(indptr - indptr[0], self.tests.items[pairs])
         places = self.places[pairs]
-        shown = np.empty((len(users), len(self.cuts.discount)), dtype=np.int32)
+        lists = np.empty((len(users), len(self.cuts.discount)), dtype=np.int32)
         scores = ranking_scores(representation, users, self.seen, self.ties.rank)
         scores = as_contiguous(scores.astype(np.float32, copy=False))
-        rank_users(scores, users, self.seen, tests, self.ties, places, shown)
+        rank_users(scores, users, self.seen, tests, self.ties, places, lists)
         ranks = RankedTests(tests.indptr, *sort_places(tests.indptr, places))
         for measure, values in self.values.items():
             measure(ranks, self.cuts, values[block])
-        return shown
+        return lists
 
 
 def block_size(n_items: int) -> int:

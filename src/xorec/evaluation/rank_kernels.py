@@ -1,4 +1,4 @@
-"""Where the test items stand in a block of rankings, and what is shown."""
+"""Where the test items stand in a block of rankings, and the lists that users get."""
 
 from __future__ import annotations
 
@@ -73,18 +73,18 @@ def rank_users(
     tests: UserItems,
     ties: TieOrder,
     places: Any,
-    shown: Any,
+    lists: Any,
 ) -> None:
     """Rank for `users` (B,) by their `scores` (B, m), items of `seen` out.
 
-    tests: of user b of this block, not by row; places (its pairs, 3): see `place_row`. shown
-    (B, K): the items shown, -1 behind the last one.
+    tests: of user b of this block, not by row; places (its pairs, 3): see `place_row`. lists
+    (B, K): the items that each user gets, -1 behind the last one.
     """
     m = scores.shape[1]
     keys = np.empty(m, dtype=np.uint64)
     candidates = np.empty(m + 1, dtype=np.int32)
     maxima = np.empty((m + CHUNK - 1) // CHUNK, dtype=np.int32)
-    k = shown.shape[1]
+    k = lists.shape[1]
     for b in range(len(users)):
         row = scores[b]
         excluded = seen.items[seen.indptr[users[b]] : seen.indptr[users[b] + 1]]
@@ -92,9 +92,9 @@ def rank_users(
         kept = min(k, found)
         span = slice(tests.indptr[b], tests.indptr[b + 1])
         place_row(row, tests.items[span], excluded, ties.rank, keys, found, kept, places[span])
-        shown[b, kept:] = -1
+        lists[b, kept:] = -1
         for place in range(kept):
-            shown[b, place] = ties.item_at[np.int64(keys[place] & _LOWER)]
+            lists[b, place] = ties.item_at[np.int64(keys[place] & _LOWER)]
 
 
 @kernel
@@ -120,13 +120,13 @@ def sort_places(indptr: Ints, places: Any) -> Any:
 
 
 @kernel
-def count_shown(shown: Any, ks: npt.NDArray[np.int64], exposure: Any) -> None:
-    """Add to `exposure` (len(ks), m) each item shown, at the first of the ks that shows it."""
-    for b in range(shown.shape[0]):
+def count_exposure(lists: Any, ks: npt.NDArray[np.int64], exposure: Any) -> None:
+    """Add to `exposure` (len(ks), m) each item of the lists, at the first of the ks that has it."""
+    for b in range(lists.shape[0]):
         slot = 0
-        for place in range(shown.shape[1]):
-            if shown[b, place] < 0:
+        for place in range(lists.shape[1]):
+            if lists[b, place] < 0:
                 break
             while place >= ks[slot]:
                 slot += 1
-            exposure[slot, shown[b, place]] += 1
+            exposure[slot, lists[b, place]] += 1

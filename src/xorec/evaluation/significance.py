@@ -27,7 +27,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedTest:
     """`difference` = a - b of one metric, its confidence interval, and a two-sided p-value."""
 
     metric: str
@@ -73,7 +73,7 @@ def compare(
     level: float = 0.95,
     samples: int = 10_000,
     seed: int = 0,
-) -> Comparison:
+) -> PairedTest:
     """Is `a` better than `b` in `metric`? Paired by user: both must be of the same test part.
 
     >>> import xorec
@@ -92,7 +92,7 @@ def compare(
         )
     top, bottom = a.parts(metric)
     differences = top - b.parts(metric)[0]
-    return Comparison(
+    return PairedTest(
         metric,
         float(differences.sum() / bottom.sum()),
         bootstrap_interval(differences, bottom, level=level, samples=samples, seed=seed),

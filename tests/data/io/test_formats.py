@@ -9,10 +9,9 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.io.formats import registry
-from xorec.data.io.formats.base import DataFile, FileFormat
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
 from xorec.data.io.formats.registry import ENDINGS, FILE_FORMATS, OBJECT_FORMATS, open_file
 from xorec.data.io.read import read
-from xorec.data.io.source import Source
 
 DOCS = Path(__file__).parents[3] / "docs" / "data.md"
 
@@ -32,6 +31,8 @@ def test_the_documents_list_every_format() -> None:
         assert f"| `{one.name}` | {one.title} | {', '.join(ways)} |" in text
     for kind in OBJECT_FORMATS:
         assert f"| | {kind.title} | type |" in text
+    *names, last = FILE_FORMATS
+    assert f"format: {', '.join(names)} or {last}," in str(read.__doc__)
 
 
 @pytest.mark.parametrize("name", FILE_FORMATS)

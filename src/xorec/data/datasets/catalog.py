@@ -16,17 +16,11 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from xorec.core.errors import DataError, OptionError
 from xorec.core.progress import SILENT, Progress
-from xorec.data.interactions import Categories, Interactions
-
-if TYPE_CHECKING:
-    import polars as pl
+from xorec.data.interactions import Interactions
 
 EMBEDDED = Path(__file__).parent / "embedded"
 
@@ -194,7 +188,9 @@ def load_data(
         given = ", ".join(options)
         raise OptionError(f"{entry.name} is a named data set and knows its columns: drop {given}.")
     if entry.embedded:
-        return _read_embedded(entry)
+        from xorec.data.datasets.embedded_data import read_embedded
+
+        return read_embedded(*entry.files)
     if not entry.present:
         raise DataError(
             f"{entry.name} is not on this machine yet: run `xorec data fetch {entry.name}`."
@@ -220,38 +216,3 @@ def _nearest(name: str) -> str:
     """The end of the sentence: the names of the catalogue that are like `name`, or all."""
     near = difflib.get_close_matches(name.lower(), CATALOG, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CATALOG)}."
-
-
-def _read_embedded(entry: DataSet) -> Interactions:
-    """The embedded tables are sorted and distinct, so they are the rows already."""
-    import polars as pl
-
-    from xorec.data.ids import Ids
-    from xorec.data.text import Text
-
-    pairs, table = (pl.read_parquet(path) for path in entry.files)
-    runs = pairs["user"].rle().struct.unnest()
-    users, items = Ids.from_series(runs["value"]), Ids.from_series(table["item"])
-    indptr = np.zeros(len(users) + 1, dtype=np.int64)
-    np.cumsum(runs["len"].to_numpy(), out=indptr[1:])
-    labels = table["category"].unique().sort()
-    categories = Categories(
-        Text.pack(labels),
-        np.arange(len(items) + 1, dtype=np.int64),
-        _rows_in(labels, table["category"]),
-    )
-    return Interactions(
-        users,
-        items,
-        indptr,
-        _rows_in(table["item"], pairs["item"]),
-        names=items.values if isinstance(items.values, Text) else None,
-        categories=categories,
-    )
-
-
-def _rows_in(values: pl.Series, series: pl.Series) -> npt.NDArray[np.int32]:
-    """Where each value of `series` stands in `values`."""
-    import polars as pl
-
-    return series.cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int32)

@@ -15,9 +15,9 @@ from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import Columns
+from xorec.data.io.formats.base import Source, polars_errors
 from xorec.data.io.id_encoder import HashCollision, IdEncoder
 from xorec.data.io.id_kernels import renumber
-from xorec.data.io.source import Source, polars_errors
 from xorec.data.io.values import Place, parts_of, ratings_of, times_of
 from xorec.data.merge import merge_pairs, take_pairs
 

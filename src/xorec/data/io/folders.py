@@ -35,8 +35,8 @@ def discover(folder: Path) -> Folder:
     if "train" in parts and "test" in parts:
         return Folder(tuple(parts.values()), tuple(parts), item_info)
     raise DataError(
-        f"the folder {folder} holds no data: it needs interactions.parquet (or .csv, .tsv, "
-        ".jsonl), ratings.dat, one .inter file, or train.txt and test.txt; or name a file in it."
+        f"the folder {folder} holds no data: it needs interactions{ENDINGS[0]} (or ratings, or "
+        f"{', '.join(ENDINGS[1:])}), one .inter file, or train.txt and test.txt; or name a file."
     )
 
 

@@ -1,21 +1,40 @@
 """The kernels of `IdEncoder`: keys -> hashes -> codes, and the proof that no two were mixed up.
 
-Keys are those of `id_keys`: a short string, or a number with 0 before it, is all in its two
-numbers. Of a long string a kept key has the place among `long_bytes` as its second number.
+A key is two numbers: equal ids, and no others, have equal keys. A number is the second of them,
+with 0 before it. The key of a string is Arrow's "view" of it, 16 bytes: the length and, up to 12
+bytes, the string itself, zeros after its end; else its first four bytes and the buffer and offset
+where all of it lies. So the key of a short string says all about it. Of a long string a kept key
+has the place among `long_bytes` as its second number.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
 from xorec.core.kernels import inlined, kernel
-from xorec.data.io.id_keys import INLINE, Bytes, IdKeys, Words
 
+INLINE = 12
+"""The longest string that is in its view, in bytes."""
+
+Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int32]
+
+
+class IdKeys(NamedTuple):
+    """words (n, 2): the key of each id, the length in the low half of its first number.
+
+    A long string is in `memory` from `starts[low half of the second] + high half` on.
+    """
+
+    words: Words
+    starts: Words
+    memory: Bytes
+
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _ODD = np.uint64(0x9E3779B97F4A7C15)

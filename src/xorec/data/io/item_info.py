@@ -13,9 +13,9 @@ from xorec.core.errors import DataError
 from xorec.data.ids import Ids
 from xorec.data.interactions import Categories, Interactions
 from xorec.data.io.columns import guess
+from xorec.data.io.formats.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.formats.frames import as_frame, frame_columns, open_frame
 from xorec.data.io.formats.registry import open_file
-from xorec.data.io.source import NotUtf8Error, Source, polars_errors
 from xorec.data.text import Text
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.columns import choose_columns
 
 if TYPE_CHECKING:
-    from xorec.data.io.formats.base import Layout
-    from xorec.data.io.source import Source
+    from xorec.data.io.formats.base import Layout, Source
 
 
 def read(
@@ -39,7 +38,8 @@ def read(
       Arrow frame; a SciPy sparse matrix; rows of (user, item[, rating[, time]]).
     user_column ... split_column: names of columns; None guesses, "" means "there is none".
       Columns without a header are called column_1, column_2, ...
-    format, separator, has_header: how a text file is laid out, where the guess is wrong.
+    format: csv, tsv, inter, jsonl, list, dat or parquet, where the guess is wrong; so separator
+      and has_header, for the layout of a text file.
     item_info: a second file or frame with item names and categories.
     threads: at most this many sort the pairs; None takes all cores. Files are parsed by polars,
       whose threads are set by POLARS_MAX_THREADS. The result is the same for any number.
@@ -87,8 +87,7 @@ def read(
 def _open_path(path: Path, layout: Layout, format: str | None) -> tuple[Source, list[Any]]:
     """A file, or what a folder holds, and the item files found beside it."""
     from xorec.data.io.folders import Folder, discover
-    from xorec.data.io.formats.registry import open_file
-    from xorec.data.io.source import join_parts
+    from xorec.data.io.formats.registry import join_parts, open_file
 
     folder = discover(path) if path.is_dir() else Folder((path,), ("",), ())
     opened = [open_file(file, layout, format=format) for file in folder.files]

@@ -129,5 +129,5 @@ def _refuse_nulls(
 ) -> None:
     if values.null_count():
         offset = int(values.is_null().arg_true()[0])
-        shown = "an empty field" if column[offset] is None else repr(column[offset])
-        raise DataError(f"{place.row(offset)}: {shown} {what}; {way_out}")
+        found = "an empty field" if column[offset] is None else repr(column[offset])
+        raise DataError(f"{place.row(offset)}: {found} {what}; {way_out}")

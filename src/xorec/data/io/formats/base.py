@@ -1,24 +1,58 @@
-"""What a format is: its name, how data of this kind is recognised, how it becomes a Source."""
+"""What a format is: its name, how data of this kind is recognised, how it becomes a Source.
+
+A Source is whatever holds interactions, as one thing: a table with named columns, not read yet.
+"""
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
-from xorec.data.io.source import Source
+from xorec.data.ids import Ids
+from xorec.data.io.columns import Columns
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Wanted = Mapping[str, str | None]
 """The name of the column asked for, by role; None where it is to be guessed, "" for none."""
 
 _HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that has not been read yet.
+
+    name: what messages call it. format: the name of its file format. text: values come as text,
+    so whole-number ids become integers, except in the columns `quoted`. positions: roles of the
+    columns where there is no header. sequences: columns of words divided by blanks. known_ids:
+    the ids behind columns that hold row numbers already. scan: the frame of a CSV file anew,
+    these columns parsed as these types, which is quicker than to make text of them. chosen: the
+    columns in use, where there is nothing left to choose.
+    """
+
+    name: str
+    frame: pl.LazyFrame
+    columns: tuple[str, ...]
+    format: str = ""
+    text: bool = False
+    quoted: frozenset[str] = frozenset()
+    positions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sequences: frozenset[str] = frozenset()
+    known_ids: Mapping[str, Ids] = field(default_factory=dict)
+    scan: Callable[[Mapping[str, Any]], pl.LazyFrame] | None = None
+    chosen: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -107,8 +141,40 @@ class FileFormat:
 
 @dataclass(frozen=True)
 class ObjectFormat:
-    """A kind of Python object that holds interactions; `recognises` is asked before `open`."""
+    """A kind of Python object that holds interactions; `recognises` is asked before `open`.
 
+    name: what messages call one. title: what documents say of it.
+    """
+
+    name: str
     title: str
     recognises: Callable[[Any], bool]
     open: Callable[[Any, Wanted], Source]
+
+
+class NotUtf8Error(DataError):
+    """Text in another encoding."""
+
+
+@contextmanager
+def polars_errors(name: str) -> Iterator[None]:
+    """Turn an error of polars into a DataError; name: what was being read."""
+    import polars as pl
+
+    try:
+        yield
+    except pl.exceptions.NoDataError:
+        raise DataError(f"{name} is empty: give a file with interactions.") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().split("\n")[0]
+        if "utf-8" in reason.lower() or "utf8" in reason.lower():
+            raise NotUtf8Error(
+                f"{name} is not UTF-8 text: convert it, for example: iconv -f latin1 -t utf-8"
+            ) from None
+        if "more fields" in reason:
+            way_out = "some line has more fields than the first; mend it or give separator"
+        elif "cannot parse" in reason:
+            way_out = "a column mixes kinds of values; use one kind (for example strings) for all"
+        else:
+            way_out = "the file is damaged or of another format; say which with format"
+        raise DataError(f"{name} cannot be read ({reason}): {way_out}.") from None

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xorec.data.io.columns import choose_columns
-from xorec.data.io.formats.base import ObjectFormat, Wanted
+from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
-from xorec.data.io.source import Source
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -66,6 +65,7 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
 
 
 FRAMES = ObjectFormat(
+    "a data frame",
     "pandas, polars, Arrow and other frames (through narwhals)",
     lambda thing: as_frame(thing) is not None,
     _open,

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from xorec.data.io.formats.base import DataFile, FileFormat
-from xorec.data.io.formats.separated import open_separated, scan_csv
-from xorec.data.io.formats.text import WHITESPACE, text_table
-from xorec.data.io.source import Source
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
+from xorec.data.io.formats.separated import WHITESPACE, open_separated, scan_csv, text_table
 
 if TYPE_CHECKING:
     import polars as pl

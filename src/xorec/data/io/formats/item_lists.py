@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from xorec.data.io.formats.base import DataFile, FileFormat
-from xorec.data.io.formats.text import guess_separator
-from xorec.data.io.source import Source
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
+from xorec.data.io.formats.separated import guess_separator
 
 
 def _open(file: DataFile) -> Source:

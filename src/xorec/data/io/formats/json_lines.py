@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError
-from xorec.data.io.formats.base import DataFile, FileFormat
-from xorec.data.io.source import Source
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
 
 
 def _open(file: DataFile) -> Source:

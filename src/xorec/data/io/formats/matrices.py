@@ -9,8 +9,7 @@ import numpy as np
 from xorec.core.errors import DataError
 from xorec.data.ids import Ids
 from xorec.data.io.columns import Columns
-from xorec.data.io.formats.base import ObjectFormat, Wanted
-from xorec.data.io.source import Source
+from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 
 MATRIX = "the matrix"
 
@@ -54,5 +53,8 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
 
 
 MATRICES = ObjectFormat(
-    "SciPy sparse matrix: rows are users, columns items, values ratings", _is_matrix, _open
+    "a SciPy sparse matrix",
+    "SciPy sparse matrix: rows are users, columns items, values ratings",
+    _is_matrix,
+    _open,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.data.ids import Ids
-from xorec.data.io.source import Source
+from xorec.data.io.formats.base import Source
 
 if TYPE_CHECKING:
     import polars as pl

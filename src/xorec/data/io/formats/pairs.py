@@ -10,9 +10,8 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.data.io.columns import choose_columns
-from xorec.data.io.formats.base import ObjectFormat, Wanted
+from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
-from xorec.data.io.source import Source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +40,7 @@ def _open(rows: Any, wanted: Wanted) -> Source:
 
 
 PAIR_ROWS = ObjectFormat(
+    "(user, item) pairs",
     "Python rows `(user, item[, rating[, time]])`",
     lambda thing: isinstance(thing, Iterable) and not isinstance(thing, (bytes, dict)),
     _open,

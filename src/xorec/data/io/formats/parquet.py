@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xorec.data.io.formats.base import DataFile, FileFormat
-from xorec.data.io.source import Source
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
 
 
 def _open(file: DataFile) -> Source:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError, OptionError
-from xorec.data.io.formats.base import DataFile, FileFormat, Layout, ObjectFormat, Wanted
+from xorec.data.io.formats.base import (
+    DataFile,
+    FileFormat,
+    Layout,
+    ObjectFormat,
+    Source,
+    Wanted,
+    polars_errors,
+)
 from xorec.data.io.formats.frames import FRAMES
 from xorec.data.io.formats.inter import INTER
 from xorec.data.io.formats.item_lists import ITEM_LISTS
@@ -16,7 +25,6 @@ from xorec.data.io.formats.matrices import MATRICES
 from xorec.data.io.formats.pairs import PAIR_ROWS
 from xorec.data.io.formats.parquet import PARQUET
 from xorec.data.io.formats.separated import CSV, DAT, TSV
-from xorec.data.io.source import Source, polars_errors
 
 FILE_FORMATS: dict[str, FileFormat] = {
     one.name: one for one in (CSV, TSV, INTER, JSON_LINES, ITEM_LISTS, DAT, PARQUET)
@@ -72,7 +80,33 @@ def open_object(thing: Any, wanted: Wanted) -> Source:
     for one in OBJECT_FORMATS:
         if one.recognises(thing):
             return one.open(thing, wanted)
-    raise DataError(
-        f"a {type(thing).__name__} cannot be read: give a path, a data frame, a SciPy sparse "
-        "matrix or (user, item) pairs."
+    kinds = ", ".join(one.name for one in OBJECT_FORMATS)
+    raise DataError(f"a {type(thing).__name__} cannot be read: give a path, or one of: {kinds}.")
+
+
+def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> Source:
+    """Files that are the parts of a split as one Source with the column "split"."""
+    import polars as pl
+
+    first = sources[0]
+    for source in sources[1:]:
+        if source.columns != first.columns:
+            raise DataError(
+                f"{source.name} has the columns {', '.join(source.columns)} and {first.name} "
+                f"has {', '.join(first.columns)}: give them the same columns."
+            )
+    frames = [
+        source.frame.with_columns(split=pl.lit(part))
+        for source, part in zip(sources, parts, strict=True)
+    ]
+    roles = first.positions + ("",) * (len(first.columns) - len(first.positions))
+    positions = (*roles, "split") if first.positions else ()
+    return replace(
+        first,
+        name=name,
+        frame=pl.concat(frames),
+        columns=(*first.columns, "split"),
+        positions=positions,
+        scan=None,
+        notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
     )

@@ -1,28 +1,69 @@
 """CSV, TSV and other tables of text whose fields are divided by a separator.
 
-One character divides: polars parses the lines. A longer separator (MovieLens has "::"), or any
-run of blanks: the lines are split here.
+What divides them, whether the first line is a header and what is quoted is guessed from the first
+lines. One character divides: polars parses the lines. A longer separator (MovieLens has "::"), or
+any run of blanks: the lines are split here.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xorec.data.io.formats.base import DataFile, FileFormat
-from xorec.data.io.formats.text import (
-    WHITESPACE,
-    TextTable,
-    guess_separator,
-    split_fields,
-    text_table,
-    unquote,
-)
-from xorec.data.io.source import Source
+from xorec.core.errors import DataError
+from xorec.data.io.columns import is_known_name
+from xorec.data.io.formats.base import DataFile, FileFormat, Source
 
 if TYPE_CHECKING:
     import polars as pl
+
+WHITESPACE = " "
+"""Stands for any run of blanks."""
+_SEPARATORS = ("::", "\t", ",", ";", "|")
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """rows: the fields of the first lines, as they stand there, the header among them."""
+
+    file: DataFile
+    separator: str
+    has_header: bool
+    rows: list[list[str]]
+
+    def source(self, frame: pl.LazyFrame, names: list[str]) -> Source:
+        """The table as a Source; columns without a header get their roles by position."""
+        path = self.file.path
+        if len(names) < 2:
+            raise DataError(
+                f"{path} has one column only ({names[0]}): interactions need two, user and item; "
+                "give separator if it is another one."
+            )
+        body = self.rows[1:] if self.has_header else self.rows
+        quoted = frozenset(names[at] for at in _quoted_columns(body) if at < len(names))
+        if self.has_header:
+            return Source(str(path), frame, tuple(names), text=True, quoted=quoted)
+        return Source(
+            str(path),
+            frame,
+            tuple(names),
+            text=True,
+            quoted=quoted,
+            positions=_positions(self.rows),
+            notes=("no header: columns taken by position",),
+        )
+
+
+def text_table(file: DataFile, separator: str, has_header: bool | None = None) -> TextTable:
+    """The table of a file; whether it has a header is guessed unless the layout or caller says."""
+    rows = [split_fields(line, separator) for line in file.lines[:100]]
+    if file.layout.has_header is not None:
+        has_header = file.layout.has_header
+    if has_header is None:
+        has_header = _has_header(rows, file.layout.named)
+    return TextTable(file, separator, has_header, rows)
 
 
 def scan_csv(
@@ -88,6 +129,89 @@ def _open_tsv(file: DataFile) -> Source:
 def _open_dat(file: DataFile) -> Source:
     guessed = file.layout.separator or guess_separator(file.lines)
     return open_separated(file, guessed or WHITESPACE)
+
+
+def guess_separator(lines: tuple[str, ...]) -> str | None:
+    """What divides all lines into equally many fields; None if there is no such separator."""
+    for separator in _SEPARATORS:
+        counts = [len(split_fields(line, separator)) for line in lines]
+        if counts[0] > 1 and counts[0] == min(counts) == max(counts):
+            return separator
+    return None
+
+
+def split_fields(line: str, separator: str) -> list[str]:
+    """The fields of a line as they stand there, quotation marks included.
+
+    >>> split_fields('1,"a, b",3', ",")
+    ['1', '"a, b"', '3']
+    """
+    if separator == WHITESPACE:
+        return line.split()
+    if '"' not in line or len(separator) > 1:
+        return line.split(separator)
+    escaped = re.escape(separator)
+    fields = []
+    for field, end in re.findall(rf'("(?:[^"]|"")*"|[^{escaped}]*)({escaped}|$)', line):
+        fields.append(field)
+        if not end:
+            break
+    return fields
+
+
+def unquote(field: str) -> str:
+    """A field without its quotation marks."""
+    field = field.strip()
+    if len(field) >= 2 and field[0] == field[-1] == '"':
+        return field[1:-1].replace('""', '"')
+    return field
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(unquote(field))
+    except ValueError:
+        return False
+    return True
+
+
+def _has_header(rows: list[list[str]], named: tuple[str, ...]) -> bool:
+    """A first row of names: one that was asked for, or known ones, or words over numbers."""
+    first = [unquote(field) for field in rows[0]]
+    if any(name in first for name in named) or any(is_known_name(field) for field in first):
+        return True
+    if any(_is_number(field) for field in first):
+        return False
+    body = rows[1:]
+    if any(_is_number(field) for row in body for field in row[: len(first)]):
+        return True
+    seen = {(place, unquote(field)) for row in body for place, field in enumerate(row)}
+    return not any((place, field) in seen for place, field in enumerate(first))
+
+
+def _quoted_columns(rows: list[list[str]]) -> list[int]:
+    """The columns whose values stand in quotation marks: they are strings."""
+    width = max((len(row) for row in rows), default=0)
+    columns = ([row[place] for row in rows if place < len(row)] for place in range(width))
+    return [
+        place
+        for place, fields in enumerate(columns)
+        if any(fields) and all(field.lstrip().startswith('"') for field in fields if field)
+    ]
+
+
+def _positions(rows: list[list[str]]) -> tuple[str, ...]:
+    """The roles of columns without names: user, item, then numbers: small ratings, large times."""
+    roles = ["user", "item"]
+    for place in range(2, min(4, min(len(row) for row in rows))):
+        fields = [unquote(row[place]) for row in rows]
+        if not all(_is_number(field) for field in fields):
+            break
+        role = "time" if min(float(field) for field in fields) > 1e8 else "rating"
+        if role in roles:
+            break
+        roles.append(role)
+    return tuple(roles)
 
 
 CSV = FileFormat(
