@@ -60,7 +60,8 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
             f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
             "added to. Copy it again, or fit the model again."
         )
-    data = np.memmap(path, dtype=np.uint8, mode="c") if size else np.zeros(0, dtype=np.uint8)
+    # a plain view: np.memmap's own indexing costs microseconds, and ids are many small slices
+    data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c"))
     try:
         tensors = {
             name: data[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
