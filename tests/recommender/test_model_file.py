@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from xorec.core.errors import ModelFileError
 from xorec.core.options import RunOptions
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
-from xorec.recommender import model_file
+from xorec.recommender import model_file, storage
 from xorec.recommender.recommender import Recommender
 from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted
@@ -78,3 +81,40 @@ def test_a_choice_made_ready(shop: Recommender) -> None:
     ready = shop.only(some)
     for user in DATA.users:
         assert shop.recommend(user, 5, allow=ready) == shop.recommend(user, 5, allow=some)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda t: {"prior": t["prior"][1:]},
+            r"prior is int64 \(59,\) and should be",
+        ),
+        (lambda t: {"tie_rank": t["tie_rank"].astype(np.int64)}, "tie_rank is int64"),
+        (lambda t: {"tie_rank": t["tie_rank"] + 1}, "tie_rank does not have each rank once"),
+        (lambda t: {"tie_rank": 0 * t["tie_rank"]}, "tie_rank does not have each rank once"),
+        (lambda t: {"seen.items": t["seen.items"] + 30}, "rows that are not those of 60 items"),
+        (lambda t: {"seen.items": t["seen.items"] - 30}, "rows that are not those of 60 items"),
+        (lambda t: {"seen.items": t["seen.items"][:-1]}, r"seen.items is int32 \(1079,\)"),
+        (lambda t: {"seen.indptr": t["seen.indptr"][1:]}, r"seen.indptr is int64 \(90,\)"),
+        (lambda t: {"seen.indptr": t["seen.indptr"][::-1]}, "seen.items is int32"),
+        (lambda t: {"seen.indptr": swapped(t["seen.indptr"])}, "does not rise from 0 to 1080"),
+        (lambda t: {"user_ids": t["user_ids"][1:]}, "89 x 60 ids, but 90 x 60 were learned"),
+    ],
+)
+def test_a_file_that_was_written_wrong_is_refused(
+    shop: Recommender, tmp_path: Path, change: Any, message: str
+) -> None:
+    """With a right digest, so that nothing but the values is wrong."""
+    shop.save(tmp_path / "m.xorec", index=False)
+    tensors, metadata = storage.read(tmp_path / "m.xorec")
+    wrong = {**tensors, **change({name: np.array(array) for name, array in tensors.items()})}
+    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
+    storage.write(tmp_path / "wrong.xorec", wrong, about)
+    with pytest.raises(ModelFileError, match=message):
+        Recommender.load(tmp_path / "wrong.xorec")
+
+
+def swapped(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    offsets[[3, 4]] = offsets[[4, 3]]
+    return offsets

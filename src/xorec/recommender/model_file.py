@@ -7,6 +7,7 @@ from typing import Any
 
 from xorec.core.arrays import Arrays
 from xorec.recommender import storage
+from xorec.recommender.file_checks import check_sizes, check_values
 from xorec.recommender.state import RecommenderState
 from xorec.representations import representation_class
 from xorec.search.index import Index, index_of
@@ -39,6 +40,9 @@ def load(path: Path, verify: bool | None) -> tuple[RecommenderState, Index | Non
     tensors, metadata = storage.read(path, verify=verify)
     with storage.complete(path):
         state = _state(tensors, metadata)
+        check_sizes(path, state)
+        if storage.is_verified(path, verify):
+            check_values(path, state)
         index = _without("index.", tensors)
         if not index:
             return state, None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.data.ids import Ids
-from xorec.data.text import Text
+from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
 from xorec.representations.base import Representation
 
@@ -127,9 +127,8 @@ class RecommenderState:
     def items_of_many(self, user_rows: npt.NDArray[np.integer]) -> Seen:
         """`seen` of some users, in their order."""
         indptr, items = self.seen
-        first, counts = indptr[user_rows], indptr[user_rows + 1] - indptr[user_rows]
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        return starts, items[np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)]
+        places, starts = gather_spans(indptr, user_rows)
+        return starts, items[places]
 
     def describe(
         self,

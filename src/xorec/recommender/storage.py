@@ -52,7 +52,7 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
     verify: compare the digest of all tensors, which reads the whole file; None does so up to 64 MB.
     """
     header, start = _header(path)
-    metadata = _facts(path, header.pop("__metadata__", {}))
+    metadata = _metadata(path, header.pop("__metadata__", {}))
     size = path.stat().st_size
     end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if start + end != size:
@@ -60,7 +60,8 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
             f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
             "added to. Copy it again, or fit the model again."
         )
-    data = np.memmap(path, dtype=np.uint8, mode="c") if size else np.zeros(0, dtype=np.uint8)
+    # a plain view: np.memmap's own indexing costs microseconds, and ids are many small slices
+    data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c"))
     try:
         tensors = {
             name: data[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
@@ -71,8 +72,8 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
         for tensor in tensors.values():
             tensor.flags.writeable = False
     except (KeyError, ValueError, TypeError) as error:
-        raise _corrupt(path, error) from None
-    if verify or (verify is None and size <= _VERIFY_UP_TO):
+        raise corrupt(path, error) from None
+    if is_verified(path, verify):
         found = digest(tensors)
         if found != metadata["digest"]:
             raise ModelFileError(
@@ -80,6 +81,11 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
                 f"{metadata['digest']}. Copy it again, or fit the model again."
             )
     return tensors, metadata
+
+
+def is_verified(path: Path, verify: bool | None) -> bool:
+    """Whether every byte of the file is looked at: None means those of up to 64 MB."""
+    return path.stat().st_size <= _VERIFY_UP_TO if verify is None else verify
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
@@ -99,11 +105,11 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
     except (IsADirectoryError, PermissionError) as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
     except ValueError as error:
-        raise _corrupt(path, error) from None
+        raise corrupt(path, error) from None
     return header, 8 + length
 
 
-def _facts(path: Path, metadata: Any) -> dict[str, Any]:
+def _metadata(path: Path, metadata: Any) -> dict[str, Any]:
     if not isinstance(metadata, dict) or _KEY not in metadata:
         raise ModelFileError(
             f"{path} is a safetensors file but not a xorec model: give a file made by `xorec fit`."
@@ -113,7 +119,7 @@ def _facts(path: Path, metadata: Any) -> dict[str, Any]:
         found = int(metadata["format"])
         metadata["digest"], metadata["model"], metadata["representation"]
     except (ValueError, KeyError, TypeError) as error:
-        raise _corrupt(path, error) from None
+        raise corrupt(path, error) from None
     if found > FORMAT:
         raise ModelFileError(
             f"{path} has format {found}, but this xorec reads up to {FORMAT}: "
@@ -122,7 +128,8 @@ def _facts(path: Path, metadata: Any) -> dict[str, Any]:
     return dict(metadata)
 
 
-def _corrupt(path: Path, reason: object) -> ModelFileError:
+def corrupt(path: Path, reason: object) -> ModelFileError:
+    """The error that says why a file cannot be read."""
     return ModelFileError(
         f"{path} is not a xorec model, or is corrupt ({reason}): "
         "copy it again, or make one with `xorec fit`."
@@ -157,4 +164,4 @@ def complete(path: Path) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise _corrupt(path, f"{error} is missing") from None
+        raise corrupt(path, f"{error} is missing") from None
