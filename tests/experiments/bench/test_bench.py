@@ -22,7 +22,7 @@ from xorec.experiments.bench.data import BenchData, make_data
 from xorec.experiments.bench.float_methods import by_blas
 from xorec.experiments.bench.float_ranking import BY_KERNEL, BY_NUMPY
 from xorec.experiments.bench.method import Method, Setup
-from xorec.experiments.bench.methods import METHODS, build_method, missing_modules
+from xorec.experiments.bench.methods import METHODS, missing_modules
 from xorec.experiments.bench.plot import check_plot, series
 from xorec.experiments.bench.search import MODES, SearchBench, rows_of, with_speedups
 from xorec.experiments.bench.seen_lists import draw_seen, lists_of, part_of, seen_lists
@@ -330,7 +330,7 @@ def test_times_are_medians_over_rounds_and_count_every_call(
     """One slow query in each round raises the figure: the mean of a round, not its median call."""
     patch_index(monkeypatch)
     data = make_data("low-rank", 50, 16, 4, seed=0)
-    method = build_method(METHODS["xorec"].build, Setup("xorec", data, 3, 1))
+    method = METHODS["xorec"].build(Setup("xorec", data, 3, 1))
     timings = Timings(method, "single", queries=4)
     timings.turns = [Turn(us * 1e-6, 4e-6) for us in (8, 40, 12, 16, 20)]
     (found,) = rows_of([timings], data, 3)

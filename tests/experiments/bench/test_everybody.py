@@ -12,7 +12,6 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import RunOptions
-from xorec.core.progress import Task
 from xorec.data.interactions import Interactions
 from xorec.experiments.bench import hamming_methods, timing
 from xorec.experiments.bench.check import NotExactError
@@ -30,9 +29,10 @@ from xorec.experiments.bench.everybody import (
     rows_of,
 )
 from xorec.experiments.bench.float_ranking import FloatRanking
+from xorec.experiments.bench.harness import Harness
 from xorec.experiments.bench.method import Method, Setup
 from xorec.experiments.bench.seen_lists import lists_of
-from xorec.experiments.bench.timing import Timings, interquartile_range, measure
+from xorec.experiments.bench.timing import Timings, interquartile_range
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex
@@ -228,7 +228,7 @@ def test_a_slow_method_answers_for_some_and_is_scaled_up() -> None:
         clock.timings(FLOATS, drawn, 0.01),
         clock.timings("slowest", drawn, 1.0),
     ]
-    measure(timings, 4, 2.0, Task(), clock)
+    Harness(rounds=4, budget=2.0, clock=clock).time(timings)
     assert [one.queries for one in timings] == [1_000, 200, timing.FEWEST["batch"]]
     codes, floats, slowest = rows_of(timings, drawn[0], {"size": "x"})
     assert codes["seconds"] == pytest.approx(1.0)

@@ -14,7 +14,6 @@ import numpy as np
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.experiments.bench.check import check_answers
 from xorec.experiments.bench.data import BenchData, make_data
 from xorec.experiments.bench.float_methods import by_blas, by_faiss
 from xorec.experiments.bench.hamming_methods import (
@@ -22,12 +21,12 @@ from xorec.experiments.bench.hamming_methods import (
     by_index,
     faiss_flat,
     hamming_index,
-    load_kernels,
 )
-from xorec.experiments.bench.method import Build, Setup
-from xorec.experiments.bench.methods import build_method, missing_modules, thread_limit
+from xorec.experiments.bench.harness import Harness
+from xorec.experiments.bench.method import Build
+from xorec.experiments.bench.methods import missing_modules, thread_limit
 from xorec.experiments.bench.seen_lists import draw_seen
-from xorec.experiments.bench.timing import Timings, interquartile_range, measure
+from xorec.experiments.bench.timing import Timings, interquartile_range
 from xorec.search.hits import Exclude
 
 CODES, FLOATS = "xorec", "float-blas"
@@ -92,18 +91,14 @@ class EverybodyBench:
                 "faiss is not installed, so without it: pip install 'xorec[faiss]'."
             )
         k, threads = min(self.k, data.n_items), options.thread_count
+        harness = Harness(self.rounds, self.budget, threads, options.progress, name)
         with thread_limit(threads, [] if missing else ["faiss"]):
-            with options.progress.task(f"{name}: build and check"):
-                load_kernels(data)
-                timings = []
-                for one in names:
-                    method = build_method(METHODS[one], Setup(one, data, k, threads, seen))
-                    timings.append(Timings(method, "batch", None if "faiss" in one else seen))
-                ours = [one for one in timings if one.exclude is not None]
-                check_answers(ours, data, k, CHECKED)
-            total = len(timings) * (1 + self.rounds)
-            with options.progress.task(f"{name}: time", total=total) as task:
-                measure(timings, self.rounds, self.budget, task)
+            methods = harness.build({one: METHODS[one] for one in names}, data, k, seen)
+            timings = [
+                Timings(method, "batch", None if "faiss" in method.name else seen)
+                for method in methods
+            ]
+            harness.measure(timings, data, k, CHECKED)
         same = {
             "part": part,
             "size": size,

@@ -131,8 +131,12 @@ class FloatRanking:
         if len(found) == 1 and self.way.select == "kernel":
             return found[0]
         items = np.concatenate([part[0] for part in found], axis=1)
+        scores = np.concatenate([part[1] for part in found], axis=1)
+        if self.way.select == "argpartition":
+            order = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
+            return np.take_along_axis(items, order, axis=1), np.take_along_axis(scores, order, 1)
         places, best = self._empty(len(queries), self.k)
-        self._select(np.concatenate([part[1] for part in found], axis=1), places, best)
+        self._select(scores, places, best)
         return np.take_along_axis(items, places, axis=1), best
 
     def _best(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xorec.experiments.bench.float_methods import by_blas, by_faiss, by_implicit, by_torch
 from xorec.experiments.bench.float_ranking import BY_KERNEL, BY_NUMPY
 from xorec.experiments.bench.hamming_methods import by_index, faiss_flat, faiss_hnsw, faiss_ivf
-from xorec.experiments.bench.method import Build, Method, Setup
+from xorec.experiments.bench.method import Build
 
 HUGE = 5_000_000
 """Items from which on copies of the vectors take too much memory."""
@@ -50,13 +49,6 @@ METHODS = {
 }
 EXTRAS = {"faiss": "faiss", "torch": "torch", "implicit.cpu.topk": "peers"}
 """The extra that brings each module of the peers."""
-
-
-def build_method(build: Build, setup: Setup) -> Method:
-    """The method, with the time that building took."""
-    began = time.perf_counter()
-    method = build(setup)
-    return replace(method, build_seconds=time.perf_counter() - began)
 
 
 def missing_modules(modules: Iterable[str | None]) -> set[str]:

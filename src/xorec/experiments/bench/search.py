@@ -18,19 +18,13 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.core.threads import available_threads
-from xorec.experiments.bench.check import CHECKED, check_answers
+from xorec.experiments.bench.check import CHECKED
 from xorec.experiments.bench.data import BenchData, make_data
-from xorec.experiments.bench.hamming_methods import load_kernels
-from xorec.experiments.bench.method import Method, Setup
-from xorec.experiments.bench.methods import (
-    EXTRAS,
-    METHODS,
-    build_method,
-    missing_modules,
-    thread_limit,
-)
+from xorec.experiments.bench.harness import Harness
+from xorec.experiments.bench.method import Method
+from xorec.experiments.bench.methods import EXTRAS, METHODS, missing_modules, thread_limit
 from xorec.experiments.bench.seen_lists import draw_seen
-from xorec.experiments.bench.timing import Mode, Timings, interquartile_range, measure
+from xorec.experiments.bench.timing import Mode, Timings, interquartile_range
 
 NEAR = 1_000
 """Half of a seen list is from so many nearest items."""
@@ -152,21 +146,11 @@ class SearchBench:
         with progress.task(f"{size:,} items: data"):
             data = make_data(self.codes, size, self.bits, self.queries, self.seed, vectors)
         k = min(self.k, data.n_items)
-        if any(name.startswith("xorec") for name in names):
-            load_kernels(data)
-        methods = []
-        with progress.task(f"{size:,} items: build", total=len(names)) as task:
-            for name in names:
-                setup = Setup(name, data, k, self.threads)
-                methods.append(build_method(METHODS[name].build, setup))
-                task.advance(method=name)
-                progress.note(_built_note(methods[-1], data))
+        label = f"{data.n_items:,} items"
+        harness = Harness(self.repeats, self.budget, self.threads, progress, label)
+        methods = harness.build({name: METHODS[name].build for name in names}, data, k)
         timings = self._timings(methods, data)
-        with progress.task(f"{size:,} items: check"):
-            check_answers(timings, data, k)
-        total = len(timings) * (1 + self.repeats)
-        with progress.task(f"{size:,} items: time", total=total) as task:
-            measure(timings, self.repeats, self.budget, task)
+        harness.measure(timings, data, k)
         explained = {
             f"{method.name}, {data.n_items} items": method.explanation
             for method in methods
@@ -267,11 +251,3 @@ def _missing_note(module: str, wanted: Sequence[str]) -> str:
     names = ", ".join(name for name in wanted if METHODS[name].module == module)
     package, extra = module.partition(".")[0], EXTRAS[module]
     return f"{package} is not installed, so without {names}: pip install 'xorec[{extra}]'."
-
-
-def _built_note(method: Method, data: BenchData) -> str:
-    about = f" ({method.explanation})" if method.explanation else ""
-    return (
-        f"{data.n_items:,} items: {method.name} built in {method.build_seconds:.1f} s, "
-        f"{method.bytes / data.n_items:.1f} bytes an item{about}"
-    )

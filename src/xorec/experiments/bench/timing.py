@@ -1,16 +1,15 @@
-"""The clock of a benchmark: rounds in which every method runs once, each in an order of its own."""
+"""How long one method takes in one mode: calibrated to a budget, round by round."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.progress import Task
 from xorec.experiments.bench.data import Rows
 from xorec.experiments.bench.method import Method
 from xorec.experiments.bench.seen_lists import lists_of
@@ -130,23 +129,3 @@ def interquartile_range(values: npt.NDArray[np.float64]) -> float:
     """What lies between the quartiles."""
     low, high = np.percentile(values, [25, 75])
     return float(high - low)
-
-
-def measure(
-    timings: Sequence[Timings],
-    rounds: int,
-    budget: float,
-    task: Task,
-    clock: Clock = time.perf_counter,
-) -> None:
-    """`rounds` rounds, each in an order of its own, so that all share the machine's moods.
-
-    A method that would take more than `budget` seconds for all queries answers fewer.
-    """
-    for one in timings:
-        one.calibrate(budget, clock)
-        task.advance(method=one.label)
-    for number in range(rounds):
-        for at in np.random.default_rng(number).permutation(len(timings)):
-            timings[at].take_turn(budget, clock)
-            task.advance(method=timings[at].label)
