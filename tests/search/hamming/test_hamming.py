@@ -213,3 +213,9 @@ def test_bad_input_is_refused() -> None:
         index.within(codes, -1)
     with pytest.raises(DataError, match="build the index again"):
         index.remove(np.array([1])).tensors()
+
+
+def test_a_method_that_is_not_there_is_named() -> None:
+    codes = np.zeros((3, 1), dtype=np.uint64)
+    with pytest.raises(OptionError, match=r"method is 'faiss': give \"auto\" or one of .*\"scan\""):
+        HammingIndex(codes, 64, method="faiss")

@@ -16,7 +16,6 @@ from xorec.experiments.bench.method import Build, Found, Method, Search, Setup
 from xorec.experiments.bench.seen_lists import part_of
 from xorec.recommender.batch import BLOCK_HITS
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.strategies import Method as Strategy
 from xorec.search.hits import Exclude
 
 IVF_PROBES = 16
@@ -26,7 +25,7 @@ FAST_WIDTHS = (4, 8, 16, 20, 32, 64)
 _FEW = 2_000
 
 
-def by_index(strategy: Strategy) -> Build:
+def by_index(strategy: str) -> Build:
     """Our index, asked in the blocks that `xorec recommend --all-users` asks in."""
 
     def make(setup: Setup) -> Method:
@@ -55,7 +54,7 @@ def by_index(strategy: Strategy) -> Build:
     return make
 
 
-def hamming_index(data: BenchData, strategy: Strategy, threads: int) -> HammingIndex:
+def hamming_index(data: BenchData, strategy: str, threads: int) -> HammingIndex:
     """The index that is measured: made as a recommender makes it, with a sample of queries."""
     sample = data.query_codes
     return HammingIndex(

@@ -25,7 +25,7 @@ from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.single import SingleQuery
-from xorec.search.hamming.strategies import Method, SearchedSegment, Wish
+from xorec.search.hamming.strategies import SearchedSegment, Wish
 from xorec.search.hits import Exclude, Hits
 from xorec.search.top_k import inverse
 
@@ -61,7 +61,7 @@ class HammingIndex:
         tie_rank: TieRank | None = None,
         *,
         distance: Distance = "hamming",
-        method: Method = "auto",
+        method: str = "auto",
         memory: float | None = None,
         sample: Words | None = None,
         threads: int | None = None,

@@ -7,13 +7,13 @@ import numpy as np
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest
-from xorec.search.filters import Filters, Mask
+from xorec.search.filters import Filters
 from xorec.search.hamming.lut_scan_kernels import LookUp, scan_lut
 from xorec.search.hamming.lut_tables_kernels import fill_tables, table_words
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, FEW, levels_for
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
-from xorec.search.hamming.strategy import FindOne, SearchStrategy
+from xorec.search.hamming.strategy import SearchStrategy
 
 MEMORY = 1 << 24
 """Bytes that the tables of a batch may take."""
@@ -69,9 +69,6 @@ class SevenBitTables(SearchStrategy):
             chunks, lambda begin, end: fill_tables(planes, bits, begin, end, tables, codes)
         )
         return LookUp(tables, codes, bits)
-
-    def find_one(self, allow_mask: Mask) -> FindOne:
-        return LinearScan(self.segment).find_one(allow_mask)
 
     def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
         return LinearScan(self.segment).within(query, radius, filters, b)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words
+from xorec.core.errors import OptionError
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest
 from xorec.search.filters import Filters, no_filters
@@ -17,8 +18,6 @@ from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.strategy import Arrays, Option, Sample, SearchStrategy
-
-Method = Literal["auto", "scan", "mih"]
 
 STRATEGIES: tuple[type[SearchStrategy], ...] = (MultiIndexHashing, SevenBitTables, LinearScan)
 """A new strategy: its file, and its class here."""
@@ -46,9 +45,15 @@ class Plan:
 class Wish:
     """What whoever builds an index asks for: see `HammingIndex`."""
 
-    method: Method = "auto"
+    method: str = "auto"
     memory: float | None = None
     sample: Words | None = None
+
+    def __post_init__(self) -> None:
+        built = [one.name for one in STRATEGIES if not one.per_batch]
+        if self.method not in ("auto", *built):
+            names = ", ".join(f'"{name}"' for name in built)
+            raise OptionError(f'method is {self.method!r}: give "auto" or one of {names}.')
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest
-from xorec.search.filters import Filters, Mask, Rows
+from xorec.search.filters import Filters, Mask, Rows, no_filters
+from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.segment import Segment
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -108,9 +109,18 @@ class SearchStrategy(ABC):
     def nearest(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
         """The k nearest of each query; filters.allow_mask is by tie position of the segment."""
 
-    @abstractmethod
     def find_one(self, allow_mask: Mask) -> FindOne:
-        """The shortest way for one query, everything made ready for it."""
+        """The shortest way for one query, everything made ready for it; here a batch of one."""
+
+        def find(query: Words, excluded: Rows, counts: npt.NDArray[np.int64], hits: Hits) -> None:
+            filters = no_filters(1, allow_mask)
+            filters = filters._replace(indptr=np.array([0, len(excluded)]), indices=excluded)
+            with ThreadPool(1) as pool:
+                nearest = self.nearest(query, hits[0].shape[1], filters, pool)
+            counts[:] = nearest.counts
+            unpack(nearest, self.segment.order.rows, self.segment.bits, hits)
+
+        return find
 
     @abstractmethod
     def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
