@@ -72,9 +72,10 @@ class TripletStep(ABC):
     users: Any
     items: Any
     moves_items: ClassVar[bool] = True
+    """Whether there is an items' step at all."""
     reads_other_items: ClassVar[bool] = True
     """Whether an item's step reads others, which must then be as before the block. Else the items
-    of a thread may move on its own table: copies of rows would cost BPR a tenth on amazon-cds."""
+    of a part may move on the table itself: copies of rows would cost BPR a tenth on amazon-cds."""
 
     @abstractmethod
     def keep(self, pairs: int, negatives: int, users: int) -> Any:

@@ -85,7 +85,7 @@ class DSIMLConfig(ScaleInvariantConfig):
         4.0, ge=0, description="ste: weight of the distillation loss (teacher: the float vectors)"
     )
     asymmetric: bool = Field(
-        False, description="keep users as float vectors: more accurate, larger, slower to rank"
+        False, description="users stay float vectors, ranked against the items' bits"
     )
     shortlist: Size = Field(
         0,
