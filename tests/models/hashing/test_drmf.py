@@ -173,7 +173,7 @@ def test_easy_triplets_are_those_with_a_loss_below_the_pace(threads: int) -> Non
 
 def test_the_pace_is_the_papers() -> None:
     """Two epochs over all, then eight stages of two: 0.15 grows by half while it is below 3."""
-    config = DRMF(pace=0.15, update=1.5, most=3.0, stage=2, warm_up=2).config
+    config = DRMF(pace=0.15, growth=1.5, most=3.0, stage=2, warm_up=2).config
     paces = [config.pace_of(epoch) for epoch in range(20)]
     stages = [0.15 * 1.5**k for k in range(8)]
     expected = [np.inf] * 2 + [pace for pace in stages for _ in range(2)] + stages[-1:] * 2
