@@ -13,7 +13,7 @@ from xorec.core.threads import ThreadPool
 from xorec.models.hashing.drmf import DRMF
 from xorec.models.hashing.drmf_terms import Descents, PairTerms, easy_triplets, proposer_of
 from xorec.representations.codes import Codes
-from xorec.testing.data_update import check_growth
+from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.bqp_kernels import assemble_rows
 from xorec.training.discrete.bqp_sweep import bqp_sweep
@@ -181,7 +181,7 @@ def test_the_pace_is_the_papers() -> None:
 
 
 def test_new_rows_and_changed_rows_are_made_and_no_others() -> None:
-    check_growth(DRMF(bits=16, epochs=3))
+    check_data_update(DRMF(bits=16, epochs=3))
 
 
 def test_a_new_users_code_lowers_the_bound_of_their_own_problem() -> None:
