@@ -55,14 +55,14 @@ class BlockProblems:
         centres = _signs(rng, (20, self.bits))
         near = self._around(rng, centres[rng.integers(0, 2, size)])
         far = self._around(rng, centres[rng.integers(0, 20, size)])
-        own = self._around(rng, centres[:1])
+        code = self._around(rng, centres[:1])[0]
         A, c = np.zeros((self.bits, self.bits)), np.zeros(self.bits)
         for omega, w, s in self._terms(role, near, far):
-            t = w @ own[0] + s
+            t = w @ code + s
             p = _curvature(t)
             A += (w * (omega * p)[:, None]).T @ w
             c += (omega * (2 * p * s + 0.5)) @ w
-        return (A + A.T) / 2, c, own[0].astype(np.int8)
+        return (A + A.T) / 2, c, code.astype(np.int8)
 
     def _terms(
         self, role: int, first: Floats, second: Floats

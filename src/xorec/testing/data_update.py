@@ -1,4 +1,4 @@
-"""check_growth: what a model of plain codes must keep when pairs come late."""
+"""check_data_update: what a model of plain codes must keep when pairs come late."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 
 
-def check_growth(model: Any) -> None:
+def check_data_update(model: Any) -> None:
     """New rows and changed rows are made, no others; newcomers rank their own items high."""
     data = planted(80, 60)
     early = data.select((data.user_rows < 70) & (data.indices < 55))

@@ -18,7 +18,7 @@ from xorec.models.hashing.dpr_kernels import Rule
 from xorec.models.hashing.dpr_steps import Steps
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
-from xorec.testing.data_update import check_growth
+from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
 from xorec.testing.processes import compiled_and_loaded
 from xorec.training.discrete.balance import balanced
@@ -201,7 +201,7 @@ def test_a_new_users_code_is_the_users_step() -> None:
 
 
 def test_new_rows_and_changed_rows_are_solved_and_no_others() -> None:
-    check_growth(DPR(bits=16, epochs=3))
+    check_data_update(DPR(bits=16, epochs=3))
 
 
 _SCRIPT = """

@@ -13,7 +13,7 @@ from xorec.core.threads import ThreadPool
 from xorec.models.hashing.drmf import DRMF
 from xorec.models.hashing.drmf_terms import Descents, PairTerms, easy_triplets, proposer_of
 from xorec.representations.codes import Codes
-from xorec.testing.data_update import check_growth
+from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.bqp_kernels import assemble_rows
 from xorec.training.discrete.bqp_sweep import bqp_sweep
@@ -173,7 +173,7 @@ def test_easy_triplets_are_those_with_a_loss_below_the_pace(threads: int) -> Non
 
 def test_the_pace_is_the_papers() -> None:
     """Two epochs over all, then eight stages of two: 0.15 grows by half while it is below 3."""
-    config = DRMF(pace=0.15, update=1.5, most=3.0, stage=2, warm_up=2).config
+    config = DRMF(pace=0.15, growth=1.5, most=3.0, stage=2, warm_up=2).config
     paces = [config.pace_of(epoch) for epoch in range(20)]
     stages = [0.15 * 1.5**k for k in range(8)]
     expected = [np.inf] * 2 + [pace for pace in stages for _ in range(2)] + stages[-1:] * 2
@@ -181,7 +181,7 @@ def test_the_pace_is_the_papers() -> None:
 
 
 def test_new_rows_and_changed_rows_are_made_and_no_others() -> None:
-    check_growth(DRMF(bits=16, epochs=3))
+    check_data_update(DRMF(bits=16, epochs=3))
 
 
 def test_a_new_users_code_lowers_the_bound_of_their_own_problem() -> None:

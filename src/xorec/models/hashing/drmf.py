@@ -67,7 +67,7 @@ class DRMFConfig(EpochConfig):
         gt=0,
         description="loss below which a triplet counts, at first; 0.15 in the paper",
     )
-    update: float = Field(1.5, ge=1, description="factor on the pace from stage to stage")
+    growth: float = Field(1.5, ge=1, description="factor on the pace from stage to stage")
     most: float = Field(3.0, gt=0, description="the pace grows no further than this")
     stage: int = Field(2, ge=1, description="epochs of a stage, all at one pace")
     start_epochs: int = Field(
@@ -91,9 +91,9 @@ class DRMFConfig(EpochConfig):
             return float("inf")
         pace = self.pace
         for _ in range((epoch - self.warm_up) // self.stage):
-            if pace * self.update >= self.most:
+            if pace * self.growth >= self.most:
                 break
-            pace *= self.update
+            pace *= self.growth
         return pace
 
 

@@ -16,7 +16,8 @@ offset = 0 for margin "paper", 1 - 3 gamma^2 for "geometric". tau = D on codes i
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, Required, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,36 @@ from xorec.training.losses.scale_invariant import Margin, margin_offset
 Floats: TypeAlias = npt.NDArray[np.float64]
 Form: TypeAlias = Literal["triplet", "npair"]
 Space: TypeAlias = Literal["sphere", "codes"]
+
+
+class LossSettings(TypedDict, total=False):
+    """The keywords of the loss; `temperature` has no default."""
+
+    temperature: Required[float]
+    gamma: float
+    lambda_: float
+    margin: Margin
+    form: Form
+    space: Space
+
+
+@dataclass(frozen=True)
+class _Loss:
+    temperature: float
+    gamma: float = 1.0
+    lambda_: float = 1.0
+    margin: Margin = "paper"
+    form: Form = "triplet"
+    space: Space = "sphere"
+
+    def parts(
+        self, b: npt.ArrayLike, d_pos: npt.ArrayLike, d_neg: npt.ArrayLike
+    ) -> tuple[Floats, Floats]:
+        """x and y of each triplet."""
+        temperature, gamma, margin = self.temperature, self.gamma, self.margin
+        scale = {"temperature": temperature, "gamma": gamma}
+        x = pairwise_part(b, d_pos, d_neg, space=self.space)
+        return x, scale_part(b, d_pos, d_neg, **scale, margin=margin, space=self.space)
 
 
 def hinge(b: npt.ArrayLike, d_pos: npt.ArrayLike, d_neg: npt.ArrayLike, *, gamma: float) -> Floats:
@@ -77,13 +108,8 @@ def siml_values(
     d_pos: npt.ArrayLike,
     d_neg: npt.ArrayLike,
     *,
-    temperature: float,
-    gamma: float = 1.0,
-    lambda_: float = 1.0,
-    margin: Margin = "paper",
-    form: Form = "triplet",
-    space: Space = "sphere",
     weights: npt.ArrayLike | None = None,
+    **settings: Unpack[LossSettings],
 ) -> Floats:
     """The loss of each pair with its K negatives: (P,). The sum is the loss.
 
@@ -91,17 +117,15 @@ def siml_values(
     form "npair" they stand inside the log, log(1 + sum_k omega_k e^y_k). A triplet of weight 0
     might as well not be there, in either form.
     """
-    x = pairwise_part(b, d_pos, d_neg, space=space)
-    y = scale_part(
-        b, d_pos, d_neg, temperature=temperature, gamma=gamma, margin=margin, space=space
-    )
+    loss = _Loss(**settings)
+    x, y = loss.parts(b, d_pos, d_neg)
     omega = _weights(weights, y)
     pairwise = np.sum(omega * logistic_loss(x), axis=-1)
-    if _is_npair(form):
+    if _is_npair(loss.form):
         scale = np.logaddexp(0, np.logaddexp.reduce(y + _log(omega), axis=-1))
     else:
         scale = np.sum(omega * logistic_loss(y), axis=-1)
-    return np.asarray(pairwise + lambda_ * scale)
+    return np.asarray(pairwise + loss.lambda_ * scale)
 
 
 def siml_loss(
@@ -109,28 +133,11 @@ def siml_loss(
     d_pos: npt.ArrayLike,
     d_neg: npt.ArrayLike,
     *,
-    temperature: float,
-    gamma: float = 1.0,
-    lambda_: float = 1.0,
-    margin: Margin = "paper",
-    form: Form = "triplet",
-    space: Space = "sphere",
     weights: npt.ArrayLike | None = None,
+    **settings: Unpack[LossSettings],
 ) -> float:
     """L = sum over the pairs of `siml_values`."""
-    values = siml_values(
-        b,
-        d_pos,
-        d_neg,
-        temperature=temperature,
-        gamma=gamma,
-        lambda_=lambda_,
-        margin=margin,
-        form=form,
-        space=space,
-        weights=weights,
-    )
-    return float(np.sum(values))
+    return float(np.sum(siml_values(b, d_pos, d_neg, weights=weights, **settings)))
 
 
 def siml_slopes(
@@ -154,13 +161,8 @@ def siml_gradients(
     d_pos: npt.ArrayLike,
     d_neg: npt.ArrayLike,
     *,
-    temperature: float,
-    gamma: float = 1.0,
-    lambda_: float = 1.0,
-    margin: Margin = "paper",
-    form: Form = "triplet",
-    space: Space = "sphere",
     weights: npt.ArrayLike | None = None,
+    **settings: Unpack[LossSettings],
 ) -> tuple[Floats, Floats, Floats]:
     """(g_u, g_i, g_j): the gradient of the loss in b (P, D), d_pos (P, D) and d_neg (P, K, D).
 
@@ -170,21 +172,12 @@ def siml_gradients(
         j_k: lambda tau w_k 2g (b_u + d_i)  +  v_k b_u / 2
     and 1/D of that for codes. Euclidean: the move back to the sphere is the trainer's.
     """
-    user, positive, negative = _rows(b, d_pos, d_neg)
-    x = pairwise_part(user, positive, negative, space=space)
-    y = scale_part(
-        user,
-        positive,
-        negative,
-        temperature=temperature,
-        gamma=gamma,
-        margin=margin,
-        space=space,
-    )
-    v, w = siml_slopes(x, y, form=form, weights=weights)
-    g, norm = gamma**2, square_norm(user.shape[-1], space)
+    loss, (user, positive, negative) = _Loss(**settings), _rows(b, d_pos, d_neg)
+    x, y = loss.parts(user, positive, negative)
+    v, w = siml_slopes(x, y, form=loss.form, weights=weights)
+    g, norm = loss.gamma**2, square_norm(user.shape[-1], loss.space)
     v = v / (2 * norm)
-    w = lambda_ * temperature / norm * w
+    w = loss.lambda_ * loss.temperature / norm * w
     pairwise, scale = v.sum(axis=-1)[..., None], w.sum(axis=-1)[..., None]
     pulled = np.einsum("...k,...kd->...d", w, negative)
     g_u = np.einsum("...k,...kd->...d", v, negative) - pairwise * positive

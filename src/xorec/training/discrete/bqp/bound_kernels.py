@@ -26,7 +26,7 @@ from xorec.core.kernels import kernel
 TINY = 1e-14  # beside C, whose entries sum to about 1
 PASSES, FALL = 8, 0.6  # of `convexify_roughly`: mu falls to this share at each pass
 STEPS = 40
-LOSS = 0.6  # `convexify` stops when its own loss is this share of the gap to the best code
+LOSS = 0.6  # `convexify` stops when what it loses is this share of the gap to the best code
 
 
 @kernel
@@ -153,10 +153,10 @@ def centre(N: Any, W: Any, mu: float, row: Any) -> None:
     """One pass over u: each u_i in turn to where W_ii = 1/mu, the barrier's best; W follows."""
     n = len(N)
     for i in range(n):
-        own = W[i, i]
-        step = mu - 1.0 / own
+        pivot = W[i, i]
+        step = mu - 1.0 / pivot
         N[i, i] += step
-        factor = step / (mu * own)
+        factor = step / (mu * pivot)
         for a in range(n):
             row[a] = W[i, a]
         for a in range(n):

@@ -43,10 +43,10 @@ def arrange(W: Any, order: Any) -> None:
             if not taken[i] and rise > most:
                 k, most = i, rise
         order[place], taken[k] = k, True
-        row, own, move = V[k], V[k, k], 1.0 - x[k]
+        row, pivot, move = V[k], V[k, k], 1.0 - x[k]
         for i in range(d):
             if not taken[i]:
-                factor = row[i] / own
+                factor = row[i] / pivot
                 x[i] += factor * move
                 other = V[i]
                 for j in range(d):

@@ -91,13 +91,13 @@ def magnitude(A: Any, c: Any) -> float:
 def turn(A: Any, z: Any, change: Any, k: int) -> float:
     """Turn bit k; return the least change that another bit would make now."""
     row = A[k]
-    factor, own, lowest = 8.0 * z[k], change[k], FAR
+    factor, turned, lowest = 8.0 * z[k], change[k], FAR
     change[k] = FAR
     for i in range(len(z)):
         new = change[i] + factor * z[i] * row[i]
         change[i] = new
         lowest = new if new < lowest else lowest
-    change[k] = -own
+    change[k] = -turned
     z[k] = -z[k]
     return lowest
 
@@ -106,7 +106,7 @@ def turn(A: Any, z: Any, change: Any, k: int) -> float:
 def turn_free(A: Any, z: Any, change: Any, free_at: Any, now: float, k: int) -> tuple[float, float]:
     """As `turn`; also the least change by a bit that is free (free_at <= now)."""
     row = A[k]
-    factor, own, lowest, lowest_free = 8.0 * z[k], change[k], FAR, FAR
+    factor, turned, lowest, lowest_free = 8.0 * z[k], change[k], FAR, FAR
     change[k] = FAR
     for i in range(len(z)):
         new = change[i] + factor * z[i] * row[i]
@@ -114,7 +114,7 @@ def turn_free(A: Any, z: Any, change: Any, free_at: Any, now: float, k: int) -> 
         lowest = new if new < lowest else lowest
         free = new if free_at[i] <= now else FAR
         lowest_free = free if free < lowest_free else lowest_free
-    change[k] = -own
+    change[k] = -turned
     z[k] = -z[k]
     return lowest, lowest_free
 
