@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -143,6 +142,8 @@ class Interactions:
 
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
+        from html import escape
+
         facts = {
             "users": f"{self.n_users:,}",
             "items": f"{self.n_items:,}",

@@ -85,8 +85,7 @@ def per_user_values(
         for metric in USER_METRICS.values():
             for ending, measure in metric.measures.items():
                 raw = np.ascontiguousarray(measured[measure][:, slot])
-                name = f"{metric.per_user or metric.name}@{k}{ending}"
-                values[name] = metric.scale(raw, test_counts, k)
+                values[metric.name_at(k, ending)] = metric.scale(raw, test_counts, k)
     return values
 
 
@@ -102,7 +101,7 @@ def totals(
         for ending in ("", "_expected"):
             for metric in USER_METRICS.values():
                 if ending in metric.measures:
-                    each = per_user[f"{metric.per_user or metric.name}@{k}{ending}"]
+                    each = per_user[metric.name_at(k, ending)]
                     value = each.sum() / test_counts.sum() if metric.pooled else each.mean()
                     metrics[f"{metric.name}@{k}{ending}"] = float(value)
         for of_items in ITEM_METRICS.values():

@@ -67,7 +67,7 @@ class UserMetric:
 
     formula: what it is for one user, in words. scale: (values (n,), test items (n,), k) to the
     values of the metric. pooled: sum of values / test items of all users, instead of a mean over
-    users; its values are then kept by the name `per_user`.
+    users; its values have a name of their own then, `per_user`.
     """
 
     name: str
@@ -77,6 +77,10 @@ class UserMetric:
     scale: Callable[[Floats, Ints, int], Floats] = _as_it_is
     pooled: bool = False
     per_user: str = ""
+
+    def name_at(self, k: int, ending: str) -> str:
+        """What the values of each user are called, "recall@10" or "recall@10_expected"."""
+        return f"{self.per_user or self.name}@{k}{ending}"
 
     @property
     def measures(self) -> dict[str, Measure]:
