@@ -125,12 +125,12 @@ def _carry_out(
     from xorec.experiments.reproduce.run_file import check_data
 
     check(out)
-    kept = Cache(cache)
+    finished = Cache(cache)
     with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
-        labs = open_labs(plan, kept, options)
+        labs = open_labs(plan, finished, options)
         if before is not None:
             check_data(before, labs)
-        sections = reproduce(plan, labs, kept, options)
+        sections = reproduce(plan, labs, finished, options)
     paths = write_all(out, plan, sections, labs)
     if json:
         print_json(as_json(sections, paths))
