@@ -78,11 +78,11 @@ def _significance(one: Contender, all_of_them: list[Contender], k: int) -> dict[
 
     metric = f"ndcg@{k}"
     interval = one.evaluation.interval(metric)
-    facts: dict[str, Any] = {f"{metric}_low": interval.low, f"{metric}_high": interval.high}
+    found: dict[str, Any] = {f"{metric}_low": interval.low, f"{metric}_high": interval.high}
     best = max(all_of_them, key=lambda contender: contender.evaluation[metric])
     if best is not one:
-        facts["p_against_best"] = paired_test(one.evaluation, best.evaluation, metric).p_value
-    return facts
+        found["p_against_best"] = paired_test(one.evaluation, best.evaluation, metric).p_value
+    return found
 
 
 def _print_categories(contenders: list[Contender], k: int) -> None:
@@ -105,13 +105,13 @@ def print_comparison(contenders: list[Contender], k: int) -> None:
 
     rows = []
     for one in contenders:
-        row, facts = one.row(), _significance(one, contenders, k)
-        p = facts.get("p_against_best")
+        row, spread = one.row(), _significance(one, contenders, k)
+        p = spread.get("p_against_best")
         rows.append(
             (
                 one.label,
                 f"{row[f'ndcg@{k}']:.4f}",
-                f"{facts[f'ndcg@{k}_low']:.3f}-{facts[f'ndcg@{k}_high']:.3f}",
+                f"{spread[f'ndcg@{k}_low']:.3f}-{spread[f'ndcg@{k}_high']:.3f}",
                 "best" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001",
                 f"{row[f'hr@{k}']:.4f}",
                 f"{row[f'coverage@{k}']:.3f}",

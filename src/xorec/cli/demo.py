@@ -21,7 +21,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "dsiml": {"epochs": 10, "softness": 0.0, "learning_rate": 0.3, "start": {"epochs": 25}},
 }
 """Few epochs, so that the demo takes a minute or so; hard signs, which small data like."""
-_SHOWN = "dsiml 64"
+_CHOSEN = "dsiml 64"
 _PACKAGE = "vlc"
 
 
@@ -54,27 +54,27 @@ def demo(
     contenders = compare_models(
         parts, _MODELS, settings=_SETTINGS, bits=_BITS, ks=(10, 20), options=options
     )
-    chosen = next(one for one in contenders if one.label == _SHOWN)
+    chosen = next(one for one in contenders if one.label == _CHOSEN)
     known = parts.train if parts.validation is None else parts.train.union(parts.validation)
     recommender = Recommender.from_model(chosen.model, known, seed=run.seed)
     path = output / "debian.xorec"
     recommender.save(path)
     if run.json:
         rows = [one.row() for one in contenders]
-        shown = _shown(recommender, parts, user)
-        print_json({"data": {"name": "debian"}, "split": parts.describe(), "rows": rows, **shown})
+        example = _example(recommender, parts, user)
+        print_json({"data": {"name": "debian"}, "split": parts.describe(), "rows": rows, **example})
         return
     print_comparison(contenders, 10)
     print_line("size: of all users and items; us: microseconds to rank all items for a user.")
     print_line()
-    _print_shown(_shown(recommender, parts, user))
+    _print_example(_example(recommender, parts, user))
     print_line(f"\nThe model is in {path}. Try:")
     print_line(f"  xorec recommend {path} --user gimp -k 10")
     print_line(f"  xorec similar {path} --item libpng-dev")
     print_line(f"  xorec explain {path} --user gimp --item libpng-dev")
 
 
-def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
+def _example(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
     """What the model knew of the package, what it recommends, and which of it was hidden."""
     best = recommender.recommend(user, 10)
     row = parts.test.users.find(user)
@@ -91,21 +91,21 @@ def _shown(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:
     }
 
 
-def _print_shown(shown: dict[str, Any]) -> None:
+def _print_example(example: dict[str, Any]) -> None:
     import textwrap
 
     from xorec.cli.output import print_line, print_table
 
-    known = ", ".join(map(str, shown["known"]))
-    print_line(f"{shown['user']} is known to build on:")
+    known = ", ".join(map(str, example["known"]))
+    print_line(f"{example['user']} is known to build on:")
     print_line(textwrap.fill(textwrap.shorten(known, 230, placeholder=" ..."), 79))
     rows = [
         (rank, item["id"], item["distance"], "yes: it was hidden" if item["hidden"] else "")
-        for rank, item in enumerate(shown["items"], start=1)
+        for rank, item in enumerate(example["items"], start=1)
     ]
-    print_line(f"\nWhat else should {shown['user']} build on? {_SHOWN} says:")
+    print_line(f"\nWhat else should {example['user']} build on? {_CHOSEN} says:")
     print_table(("rank", "package", "bits that differ", "does it?"), rows)
-    why = shown["why"]
+    why = example["why"]
     near = ", ".join(str(one["id"]) for one in why["because"])
     reason = f"Why {why['item']}? {why['bits_agreed']} of {why['bits']} bits agree; of its own"
     print_line(textwrap.fill(f"{reason} packages {near} are nearest to it.", 79))

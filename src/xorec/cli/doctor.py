@@ -78,17 +78,17 @@ def _model(path: Path) -> dict[str, Any]:
     from xorec.recommender import storage
     from xorec.recommender.recommender import Recommender
 
-    tensors, facts = storage.read(path, verify=True)
+    tensors, metadata = storage.read(path, verify=True)
     index = Recommender.load(path, verify=False).index
-    codes = facts.get("codes")
+    codes = metadata.get("codes")
     about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
     return {
         "model file": str(path),
-        "format": facts["format"],
-        "model": facts["model"],
+        "format": metadata["format"],
+        "model": metadata["model"],
         **about,
         "tensors": len(tensors),
         "bytes": path.stat().st_size,
-        "digest": f"{facts['digest']} (verified)",
+        "digest": f"{metadata['digest']} (verified)",
         "search": index.explain(),
     }

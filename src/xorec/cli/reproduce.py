@@ -50,7 +50,7 @@ class Experiments:
     grid_seeds: Annotated[int | None, typer.Option(help="Seeds of each point of rq5.")] = None
     config: args.Config = None
     cache: Annotated[
-        Path | None, typer.Option(help="Where finished parts are kept; OUT/cache by default.")
+        Path | None, typer.Option(help="Where finished parts are finished; OUT/cache by default.")
     ] = None
 
     def fields(self, seed: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def reproduce(
 
     rq1 codes, rq2 vectors, rq3 speed, rq4 imbalanced categories, rq5 lambda and gamma. Settings of
     every method are chosen on a validation part with as many trials each; the test part is touched
-    once for each seed. Finished parts are kept: the same command goes on where it was stopped.
+    once for each seed. Finished parts are finished: the same command goes on where it was stopped.
     Needs pip install 'xorec[reproduce]'.
     """
     named = {name: str(value) for name, value in columns.given().items()}
@@ -131,12 +131,12 @@ def _carry_out(
     from xorec.experiments.reproduce.run_file import check_same_data
 
     check_installed_and_writable(out)
-    kept = Cache(cache)
+    finished = Cache(cache)
     with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
-        datasets = open_datasets(plan, kept, options)
+        datasets = open_datasets(plan, finished, options)
         if before is not None:
             check_same_data(before, datasets)
-        sections = reproduce(plan, datasets, kept, options)
+        sections = reproduce(plan, datasets, finished, options)
     paths = write_outputs(out, plan, sections, datasets)
     if json:
         print_json(outputs_json(sections, paths))

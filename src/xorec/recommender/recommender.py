@@ -311,7 +311,7 @@ class Recommender(RecommenderState):
 
     def _list(
         self,
-        asked: Any,
+        query_id: Any,
         query: Any,
         k: int,
         exclude: ItemRows,
@@ -326,7 +326,7 @@ class Recommender(RecommenderState):
             allow=self._allowed_rows(allow),
             deny=self.item_rows(deny),
         )
-        return Recommendations(asked, self._describe_hits(hits))
+        return Recommendations(query_id, self._describe_hits(hits))
 
     def _describe_hits(
         self, hits: Hits, b: int = 0, kind: Kind = "item"

@@ -122,5 +122,5 @@ class Recommendations:
             "score": [f"{item.score:.4f}" for item in self.items],
             "distance": ["" if i.distance is None else str(i.distance) for i in self.items],
         }
-        kept = {h: c for h, c in columns.items() if h not in ("name", "distance") or any(c)}
-        return [list(kept), *(list(row) for row in zip(*kept.values(), strict=True))]
+        filled = {h: c for h, c in columns.items() if h not in ("name", "distance") or any(c)}
+        return [list(filled), *(list(row) for row in zip(*filled.values(), strict=True))]
