@@ -57,11 +57,13 @@ class Bench:
 
     def vectors(self, name: str, size: int, part: str) -> tuple[Floats, Floats, float]:
         """User and item vectors of a model, and seconds: fitted once, on "train" or on "all"."""
-        own = self.settings.get(name, {})
-        path = self.path({"kind": name, "size": size, "part": part, "own": own}, "safetensors")
+        settings = self.settings.get(name, {})
+        path = self.path(
+            {"kind": name, "size": size, "part": part, "settings": settings}, "safetensors"
+        )
         if not path.exists():
             learn = self._als if name == "als" else self._model
-            users, items, seconds, chosen = learn(name, size, part, own)
+            users, items, seconds, chosen = learn(name, size, part, settings)
             arrays = {"users": users, "items": items, "seconds": np.array([seconds])}
             save_tensors(path, arrays, {"chosen": json.dumps(chosen)})
         found = _open(path)[0]
@@ -70,12 +72,14 @@ class Bench:
     def chosen(self, name: str, size: int) -> dict[str, Any]:
         """What validation chose for a model's vectors."""
         self.vectors(name, size, "train")
-        own = self.settings.get(name, {})
-        path = self.path({"kind": name, "size": size, "part": "train", "own": own}, "safetensors")
+        settings = self.settings.get(name, {})
+        path = self.path(
+            {"kind": name, "size": size, "part": "train", "settings": settings}, "safetensors"
+        )
         return _open(path)[1]
 
-    def _model(self, name: str, size: int, part: str, own: dict[str, Any]) -> Any:
-        settings = {**own, "dimensions": size}
+    def _model(self, name: str, size: int, part: str, settings: dict[str, Any]) -> Any:
+        settings = {**settings, "dimensions": size}
         if part == "all":
             settings |= self.chosen(name, size)
         model, began = model_class(name)(**settings), time.perf_counter()
@@ -84,7 +88,7 @@ class Bench:
         seconds = time.perf_counter() - began
         return learned["user_vectors"], learned["item_vectors"], seconds, {"epochs": model.epochs_}
 
-    def _als(self, name: str, size: int, part: str, own: dict[str, Any]) -> Any:
+    def _als(self, name: str, size: int, part: str, settings: dict[str, Any]) -> Any:
         from implicit.als import AlternatingLeastSquares
         from scipy.sparse import csr_matrix
 
@@ -97,9 +101,9 @@ class Bench:
         if part == "all":
             setting, began = self.chosen(name, size), time.perf_counter()
             return *fit(self.all, setting), time.perf_counter() - began, setting
-        grid = {k: own.get(k, v) for k, v in ALS_GRID.items()}
+        grid = {k: settings.get(k, v) for k, v in ALS_GRID.items()}
         values = [v if isinstance(v, list) else [v] for v in grid.values()]
-        fixed = {k: v for k, v in own.items() if k not in ALS_GRID}
+        fixed = {k: v for k, v in settings.items() if k not in ALS_GRID}
         best: tuple[Any, ...] = (-1.0,)
         for picked in itertools.product(*values):
             setting = {**fixed, **dict(zip(grid, picked, strict=True))}
@@ -136,8 +140,8 @@ class Bench:
 
     def dsiml(self, bits: int, **more: Any) -> Made:
         """DSIML from SIML's vectors, by the settings of `dsiml` and of its optimiser."""
-        own = self.settings.get(more["optimizer"], {})
-        settings = {**self.settings.get("dsiml", {}), **own, **more, "bits": bits}
+        settings = self.settings.get(more["optimizer"], {})
+        settings = {**self.settings.get("dsiml", {}), **settings, **more, "bits": bits}
         users, items, seconds = self.vectors("siml", MAIN, "all")
         began = time.perf_counter()
         model = DSIML.from_vectors(users, items, **settings).fit(self.all, None, self.options)

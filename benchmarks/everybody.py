@@ -101,9 +101,9 @@ def main() -> None:
     floats = by_floats(recommender, arguments.k, arguments.float_users, options)
     codes = by_codes(recommender, arguments.k, options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    facts = {"users": len(recommender.users), "items": len(recommender.items), "k": arguments.k}
+    data = {"users": len(recommender.users), "items": len(recommender.items), "k": arguments.k}
     ratio = floats["us_per_query"] / codes["us_per_query"]
-    report = {"data": facts, "rows": [codes, floats], "ratio": ratio, "peak_mb": peak}
+    report = {"data": data, "rows": [codes, floats], "ratio": ratio, "peak_mb": peak}
     print(json.dumps(report) if arguments.json else json.dumps(report, indent=2))
 
 

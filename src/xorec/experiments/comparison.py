@@ -65,16 +65,20 @@ def make_models(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     bits: Sequence[int] = (),
 ) -> list[Model[Any]]:
-    """The models of these names with their settings; one that learns codes once for each `bits`."""
+    """The models of these names with their settings; one that learns codes once for each `bits`.
+
+    >>> [model.config.bits for model in make_models(["dsiml"], bits=[20, 64])]
+    [20, 64]
+    """
     models: list[Model[Any]] = []
     coded = False
     for name in names:
-        make, own = model_class(name), dict((settings or {}).get(name, {}))
+        make, arguments = model_class(name), dict((settings or {}).get(name, {}))
         if bits and "bits" in make.Config.model_fields:
             coded = True
-            models += [make(**{**own, "bits": one}) for one in dict.fromkeys(bits)]
+            models += [make(**{**arguments, "bits": one}) for one in dict.fromkeys(bits)]
         else:
-            models.append(make(**own))
+            models.append(make(**arguments))
     if bits and not coded:
         raise OptionError(
             f"bits are given but none of {', '.join(names)} learns codes: add dsiml, or leave "
@@ -97,6 +101,12 @@ def compare_models(
 
     The validation part, where there is one, finds the number of epochs; then every model learns
     from training and validation pairs together. A model of codes comes once for each of `bits`.
+
+    >>> import xorec
+    >>> pairs = [(user, item) for user in range(20) for item in range(user % 4, 24, 4)]
+    >>> parts = xorec.split(xorec.Interactions.from_pairs(pairs), validation=0.1)
+    >>> [one.label for one in compare_models(parts, ["popularity", "item-knn"])]
+    ['popularity', 'item-knn']
     """
     models = make_models(names, settings, bits)
     seen = parts.train
@@ -147,8 +157,8 @@ def query_time(
     times = []
     for user in users:
         began = time.perf_counter()
-        own = seen.of_user(int(user))
+        user_items = seen.of_user(int(user))
         query = representation.queries(np.array([user]))
-        index.search(query, k, exclude=(np.array([0, len(own)]), own))
+        index.search(query, k, exclude=(np.array([0, len(user_items)]), user_items))
         times.append(time.perf_counter() - began)
     return float(np.median(times) * 1e6)

@@ -23,7 +23,13 @@ class Sizes:
 
 
 def sizes_of(representation: Representation) -> Sizes:
-    """From the tensors: those of users and of items have it in their names."""
+    """From the tensors: those of users and of items have it in their names.
+
+    >>> import numpy as np
+    >>> from xorec.representations.codes import Codes
+    >>> sizes_of(Codes.from_signs(np.ones((3, 20)), np.ones((5, 20)))).row()
+    {'user_bits': 20, 'item_bits': 20, 'shared_bits': 0}
+    """
     bits = {"user": 0, "item": 0, "shared": 0}
     tensors = representation.tensors()
     for name, tensor in tensors.items():

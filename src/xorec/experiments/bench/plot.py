@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.experiments.bench.search import FAISS_FLAT, best_float
+from xorec.experiments.bench.search import FAISS_FLAT, best_float, row_of
 
 SERIES = {
     "xorec": ("xorec", "#1f6feb", "o"),
@@ -34,13 +34,13 @@ def series(rows: Sequence[dict[str, Any]], mode: str) -> dict[str, list[tuple[in
     """(items, microseconds) of xorec, of faiss flat and of the best float row, in one mode."""
     lines: dict[str, list[tuple[int, float]]] = {name: [] for name in SERIES}
     for size in sorted({row["items"] for row in rows}):
-        own = [r for r in rows if r["items"] == size and r["mode"] == mode and not r["seen"]]
-        shown = {
-            "xorec": next((row for row in own if row["method"] == "xorec"), None),
-            "faiss": next((row for row in own if row["method"] == FAISS_FLAT), None),
-            "float": best_float(own),
+        part = [r for r in rows if r["items"] == size and r["mode"] == mode and not r["seen"]]
+        found = {
+            "xorec": row_of(part, "xorec"),
+            "faiss": row_of(part, FAISS_FLAT),
+            "float": best_float(part),
         }
-        for name, row in shown.items():
+        for name, row in found.items():
             if row is not None:
                 lines[name].append((size, row["us_per_query"]))
     return lines

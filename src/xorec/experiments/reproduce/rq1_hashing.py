@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from xorec.experiments.reproduce.comparison import Comparison
-from xorec.experiments.reproduce.dataset_run import DatasetRun
+from xorec.experiments.reproduce.comparison_question import ComparisonQuestion
 from xorec.experiments.reproduce.plan import Plan
-from xorec.experiments.reproduce.question import DatasetQuestion
 from xorec.experiments.reproduce.sections import Section
-from xorec.experiments.reproduce.steps import Step
 from xorec.experiments.reproduce.verdicts import best_of_all
 
 PROPOSED = "dsiml"
@@ -17,20 +14,18 @@ FLOAT_USERS = ("lightrec",)
 """Methods whose items alone are codes."""
 
 
-class Hashing(DatasetQuestion):
+class Hashing(ComparisonQuestion):
     """All hashing methods of the plan, at its lengths."""
 
-    def __init__(self, dataset: DatasetRun) -> None:
-        super().__init__(dataset)
-        plan = dataset.plan
-        self.comparison = Comparison(dataset, "rq1", plan.hashing, [PROPOSED], plan.bits)
+    key, proposed = "rq1", (PROPOSED,)
 
     @classmethod
     def methods(cls, plan: Plan) -> Sequence[str]:
         return plan.hashing
 
-    def steps(self) -> Iterator[Step]:
-        return self.comparison.steps()
+    @classmethod
+    def lengths(cls, plan: Plan) -> tuple[int, ...]:
+        return plan.bits
 
     def section(self) -> Section:
         """Tables, curves, and the claims."""

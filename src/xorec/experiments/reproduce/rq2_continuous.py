@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from xorec.experiments.reproduce.comparison import Comparison
-from xorec.experiments.reproduce.dataset_run import DatasetRun
+from xorec.experiments.reproduce.comparison_question import ComparisonQuestion
 from xorec.experiments.reproduce.plan import Plan
-from xorec.experiments.reproduce.question import DatasetQuestion
 from xorec.experiments.reproduce.sections import Section
-from xorec.experiments.reproduce.steps import Step
 from xorec.experiments.reproduce.verdicts import best_of_all
 
 PROPOSED = ("siml", "siml-gcn")
 
 
-class Continuous(DatasetQuestion):
+class Continuous(ComparisonQuestion):
     """All continuous methods of the plan."""
 
-    def __init__(self, dataset: DatasetRun) -> None:
-        super().__init__(dataset)
-        self.comparison = Comparison(dataset, "rq2", dataset.plan.continuous, PROPOSED)
+    key, proposed = "rq2", PROPOSED
 
     @classmethod
     def methods(cls, plan: Plan) -> Sequence[str]:
         return plan.continuous
-
-    def steps(self) -> Iterator[Step]:
-        return self.comparison.steps()
 
     def section(self) -> Section:
         """Tables, curves, and the claims."""

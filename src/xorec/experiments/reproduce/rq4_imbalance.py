@@ -7,16 +7,16 @@ them, the gain of SIML over a rival is held against rarity (fewer training pairs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from xorec.experiments.reproduce.comparison import Comparison
+from xorec.experiments.reproduce.comparison_question import ComparisonQuestion
 from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Plan
-from xorec.experiments.reproduce.question import DatasetQuestion, Run
+from xorec.experiments.reproduce.question import Run
 from xorec.experiments.reproduce.sections import (
     Claim,
     Column,
@@ -27,7 +27,6 @@ from xorec.experiments.reproduce.sections import (
     Table,
     Verdict,
 )
-from xorec.experiments.reproduce.steps import Step
 
 PROPOSED, RIVALS = "siml", ("cml", "sml")
 METHODS = (PROPOSED, *RIVALS)
@@ -36,12 +35,10 @@ SHARES = (0.0, 1 / 3, 2 / 3, 1.0)
 LEVEL = 0.05
 
 
-class Imbalance(DatasetQuestion):
-    """The same fits as those of rq2, looked at by category."""
+class Imbalance(ComparisonQuestion):
+    """The same fits as those of rq2, looked at by category: no steps of its own beside rq2."""
 
-    def __init__(self, dataset: DatasetRun) -> None:
-        super().__init__(dataset)
-        self.comparison = Comparison(dataset, "rq4", METHODS, [PROPOSED])
+    key, proposed = "rq4", (PROPOSED,)
 
     @classmethod
     def of_run(cls, run: Run) -> list[Self]:
@@ -56,10 +53,6 @@ class Imbalance(DatasetQuestion):
     @classmethod
     def methods(cls, plan: Plan) -> Sequence[str]:
         return METHODS
-
-    def steps(self) -> Iterator[Step]:
-        """None of its own where rq2 is run as well."""
-        return self.comparison.steps()
 
     def section(self) -> Section:
         """Four categories closely, all of them in sum."""
