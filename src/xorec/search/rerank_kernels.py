@@ -25,12 +25,12 @@ def best_of(
     keys = np.empty(items.shape[1], dtype=np.uint64)
     for b in range(begin, end):
         count = counts[b]
-        for place in range(count):
-            keys[place] = score_key(scores[b, place]) | np.uint64(tie_rank[items[b, place]])
+        for at in range(count):
+            keys[at] = score_key(scores[b, at]) | np.uint64(tie_rank[items[b, at]])
         order = np.argsort(keys[:count])
-        for place in range(best.shape[1]):
-            if place < count:
-                best[b, place] = items[b, order[place]]
-                best_scores[b, place] = scores[b, order[place]]
+        for at in range(best.shape[1]):
+            if at < count:
+                best[b, at] = items[b, order[at]]
+                best_scores[b, at] = scores[b, order[at]]
             else:
-                best[b, place], best_scores[b, place] = 0, 0
+                best[b, at], best_scores[b, at] = 0, 0

@@ -91,8 +91,8 @@ def chunk_maxima(row: Row, maxima: Items) -> None:
     for chunk in range(len(maxima)):
         part = bits[chunk * CHUNK : chunk * CHUNK + CHUNK]
         largest = np.int32(-0x80000000)
-        for place in range(len(part)):
-            largest = max(largest, rising(part[place]))
+        for at in range(len(part)):
+            largest = max(largest, rising(part[at]))
         maxima[chunk] = largest
 
 
@@ -134,12 +134,12 @@ def items_above(row: Row, bound: Any, maxima: Items, items: Items) -> int:
 @kernel
 def without(items: Items, n: int, excluded: Items) -> int:
     """Drop the excluded from `items[:n]` (both ascending), in place; return how many remain."""
-    kept, at = 0, 0
-    for place in range(n):
-        item = items[place]
-        while at < len(excluded) and excluded[at] < item:
-            at += 1
-        if at == len(excluded) or excluded[at] != item:
+    kept, out = 0, 0
+    for at in range(n):
+        item = items[at]
+        while out < len(excluded) and excluded[out] < item:
+            out += 1
+        if out == len(excluded) or excluded[out] != item:
             items[kept] = item
             kept += 1
     return kept
@@ -179,9 +179,9 @@ def best_keys(
     ascending. keys (m,), items (m + 1,), maxima (ceil(m / CHUNK),): scratch.
     """
     found = candidates(row, k, excluded, items, maxima)
-    for place in range(found):
-        item = items[place]
-        keys[place] = score_key(row[item]) | np.uint64(tie_rank[item])
+    for at in range(found):
+        item = items[at]
+        keys[at] = score_key(row[item]) | np.uint64(tie_rank[item])
     kept = min(k, found)
     if kept < found:
         select(keys, found, kept)

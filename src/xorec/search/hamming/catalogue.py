@@ -157,8 +157,8 @@ class Catalogue:
         """The answers of all segments, put together."""
         parts, total = [], np.zeros(len(queries), dtype=np.int64)
         for one in self.segments:
-            rank, own = self.within_segment(one.segment, filters)
-            keys, counts = one.nearest(queries, min(k, len(one.segment)), own, pool)
+            rank, local = self.within_segment(one.segment, filters)
+            keys, counts = one.nearest(queries, min(k, len(one.segment)), local, pool)
             behind = np.arange(keys.shape[1]) >= counts[:, None]
             keys[behind] = 0
             keys = by_tie_rank(keys, rank)

@@ -68,10 +68,10 @@ def nearest_of_lists(
         query, best = queries[b], nearest.keys[b]
         excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
         count, worst, end = 0, WORST, spans[b, 1]
-        for place in range(spans[b, 0], end):
-            if place + _AHEAD < end:
-                prefetch(first_words, rows[place + _AHEAD])
-            row = rows[place]
+        for entry in range(spans[b, 0], end):
+            if entry + _AHEAD < end:
+                prefetch(first_words, rows[entry + _AHEAD])
+            row = rows[entry]
             code = codes[row]
             distance = masked_distance_of(code, query) if items.masked else distance_of(code, query)
             if key_of(distance, 0) < worst:

@@ -49,7 +49,7 @@ def admit(waiting: Any, waits: int, places: Any, checks: Any, best: Any, kept: i
     They waited while the lines of their positions came; where rows are filtered, those come next.
     checks: `mih_tables.EntryFilter`.
     """
-    bitmap, hidden = checks.bitmap, checks.positions
+    bitmap, excluded = checks.bitmap, checks.positions
     by_row = len(checks.excluded) > 0 or len(checks.denied) > 0
     by_any = by_row or len(checks.allow_mask) > 0
     if by_row:
@@ -60,7 +60,7 @@ def admit(waiting: Any, waits: int, places: Any, checks: Any, best: Any, kept: i
         key = key_of(waiting[at, 1], position)
         if kept == len(best) and key >= best[kept - 1]:
             continue
-        if is_excluded(position, bitmap, hidden):
+        if is_excluded(position, bitmap, excluded):
             continue
         if not by_any or passes(position, checks):
             kept = insert_sorted(best, kept, key)

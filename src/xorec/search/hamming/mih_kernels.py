@@ -61,11 +61,13 @@ def probe(
         b = which[at]
         query, best = queries[b], keys[b]
         excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
-        denied, hidden = filters.denied, out[:0]
+        denied, out_positions = filters.denied, out[:0]
         if 0 < len(excluded) + len(denied) <= min(MOST_EXCLUDED, len(positions)):
-            hidden = out[: fill_bitmap(excluded, denied, positions, bitmap, out)]
+            out_positions = out[: fill_bitmap(excluded, denied, positions, bitmap, out)]
             excluded, denied = none, none
-        checks = EntryFilter(order.rows, filters.allow_mask, excluded, denied, bitmap, hidden)
+        checks = EntryFilter(
+            order.rows, filters.allow_mask, excluded, denied, bitmap, out_positions
+        )
         kept, cost, done = 0, 0.0, False
         for ring in range(len(rings)):
             for t in range(count_tables):

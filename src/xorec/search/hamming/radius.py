@@ -49,8 +49,8 @@ def within(
 
     def work(b: int) -> None:
         parts = [
-            by_tie_rank(strategy.within(queries[b], radius, own, b), rank)
-            for strategy, rank, own in searched
+            by_tie_rank(strategy.within(queries[b], radius, local, b), rank)
+            for strategy, rank, local in searched
         ]
         found[b] = np.unique(np.concatenate(parts))  # tables may find an item more than once
 

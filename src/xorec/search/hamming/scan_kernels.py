@@ -76,9 +76,9 @@ def scan(
                             np.empty(k, np.uint64))  # fmt: skip
     size = max(1, CACHED // (bits * CHUNK_WORDS))
     for begin in range(0, len(which), group):
-        mine = which[begin : begin + group]
-        for at in range(len(mine)):
-            b = mine[at]
+        part = which[begin : begin + group]
+        for at in range(len(part)):
+            b = part[at]
             if masked is None:
                 spread(queries[b], bits, flips[at])
             else:
@@ -89,18 +89,18 @@ def scan(
             selection.tally[at] = 0
             selection.state[at, 0], selection.state[at, 1], selection.state[at, 2] = 0, 0, bits
         for first in range(0, chunks, size):
-            for at in range(len(mine)):
+            for at in range(len(part)):
                 query = QueryPlanes(flips[at, : added[at]], masked)
-                own = opened[0 if free else at * words :]
+                mask = opened[0 if free else at * words :]
                 bound = selection.state[at, 2] + (selection.state[at, 1] < k)
                 for chunk in range(first, min(chunks, first + size)):
                     position = np.uint64(chunk * CHUNK_WORDS)
                     start = position * np.uint64(bits)
-                    if count_chunk(planes, start, position, ahead, query, bound, own, counted):
+                    if count_chunk(planes, start, position, ahead, query, bound, mask, counted):
                         items = chunk * CHUNK_ITEMS
                         bound = take(counted, levels, items, selection, at, scratch)
-        for at in range(len(mine)):
-            b = mine[at]
+        for at in range(len(part)):
+            b = part[at]
             counts[b] = sort_nearest(selection, at, scratch)
             for rank in range(counts[b]):
                 keys[b, rank] = scratch.best[rank]

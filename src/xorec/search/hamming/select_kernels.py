@@ -97,7 +97,7 @@ def take(counted: Any, levels: int, first: int, selection: Any, at: int, scratch
     counted, selection, scratch: see `arrays`. Returns the distance that the next items must be
     nearer than.
     """
-    pool, tally, counts = selection.pool, selection.tally, counted.counts
+    counts = counted.counts
     before, kept, threshold = selection.state[at, 0], selection.state[at, 1], selection.state[at, 2]
     more, k = count_found(counted), len(scratch.best)
     if more > k:
@@ -112,19 +112,19 @@ def take(counted: Any, levels: int, first: int, selection: Any, at: int, scratch
         counted.found[word] = left
         words ^= np.uint64(left == np.uint64(0)) << word
         distance = count_at(counts, levels, word, bit)
-        pool[at, held] = key_of(distance, np.uint64(first) + np.uint64(64) * word + bit)
-        tally[at, distance] += 1
+        selection.pool[at, held] = key_of(distance, np.uint64(first) + np.uint64(64) * word + bit)
+        selection.tally[at, distance] += 1
     held = before + more
     kept += more
-    while kept - tally[at, threshold] >= k:
-        kept -= tally[at, threshold]
+    while kept - selection.tally[at, threshold] >= k:
+        kept -= selection.tally[at, threshold]
         threshold -= 1
     selection.state[at, 0], selection.state[at, 2] = held, threshold
-    if held + k > pool.shape[1]:
+    if held + k > selection.pool.shape[1]:
         held = sort_nearest(selection, at, scratch)
         for rank in range(held):
-            pool[at, rank] = scratch.best[rank]
-        tally[at, threshold] -= kept - held
+            selection.pool[at, rank] = scratch.best[rank]
+        selection.tally[at, threshold] -= kept - held
         kept = selection.state[at, 0] = held
     selection.state[at, 1] = kept
     return threshold if kept >= k else threshold + 1

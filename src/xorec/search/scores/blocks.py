@@ -1,6 +1,6 @@
 """BlockIndex: exact top-k of scores that are added up column by column, a block of items at a time.
 
-No score is kept: what a block does not add to the lists is gone with it.
+No score is kept: what a block does not add to the lists is filtered with it.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class BlockIndex(ABC):
 
         def work(b: int) -> None:
             scores = self._score(part, tuple(array[b : b + 1] for array in ready))
-            gone = np.isin(part.rows, np.concatenate([filters.of(b), filters.denied]))
-            positions = np.flatnonzero(gone).astype(np.int32)
+            filtered = np.isin(part.rows, np.concatenate([filters.of(b), filters.denied]))
+            positions = np.flatnonzero(filtered).astype(np.int32)
             found = top_k(scores, k, order, (np.array([0, len(positions)]), positions))
             best, values = found.row(0)
             hits.items[b, : len(best)], hits.scores[b, : len(best)] = part.rows[best], values
