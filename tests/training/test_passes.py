@@ -155,9 +155,10 @@ def test_a_pass_comes_by_every_pair_once() -> None:
             seen.append(triplets)
             return super().step_users(triplets)
 
-    rows = [Rows.of(normal(0, n), np.ones(n, np.float32)) for n in (DATA.n_users, DATA.n_items)]
-    step = Spy(rows[0], rows[1], SIML().config.terms())
-    items = rows[1].vectors.copy()
+    n, m = DATA.n_users, DATA.n_items
+    users, fixed = Rows.of(normal(0, n), np.ones(n, np.float32)), Rows.fixed(normal(1, m))
+    step = Spy(users, fixed, SIML().config.terms())
+    items = fixed.vectors.copy()
     with ThreadPool(2) as pool:
         Pass(DATA, Negatives.of(DATA), 2, 300, 1, 0, pool).run(lambda block, pairs: step)
     pairs = {(int(u), int(i)) for t in seen for u, i in zip(t.users, t.positives, strict=True)}
@@ -165,4 +166,4 @@ def test_a_pass_comes_by_every_pair_once() -> None:
     assert all(i in DATA.of_user(u) for u, i in pairs)
     drawn = {(int(u), int(j)) for t in seen for u, js in zip(*t[::2], strict=True) for j in js}
     assert not drawn & pairs
-    np.testing.assert_array_equal(items, rows[1].vectors)
+    np.testing.assert_array_equal(items, fixed.vectors)
