@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xorec.training.discrete.rotation import learn_rotation, quantisation_error
+from xorec.training.discrete.rotation import learn_rotation, unit_rows
+
+
+def quantisation_error(vectors: np.ndarray, rotation: np.ndarray) -> float:
+    """|sign(XQ) - XQ|^2 / (n d) for rows of unit length times sqrt(d): 0 if they are codes."""
+    turned = unit_rows(vectors).astype(np.float64) @ rotation * np.sqrt(vectors.shape[1])
+    return float(np.mean((np.where(turned >= 0, 1.0, -1.0) - turned) ** 2))
 
 
 def test_the_error_falls_with_every_round_and_q_is_orthogonal() -> None:

@@ -53,13 +53,13 @@ def balanced(rows: npt.NDArray[Any], seed: int) -> npt.NDArray[Any]:
         missing = min(r, n - 1) - rank
         if missing:
             null = axes[:, rank : rank + missing]
-            found += (root * _columns_beside(rows - means, axes[:, :rank], null, seed)).astype(
+            found += (root * _random_columns(rows - means, axes[:, :rank], null, seed)).astype(
                 dtype
             )
     return found
 
 
-def _columns_beside(
+def _random_columns(
     centred: npt.NDArray[np.float64],
     axes: npt.NDArray[np.float64],
     null: npt.NDArray[np.float64],

@@ -13,18 +13,10 @@ Floats = npt.NDArray[np.float32]
 _MOST_ROWS = 32_768
 
 
-def quantisation_error(
-    vectors: npt.NDArray[np.floating], rotation: npt.NDArray[np.floating]
-) -> float:
-    """|sign(XQ) - XQ|^2 / (n d) for rows of unit length times sqrt(d): 0 if they are codes."""
-    turned = unit_rows(vectors).astype(np.float64) @ rotation * np.sqrt(vectors.shape[1])
-    return float(np.mean((np.where(turned >= 0, 1.0, -1.0) - turned) ** 2))
-
-
 def learn_rotation(vectors: Floats, *, rounds: int = 50, seed: int = 0) -> Floats:
-    """An orthogonal (d, d) matrix that lowers the quantisation error; from a random start.
+    """An orthogonal (d, d) matrix Q that lowers |sign(XQ) - XQ|^2, for rows X of unit length.
 
-    It is learned from at most 32,768 of the rows, spread evenly: more do not change it.
+    From a random start, and at most 32,768 of the rows, spread evenly: more do not change it.
     """
     d = vectors.shape[1]
     rng = np.random.Generator(np.random.Philox(seed))

@@ -26,6 +26,7 @@ _ITEM_BLOCKS = 32
 """Blocks of items in a sweep: fewer blocks, fewer waits; more blocks, fewer proposals refused."""
 _PAIRS_AT_ONCE = 8192  # the loss is summed in pieces of so many pairs, whatever the pool
 _PIECES = 16  # pieces of work for each thread: users differ much in their number of triplets
+_ROWS_AT_ONCE = 8  # fewer rows are not worth a call of a kernel
 
 
 class SweepResult(NamedTuple):
@@ -113,7 +114,8 @@ def _propose(
             part = slice(begin, end)
             Z[part], gains[part] = propose(problem, kind, rows[part])
 
-    pool.map_ranges(len(rows), work, _PIECES)
+    pieces = min(_PIECES, len(rows) // (_ROWS_AT_ONCE * pool.threads))
+    pool.map_ranges(len(rows), work, max(1, pieces))
     return Z, gains
 
 
