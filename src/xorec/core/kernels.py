@@ -47,6 +47,28 @@ def inlined(function: F) -> F:
 
 def _compile(function: F, **settings: bool | str) -> F:
     try:
-        return cast(F, njit(cache=True, **settings)(function))
+        compiled = njit(cache=True, **settings)(function)
     except RuntimeError:  # no place to keep it: compile anew in each process
         return cast(F, njit(**settings)(function))
+    _forget_what_cannot_be_read(compiled)
+    return cast(F, compiled)
+
+
+def _forget_what_cannot_be_read(compiled: Any) -> None:
+    """Compile anew where the disk has kept a kernel by types that this version does not have.
+
+    numba reads the types of kept kernels before it compares their date with that of the source,
+    and fails where a named tuple has another name or another place now.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is None:
+        return
+    load = file._load_index
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    file._load_index = load_index

@@ -16,25 +16,27 @@ from typing import TYPE_CHECKING, Any
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.models.baselines.ease import EASE as EASE
-    from xorec.models.baselines.item_knn import ItemKNN as ItemKNN
+    # isort: off
     from xorec.models.baselines.popularity import Popularity as Popularity
+    from xorec.models.baselines.item_knn import ItemKNN as ItemKNN
+    from xorec.models.baselines.ease import EASE as EASE
     from xorec.models.factorization.als import ALS as ALS
     from xorec.models.factorization.bpr import BPR as BPR
-    from xorec.models.graph.cpr import CPR as CPR
-    from xorec.models.graph.lightgcn import LightGCN as LightGCN
-    from xorec.models.hashing.cccf import CCCF as CCCF
-    from xorec.models.hashing.dcf import DCF as DCF
-    from xorec.models.hashing.dpr import DPR as DPR
-    from xorec.models.hashing.drmf import DRMF as DRMF
-    from xorec.models.hashing.lightrec import LightRec as LightRec
-    from xorec.models.hashing.phd import PHD as PHD
-    from xorec.models.hashing.signs import Signs as Signs
     from xorec.models.metric.cml import CML as CML
     from xorec.models.metric.sml import SML as SML
-    from xorec.models.siml.dsiml import DSIML as DSIML
+    from xorec.models.graph.cpr import CPR as CPR
+    from xorec.models.graph.lightgcn import LightGCN as LightGCN
     from xorec.models.siml.siml import SIML as SIML
     from xorec.models.siml.siml_gcn import SIMLGCN as SIMLGCN
+    from xorec.models.hashing.signs import Signs as Signs
+    from xorec.models.hashing.dcf import DCF as DCF
+    from xorec.models.hashing.cccf import CCCF as CCCF
+    from xorec.models.hashing.dpr import DPR as DPR
+    from xorec.models.hashing.drmf import DRMF as DRMF
+    from xorec.models.hashing.phd import PHD as PHD
+    from xorec.models.hashing.lightrec import LightRec as LightRec
+    from xorec.models.siml.dsiml import DSIML as DSIML
+    # isort: on
 
 
 def _read_registry() -> dict[str, tuple[str, str]]:
