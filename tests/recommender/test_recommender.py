@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,22 @@ def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:
         storage.write(tmp_path / "less", less, kept)
         with pytest.raises(ModelFileError, match="is missing"):
             Recommender.load(tmp_path / "less")
+
+
+def test_indexes_are_made_on_the_threads_that_a_recommender_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask() -> int:
+        raise AssertionError("the machine was asked for its cores")
+
+    data = planted(60, 40)
+    model = DSIML(bits=16, epochs=1, start={"epochs": 1}).fit(data)
+    Recommender.from_model(model, data).save(tmp_path / "m.xorec")
+    shop = Recommender.load(tmp_path / "m.xorec", threads=1)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("xorec.") and hasattr(module, "available_threads"):
+            monkeypatch.setattr(module, "available_threads", ask)
+    assert len(shop.recommend(data.users[0]))
+    assert len(shop.similar(data.items[0]))
+    assert len(shop.similar_users(data.users[0]))
+    assert shop.update(Interactions.from_pairs([(data.users[0], data.items[5])])).threads == 1

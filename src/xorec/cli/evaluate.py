@@ -35,7 +35,7 @@ def evaluate(
 
     cuts = args.parse_ks(ks)
     options = run.options()
-    recommender = Recommender.load(model)
+    recommender = Recommender.load(model, threads=run.threads)
     pairs = source.load(options)
     train, test, left_out = unseen_pairs(recommender, pairs, part)
     for note in left_out:

@@ -49,7 +49,7 @@ def recommend(
         raise OptionError("say for whom: give --user ID, --items ID,ID,... or --all-users.")
     if all_users and (rules.allow is not None or rules.deny):
         raise OptionError("--allow and --deny are for one list: leave them out with --all-users.")
-    recommender = Recommender.load(model)
+    recommender = Recommender.load(model, threads=run.threads)
     if all_users:
         from xorec.recommender.batch import for_all_users
 

@@ -33,7 +33,7 @@ def similar(
 
     if (item is not None) + (user is not None) + all_items != 1:
         raise OptionError("say to what: give --item ID, --user ID or --all-items.")
-    recommender = Recommender.load(model)
+    recommender = Recommender.load(model, threads=run.threads)
     if all_items:
         from xorec.recommender.batch import for_all_items
 

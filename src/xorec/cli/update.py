@@ -29,7 +29,7 @@ def update(
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.updating import UpdateSummary
 
-    before = Recommender.load(model)
+    before = Recommender.load(model, threads=run.threads)
     after = before.update(source.load(run.options()))
     path = output or Path(model)
     after.save(path)

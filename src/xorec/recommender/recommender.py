@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -244,11 +244,13 @@ class Recommender(RecommenderState):
             model_file.save(Path(path), self, self.index.tensors() if index else {})
 
     @classmethod
-    def load(cls, path: str | Path, *, verify: bool | None = None) -> Recommender:
+    def load(
+        cls, path: str | Path, *, verify: bool | None = None, threads: int | None = None
+    ) -> Recommender:
         """Open a model file, memory-mapped.
 
         verify: compare the digest of all tensors, which reads the whole file; None does so up to
-        64 MB.
+        64 MB. threads: see `RecommenderState`.
 
         >>> Recommender.load("no-such-file.xorec")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -260,7 +262,7 @@ class Recommender(RecommenderState):
         with logged("load", path=str(path)) as log:
             state, index = model_file.load(Path(path), verify)
             log |= {"users": len(state.users), "items": len(state.items)}
-        made = cls._of(state)
+        made = cls._of(replace(state, threads=threads))
         if index is not None:
             vars(made)["index"] = index  # what the lazy property would make
         return made
@@ -271,7 +273,7 @@ class Recommender(RecommenderState):
         from xorec.search.index import index_of
 
         with logged("index", items=len(self.items)):
-            return index_of(self.representation, self.tie_rank)
+            return index_of(self.representation, self.tie_rank, threads=self.threads)
 
     @lazy_property
     def item_neighbours(self) -> SimilarityIndex:

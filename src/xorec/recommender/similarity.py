@@ -29,7 +29,7 @@ class SimilarityIndex:
         among = state.representation.among_items()
         if isinstance(index, HammingIndex) and among.kind == "codes":
             return cls(among, index.by("hamming"))
-        return cls(among, index_of(among, state.tie_rank))
+        return cls(among, index_of(among, state.tie_rank, threads=state.threads))
 
     @classmethod
     def of_users(cls, state: RecommenderState) -> SimilarityIndex:
@@ -37,7 +37,8 @@ class SimilarityIndex:
         from xorec.data.tie_rank import tie_rank
 
         among = state.representation.among_users()
-        return cls(among, index_of(among, tie_rank(state.users, np.diff(state.seen[0]))))
+        order = tie_rank(state.users, np.diff(state.seen[0]))
+        return cls(among, index_of(among, order, threads=state.threads))
 
     def nearest(self, rows: npt.NDArray[np.integer], k: int, threads: int = 1) -> Hits:
         """The `k` nearest of each of `rows`, without itself."""

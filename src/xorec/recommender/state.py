@@ -30,7 +30,8 @@ class RecommenderState:
 
     seen: each user's training items. prior (n_items,): how many users have an item. tie_rank
     (n_items,): the order of items of equal score. metadata: what the model file says of itself:
-    model, config, seed, data digest, codes.
+    model, config, seed, data digest, codes. threads: at most this many where an index is made or
+    pairs are merged; None takes every core that this process may use.
     """
 
     representation: Representation
@@ -42,6 +43,7 @@ class RecommenderState:
     tie_rank: npt.NDArray[np.int32]
     names: Text | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    threads: int | None = None
 
     @classmethod
     def from_model(

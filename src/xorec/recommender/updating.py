@@ -6,13 +6,14 @@ refreshes the users who got pairs and the items that are mostly new, the rest st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
+from xorec.core.options import RunOptions
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
@@ -61,6 +62,7 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
         np.concatenate([before, user_rows[new.user_rows]]),
         np.concatenate([seen, item_rows[new.indices]]),
         names=_names(state.names, new.names, items, item_rows),
+        threads=RunOptions(threads=state.threads).thread_count,
     )
     old_users = np.bincount(before, minlength=len(users))
     old_items = np.bincount(seen, minlength=len(items))
@@ -70,7 +72,8 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     model.update(state.representation, DataUpdate(train, changed, mostly_new, old_users))
     count = state.metadata.get("updates", 0) + 1
     seed = state.metadata.get("seed", 0)
-    return RecommenderState.from_model(model, train, seed=seed, updates=count)
+    after = RecommenderState.from_model(model, train, seed=seed, updates=count)
+    return replace(after, threads=state.threads)
 
 
 def _extended(known: Ids, new: Ids, what: str) -> tuple[Ids, Rows]:
