@@ -19,7 +19,22 @@ import pytest
 import xorec
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^```(python|diff)\n# ((?:src|tests)/[\w/.]+\.py)\n(.*?)^```$", re.M | re.S)
+ENTRIES = {
+    "A model": "src/xorec/models/__init__.py",
+    "A metric": "src/xorec/evaluation/metrics/registry.py",
+    "A file format": "src/xorec/data/io/formats/registry.py",
+    "A search strategy": "src/xorec/search/hamming/strategies.py",
+    "An experiment": "src/xorec/experiments/reproduce/plan.py",
+}
+"""The registry that a recipe makes its entry in."""
+ALSO = {
+    "A metric": ["tests/evaluation/test_metrics.py", "tests/evaluation/test_expected.py"],
+    "A file format": ["tests/data/io/test_formats.py"],
+}
+"""Tests of what every entry must do."""
+BLOCK = re.compile(
+    r"^```(python|diff)\n# ((?:src|tests|docs)/[\w/.]+\.(?:py|md))\n(.*?)^```$", re.M | re.S
+)
 
 
 @dataclass
@@ -56,20 +71,23 @@ def apply(change: str, path: Path) -> None:
 
 
 def test_all_recipes_are_there() -> None:
-    titles = ["A model", "A metric", "A file format", "A search strategy", "An experiment"]
-    assert [recipe.title for recipe in recipes()] == titles
+    assert [recipe.title for recipe in recipes()] == list(ENTRIES)
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.title)
 def test_a_recipe_is_a_file_its_test_and_its_entry(recipe: Recipe) -> None:
     assert sorted(path.split("/")[0] for path in recipe.files) == ["src", "tests"]
-    assert len(recipe.changes) == 1
+    assert [path for path in recipe.changes if path.startswith("src/")] == [ENTRIES[recipe.title]]
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.title)
 def test_following_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
     package = Path(xorec.__file__).parent
     shutil.copytree(package, tmp_path / "src" / "xorec")  # with compiled kernels and their times
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for path in ALSO.get(recipe.title, []):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
     for path, code in recipe.files.items():
         assert not (tmp_path / path).exists(), "a recipe makes new files"
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -77,6 +95,7 @@ def test_following_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
     for path, change in recipe.changes.items():
         apply(change, tmp_path / path)
     tests = [path for path in recipe.files if path.startswith("tests/")]
+    tests += ALSO.get(recipe.title, [])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         cwd=tmp_path,

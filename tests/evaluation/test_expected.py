@@ -13,14 +13,15 @@ from xorec.evaluation.metrics.registry import USER_METRICS
 
 KS = (1, 2, 3, 5, 8)
 CUTS = make_cuts(KS, 8)
-NAMES = [metric.per_user or metric.name for metric in USER_METRICS.values()]
+TWINS = [metric for metric in USER_METRICS.values() if metric.expected is not None]
+NAMES = [metric.per_user or metric.name for metric in TWINS]
 Group = tuple[bool, ...]
 
 
 def measured(tests: RankedTests, ending: str) -> Floats:
     """(metrics, ks) of one user."""
     tables = []
-    for metric in USER_METRICS.values():
+    for metric in TWINS:
         out = np.full((1, len(KS)), np.nan)
         metric.measures[ending](tests, CUTS, out)
         tables.append(out[0])

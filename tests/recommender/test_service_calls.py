@@ -100,11 +100,11 @@ def test_threads_share_one_recommender(
     made, start = [], threading.Barrier(8)
     build = search_index.index_of
 
-    def slowly(representation: Any, *rest: Any) -> Any:
+    def slowly(representation: Any, *rest: Any, **more: Any) -> Any:
         if representation is fresh.representation:
             made.append(threading.get_ident())
             threading.Event().wait(0.05)
-        return build(representation, *rest)
+        return build(representation, *rest, **more)
 
     monkeypatch.setattr(search_index, "index_of", slowly)
 

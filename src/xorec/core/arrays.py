@@ -13,6 +13,8 @@ from xorec.core.errors import OptionError
 
 T = TypeVar("T", bound=np.generic)
 Arrays = Mapping[str, npt.NDArray[Any]]
+APART = 256
+"""Numbers between arrays that are surely not close together: see `empty_apart`."""
 
 
 def as_contiguous(array: npt.NDArray[T]) -> npt.NDArray[T]:
@@ -30,6 +32,17 @@ def as_contiguous(array: npt.NDArray[T]) -> npt.NDArray[T]:
         except ValueError:  # memory that cannot be written to
             array = array.copy()
     return array
+
+
+def empty_apart(shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+    """`np.empty`, with APART numbers of nobody around it.
+
+    A loop that sums and stores is run in whole vectors only where what it reads and writes is not
+    close together, else number by number, and the two differ in the last digit. Small arrays may
+    end up close together by chance.
+    """
+    count = int(np.prod(shape))
+    return np.empty(count + 2 * APART, dtype)[APART : APART + count].reshape(shape)
 
 
 def positive_int(value: object, name: str = "k") -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import empty_apart
 from xorec.training.row_kernels import gather, scatter
 
 Array = npt.NDArray[Any]
@@ -47,12 +48,15 @@ class Gradients(NamedTuple):
 
 def empty_rows(table: T, count: int) -> T:
     """Room for `count` rows of the table."""
-    return _each(table, lambda array: np.empty((count, *array.shape[1:]), array.dtype))
+    return _each(table, lambda array: empty_apart((count, *array.shape[1:]), array.dtype))
 
 
 def zero_rows(table: T, count: int) -> T:
     """`count` rows of zeros."""
-    return _each(table, lambda array: np.zeros((count, *array.shape[1:]), array.dtype))
+    rows = empty_rows(table, count)
+    for array in rows:
+        array[...] = 0
+    return rows
 
 
 def take_rows(table: T, ids: Ids) -> T:

@@ -31,8 +31,6 @@ def test_the_documents_list_every_format() -> None:
         assert f"| `{one.name}` | {one.title} | {', '.join(ways)} |" in text
     for kind in OBJECT_FORMATS:
         assert f"| | {kind.title} | type |" in text
-    *names, last = FILE_FORMATS
-    assert f"format: {', '.join(names)} or {last}," in str(read.__doc__)
 
 
 @pytest.mark.parametrize("name", FILE_FORMATS)

@@ -38,8 +38,8 @@ def read(
       Arrow frame; a SciPy sparse matrix; rows of (user, item[, rating[, time]]).
     user_column ... split_column: names of columns; None guesses, "" means "there is none".
       Columns without a header are called column_1, column_2, ...
-    format: csv, tsv, inter, jsonl, list, dat or parquet, where the guess is wrong; so separator
-      and has_header, for the layout of a text file.
+    format: a name of `data.io.formats.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
+      is wrong; so separator and has_header, for the layout of a text file.
     item_info: a second file or frame with item names and categories.
     threads: at most this many sort the pairs; None takes all cores. Files are parsed by polars,
       whose threads are set by POLARS_MAX_THREADS. The result is the same for any number.

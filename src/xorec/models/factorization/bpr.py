@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.arrays import empty_apart
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.triplet_model import TripletModel
@@ -110,7 +111,7 @@ class BPRStep(TripletStep):
     def keep(self, pairs: int, negatives: int, users: int) -> Any:
         from xorec.models.factorization.bpr_kernels import Kept
 
-        return Kept(np.empty((pairs, negatives), np.float32), np.empty(pairs, np.float32))
+        return Kept(empty_apart((pairs, negatives), np.float32), empty_apart(pairs, np.float32))
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
         from xorec.models.factorization.bpr_kernels import StepSize, step_users

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from xorec.core.arrays import APART
 from xorec.core.kernels import fast_kernel
 from xorec.training.row_kernels import prefetch_next
 
@@ -27,7 +28,7 @@ def bpr_users(users: Any, items: Any, triplets: Any, share: Any, new: Any, kept:
     negatives, sigma = triplets.negatives, kept.sigma
     size, count = users.shape[1], negatives.shape[1]
     one = np.float32(1)
-    gradient = np.empty(size, dtype=users.dtype)
+    gradient = np.empty(size + 2 * APART, dtype=users.dtype)[APART : APART + size]
     table, row = items.ravel(), -1
     for pair in range(len(triplets.users)):
         prefetch_next(table, size, triplets.positives, negatives, pair)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xorec.core.arrays import empty_apart
 from xorec.models.factorization.bpr_gradient_kernels import bpr_items, bpr_users
 from xorec.models.factorization.bpr_kernels import Kept
 from xorec.training.passes import GradientStep, Triplets, UserResult
@@ -20,7 +21,7 @@ class BPRGradientStep(GradientStep):
 
     def keep(self, pairs: int, negatives: int, users: int) -> Kept:
         dtype = self.user_vectors.dtype
-        return Kept(np.empty((pairs, negatives), dtype), np.empty(pairs, dtype))
+        return Kept(empty_apart((pairs, negatives), dtype), empty_apart(pairs, dtype))
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
         bpr_users(self.user_vectors, self.item_vectors, triplets, self.share, new, kept)

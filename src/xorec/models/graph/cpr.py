@@ -63,7 +63,13 @@ class CPRConfig(EncoderConfig):
 
 
 class CPR(GraphModel[CPRConfig]):
-    """Vectors learned from crossed pairs, without explicit negatives."""
+    """Vectors learned from crossed pairs, without explicit negatives.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> CPR(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "cpr"
     Config = CPRConfig

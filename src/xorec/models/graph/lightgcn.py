@@ -26,7 +26,13 @@ class LightGCNConfig(GraphConfig):
 
 
 class LightGCN(TripletGraphModel[LightGCNConfig]):
-    """Matrix factorisation smoothed over the graph of users and items."""
+    """Matrix factorisation smoothed over the graph of users and items.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> LightGCN(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "lightgcn"
     Config = LightGCNConfig

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np  # noqa: F401
 from pydantic import Field
 
 from xorec.core.bits import Words, pack_signs
@@ -41,7 +42,13 @@ class CCCFConfig(FactoredCodesConfig):
 
 
 class CCCF(FactoredCodes[CCCFConfig]):
-    """Compositional codes by the squared loss."""
+    """Compositional codes by the squared loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> CCCF(bits=8, groups=2, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "cccf"
     Config = CCCFConfig

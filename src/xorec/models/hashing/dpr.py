@@ -78,7 +78,13 @@ class DPRConfig(EpochConfig):
 
 
 class DPR(Model[DPRConfig]):
-    """Codes by the squared pairwise loss over all pairs, nothing sampled."""
+    """Codes by the squared pairwise loss over all pairs, nothing sampled.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> DPR(bits=8, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "dpr"
     Config = DPRConfig

@@ -98,7 +98,13 @@ class DRMFConfig(EpochConfig):
 
 
 class DRMF(Model[DRMFConfig]):
-    """Codes by self-paced pairwise ranking."""
+    """Codes by self-paced pairwise ranking.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> DRMF(bits=8, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "drmf"
     Config = DRMFConfig

@@ -81,7 +81,13 @@ class LightRecConfig(EpochConfig):
 
 
 class LightRec(Model[LightRecConfig]):
-    """Items in codebooks, users in floats, learned with the pairwise logistic loss."""
+    """Items in codebooks, users in floats, learned with the pairwise logistic loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> LightRec(epochs=1, start={"epochs": 1}).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "lightrec"
     Config = LightRecConfig

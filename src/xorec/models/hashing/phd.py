@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.arrays import empty_apart
 from xorec.core.bits import Words, pack_signs, unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -94,7 +95,13 @@ class PHDConfig(TripletConfig):
 
 
 class PHD(TripletModel[PHDConfig]):
-    """Codes of users and items, ranked by the projected Hamming dissimilarity."""
+    """Codes of users and items, ranked by the projected Hamming dissimilarity.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> PHD(bits=8, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "phd"
     Config = PHDConfig
@@ -212,7 +219,7 @@ class PHDStep(TripletStep):
 
     def keep(self, pairs: int, negatives: int, users: int) -> Kept:
         shapes = ((pairs, negatives + 1), (pairs,), (users, self.items.logits.shape[1]))
-        return Kept(*(np.empty(shape, self.items.logits.dtype) for shape in shapes))
+        return Kept(*(empty_apart(shape, self.items.logits.dtype) for shape in shapes))
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
         step_users(self.users, self.items.lacks, triplets, self._terms(), new, kept)

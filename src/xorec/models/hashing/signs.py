@@ -48,7 +48,13 @@ class SignsConfig(ModelConfig):
 
 
 class Signs(Model[SignsConfig]):
-    """Codes that are the signs of another model's vectors."""
+    """Codes that are the signs of another model's vectors.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> Signs(bits=8, start={"epochs": 1}).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "signs"
     Config = SignsConfig

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.arrays import empty_apart
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.metric.cml_kernels import Kept, Terms, step_items, step_users
@@ -38,7 +39,13 @@ class CMLConfig(MetricConfig):
 
 
 class CML(MetricModel[CMLConfig]):
-    """Collaborative metric learning: the hardest negative of several, weighed by rank."""
+    """Collaborative metric learning: the hardest negative of several, weighed by rank.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> CML(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "cml"
     Config = CMLConfig
@@ -89,7 +96,7 @@ class CMLStep(BallStep):
         return Terms(margin, config.rank_weight, rate)
 
     def keep(self, pairs: int, negatives: int, users: int) -> Kept:
-        weights, losses = np.empty(pairs, np.float32), np.empty(pairs, np.float32)
+        weights, losses = (empty_apart(pairs, np.float32) for _ in range(2))
         return Kept(np.empty((pairs, 1), np.int32), weights, losses)
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xorec.core.arrays import APART
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.training.row_kernels import BALL, adagrad_step, prefetch_next, project
 
@@ -49,7 +50,7 @@ def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
     """
     positives, negatives, rows = triplets.positives, triplets.negatives, new.vectors
     size, count, catalogue = items.shape[1], negatives.shape[1], np.float32(len(items))
-    gradient = np.empty(size, dtype=np.float32)
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     table, u = items.ravel(), -1
     for pair in range(len(positives)):
         prefetch_next(table, size, positives, negatives, pair)
@@ -96,7 +97,7 @@ def step_items(users: Any, local: Any, terms: Any, kept: Any, new: Any) -> None:
     users (R, d): those of the triplets, after their own step.
     """
     size, rows = users.shape[1], new.vectors
-    gradient = np.empty(size, dtype=np.float32)
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     for pair in range(len(local.users)):
         u = local.users[pair]
         if kept.nearest[pair, 0] >= 0:

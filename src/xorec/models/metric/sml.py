@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.arrays import empty_apart
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.metric.metric_learning import BallStep, MetricConfig, MetricModel
@@ -61,7 +62,13 @@ class SMLConfig(MetricConfig):
 
 
 class SML(MetricModel[SMLConfig]):
-    """Symmetric metric learning: a hinge at the user, one at the item, margins of their own."""
+    """Symmetric metric learning: a hinge at the user, one at the item, margins of their own.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> SML(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "sml"
     Config = SMLConfig
@@ -119,9 +126,9 @@ class SMLStep(BallStep):
 
     def keep(self, pairs: int, negatives: int, users: int) -> Kept:
         return Kept(
-            np.empty((pairs, negatives), dtype=np.int8),
-            np.empty((pairs, self.users.vectors.shape[1]), dtype=np.float32),
-            np.empty(pairs, dtype=np.float32),
+            empty_apart((pairs, negatives), np.int8),
+            empty_apart((pairs, self.users.vectors.shape[1]), np.float32),
+            empty_apart(pairs, np.float32),
         )
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xorec.core.arrays import APART
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.models.metric.cml_kernels import square_distance
 from xorec.training.row_kernels import BALL, adagrad_step, prefetch_next, project
@@ -72,7 +73,7 @@ def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
     rows, points, active = new.vectors, items.vectors, kept.active
     size, count = points.shape[1], negatives.shape[1]
     zero, two = np.float32(0), np.float32(2)
-    gradient = np.empty(size, dtype=np.float32)
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     table, u = points.ravel(), -1
     for pair in range(len(positives)):
         prefetch_next(table, size, positives, negatives, pair)
@@ -136,7 +137,7 @@ def step_items(
     """
     lambda_, active, rows = terms.lambda_, kept.active, new.vectors
     size, count, two = users.shape[1], local.negatives.shape[1], np.float32(2)
-    gradient = np.empty(size, dtype=np.float32)
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     table = rows.ravel()
     for pair in range(len(local.users)):
         prefetch_next(table, size, local.positives, local.negatives, pair)

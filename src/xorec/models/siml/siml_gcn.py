@@ -50,7 +50,13 @@ class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
 
 
 class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
-    """Unit vectors from the graph, learned with the scale-invariant loss."""
+    """Unit vectors from the graph, learned with the scale-invariant loss.
+
+    >>> from xorec import Interactions
+    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> SIMLGCN(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
+    (2, 2)
+    """
 
     name = "siml-gcn"
     Config = SIMLGCNConfig

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from xorec.core.arrays import APART
 from xorec.core.kernels import fast_kernel
 from xorec.models.siml.siml_kernels import pair_gradients
 from xorec.training.row_kernels import prefetch_next
@@ -20,7 +21,7 @@ from xorec.training.row_kernels import prefetch_next
 def siml_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
     """The scale-invariant loss of each pair, and the users' gradients (a sum, not a mean)."""
     size = users.shape[1]
-    gradient = np.empty(size, dtype=users.dtype)
+    gradient = np.empty(size + 2 * APART, dtype=users.dtype)[APART : APART + size]
     table, row = items.ravel(), -1
     for pair in range(len(triplets.users)):
         prefetch_next(table, size, triplets.positives, triplets.negatives, pair)

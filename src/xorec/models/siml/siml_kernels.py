@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xorec.core.arrays import APART, empty_apart
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.rng import stream
 from xorec.training.row_kernels import (
@@ -91,7 +92,9 @@ class Kept(NamedTuple):
     def empty(cls, pairs: int, negatives: int, size: int, dtype: Any = np.float32) -> Kept:
         """Room for so many pairs."""
         each = (pairs, negatives)
-        return cls(*(np.empty(shape, dtype) for shape in (each, each, pairs, (pairs, size), pairs)))
+        return cls(
+            *(empty_apart(shape, dtype) for shape in (each, each, pairs, (pairs, size), pairs))
+        )
 
 
 class Teacher(NamedTuple):
@@ -245,7 +248,7 @@ def step_users(
     triplets after the step. See `Teacher`.
     """
     size, candidates = items.shape[1], triplets.negatives.shape[1] + 1
-    gradient = np.empty(size, dtype=np.float32)
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     shares = np.empty(candidates, np.float32), np.empty(candidates, np.float32)
     scratch = Distillation(gradient, shares[0], shares[1])
     table, row = items.ravel(), -1
@@ -284,7 +287,7 @@ def step_items(
     that of the items before the block.
     """
     size, count = items.shape[1], local.negatives.shape[1]
-    gradient = np.empty(size, dtype=np.float32)
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     rows, grad_sq_sum, rate, reg = new.vectors, new.grad_sq_sum, terms.rate, terms.reg
     table = rows.ravel()
     for pair in range(len(local.users)):
