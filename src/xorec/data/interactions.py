@@ -55,6 +55,10 @@ class Interactions:
     The pairs of user row `u` are `indices[indptr[u]:indptr[u + 1]]`, ascending. `times`, `ratings`
     and `parts` run parallel to `indices`. Immutable; `select` and `compact` make new ones.
     `notes` says in words what reading and preparing guessed, merged or removed.
+
+    >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> data.n_users, data.n_items, data.n_pairs
+    (2, 2, 3)
     """
 
     users: Ids

@@ -85,7 +85,8 @@ class LightRec(Model[LightRecConfig]):
 
     >>> from xorec import Interactions
     >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
-    >>> LightRec(epochs=1, start={"epochs": 1}).fit(train).representation_.scores(np.arange(2)).shape
+    >>> model = LightRec(epochs=1, start={"epochs": 1}).fit(train)
+    >>> model.representation_.scores(np.arange(2)).shape
     (2, 2)
     """
 
