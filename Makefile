@@ -14,7 +14,7 @@ demo: $(VENV)/.core
 	$(BIN)/xorec demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -41,7 +42,7 @@ def empty_apart(shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
     close together, else number by number, and the two differ in the last digit. Small arrays may
     end up close together by chance.
     """
-    count = int(np.prod(shape))
+    count = shape if isinstance(shape, int) else math.prod(shape)
     return np.empty(count + 2 * APART, dtype)[APART : APART + count].reshape(shape)
 
 

@@ -27,6 +27,10 @@ from xorec.training.rows import empty_rows, take_rows, write_rows, zero_rows
 _BLOCKS, _FEWEST = 64, 256
 """A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items
 know of each other must not get too old, or popular items overshoot."""
+SHARE = 1 << 20
+"""Numbers of rows that a thread reads in less time than it takes to wake another one."""
+_PIECES = 4
+"""At most, for each thread, of the users of a block: none waits long for the last one."""
 
 
 class Triplets(NamedTuple):
@@ -110,7 +114,9 @@ class TripletStep(ABC):
 
     def step_users(self, triplets: Triplets) -> UserResult:
         """All pairs of some users, in order; items are as before the block."""
-        users = triplets.users[np.diff(triplets.users, prepend=-1) != 0]
+        first = np.ones(len(triplets.users), dtype=np.bool_)
+        np.not_equal(triplets.users[1:], triplets.users[:-1], out=first[1:])
+        users = triplets.users[first]
         new = empty_rows(self.users, len(users))
         pairs, negatives = triplets.negatives.shape
         kept = self.keep(pairs, negatives, len(users))
@@ -194,22 +200,26 @@ class Pass:
 
     def run_block(self, block: Block, number: int, step: TripletStep) -> float:
         """Users, then items; writes their new rows and returns the sum of the losses."""
+        numbers = len(block) * (1 + self.negatives) * step.users[0].shape[-1]
+        threads = min(self.pool.threads, 1 + numbers // SHARE)
+        each = max(1, min(_PIECES, numbers // (threads * 2 * SHARE)))
+        pieces = min(block.n_runs, threads * each) if threads > 1 else 1
         results: dict[int, UserResult] = {}
 
-        def step_users(begin: int, end: int) -> None:
+        def step_users(piece: int) -> None:
+            begin, end = (block.n_runs * at // pieces for at in (piece, piece + 1))
             chunk = slice(block.starts[begin], block.starts[end])
-            results[begin] = result = step.step_users(self._triplets(block, chunk, number))
-            write_rows(step.users, result.users, result.rows)  # no two chunks have a user in common
+            results[piece] = result = step.step_users(self._triplets(block, chunk, number))
+            write_rows(step.users, result.users, result.rows)  # no two pieces have a user in common
 
-        self.pool.map_ranges(block.n_runs, step_users)
-        ordered = [results[begin] for begin in sorted(results)]
+        self.pool.map(pieces, step_users)
+        ordered = [results[piece] for piece in range(pieces)]
         if step.moves_items:
-            self._items(step, ordered)
+            self._items(step, ordered, item_parts(threads))
         return step.loss(np.concatenate([result.kept.losses for result in ordered]))
 
-    def _items(self, step: TripletStep, results: Sequence[UserResult]) -> None:
+    def _items(self, step: TripletStep, results: Sequence[UserResult], parts: int) -> None:
         """The items' step of each part; they are written when all have read what they need."""
-        parts = item_parts(self.pool.threads)
         if not step.reads_other_items:
             self.pool.map(parts, lambda part: step.step_items_in_place(results, part, parts))
             return

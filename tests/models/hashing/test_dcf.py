@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from xorec.models.hashing.factored_sweeps import of_history, sampled
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.processes import compiled_and_loaded
 from xorec.training.discrete.balance import balanced
 
 
@@ -95,16 +93,3 @@ def test_an_update_solves_the_rows_that_changed_and_leaves_the_others() -> None:
     for i in range(35, 40):
         users = data.user_rows[data.indices == i]
         assert np.mean(B[users] @ D[i]) > np.mean(B @ D[i])
-
-
-_SCRIPT = """
-from xorec.models.hashing.dcf import DCF
-from xorec.testing.data import planted
-model = DCF(bits=16, epochs=2).fit(planted(200, 90, per_user=12))
-print_digest([row["loss"] for row in model.history_], model.representation_.item_codes)
-"""
-
-
-def test_the_process_that_compiles_learns_the_same_as_those_after_it(tmp_path: Path) -> None:
-    compiled, loaded = compiled_and_loaded(_SCRIPT, tmp_path)
-    assert compiled == loaded

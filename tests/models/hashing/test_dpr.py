@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
-from xorec.testing.processes import compiled_and_loaded
 from xorec.training.discrete.balance import balanced
 
 
@@ -202,25 +200,3 @@ def test_a_new_users_code_is_the_users_step() -> None:
 
 def test_new_rows_and_changed_rows_are_solved_and_no_others() -> None:
     check_data_update(DPR(bits=16, epochs=3))
-
-
-_SCRIPT = """
-import numpy as np
-from xorec.core.threads import ThreadPool
-from xorec.models.hashing.dpr import DPR
-from xorec.models.hashing.dpr_kernels import Rule
-from xorec.models.hashing.dpr_steps import Steps
-from xorec.testing.data import planted
-train = planted(200, 90, per_user=12)
-rng = np.random.default_rng(0)
-B, D = (rng.standard_normal((n, 16)).astype(np.float32) for n in (200, 90))
-steps, rule = Steps.of(train, ThreadPool(1)), Rule(1.0, 0.0, 0.0, ridge=1e-6, real=True, passes=2)
-steps.users(B, D, B, rule)
-steps.items(B, D, D, rule)
-print_digest(B, D, [steps.loss(B, D, 1.0)])
-"""
-
-
-def test_the_process_that_compiles_learns_the_same_as_those_after_it(tmp_path: Path) -> None:
-    compiled, loaded = compiled_and_loaded(_SCRIPT, tmp_path)
-    assert compiled == loaded

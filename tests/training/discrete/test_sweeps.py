@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
-from xorec.testing.processes import compiled_and_loaded
 from xorec.testing.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.training.discrete import sweeps
 from xorec.training.discrete.bqp import make_solver
@@ -286,31 +284,3 @@ def test_what_cannot_be_swept_is_refused() -> None:
         run("flip", B, D, Triplets(triplets.users, triplets.positives, same))
     with pytest.raises(DataError, match="there are 9"):
         run("flip", B, D, triplets, items=np.array([9]))
-
-
-_SCRIPT = """
-from xorec.core.threads import ThreadPool
-from xorec.models.hashing.drmf_terms import Descents, PairTerms
-from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.bqp_sweep import Bounds
-from xorec.training.discrete.flip_sweep import Flips
-from xorec.training.discrete.problem import LossTerms, make_problem
-from xorec.training.discrete.sweeps import sweep
-from xorec.training.passes import Triplets
-rng = np.random.default_rng(1)
-codes = [rng.choice([-1, 1], (n, 24)).astype(np.int8) for n in (60, 50)]
-users = np.sort(rng.integers(0, 60, 900)).astype(np.int32)
-positives, negatives = rng.integers(0, 25, 900), rng.integers(25, 50, (900, 5))
-triplets = Triplets(users, positives.astype(np.int32), negatives.astype(np.int32))
-solvers = [Flips(), Bounds(make_solver("descent")), Descents()]
-for propose, terms in zip(solvers, [LossTerms(24.0), LossTerms(24.0), PairTerms(0.1)]):
-    problem = make_problem(codes[0].copy(), codes[1].copy(), triplets, terms)
-    for kind in range(2):
-        print_digest(*propose(problem, kind, np.arange(len(codes[kind]))))
-    print_digest(sweep(problem, propose, ThreadPool(1)))
-"""
-
-
-def test_the_process_that_compiles_finds_the_same_as_those_after_it(tmp_path: Path) -> None:
-    compiled, loaded = compiled_and_loaded(_SCRIPT, tmp_path)
-    assert compiled == loaded

@@ -10,6 +10,7 @@ and items off its diagonal. (`losses.metric` has each of them in float64.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,7 +90,7 @@ class CMLStep(BallStep):
 
     config: CMLConfig
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
         config = self.config
         margin, rate = np.float32(config.margin), np.float32(config.learning_rate)

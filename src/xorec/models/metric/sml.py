@@ -12,6 +12,7 @@ earn, which makes that share gamma / batch: with their numbers 2 %, and the user
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -118,7 +119,7 @@ class SMLStep(BallStep):
 
     config: SMLConfig
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
         config = self.config
         sizes = (config.learning_rate, config.margin_rate, config.max_margin)

@@ -1,10 +1,7 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.testing.processes import compiled_and_loaded
 from xorec.training.discrete.bqp import SOLVERS, make_solver
 from xorec.training.discrete.bqp.base import random_code
 
@@ -23,21 +20,3 @@ def test_random_codes_follow_the_seed() -> None:
 def test_every_solver_has_a_module_and_a_class() -> None:
     for name in SOLVERS:
         assert make_solver(name).name == name
-
-
-_SCRIPT = """
-import numpy as np
-from xorec.training.discrete.bqp import make_solver
-rng = np.random.default_rng(0)
-A, c = rng.standard_normal((20, 24, 24)), rng.standard_normal((20, 24))
-A += A.swapaxes(1, 2)
-for name in ("descent", "tabu", "exact"):
-    Z = np.ones(c.shape, np.int8)
-    steps, _ = make_solver(name).solve_many(A, c, Z)
-    print_digest(Z, steps)
-"""
-
-
-def test_the_process_that_compiles_finds_the_same_as_those_after_it(tmp_path: Path) -> None:
-    compiled, loaded = compiled_and_loaded(_SCRIPT, tmp_path)
-    assert compiled == loaded
