@@ -7,7 +7,7 @@ import pytest
 
 from xorec.models.metric.metric_learning import into_ball
 from xorec.models.metric.sml import SML, SMLConfig, SMLStep
-from xorec.models.metric.sml_kernels import MarginRows, Terms
+from xorec.models.metric.sml_kernels import MarginRows
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
 from xorec.testing.references.metric import sml_gradients, sml_values
@@ -72,7 +72,7 @@ class Scene:
         self.exact = {name: values.astype(np.float64) for name, values in self.arrays.items()}
         self.shown = self.exact["item_vectors"].copy()
         self.shown_margins = self.exact["item_margins"].copy()
-        self.steps = SMLStep(users, items, config)
+        self.steps = SMLStep(users, items, config.terms())
 
     def pairs(self) -> Any:
         """(user, positive, negatives that there are) of each pair that has some."""
@@ -160,14 +160,6 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     )
 
 
-class StillStep(SMLStep):
-    """Only margins move."""
-
-    @property
-    def terms(self) -> Terms:
-        return super().terms._replace(rate=np.float32(0))
-
-
 def settled(scaling: Any, rho: float, lambda_: float, gamma: float) -> tuple[Any, ...]:
     """Shares of active triplets at users and at items, and their margins, when rows stand still.
 
@@ -184,7 +176,8 @@ def settled(scaling: Any, rho: float, lambda_: float, gamma: float) -> tuple[Any
     m, n = np.ones(30, np.float32), np.ones(400, np.float32)
     still = [MarginRows(users, np.ones(30, np.float32), m, np.zeros(30, np.float32))]
     still.append(MarginRows(items, np.ones(400, np.float32), n, np.zeros(400, np.float32)))
-    step, shares = StillStep(still[0], still[1], config), np.zeros((2, 30))
+    terms = config.terms()._replace(rate=np.float32(0))  # only margins move
+    step, shares = SMLStep(still[0], still[1], terms), np.zeros((2, 30))
     for turn in range(4000):
         negatives = rng.integers(10, 400, size=(30, 40)).astype(np.int32)
         result = step.step_users(Triplets(owner, positives, negatives))

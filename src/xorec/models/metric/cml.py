@@ -10,7 +10,6 @@ and items off its diagonal. (`losses.metric` has each of them in float64.)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +36,11 @@ class CMLConfig(MetricConfig):
     margin: float = Field(1.0, gt=0, le=4, description="how much farther negatives must be")
     rank_weight: bool = Field(True, description="weigh pairs by the log of their estimated rank")
     covariance: float = Field(0.0, ge=0, description="weight of the squared covariances")
+
+    def terms(self) -> Terms:
+        """The loss and its steps as the kernels take them."""
+        margin, rate = np.float32(self.margin), np.float32(self.learning_rate)
+        return Terms(margin, self.rank_weight, rate)
 
 
 class CML(MetricModel[CMLConfig]):
@@ -66,7 +70,7 @@ class CML(MetricModel[CMLConfig]):
             Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
             for kind in ("user", "item")
         )
-        step = CMLStep(users, items, self.config)
+        step = CMLStep(users, items, self.config.terms(), self.config.negatives)
         return lambda block, pairs: step
 
     def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
@@ -81,20 +85,15 @@ class CML(MetricModel[CMLConfig]):
         return mean_user(items.vectors, history)
 
     def _user_step(self, user: Any, items: Any, epoch: int) -> CMLStep:
-        return CMLStep(user, items, self.config)
+        return CMLStep(user, items, self.config.terms(), self.config.negatives)
 
 
 @dataclass(frozen=True, eq=False)
 class CMLStep(BallStep):
     """CML's step over one block; names as in `cml_kernels`."""
 
-    config: CMLConfig
-
-    @cached_property
-    def terms(self) -> Terms:
-        config = self.config
-        margin, rate = np.float32(config.margin), np.float32(config.learning_rate)
-        return Terms(margin, config.rank_weight, rate)
+    terms: Terms
+    negatives: int
 
     def keep(self, pairs: int, negatives: int, users: int) -> Kept:
         weights, losses = (empty_apart(pairs, np.float32) for _ in range(2))
@@ -111,4 +110,4 @@ class CMLStep(BallStep):
 
     def loss(self, losses: npt.NDArray[np.float32]) -> float:
         """One hinge a pair, where a pass counts one a triplet."""
-        return self.config.negatives * super().loss(losses)
+        return self.negatives * super().loss(losses)

@@ -12,7 +12,6 @@ earn, which makes that share gamma / batch: with their numbers 2 %, and the user
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -61,6 +60,11 @@ class SMLConfig(MetricConfig):
             batch=self.batch,
         )
 
+    def terms(self) -> Terms:
+        """The loss and its steps as the kernels take them."""
+        sizes = (self.learning_rate, self.margin_rate, self.max_margin)
+        return Terms(*map(np.float32, (self.lambda_, *self.rewards(), *sizes)))
+
 
 class SML(MetricModel[SMLConfig]):
     """Symmetric metric learning: a hinge at the user, one at the item, margins of their own.
@@ -95,7 +99,7 @@ class SML(MetricModel[SMLConfig]):
             MarginRows(*(arrays[f"{kind}_{name}"] for name in MarginRows._fields))
             for kind in ("user", "item")
         )
-        step = SMLStep(users, items, self.config)
+        step = SMLStep(users, items, self.config.terms())
         return lambda block, pairs: step
 
     def _fixed(self, item_vectors: Floats) -> MarginRows:
@@ -110,20 +114,14 @@ class SML(MetricModel[SMLConfig]):
         return MarginRows(user.vectors, user.grad_sq_sum, margin, np.zeros(1, dtype=np.float32))
 
     def _user_step(self, user: Any, items: Any, epoch: int) -> SMLStep:
-        return SMLStep(user, items, self.config)
+        return SMLStep(user, items, self.config.terms())
 
 
 @dataclass(frozen=True, eq=False)
 class SMLStep(BallStep):
     """SML's step over one block; names as in `sml_kernels`."""
 
-    config: SMLConfig
-
-    @cached_property
-    def terms(self) -> Terms:
-        config = self.config
-        sizes = (config.learning_rate, config.margin_rate, config.max_margin)
-        return Terms(*map(np.float32, (config.lambda_, *config.rewards(), *sizes)))
+    terms: Terms
 
     def keep(self, pairs: int, negatives: int, users: int) -> Kept:
         return Kept(
