@@ -22,7 +22,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def start_fit(ratings: Path, out: Path, *more: str) -> subprocess.Popen[str]:
-    words = ["fit", ratings, "-o", out, "--model", "bpr", "--epochs", "2000", "-q", *more]
+    words = ["fit", ratings, "-o", out, "--model", "bpr", "--epochs", "1200", "-q", *more]
     return subprocess.Popen(
         [*XOREC, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
