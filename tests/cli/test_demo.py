@@ -37,7 +37,10 @@ def test_the_demo_shows_codes_and_marks_what_was_hidden(run: Run, tmp_path: Path
     assert {one["id"] for one in answer["why"]["because"]} <= set(answer["known"])
 
 
-def test_the_demo_fits_80_columns_and_explains(run: Run, tmp_path: Path) -> None:
+def test_the_demo_fits_80_columns_and_explains(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "_SETTINGS", {"dsiml": {"optimizer": "none", "start": {"epochs": 1}}})
     text = run("demo", "--output", tmp_path, "-q").stdout
     assert max(len(line.rstrip()) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     assert "of 64 bits agree" in text

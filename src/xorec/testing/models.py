@@ -98,7 +98,7 @@ class ModelTests:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(passes, "SHARE", 1)  # small blocks are shared by all threads, too
-        data = planted(120, 90)
+        data = planted(80, 60)
         for threads in (1, 2, 3):
             model = self.make().fit(data, options=RunOptions(seed=7, threads=threads))
             Recommender.from_model(model, data, seed=7).save(tmp_path / f"{threads}.xorec")

@@ -146,7 +146,7 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
 def test_learning_the_bits_beats_taking_signs() -> None:
     """From the same vectors: rotation beats plain signs, and the optimiser beats rotation."""
     train, test = halves(load_data("debian"))
-    vectors = SIML(dimensions=64, epochs=30).fit(train).representation_.tensors()
+    vectors = SIML(dimensions=64, epochs=15).fit(train).representation_.tensors()
     users, items = vectors["user_vectors"], vectors["item_vectors"]
 
     def ndcg(representation: Any) -> float:
