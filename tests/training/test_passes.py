@@ -140,6 +140,7 @@ def test_in_place_is_the_same_where_no_other_item_is_read(parts: int) -> None:
     copied, in_place, block = STEPS["bpr"](), STEPS["bpr"](), triplets()
     take_step(copied, block, parts)
     result = in_place.step_users(block)
+    write_rows(in_place.users, result.users, result.rows)
     for part in range(parts):
         in_place.step_items_in_place([result], part, parts)
     assert copied.items.vectors.tobytes() == in_place.items.vectors.tobytes()

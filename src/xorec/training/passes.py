@@ -133,12 +133,9 @@ class TripletStep(ABC):
         return ItemResult(items, self.finish_items(items, new))
 
     def step_items_in_place(self, results: Sequence[UserResult], part: int, parts: int) -> None:
-        """The same on the table itself, where `reads_other_items` is False."""
-        slots = np.arange(len(self.items[0]), dtype=np.int32)
-        for result, local in zip(
-            results, self._renumbered(results, part, parts, slots)[1], strict=True
-        ):
-            self.move_items(result, local, self.items)
+        """The same on the tables themselves, of users after their step and of items, for a model
+        that says that `reads_other_items` is False."""
+        raise NotImplementedError
 
     def _renumbered(
         self, results: Sequence[UserResult], part: int, parts: int, slots: npt.NDArray[np.int32]

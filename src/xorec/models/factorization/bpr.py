@@ -7,6 +7,7 @@ x = b_u.(d_i - d_j), by stochastic gradient steps over blocks of pairs (`trainin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -123,4 +124,11 @@ class BPRStep(TripletStep):
         from xorec.models.factorization.bpr_kernels import StepSize, step_items
 
         step, users = StepSize(self.rate, self.reg), result.rows.vectors
-        step_items(result.triplets, local, users, result.kept.sigma, step, new.vectors)
+        step_items(result.triplets, local, users, result.kept.sigma, step, new.vectors, 0, 1)
+
+    def step_items_in_place(self, results: Sequence[UserResult], part: int, parts: int) -> None:
+        from xorec.models.factorization.bpr_kernels import StepSize, step_items
+
+        step, tables = StepSize(self.rate, self.reg), (self.users.vectors, self.items.vectors)
+        for triplets, _, _, kept in results:
+            step_items(triplets, triplets, tables[0], kept.sigma, step, tables[1], part, parts)

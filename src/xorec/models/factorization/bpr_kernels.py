@@ -68,18 +68,27 @@ def step_users(users: Any, items: Any, triplets: Any, step: Any, new: Any, kept:
 
 
 @fast_kernel
-def step_items(triplets: Any, local: Any, users: Any, sigma: Any, step: Any, new: Any) -> None:
+def step_items(
+    triplets: Any,
+    local: Any,
+    users: Any,
+    sigma: Any,
+    step: Any,
+    new: Any,
+    part: Any,
+    parts: Any,
+) -> None:
     """d_i += rate (sum_k sigma_k b_u - K reg d_i), d_j += rate (-sigma_k b_u - reg d_j).
 
-    Only for the items of `new` (T, d), by their numbers in `local`, pair after pair.
-    users (R, d): those of the triplets after their own step.
+    For the items v of `new` (T, d), by their numbers in `local`, with v & (parts - 1) == part, pair
+    after pair. users (R, d): those of `local` after their own step.
     """
-    count = sigma.shape[1]
+    count, mask = sigma.shape[1], parts - 1
     table, rate = new.ravel(), step.rate
     for pair in range(len(local.users)):
         prefetch_next(table, new.shape[1], local.positives, local.negatives, pair)
         u, i = local.users[pair], local.positives[pair]
-        if i >= 0:
+        if i >= 0 and i & mask == part:
             together, drawn = np.float32(0), np.float32(0)
             for k in range(count):
                 together += sigma[pair, k]
@@ -87,7 +96,7 @@ def step_items(triplets: Any, local: Any, users: Any, sigma: Any, step: Any, new
             _move(new, i, users, u, rate * together, rate * step.reg * drawn)
         for k in range(count):
             j = local.negatives[pair, k]
-            if j >= 0:
+            if j >= 0 and j & mask == part:
                 _move(new, j, users, u, -rate * sigma[pair, k], rate * step.reg)
 
 
