@@ -28,7 +28,12 @@ ENTRIES = {
 }
 """The registry that a recipe makes its entry in."""
 ALSO = {
-    "A metric": ["tests/evaluation/test_metrics.py", "tests/evaluation/test_expected.py"],
+    "A model": ["tests/test_public_face.py"],
+    "A metric": [
+        "tests/evaluation/test_metrics.py",
+        "tests/evaluation/test_expected.py",
+        "tests/evaluation/test_protocol.py",
+    ],
     "A file format": ["tests/data/io/test_formats.py"],
 }
 """Tests of what every entry must do."""
@@ -107,3 +112,7 @@ def test_following_a_recipe(recipe: Recipe, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\d+ passed", done.stdout), done.stdout
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    lint = [sys.executable, "-m", "ruff", "check", "--no-cache", *recipe.files]
+    checked = subprocess.run(lint, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout

@@ -79,14 +79,17 @@ def run(words: list[str], brief: bool) -> None:
     sys.setprofile(walk.note)
     try:
         main()
-    except SystemExit:
-        pass
+    except SystemExit as end:
+        if end.code:
+            print("the command failed: this is the walk to the error", file=sys.stderr)
     finally:
         sys.setprofile(None)
     files = walk.files()
     if not brief:
         for file, functions in files.items():
-            print(f"{file:45} {', '.join(functions[:4])}", file=sys.stderr)
+            named = [name for name in functions if not name.startswith("<")]
+            more = f" and {len(named) - 6} more" if len(named) > 6 else ""
+            print(f"{file:45} {', '.join(named[:6])}{more}", file=sys.stderr)
     print(f"{len(files)} files, {walk.re_entries()} re-entries of a room", file=sys.stderr)
 
 

@@ -42,7 +42,7 @@ def test_the_documents_list_every_metric() -> None:
     for of_items in ITEM_METRICS.values():
         assert f"| `{of_items.name}@k` | | {of_items.formula} |" in text
     twins = " ".join(metric.name for metric in USER_METRICS.values() if metric.expected)
-    assert f"`{twins}`" in text
+    assert f"`{twins}`" in text, f"under Expected values in docs/evaluation.md: {twins}"
 
 
 def test_a_new_metric_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:

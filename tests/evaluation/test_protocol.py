@@ -10,6 +10,7 @@ from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation import blocks
+from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.representations.vectors import Vectors
@@ -242,7 +243,8 @@ def test_the_row_for_json() -> None:
     row = found.row()
     assert row["users"] == found.n_users
     assert row["test_items"] == test.sum()
-    wanted = {f"{name}@10{end}" for name in NAMES for end in ("", "_expected")}
+    wanted = {f"{name}@10" for name in USER_METRICS}
+    wanted |= {f"{name}@10_expected" for name, one in USER_METRICS.items() if one.expected}
     assert set(row) == wanted | {"coverage@10", "gini@10", "users", "test_items"}
     assert all(type(value) in (int, float) for value in row.values())
 

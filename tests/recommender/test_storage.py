@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,3 +123,72 @@ def test_text_round_trip(tmp_path: Path) -> None:
     storage.write(tmp_path / "x", storage.pack_text("names", text), FACTS)
     tensors, _ = storage.read(tmp_path / "x")
     assert list(storage.unpack_text("names", tensors)) == ["Star Wars", "", "Amélie"]
+
+
+def rewritten(file: Path, change: Any) -> Path:
+    """The file with another header."""
+    content = file.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    text = change(header)
+    text = (text if isinstance(text, str) else json.dumps(header)).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    return file
+
+
+def about(text: str) -> Any:
+    return lambda header: header["__metadata__"].update(xorec=text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header["longs"].pop("data_offsets"),
+        lambda header: header["longs"].update(data_offsets=[0]),
+        lambda header: header["longs"].update(data_offsets=["0", "8"]),
+        lambda header: header["longs"].update(data_offsets=[-8, 0]),
+        lambda header: header["longs"].update(data_offsets=[8, 0]),
+        lambda header: header["longs"].update(shape=[-1]),
+        lambda header: header["longs"].update(shape=[True]),
+        lambda header: header["longs"].update(shape=3),
+        lambda header: header["longs"].update(dtype="F128"),
+        lambda header: header["longs"].update(dtype=[]),
+        lambda header: header.update(longs=5),
+        lambda header: header.update(longs=None),
+        lambda header: header.update(__metadata__=[]),
+        lambda header: header["__metadata__"].update(xorec=7),
+        lambda header: "[" * 100_000,
+        about('{"format": 1e400, "digest": "", "model": "", "representation": ""}'),
+        about('{"format": [], "digest": "", "model": "", "representation": ""}'),
+        about("[" * 100_000),
+        about("[]"),
+        about("null"),
+    ],
+)
+def test_a_header_of_nonsense_is_refused(file: Path, change: Any) -> None:
+    for verify in (None, False):
+        with pytest.raises(ModelFileError, match=r"model\.xorec"):
+            storage.read(rewritten(file, change) if verify is None else file, verify=verify)
+
+
+def test_a_path_that_leads_nowhere(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / "loop", file / "x"):
+        with pytest.raises(ModelFileError, match="cannot read"):
+            storage.read(path)
+
+
+def test_a_tensor_at_an_odd_place_is_aligned(tmp_path: Path) -> None:
+    """Another writer may put a number of eight bytes behind three of one."""
+    facts = json.dumps({"format": 1, "digest": "", **FACTS})
+    header = {
+        "__metadata__": {"xorec": facts},
+        "bytes": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]},
+        "longs": {"dtype": "I64", "shape": [2], "data_offsets": [3, 19]},
+    }
+    text = json.dumps(header).encode()
+    content = len(text).to_bytes(8, "little") + text + b"abc" + np.array([5, -7]).tobytes()
+    (tmp_path / "odd.xorec").write_bytes(content)
+    tensors, _ = storage.read(tmp_path / "odd.xorec", verify=False)
+    assert tensors["longs"].tolist() == [5, -7]
+    assert tensors["longs"].flags.aligned

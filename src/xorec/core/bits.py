@@ -16,6 +16,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 Words = npt.NDArray[np.uint64]
+MOST_BITS = 1024
+"""Of a code."""
 _FALSE = ir.Constant(ir.IntType(1), 0)
 
 

@@ -1,71 +1,62 @@
 """What a model file says is checked before a kernel sees it: sizes, types, ranges, offsets.
 
 A digest finds bytes that were changed by accident; these checks find a file that was written wrong,
-or on purpose.
+or on purpose. What a representation's tensors must be stands in its class (`schema`); what those of
+an index must be is checked by the index itself.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
+from xorec.core.arrays import Arrays
+from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.state import RecommenderState
-from xorec.recommender.storage import corrupt
+from xorec.recommender.storage import unpack_ids, unpack_text
+from xorec.search.checks import check_tie_rank
+
+STATE: Schema = {
+    "seen.indptr": Tensor("int64", ("users+1",), offsets_of="seen.items"),
+    "seen.items": Tensor("int32", ("pairs",), rows_of="items"),
+    "prior": Tensor("int64", ("items",)),
+    "tie_rank": Tensor("int32", ("items",), rows_of="items"),
+}
 
 
-def check_sizes(path: Path, state: RecommenderState) -> None:
-    """Refuse arrays that do not fit together. Reads no array but the last offsets."""
+def check_ids(name: str, kind: str, tensors: Arrays) -> Ids:
+    """The ids of users or items."""
+    if kind == "int64":
+        check_tensors(tensors, {name: Tensor("int64", ("ids",))}, {})
+    else:
+        check_text(name, tensors)
+    return unpack_ids(name, kind, tensors)
+
+
+def check_text(name: str, tensors: Arrays) -> Text:
+    """Strings whose offsets stay within their bytes."""
+    data, offsets = f"{name}.data", f"{name}.offsets"
+    schema = {
+        data: Tensor("uint8", ("bytes",)),
+        offsets: Tensor("int64", ("strings+1",), offsets_of=data),
+    }
+    check_tensors(tensors, schema, {})
+    return unpack_text(name, tensors)
+
+
+def check_state(state: RecommenderState) -> None:
+    """Everything fits together, and no row, rank or offset points outside its array."""
     users, items = len(state.users), len(state.items)
-    indptr, seen = state.seen
     learned = (state.representation.n_users, state.representation.n_items)
     if learned != (users, items):
-        raise corrupt(path, f"{users} x {items} ids, but {learned[0]} x {learned[1]} were learned")
-    expected: dict[str, tuple[npt.NDArray[Any], tuple[int, ...], str]] = {
-        "seen.indptr": (indptr, (users + 1,), "int64"),
-        "seen.items": (seen, (int(indptr[-1]) if indptr.size else 0,), "int32"),
-        "prior": (state.prior, (items,), "int64"),
-        "tie_rank": (state.tie_rank, (items,), "int32"),
+        raise DataError(f"{users} x {items} ids, but {learned[0]} x {learned[1]} were learned")
+    tensors: Arrays = {
+        "seen.indptr": state.seen[0],
+        "seen.items": state.seen[1],
+        "prior": state.prior,
+        "tie_rank": state.tie_rank,
     }
-    for name, (array, shape, dtype) in expected.items():
-        if array.shape != shape or array.dtype != np.dtype(dtype):
-            found = f"{array.dtype} {array.shape}"
-            raise corrupt(path, f"{name} is {found} and should be {dtype} {shape}")
+    check_tensors(tensors, STATE, {"users": users, "items": items})
+    check_tie_rank(state.tie_rank, items)
     if state.names is not None and len(state.names) != items:
-        raise corrupt(path, f"{len(state.names)} names for {items} items")
-
-
-def check_values(path: Path, state: RecommenderState) -> None:
-    """Refuse rows and offsets that point outside their arrays. Reads all of them."""
-    indptr, seen = state.seen
-    items = len(state.items)
-    _check_offsets(path, "seen.indptr", indptr, len(seen))
-    if len(seen) and not (int(seen.min()) >= 0 and int(seen.max()) < items):
-        raise corrupt(path, f"seen.items has rows that are not those of {items} items")
-    if not _is_permutation(state.tie_rank):
-        raise corrupt(path, "tie_rank does not have each rank once")
-    texts: dict[str, Ids | Text | None] = {
-        "user_ids": state.users,
-        "item_ids": state.items,
-        "item_names": state.names,
-    }
-    for name, ids in texts.items():
-        text = ids.values if isinstance(ids, Ids) else ids
-        if isinstance(text, Text):
-            _check_offsets(path, f"{name}.offsets", text.offsets, len(text.data))
-
-
-def _check_offsets(path: Path, name: str, offsets: npt.NDArray[Any], length: int) -> None:
-    whole = len(offsets) and offsets[0] == 0 and offsets[-1] == length
-    if not whole or (np.diff(offsets) < 0).any():
-        raise corrupt(path, f"{name} does not rise from 0 to {length}")
-
-
-def _is_permutation(ranks: npt.NDArray[np.int32]) -> bool:
-    if len(ranks) and not (int(ranks.min()) >= 0 and int(ranks.max()) < len(ranks)):
-        return False
-    return bool((np.bincount(ranks, minlength=len(ranks)) == 1).all())
+        raise DataError(f"{len(state.names)} names for {items} items")

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.arrays import Arrays
+from xorec.core.schema import check_tensors
 from xorec.recommender import storage
-from xorec.recommender.file_checks import check_sizes, check_values
+from xorec.recommender.file_checks import check_ids, check_state, check_text
 from xorec.recommender.state import RecommenderState
 from xorec.representations import representation_class
 from xorec.search.index import Index, index_of
@@ -40,9 +41,7 @@ def load(path: Path, verify: bool | None) -> tuple[RecommenderState, Index | Non
     tensors, metadata = storage.read(path, verify=verify)
     with storage.complete(path):
         state = _state(tensors, metadata)
-        check_sizes(path, state)
-        if storage.is_verified(path, verify):
-            check_values(path, state)
+        check_state(state)
         index = _without("index.", tensors)
         if not index:
             return state, None
@@ -50,18 +49,21 @@ def load(path: Path, verify: bool | None) -> tuple[RecommenderState, Index | Non
 
 
 def _state(tensors: dict[str, Any], metadata: dict[str, Any]) -> RecommenderState:
+    """What the tensors say; each is checked before it is used."""
     kinds = metadata.pop("id_kinds")
     names = "item_names.data" in tensors
+    users, items = (check_ids(name, kinds[name], tensors) for name in ("user_ids", "item_ids"))
+    kind, learned = representation_class(metadata.pop("representation")), "representation."
+    sizes = {"users": len(users), "items": len(items)}
+    check_tensors(_without(learned, tensors), kind.schema, sizes)
     return RecommenderState(
-        representation_class(metadata.pop("representation")).from_tensors(
-            _without("representation.", tensors)
-        ),
-        users=storage.unpack_ids("user_ids", kinds["user_ids"], tensors),
-        items=storage.unpack_ids("item_ids", kinds["item_ids"], tensors),
+        kind.from_tensors(_without(learned, tensors)),
+        users=users,
+        items=items,
         seen=(tensors["seen.indptr"], tensors["seen.items"]),
         prior=tensors["prior"],
         tie_rank=tensors["tie_rank"],
-        names=storage.unpack_text("item_names", tensors) if names else None,
+        names=check_text("item_names", tensors) if names else None,
         metadata={name: metadata[name] for name in metadata if name not in ("format", "digest")},
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import Arrays, digest
-from xorec.core.errors import ModelFileError
+from xorec.core.errors import ModelFileError, XorecError
 from xorec.core.files import save_tensors
 from xorec.data.ids import Ids
 from xorec.data.text import Text
@@ -54,7 +54,10 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
     header, start = _header(path)
     metadata = _metadata(path, header.pop("__metadata__", {}))
     size = path.stat().st_size
-    end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    try:
+        end = max((_span(entry)[1] for entry in header.values()), default=0)
+    except (KeyError, ValueError, TypeError) as error:
+        raise corrupt(path, error) from None
     if start + end != size:
         raise ModelFileError(
             f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
@@ -63,12 +66,7 @@ def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dic
     # a plain view: np.memmap's own indexing costs microseconds, and ids are many small slices
     data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c"))
     try:
-        tensors = {
-            name: data[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]
-            .view(_DTYPES[entry["dtype"]])
-            .reshape(entry["shape"])
-            for name, entry in header.items()
-        }
+        tensors = {name: _tensor(data[start:], entry) for name, entry in header.items()}
         for tensor in tensors.values():
             tensor.flags.writeable = False
     except (KeyError, ValueError, TypeError) as error:
@@ -102,11 +100,28 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
         raise ModelFileError(
             f"there is no model file {path}: check the path, or make one with `xorec fit`."
         ) from None
-    except (IsADirectoryError, PermissionError) as error:
-        raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise corrupt(path, error) from None
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
     return header, 8 + length
+
+
+def _span(entry: Any) -> tuple[int, int]:
+    """Where a tensor begins and ends."""
+    begin, end = entry["data_offsets"]
+    if not (type(begin) is int and type(end) is int and 0 <= begin <= end):
+        raise ValueError(f"a tensor from {begin!r} to {end!r}")
+    return begin, end
+
+
+def _tensor(data: npt.NDArray[np.uint8], entry: Any) -> npt.NDArray[Any]:
+    begin, end = _span(entry)
+    shape = entry["shape"]
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"a tensor of shape {shape!r}")
+    tensor = data[begin:end].view(_DTYPES[entry["dtype"]]).reshape(shape)
+    return tensor if tensor.flags.aligned else tensor.copy()  # kernels count on it
 
 
 def _metadata(path: Path, metadata: Any) -> dict[str, Any]:
@@ -118,7 +133,7 @@ def _metadata(path: Path, metadata: Any) -> dict[str, Any]:
         metadata = json.loads(metadata[_KEY])
         found = int(metadata["format"])
         metadata["digest"], metadata["model"], metadata["representation"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise corrupt(path, error) from None
     if found > FORMAT:
         raise ModelFileError(
@@ -160,8 +175,12 @@ def unpack_text(name: str, tensors: Arrays) -> Text:
 
 @contextmanager
 def complete(path: Path) -> Iterator[None]:
-    """Inside this block a look-up that fails means that the file lacks something: say what."""
+    """Inside this block what fails means that the file lacks something or fits badly: say what."""
     try:
         yield
     except KeyError as error:
         raise corrupt(path, f"{error} is missing") from None
+    except ModelFileError:
+        raise
+    except (XorecError, ValueError, TypeError, IndexError, ArithmeticError) as error:
+        raise corrupt(path, error) from None

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
+from xorec.core.schema import Schema
 
 Rows = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.float32]
@@ -93,6 +94,9 @@ class Representation(ABC):
     @abstractmethod
     def tensors(self) -> Tensors:
         """The arrays to store, by name."""
+
+    schema: ClassVar[Schema]
+    """What its tensors must be, with the sizes "users" and "items"."""
 
     @classmethod
     @abstractmethod

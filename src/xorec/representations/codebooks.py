@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
 from xorec.representations.vectors import Vectors
 
@@ -26,6 +27,11 @@ class Codebooks(Representation):
     """
 
     kind = "codebooks"
+    schema: ClassVar[Schema] = {
+        "user_vectors": Tensor("float32", ("users", "dimensions")),
+        "item_codes": Tensor("uint8", ("items", "books")),
+        "codebooks": Tensor("float32", ("books", "words", "dimensions")),
+    }
 
     def __init__(self, user_vectors: Floats, item_codes: Bytes, codebooks: Floats) -> None:
         if codebooks.ndim != 3 or item_codes.ndim != 2 or len(codebooks) != item_codes.shape[1]:

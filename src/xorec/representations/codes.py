@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, digest
-from xorec.core.bits import Words, pack_signs, unpack_signs, words_for
+from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
 
 ROWS_AT_ONCE = 65_536
@@ -31,6 +32,12 @@ class Codes(Representation):
     """
 
     kind = "codes"
+    schema: ClassVar[Schema] = {
+        "bits": Tensor("int64", (1,), least=1, most=MOST_BITS),
+        "user_codes": Tensor("uint64", ("users", "words")),
+        "item_codes": Tensor("uint64", ("items", "words")),
+        "user_vectors": Tensor("float32", ("users", "dimensions"), optional=True),
+    }
 
     def __init__(
         self,
@@ -40,6 +47,11 @@ class Codes(Representation):
         user_vectors: Floats | None = None,
     ) -> None:
         check_words(user_codes, item_codes, bits)
+        if user_vectors is not None and user_vectors.shape != (len(user_codes), bits):
+            raise DataError(
+                f"the users' vectors have the shape {user_vectors.shape}: codes of {bits} bits "
+                f"need {(len(user_codes), bits)}."
+            )
         self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
         self.user_vectors = user_vectors
 
@@ -162,6 +174,8 @@ def check_words(user_codes: Words, item_codes: Words, bits: int) -> None:
                 f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
                 f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
             )
+        if bits % 64 and len(words) and int(words[:, -1].max()) >> (bits % 64):
+            raise DataError(f"the {name} codes have bits behind the last of {bits}.")
 
 
 def codes_metadata(user_codes: Words, item_codes: Words, bits: int) -> dict[str, Any]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words, words_for
 from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
-from xorec.representations.codes import ROWS_AT_ONCE, check_words, codes_metadata
+from xorec.representations.codes import ROWS_AT_ONCE, Codes, check_words, codes_metadata
 
 
 class ComposedQueries:
@@ -57,6 +58,13 @@ class ComposedCodes(Representation):
     """
 
     kind = "composed-codes"
+    schema: ClassVar[Schema] = {
+        "bits": Codes.schema["bits"],
+        "user_codes": Codes.schema["user_codes"],
+        "item_codes": Codes.schema["item_codes"],
+        "user_weights": Tensor("float32", ("users", "groups")),
+        "item_weights": Tensor("float32", ("items", "groups")),
+    }
 
     def __init__(
         self,

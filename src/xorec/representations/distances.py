@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Floats as Floats
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 
@@ -26,6 +27,10 @@ class Distances(Representation):
     """
 
     kind = "distances"
+    schema: ClassVar[Schema] = {
+        "user_vectors": Tensor("float32", ("users", "dimensions")),
+        "item_vectors": Tensor("float32", ("items", "dimensions")),
+    }
 
     def __init__(self, user_vectors: Floats, item_vectors: Floats) -> None:
         self.user_vectors = user_vectors

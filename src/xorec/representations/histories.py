@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.schema import Tensor
 from xorec.representations.base import Tensors
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ def alone(n_items: int) -> csr_array[np.float32]:
     from scipy.sparse import eye_array
 
     return eye_array(n_items, format="csr", dtype=np.float32)
+
+
+HISTORY = {
+    "history_indptr": Tensor("int64", ("users+1",), offsets_of="history_items"),
+    "history_items": Tensor("int32", ("pairs",), rows_of="items"),
+}
+"""The schema of a history."""
 
 
 def pack_history(history: csr_array[np.float32]) -> Tensors:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.histories import alone, pack_history, unpack_history
+from xorec.representations.histories import HISTORY, alone, pack_history, unpack_history
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,6 +25,12 @@ class ItemWeights(Representation):
     """
 
     kind = "item-weights"
+    schema: ClassVar[Schema] = {
+        "sizes": Tensor("int64", (2,), least=0),
+        "weights": Tensor("float32", ("weighed", "weighed")),
+        "weight_items": Tensor("int32", ("weighed",), rows_of="items"),
+        **HISTORY,
+    }
 
     def __init__(
         self,

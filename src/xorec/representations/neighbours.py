@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.histories import alone, pack_history, unpack_history
+from xorec.representations.histories import HISTORY, alone, pack_history, unpack_history
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -23,6 +24,12 @@ class Neighbours(Representation):
     """
 
     kind = "neighbours"
+    schema: ClassVar[Schema] = {
+        "neighbour_indptr": Tensor("int64", ("items+1",), offsets_of="neighbour_items"),
+        "neighbour_items": Tensor("int32", ("neighbours",), rows_of="items"),
+        "neighbour_weights": Tensor("float32", ("neighbours",)),
+        **HISTORY,
+    }
 
     def __init__(self, similarity: csr_array[np.float32], history: csr_array[np.float32]) -> None:
         self.similarity, self.history = similarity, history

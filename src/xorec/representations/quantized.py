@@ -10,10 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Floats, Rows, Tensors
 
 Keep = Literal["float32", "float16", "int8"]
 _NO_SCALES = np.zeros(0, dtype=np.float32)
+
+
+def quantized_schema(name: str, *, optional: bool = False) -> Schema:
+    """Of the vectors of users or items."""
+    stored = ("float32", "float16", "int8")
+    return {
+        f"{name}_vectors": Tensor(stored, (f"{name}s", "dimensions"), optional=optional),
+        f"{name}_scales": Tensor("float32", (f"{name}s",), optional=True),
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 
 
@@ -16,6 +17,10 @@ class SharedScores(Representation):
     """score(u, i) = item_scores[i]. A query is nothing but its place in the batch."""
 
     kind = "shared-scores"
+    schema: ClassVar[Schema] = {
+        "item_scores": Tensor("float32", ("items",)),
+        "n_users": Tensor("int64", (1,), least=0),
+    }
     compares_items = False
 
     def __init__(self, item_scores: npt.NDArray[np.float32], n_users: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from xorec.core.arrays import as_contiguous, positive_int
 from xorec.core.bits import Words
 from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
 from xorec.representations.base import Floats, Representation, Rows, Scores, Tensors
 from xorec.representations.codes import Codes
-from xorec.representations.quantized import Keep, QuantizedVectors
+from xorec.representations.quantized import Keep, QuantizedVectors, quantized_schema
 from xorec.representations.vectors import Vectors
 
 
@@ -28,6 +29,12 @@ class Shortlist(Representation):
     """
 
     kind = "shortlist"
+    schema: ClassVar[Schema] = {
+        **{name: Codes.schema[name] for name in ("bits", "user_codes", "item_codes")},
+        **quantized_schema("user"),
+        **quantized_schema("item", optional=True),
+        "size": Tensor("int64", (1,), least=1),
+    }
 
     def __init__(
         self, codes: Codes, users: QuantizedVectors, items: QuantizedVectors | None, size: int

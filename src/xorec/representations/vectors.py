@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Floats as Floats
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 
@@ -21,6 +22,11 @@ class Vectors(Representation):
     """
 
     kind = "vectors"
+    schema: ClassVar[Schema] = {
+        "user_vectors": Tensor("float32", ("users", "dimensions")),
+        "item_vectors": Tensor("float32", ("items", "dimensions")),
+        "item_bias": Tensor("float32", ("items",), optional=True),
+    }
 
     def __init__(
         self, user_vectors: Floats, item_vectors: Floats, item_bias: Floats | None = None

@@ -62,3 +62,12 @@ def test_a_new_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert open_file(path).format == open_file(path, format="dots").format == "dots"
     with pytest.raises(OptionError, match=", dots"):
         open_file(path, format="stripes")
+
+
+def test_what_takes_any_text_is_asked_last() -> None:
+    """Wherever a new format stands in the list."""
+    order = [one.name for one in registry._BY_PRECEDENCE]
+    assert order[-2:] == ["list", "dat"]
+    assert [one.is_text for one in registry._BY_PRECEDENCE] == sorted(
+        one.is_text for one in registry._BY_PRECEDENCE
+    )

@@ -70,7 +70,7 @@ CASES: list[tuple[str, str | bytes, dict[str, Any], list[str]]] = [
     ),
     ("x.csv", "user,item\n1,2,3\n4,5\n", {}, ["more fields"]),
     ("x.csv", "user,item\n1,é\n".encode("latin-1"), {}, ["not UTF-8", "iconv"]),
-    ("x.csv", b"user,item\n1,2\x00\n", {}, ["neither text nor Parquet"]),
+    ("x.csv", b"user,item\n1,2\x00\n", {}, ["is not text (it has zero bytes)"]),
     ("x.parquet", "user,item\n1,2\n", {}, ["cannot be read", "format"]),
     ("x.csv.gz", gzip.compress(b"user,item\n1,2\n" * 99, mtime=0)[:-20], {}, ["fetch it again"]),
     ("x.jsonl", '{"user": 1, "item": 2}\n{"user": 1,\n', {}, ["line 2", "not JSON"]),

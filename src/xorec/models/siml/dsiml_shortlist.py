@@ -1,7 +1,7 @@
 """DSIML in two stages: its codes find a shortlist, the vectors that it started from order it.
 
-Codes that come late are made as in `folding`. A user's vector is made by SIML's own fold-in; an
-item's points where its users stand, less where everybody stands, the shorter the fewer they are.
+Codes that come late are made as in `code_fold_in`. A user's vector is made by SIML's own fold-in;
+an item's points where its users stand, less where everybody stands, the shorter the fewer they are.
 (On `debian`, a third of the items made anew from their users kept 0.367 of an NDCG@20 of 0.380;
 at full length, for any number of users, 0.330.)
 """

@@ -7,12 +7,11 @@ from typing import Literal
 import numpy as np
 
 from xorec.core.arrays import as_contiguous
-from xorec.core.bits import Words, words_for
+from xorec.core.bits import MOST_BITS, Words, words_for
 from xorec.core.errors import DataError, OptionError
 
 Distance = Literal["hamming", "masked"]
 """The bits that differ, or those that the query has and the item lacks."""
-MOST_BITS = 1024
 
 
 def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:

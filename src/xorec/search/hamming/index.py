@@ -23,6 +23,7 @@ from xorec.search.hamming.catalogue import Catalogue, ItemFilter
 from xorec.search.hamming.checks import Distance, check_codes, is_masked
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
+from xorec.search.hamming.saved_checks import check_saved
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.single import SingleQuery
 from xorec.search.hamming.strategies import SearchedSegment, Wish
@@ -275,12 +276,15 @@ class HammingIndex:
         distance: Distance = "hamming",
     ) -> HammingIndex:
         """The inverse of `tensors`; the arrays may be memory-mapped."""
+        codes, rank = check_codes(codes, bits), check_tie_rank(tie_rank, len(codes))
+        masked = is_masked(distance)
+        check_saved(tensors, len(codes), bits, rank)
         saved = {name: as_contiguous(array) for name, array in tensors.items()}
-        rank, rows, masked = as_contiguous(tie_rank), saved["rows"], is_masked(distance)
+        rows = saved["rows"]
         planes = Planes(saved["planes"], bits, masked or None)
         main = SearchedSegment.from_tensors(Segment(TieOrder(rows, rank, 0), planes), saved)
         removed = np.zeros(len(codes), dtype=np.bool_)
-        return cls._over(Catalogue(as_contiguous(codes), rank, rows, (main,), removed))
+        return cls._over(Catalogue(codes, rank, rows, (main,), removed))
 
     @cached_property
     def _single(self) -> SingleQuery | None:

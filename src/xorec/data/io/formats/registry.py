@@ -22,19 +22,22 @@ from xorec.data.io.formats.inter import INTER
 from xorec.data.io.formats.item_lists import ITEM_LISTS
 from xorec.data.io.formats.json_lines import JSON_LINES
 from xorec.data.io.formats.matrices import MATRICES
-from xorec.data.io.formats.pairs import PAIR_ROWS
 from xorec.data.io.formats.parquet import PARQUET
+from xorec.data.io.formats.python_rows import PAIR_ROWS
 from xorec.data.io.formats.separated import CSV, DAT, TSV
 
 FILE_FORMATS: dict[str, FileFormat] = {
     one.name: one for one in (CSV, TSV, INTER, JSON_LINES, ITEM_LISTS, DAT, PARQUET)
 }
-"""By name. Content is shown to them in this order, typed formats first; DAT takes any text."""
+"""By name."""
+_LAST = (ITEM_LISTS, DAT)
+"""These take what no other text format recognises."""
 
 OBJECT_FORMATS: tuple[ObjectFormat, ...] = (MATRICES, FRAMES, PAIR_ROWS)
 """Python objects, in the order in which they are asked; PAIR_ROWS takes what can be iterated."""
 
-_BY_PRECEDENCE = sorted(FILE_FORMATS.values(), key=lambda one: one.is_text)
+_BY_PRECEDENCE = sorted(FILE_FORMATS.values(), key=lambda one: (one.is_text, one in _LAST))
+"""Content is shown to them in this order: first those that are no text, in the order above."""
 ENDINGS = (*(ending for one in _BY_PRECEDENCE for ending in one.endings), ".txt")
 """Of files that hold data, the preferred first; .txt may be any text."""
 
@@ -60,8 +63,8 @@ def open_file(
     chosen = _find(file) if format is None else FILE_FORMATS[format]
     if chosen.is_text and b"\0" in head:
         raise DataError(
-            f"{path} is neither text nor Parquet (it has zero bytes): give a file of one of "
-            f"the formats {', '.join(FILE_FORMATS)}."
+            f"{path} is not text (it has zero bytes) and nothing else that is known: give a file "
+            f"of one of the formats {', '.join(FILE_FORMATS)}."
         )
     with polars_errors(str(path)):
         return replace(chosen.open(file), format=chosen.name)

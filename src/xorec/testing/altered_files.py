@@ -1,0 +1,120 @@
+"""Model files that somebody altered: every tensor in many ways, with a right digest.
+
+Each is opened and asked in a process of its own (a fork, so kernels are loaded already). It must be
+answered or refused with a XorecError: no crash, no hang, no other exception.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import XorecError
+from xorec.recommender import storage
+from xorec.recommender.recommender import Recommender
+
+Array = npt.NDArray[Any]
+ANSWERED, REFUSED, RAISED, HUNG, CRASHED = "answered", "refused", "raised", "hung", "crashed"
+SECONDS = 60
+_WILD = (-1, 1, -(2**31), 2**31 - 1, 10**9, 2**63 - 1, -(2**63), 2**32, 255)
+
+
+def alterations(array: Array, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:
+    """What can be wrong with one tensor: (name, the altered tensor)."""
+    flat = array.reshape(-1)
+    yield "empty", array[:0]
+    yield "cut", array[: len(array) // 2]
+    yield "one less", array[:-1]
+    yield "twice", np.concatenate([array, array])
+    yield "backwards", array[::-1].copy()
+    yield "flat", flat.copy()
+    yield "a dimension more", array[..., None].copy()
+    for dtype in ("float32", "int64", "int32", "uint64", "uint8", "int8", "float16"):
+        if array.dtype != dtype:
+            with np.errstate(all="ignore"):
+                yield dtype, array.astype(dtype)
+    yield "zeros", np.zeros_like(array)
+    for value in _WILD:
+        full = np.full(array.shape, value % 2**64, dtype=np.uint64).astype(np.int64)
+        with np.errstate(all="ignore"):
+            yield f"full of {value}", full.astype(array.dtype)
+        if flat.size:
+            for place in {0, flat.size - 1, int(rng.integers(flat.size))}:
+                one = flat.copy()
+                with np.errstate(all="ignore"):
+                    one[place] = np.array(value % 2**64, np.uint64).astype(np.int64)
+                yield f"{value} at {place}", one.reshape(array.shape)
+    if array.dtype.kind == "f":
+        for special in (np.nan, np.inf, -np.inf, np.finfo(array.dtype).max):
+            yield f"full of {special}", np.full_like(array, special)
+    if flat.size:
+        turned = np.frombuffer(flat.tobytes(), dtype=np.uint8).copy()
+        turned[int(rng.integers(turned.size))] ^= np.uint8(1 << rng.integers(8))
+        yield "a bit turned", turned.view(array.dtype).reshape(array.shape)
+        shuffled = flat.copy()
+        rng.shuffle(shuffled)
+        yield "shuffled", shuffled.reshape(array.shape)
+
+
+def altered(path: Path, seed: int) -> Iterator[tuple[str, dict[str, Array], dict[str, Any]]]:
+    """(what was done, tensors, metadata) of every alteration of a model file."""
+    tensors, metadata = storage.read(path)
+    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
+    rng = np.random.default_rng(seed)
+    for name, array in tensors.items():
+        yield f"{name}: gone", {key: tensors[key] for key in tensors if key != name}, about
+        for what, other in alterations(np.array(array), rng):
+            yield f"{name}: {what}", {**tensors, name: other}, about
+
+
+def ask(path: Path) -> None:
+    """Open a file and ask everything that reaches a kernel."""
+    for verify in (None, False):
+        shop = Recommender.load(path, verify=verify, threads=1)
+        users, items = shop.users, shop.items
+        for row in range(0, len(users), max(1, len(users) // 3)):
+            shop.recommend(users[row], 5)
+            shop.recommend(users[row], 5, deny=[items[0]])
+        shop.recommend_many([users[row] for row in range(min(40, len(users)))], 7)
+        with suppress(XorecError):  # not every representation can
+            shop.similar(items[0], 5)
+        with suppress(XorecError):
+            shop.explain(users[0], items[0])
+
+
+def outcome(path: Path, question: Callable[[Path], None] = ask) -> tuple[str, str]:
+    """What becomes of a file in a process of its own: one of the words above, and details."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(SECONDS)
+        faulthandler.disable()
+        warnings.simplefilter("ignore")  # numbers too large are no harm
+        try:
+            question(path)
+            said = ANSWERED
+        except XorecError as error:
+            said = f"{REFUSED} {error}"
+        except BaseException as error:  # what we look for
+            said = f"{RAISED} {type(error).__name__}: {error}"
+        os.write(writing, said[:2000].encode(errors="replace"))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return (HUNG if number == signal.SIGALRM else CRASHED), signal.Signals(number).name
+    word, _, details = said.partition(" ")
+    return word, details

@@ -1,0 +1,53 @@
+"""A small model file of every representation and of every index that a file can keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xorec.models import model_class
+from xorec.recommender import model_file
+from xorec.recommender.recommender import Recommender
+from xorec.search.hamming.index import HammingIndex
+from xorec.testing.data import planted
+
+SMALL: dict[str, tuple[str, dict[str, Any]]] = {
+    "shared-scores": ("popularity", {}),
+    "neighbours": ("item-knn", {}),
+    "item-weights": ("ease", {}),
+    "vectors": ("als", {"dimensions": 4, "epochs": 1}),
+    "distances": ("cml", {"dimensions": 4, "epochs": 1}),
+    "codes": ("signs", {"bits": 20, "start": {"epochs": 1}}),
+    "asymmetric": ("dsiml", {"bits": 16, "optimizer": "none", "start": {"epochs": 1}}),
+    "masked-codes": ("phd", {"bits": 12, "epochs": 1}),
+    "composed-codes": ("cccf", {"epochs": 1}),
+    "codebooks": ("lightrec", {"epochs": 1}),
+    "shortlist": ("dsiml", {"bits": 70, "optimizer": "none", "start": {"epochs": 1}}),
+    "shortlist-int8": ("dsiml", {"bits": 16, "optimizer": "none", "start": {"epochs": 1}}),
+}
+MORE: dict[str, dict[str, Any]] = {
+    "asymmetric": {"asymmetric": True},
+    "shortlist": {"shortlist": 10},
+    "shortlist-int8": {"shortlist": 10, "keep": "int8"},
+}
+
+
+def write_files(folder: Path) -> list[Path]:
+    """One of each, in this folder; codes also with the tables of multi-index hashing."""
+    data, paths = planted(50, 40), []
+    for case, (name, settings) in SMALL.items():
+        model = model_class(name)(**settings, **MORE.get(case, {})).fit(data)
+        shop = Recommender.from_model(model, data)
+        shop.save(folder / f"{case}.xorec", index=case in ("codes", "masked-codes", "shortlist"))
+        paths.append(folder / f"{case}.xorec")
+        if case == "codes":
+            paths.append(_with_tables(shop, folder / "tables.xorec"))
+    return paths
+
+
+def _with_tables(shop: Recommender, path: Path) -> Path:
+    """The same codes, searched by tables: so few items would be scanned otherwise."""
+    codes: Any = shop.representation
+    index = HammingIndex(codes.item_codes, codes.bits, shop.tie_rank, method="mih")
+    model_file.save(path, shop, index.tensors())
+    return path
