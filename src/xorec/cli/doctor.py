@@ -81,7 +81,8 @@ def _model(path: Path) -> dict[str, Any]:
     tensors, metadata = storage.read(path, verify=True)
     index = Recommender.load(path, verify=False).index
     codes = metadata.get("codes")
-    about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
+    with storage.complete(path):
+        about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
     return {
         "model file": str(path),
         "format": metadata["format"],

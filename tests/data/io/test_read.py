@@ -282,3 +282,20 @@ def test_ids_long_and_short_come_back(tmp_path: Path, make: Callable[[int], obje
     data = read(tmp_path / "x.parquet")
     assert list(data.users) == sorted(ids)  # type: ignore[type-var]
     assert all(data.users[u] == data.items[int(data.of_user(u)[0])] for u in range(0, 4_000, 97))
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"), [("x.csv", ","), ("x.tsv", "\t"), ("x.dat", "::"), ("x.txt", " ")]
+)
+def test_columns_without_a_header_count_from_one(tmp_path: Path, name: str, separator: str) -> None:
+    """Whatever the parser calls them: taking the wrong ones would be silent."""
+    lines = [separator.join(row) for row in (["1", "10", "5"], ["2", "11", "4"], ["2", "10", "3"])]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    by_position = read(tmp_path / name)
+    by_name = read(tmp_path / name, user_column="column_1", item_column="column_2")
+    turned = read(tmp_path / name, user_column="column_3", item_column="column_1")
+    assert list(by_position.users) == list(by_name.users) == [1, 2]
+    assert list(by_position.items) == list(by_name.items) == [10, 11]
+    assert list(turned.users) == [3, 4, 5]
+    with pytest.raises(DataError, match="no column 'column_0'"):
+        read(tmp_path / name, user_column="column_0")

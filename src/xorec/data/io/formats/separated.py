@@ -88,12 +88,20 @@ def open_separated(file: DataFile, separator: str) -> Source:
     if separator == WHITESPACE or len(separator) > 1:
         return _open_lines(table)
     frame = scan_csv(table, {})
-    names = frame.collect_schema().names()
+    found = frame.collect_schema().names()  # without a header polars counts from 0 or 1, by version
+    names = found if table.has_header else _numbered(len(found))
+    ours = dict(zip(found, names, strict=True))
 
     def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
-        return scan_csv(table, {name: types[name] for name in names if name in types})
+        known = {name: types[our] for name, our in ours.items() if our in types}
+        return scan_csv(table, known).rename(ours)
 
-    return replace(table.source(frame, names), scan=scan)
+    return replace(table.source(frame.rename(ours), names), scan=scan)
+
+
+def _numbered(count: int) -> list[str]:
+    """The names of columns without a header."""
+    return [f"column_{at}" for at in range(1, count + 1)]
 
 
 def _open_lines(table: TextTable) -> Source:
@@ -109,7 +117,7 @@ def _open_lines(table: TextTable) -> Source:
         names = [unquote(field) for field in first]
         frame = frame.slice(1)
     else:
-        names = [f"column_{at + 1}" for at in range(len(first))]
+        names = _numbered(len(first))
     field = pl.col("fields").list
     columns = {name: field.get(at, null_on_oob=True) for at, name in enumerate(names)}
     return table.source(frame.select(**columns), names)
