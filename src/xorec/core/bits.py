@@ -96,6 +96,15 @@ def words_for(bits: int) -> int:
     return -(-bits // 64)
 
 
+def has_bits_behind(words: Words, bits: int) -> bool:
+    """Whether codes (n, W) have a bit set behind the last of `bits`.
+
+    >>> has_bits_behind(np.array([[0b100]], dtype=np.uint64), bits=2)
+    True
+    """
+    return bool(bits % 64 and len(words) and int(words[:, -1].max()) >> (bits % 64))
+
+
 def pack_signs(values: npt.NDArray[Any]) -> Words:
     """The signs of rows of numbers (n, d) as words (n, words): set where the value is >= 0.
 

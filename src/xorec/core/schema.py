@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from xorec.core.arrays import Arrays
 from xorec.core.errors import DataError
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)

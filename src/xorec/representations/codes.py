@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, digest
-from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs, words_for
+from xorec.core.bits import MOST_BITS, Words, has_bits_behind, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
@@ -174,7 +174,7 @@ def check_words(user_codes: Words, item_codes: Words, bits: int) -> None:
                 f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
                 f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
             )
-        if bits % 64 and len(words) and int(words[:, -1].max()) >> (bits % 64):
+        if has_bits_behind(words, bits):
             raise DataError(f"the {name} codes have bits behind the last of {bits}.")
 
 

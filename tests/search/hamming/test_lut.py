@@ -14,19 +14,19 @@ from xorec.search.hamming.adders import CHUNK_WORDS
 from xorec.search.hamming.arrays import Planes, TieOrder
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.lut import SevenBitTables
-from xorec.search.hamming.lut_adders import PLANES
-from xorec.search.hamming.lut_scan_kernels import Gathered, look_up, lower, scan_lut, skip
-from xorec.search.hamming.lut_tables_kernels import (
+from xorec.search.hamming.mih import MultiIndexHashing
+from xorec.search.hamming.multi_index.tables import HashTables
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
+from xorec.search.hamming.scan import LinearScan
+from xorec.search.hamming.segment import Segment, pack_positions
+from xorec.search.hamming.seven_bits.adders import PLANES
+from xorec.search.hamming.seven_bits.scan_kernels import Gathered, look_up, lower, scan_lut, skip
+from xorec.search.hamming.seven_bits.tables_kernels import (
     fill_tables,
     find_offsets,
     parts_for,
     table_words,
 )
-from xorec.search.hamming.mih import MultiIndexHashing
-from xorec.search.hamming.mih_tables import HashTables
-from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
-from xorec.search.hamming.scan import LinearScan
-from xorec.search.hamming.segment import Segment, pack_positions
 from xorec.search.hamming.strategy import SearchStrategy
 from xorec.testing.indexes import CodeIndexTests, as_lists, best, hamming, make_codes
 

@@ -1,4 +1,4 @@
-"""The codes and the distance of an index, checked."""
+"""The codes and the distance of an index, and what a file has kept of it, checked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from typing import Literal
 
 import numpy as np
 
-from xorec.core.arrays import as_contiguous
-from xorec.core.bits import MOST_BITS, Words, words_for
+from xorec.core.arrays import Arrays, as_contiguous
+from xorec.core.bits import MOST_BITS, Words, has_bits_behind, words_for
 from xorec.core.errors import DataError, OptionError
+from xorec.core.schema import Schema, Tensor, check_tensors
+from xorec.data.tie_rank import TieRank
+from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS
 
 Distance = Literal["hamming", "masked"]
 """The bits that differ, or those that the query has and the item lacks."""
+SEGMENT: Schema = {
+    "rows": Tensor("int32", ("items",), rows_of="items"),
+    "planes": Tensor("uint64", ("plane words",)),
+}
 
 
 def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:
@@ -24,7 +32,7 @@ def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:
             f"the {what} are {codes.dtype} of shape {codes.shape}, but {bits} bits need uint64 of "
             f"shape (n, {words_for(bits)}): pack them with xorec.core.bits.pack_signs."
         )
-    if bits % 64 and len(codes) and int(codes[:, -1].max()) >> (bits % 64):
+    if has_bits_behind(codes, bits):
         raise DataError(f"the {what} have bits behind the last of {bits}: these must be zero.")
     return as_contiguous(codes)
 
@@ -34,3 +42,11 @@ def is_masked(distance: str) -> bool:
     if distance not in ("hamming", "masked"):
         raise OptionError(f'the distance is {distance!r}: give "hamming" or "masked".')
     return distance == "masked"
+
+
+def check_segment(tensors: Arrays, items: int, bits: int, tie_rank: TieRank) -> None:
+    """What a file has kept of a segment with all items: rows in tie order, and their planes."""
+    sizes = {"items": items, "plane words": -(-items // CHUNK_ITEMS) * bits * CHUNK_WORDS}
+    check_tensors(tensors, SEGMENT, sizes)
+    if (tensors["rows"][tie_rank] != np.arange(items)).any():
+        raise DataError("index.rows is not the order of tie_rank")

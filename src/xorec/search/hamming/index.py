@@ -20,10 +20,9 @@ from xorec.search.checks import check_rows, check_tie_rank
 from xorec.search.filters import make_filters
 from xorec.search.hamming.arrays import Planes, TieOrder
 from xorec.search.hamming.catalogue import Catalogue, ItemFilter
-from xorec.search.hamming.checks import Distance, check_codes, is_masked
+from xorec.search.hamming.checks import Distance, check_codes, check_segment, is_masked
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
-from xorec.search.hamming.saved_checks import check_saved
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.single import SingleQuery
 from xorec.search.hamming.strategies import SearchedSegment, Wish
@@ -278,7 +277,7 @@ class HammingIndex:
         """The inverse of `tensors`; the arrays may be memory-mapped."""
         codes, rank = check_codes(codes, bits), check_tie_rank(tie_rank, len(codes))
         masked = is_masked(distance)
-        check_saved(tensors, len(codes), bits, rank)
+        check_segment(tensors, len(codes), bits, rank)
         saved = {name: as_contiguous(array) for name, array in tensors.items()}
         rows = saved["rows"]
         planes = Planes(saved["planes"], bits, masked or None)

@@ -8,11 +8,11 @@ from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest
 from xorec.search.filters import Filters
-from xorec.search.hamming.lut_scan_kernels import LookUp, scan_lut
-from xorec.search.hamming.lut_tables_kernels import fill_tables, table_words
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, FEW, levels_for
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
+from xorec.search.hamming.seven_bits.scan_kernels import LookUp, scan_lut
+from xorec.search.hamming.seven_bits.tables_kernels import fill_tables, table_words
 from xorec.search.hamming.strategy import SearchStrategy
 
 MEMORY = 1 << 24
@@ -26,7 +26,7 @@ _PIECE = 512
 
 
 class SevenBitTables(SearchStrategy):
-    """Codes of up to 30 bits: see `lut_adders`. Single queries and radii are left to the scan."""
+    """Codes of up to 30 bits: see `seven_bits.adders`. One query, or a radius: the scan does it."""
 
     name = "lut"
     per_batch = True

@@ -13,9 +13,10 @@ from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest, map_parts, numbers_of
 from xorec.search.filters import Filters, Mask, Rows
 from xorec.search.hamming.arrays import RowFilter
-from xorec.search.hamming.mih_cost import mih_options
-from xorec.search.hamming.mih_kernels import PROBE, probe, probe_one, probe_within
-from xorec.search.hamming.mih_tables import HashTables
+from xorec.search.hamming.multi_index.checks import check_tables
+from xorec.search.hamming.multi_index.cost import mih_options
+from xorec.search.hamming.multi_index.probe_kernels import PROBE, probe, probe_one, probe_within
+from xorec.search.hamming.multi_index.tables import HashTables
 from xorec.search.hamming.scan import LinearScan, collect
 from xorec.search.hamming.segment import Segment, scan_cost
 from xorec.search.hamming.strategy import (
@@ -62,6 +63,7 @@ class MultiIndexHashing(SearchStrategy):
     def from_tensors(cls, segment: Segment, tensors: Arrays) -> Self | None:
         if "starts" not in tensors:
             return None
+        check_tables(tensors, len(segment), segment.bits)
         return cls(segment, HashTables.from_tensors(tensors, segment.bits))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:

@@ -84,7 +84,10 @@ class SearchStrategy(ABC):
 
     @classmethod
     def from_tensors(cls, segment: Segment, tensors: Arrays) -> Self | None:
-        """The inverse of `tensors`; None where these have nothing of this strategy."""
+        """The inverse of `tensors`; None where these have nothing of this strategy.
+
+        They come from a file: refuse, with a DataError, what would lead a kernel astray.
+        """
         return None
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:

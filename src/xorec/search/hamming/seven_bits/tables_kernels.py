@@ -8,8 +8,8 @@ import numpy as np
 
 from xorec.core.kernels import kernel
 from xorec.search.hamming.adders import CHUNK_WORDS
-from xorec.search.hamming.lut_adders import FEW_PARTS, MANY_PARTS, PLANES
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, transpose
+from xorec.search.hamming.seven_bits.adders import FEW_PARTS, MANY_PARTS, PLANES
 
 _VALUE = PLANES * CHUNK_WORDS
 """Words of a table for one value of a part."""

@@ -47,7 +47,7 @@ def admit(waiting: Any, waits: int, places: Any, checks: Any, best: Any, kept: i
     """Insert waiting[:waits] (entry, distance) into best[:kept]; returns how many are kept.
 
     They waited while the lines of their positions came; where rows are filtered, those come next.
-    checks: `mih_tables.EntryFilter`.
+    checks: `tables.EntryFilter`.
     """
     bitmap, excluded = checks.bitmap, checks.positions
     by_row = len(checks.excluded) > 0 or len(checks.denied) > 0
@@ -73,7 +73,7 @@ def scan_buckets(
 ) -> tuple[int, Any]:
     """Insert what stands in the full buckets buckets[:count] into best[:kept], the nearest so far.
 
-    table, checks: see `mih_tables`. spans (SPANS, 2): scratch. Returns (how many are kept, how many
+    table, checks: see `tables`. spans (SPANS, 2): scratch. Returns (how many are kept, how many
     candidates there were).
     """
     places, copies, waiting = table.places, table.copies, spans[AT_ONCE:]

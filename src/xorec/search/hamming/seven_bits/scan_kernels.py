@@ -16,7 +16,8 @@ from xorec.core.bits import Words, popcount, prefetch, trailing_zeros
 from xorec.core.kernels import inlined, kernel
 from xorec.search.hamming.adders import CHUNK_WORDS
 from xorec.search.hamming.list_kernels import key_of
-from xorec.search.hamming.lut_adders import (
+from xorec.search.hamming.scan_kernels import exclude_rows
+from xorec.search.hamming.seven_bits.adders import (
     FEW_PARTS,
     PLANES,
     few_far,
@@ -24,8 +25,7 @@ from xorec.search.hamming.lut_adders import (
     many_far,
     many_near,
 )
-from xorec.search.hamming.lut_tables_kernels import find_offsets, parts_for
-from xorec.search.hamming.scan_kernels import exclude_rows
+from xorec.search.hamming.seven_bits.tables_kernels import find_offsets, parts_for
 
 _NEAR = 1 << PLANES
 _LINE = 16
@@ -36,7 +36,7 @@ _1, _64 = np.uint64(1), np.uint64(64)
 
 
 class LookUp(NamedTuple):
-    """See `lut_tables_kernels.fill_tables`: the tables of all chunks, and the items' codes."""
+    """See `tables_kernels.fill_tables`: the tables of all chunks, and the items' codes."""
 
     tables: Words
     codes: npt.NDArray[np.uint32]
@@ -91,7 +91,7 @@ def scan_lut(
 def look_up(
     tables: Any, begin: Any, offsets: Any, threshold: int, open_: Any, position: Any, found: Any
 ) -> Any:
-    """`lut_adders.look_up` for so many parts and this threshold."""
+    """`adders.look_up` for so many parts and this threshold."""
     if len(offsets) == FEW_PARTS:
         if threshold < _NEAR:
             return few_near(tables, begin, offsets, threshold, open_, position, found)

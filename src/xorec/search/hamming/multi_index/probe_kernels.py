@@ -22,14 +22,14 @@ from xorec.search.hamming.exclusion_bitmap_kernels import (
     fill_bitmap,
 )
 from xorec.search.hamming.list_kernels import distance_of, key_of, passes, unpack
-from xorec.search.hamming.mih_buckets_kernels import (
+from xorec.search.hamming.multi_index.buckets_kernels import (
     AT_ONCE,
     SPANS,
     list_full,
     scan_buckets,
 )
-from xorec.search.hamming.mih_tables import EntryFilter, HashTables, Table
-from xorec.search.hamming.mih_tables_kernels import substring
+from xorec.search.hamming.multi_index.tables import EntryFilter, HashTables, Table
+from xorec.search.hamming.multi_index.tables_kernels import substring
 
 PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
 """What a probe, a bucket that is not empty and a word of a candidate cost, in ns, about."""
@@ -48,7 +48,7 @@ def probe(
 ) -> None:
     """The nearest items of queries[which] into `nearest`.
 
-    tables: `mih_tables.HashTables`. order: `arrays.TieOrder`; its positions are used where the
+    tables: `tables.HashTables`. order: `arrays.TieOrder`; its positions are used where the
     first row is 0. finished[b] is false where the rings would cost more than `budget`
     (nanoseconds): that query must be scanned.
     """

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows
-from xorec.search.hamming.mih_tables_kernels import count_buckets, fill_table
+from xorec.search.hamming.multi_index.tables_kernels import count_buckets, fill_table
 
 _MASKS = 1 << 17
 """Masks that are kept: queries that need more are scanned."""

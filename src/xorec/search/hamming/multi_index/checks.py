@@ -1,26 +1,15 @@
-"""The tensors that a file keeps of an index, checked before a kernel follows them."""
+"""Tables that were read from a file, checked before a kernel follows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from xorec.core.bits import words_for
+from xorec.core.arrays import Arrays
+from xorec.core.bits import has_bits_behind, words_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_offsets, check_tensors
-from xorec.data.tie_rank import TieRank
-from xorec.search.hamming.adders import CHUNK_WORDS
-from xorec.search.hamming.mih_tables import WIDEST, substrings
-from xorec.search.hamming.planes_kernels import CHUNK_ITEMS
+from xorec.search.hamming.multi_index.tables import WIDEST, substrings
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-SEGMENT: Schema = {
-    "rows": Tensor("int32", ("items",), rows_of="items"),
-    "planes": Tensor("uint64", ("plane words",)),
-}
 TABLES: Schema = {
     "places": Tensor("int32", ("tables", "items"), rows_of="items"),
     "copies": Tensor("uint64", ("tables", "code words")),
@@ -31,17 +20,8 @@ TABLES: Schema = {
 }
 
 
-def check_saved(tensors: Arrays, items: int, bits: int, tie_rank: TieRank) -> None:
-    """What `HammingIndex.tensors` wrote for so many codes of so many bits."""
-    sizes = {"items": items, "plane words": -(-items // CHUNK_ITEMS) * bits * CHUNK_WORDS}
-    check_tensors(tensors, SEGMENT, sizes)
-    if (tensors["rows"][tie_rank] != np.arange(items)).any():
-        raise DataError("index.rows is not the order of tie_rank")
-    if "starts" in tensors:
-        _check_tables(tensors, items, bits)
-
-
-def _check_tables(tensors: Arrays, items: int, bits: int) -> None:
+def check_tables(tensors: Arrays, items: int, bits: int) -> None:
+    """What a file has kept of tables: kernels follow buckets, starts and places unchecked."""
     tables = len(tensors["places"]) if "places" in tensors else 0
     if not 1 <= tables <= bits or -(-bits // tables) > WIDEST:
         raise DataError(f"index.places has {tables} tables, which {bits} bits cannot have")
@@ -63,6 +43,5 @@ def _check_tables(tensors: Arrays, items: int, bits: int) -> None:
         check_offsets("index.starts", tensors["starts"][ends[t] : ends[t + 1]], items)
         if not (np.bincount(tensors["places"][t], minlength=items) == 1).all():
             raise DataError("index.places does not have each item once")
-    last = tensors["copies"][:, words_for(bits) - 1 :: words_for(bits)]
-    if bits % 64 and last.size and int(last.max()) >> (bits % 64):
+    if has_bits_behind(tensors["copies"].reshape(-1, words_for(bits)), bits):
         raise DataError(f"index.copies has bits behind the last of {bits}")

@@ -12,9 +12,9 @@ import numpy as np
 
 from xorec.core.bits import popcount
 from xorec.core.kernels import kernel
-from xorec.search.hamming.mih_kernels import BUCKET, CANDIDATE, PROBE
-from xorec.search.hamming.mih_tables import WIDEST, bytes_for, rings_of, substrings
-from xorec.search.hamming.mih_tables_kernels import substring
+from xorec.search.hamming.multi_index.probe_kernels import BUCKET, CANDIDATE, PROBE
+from xorec.search.hamming.multi_index.tables import WIDEST, bytes_for, rings_of, substrings
+from xorec.search.hamming.multi_index.tables_kernels import substring
 from xorec.search.hamming.segment import Segment, scan_cost
 from xorec.search.hamming.strategy import Option, Sample
 
