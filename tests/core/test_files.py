@@ -38,6 +38,54 @@ def test_a_failure_leaves_the_old_file_and_no_rubbish(
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_the_bytes_are_on_the_disk_before_the_file_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut may leave the name without the bytes."""
+    calls: list[tuple[str, int, int]] = []
+    fsync, rename = os.fsync, os.replace
+
+    def note(call: str, stat: os.stat_result) -> None:
+        calls.append((call, stat.st_ino, stat.st_size))
+
+    def noted_fsync(handle: int) -> None:
+        note("fsync", os.fstat(handle))
+        fsync(handle)
+
+    def noted_rename(source: Path, target: Path) -> None:
+        note("rename", os.stat(source))
+        assert Path(source).parent == Path(target).parent  # a rename does not leave a disk
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_rename)
+    with replacing(tmp_path / "file") as temporary:
+        temporary.write_bytes(b"12345")
+    written = (tmp_path / "file").stat()
+    assert (written.st_size, calls.count(("rename", written.st_ino, 5))) == (5, 1)
+    assert calls.index(("fsync", written.st_ino, 5)) < calls.index(("rename", written.st_ino, 5))
+
+
+def test_who_reads_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    with target.open() as reader:
+        with replacing(target) as temporary:
+            temporary.write_text("new")
+        assert reader.read() == "old"
+    assert target.read_text() == "new"
+
+
+def test_the_file_may_be_read_by_whom_the_umask_lets(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with replacing(tmp_path / "file"):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
 def test_no_space_is_said_in_words(tmp_path: Path) -> None:
     target = tmp_path / "file"
     with pytest.raises(XorecError, match=r"no space left on the disk of .*file"), replacing(target):

@@ -52,6 +52,11 @@ def as_lists(lists: Lists) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]
     return indptr, np.array(rows, dtype=np.int32)
 
 
+def mixed_up(rng: np.random.Generator, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """The rows in any order, some of them twice: as people give them."""
+    return rng.permutation(np.concatenate([rows, rows[: len(rows) // 2 + 1]]))
+
+
 def make_codes(rng: np.random.Generator, items: int, bits: int, kind: str) -> Any:
     """Codes (items, W): spread out, in a few clusters, many duplicates, or all equal."""
     if kind == "equal":
@@ -107,7 +112,8 @@ class IndexTests:
         queries = self.queries(rng, 4, bits, items)
         share = data.draw(st.sampled_from([0.0, 0.05, 0.5, 1.0]), label="seen")
         seen: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(4)]
-        deny = np.flatnonzero(rng.random(n) < data.draw(st.sampled_from([0.0, 0.1])))
+        deny = np.flatnonzero(rng.random(n) < data.draw(st.sampled_from([0.0, 0.1, 0.9])))
+        deny = mixed_up(rng, deny) if len(deny) != 1 else deny
         index = self.make(items, bits, tie_rank)
         hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
         case = items, queries, bits, tie_rank
@@ -127,7 +133,8 @@ class IndexTests:
         index, exclude = self.make(items, bits, tie_rank), as_lists(seen)
         allowed, case = rng.random(n) < share, (items, queries, bits, tie_rank)
         hidden = [{*own, *np.flatnonzero(~allowed).tolist()} for own in seen]
-        choices = allowed, np.flatnonzero(allowed), index.item_filter(allowed)
+        rows = mixed_up(rng, np.flatnonzero(allowed))
+        choices = allowed, rows, index.item_filter(allowed), index.item_filter(rows)
         for choice in choices:
             hits = index.search(queries, k, exclude=exclude, allow=choice)
             self._check(hits, case, k, hidden)
