@@ -81,3 +81,4 @@ def test_hashes_hang_on_content_and_seed_not_on_place() -> None:
     integers = hash_integers(np.array([5, -5, 5]), 9)
     assert integers[0] == integers[2]
     assert integers[0] != integers[1]
+    assert hash_integers(np.array([5]), 10)[0] != integers[0]

@@ -35,11 +35,11 @@ def test_pairs_come_back_sorted_and_once(pairs: list[tuple[int, int]]) -> None:
     assert data.user_counts.sum() == data.item_counts.sum() == len(set(pairs))
     indptr, users = data.by_item
     turned = [
-        (int(u), item)
+        (item, int(u))
         for item in range(data.n_items)
         for u in users[indptr[item] : indptr[item + 1]]
     ]
-    assert sorted(turned) == list(zip(data.user_rows.tolist(), data.indices.tolist(), strict=True))
+    assert turned == sorted(zip(data.indices.tolist(), data.user_rows.tolist(), strict=True))
     assert data.matrix().sum() == len(set(pairs))
 
 

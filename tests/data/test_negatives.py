@@ -84,6 +84,20 @@ def test_draws_hang_on_their_key_alone(alpha: float) -> None:
     assert (sampler.draw_all(5, 12, 3) != whole).any()
 
 
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_what_others_have_does_not_change_a_users_draws(alpha: float) -> None:
+    """The neighbours of user 1 swap their items: all is as popular as before."""
+    few, many, own = range(3), range(3, 40), (1, 7, 30)
+
+    def draws(first: range, last: range) -> np.ndarray:
+        pairs = [(user, item) for user, items in enumerate((first, own, last)) for item in items]
+        data = Interactions.from_pairs([*pairs, *((3, item) for item in range(50))])
+        drawn = Negatives.of(data, alpha).draw_all(6, seed=2, epoch=5)
+        return drawn[data.user_rows == 1]
+
+    np.testing.assert_array_equal(draws(few, many), draws(many, few))
+
+
 def test_alpha_out_of_range() -> None:
     with pytest.raises(OptionError, match=r"alpha is 3\.0"):
         Negatives.of(planted(20, 30), 3.0)

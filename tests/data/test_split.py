@@ -175,6 +175,15 @@ def test_leave_last_takes_the_last_and_then_the_one_before() -> None:
     assert pairs_of(bare.validation) == {(1, 3), (2, 3)}
 
 
+def test_among_equal_times_the_last_is_a_matter_of_chance_and_not_of_place() -> None:
+    data = timed({(user, item): 7 for user in range(200) for item in range(10)})
+    last = [split(data, method="leave-last", seed=seed, keep_last=False).test for seed in (0, 1)]
+    for test in last:
+        assert (test.user_counts == 1).all()
+        assert np.sum((test.item_counts - 20) ** 2 / 20) < 27.9  # chi-square, 0.999, 9 degrees
+    assert np.mean(last[0].indices == last[1].indices) < 0.2
+
+
 def test_time_cuts_everybody_at_one_moment() -> None:
     data = big()
     result = split(data, method="time", test=0.2, validation=0.1, keep_last=False)

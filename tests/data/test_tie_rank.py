@@ -40,8 +40,9 @@ def test_equal_priors_are_ordered_by_the_hash_of_the_id() -> None:
     assert order(items, np.array([4, 4, 4]), seed=7) == expected
 
 
-def test_another_seed_is_another_order_that_has_nothing_to_do_with_rows() -> None:
-    items = Ids.of(range(2000))
+@pytest.mark.parametrize("raw", [range(2000), [f"item {i}" for i in range(2000)]])
+def test_another_seed_is_another_order_that_has_nothing_to_do_with_rows(raw: list[int]) -> None:
+    items = Ids.of(raw)
     one, two = tie_rank(items, None, 1), tie_rank(items, None, 2)
     rows = np.arange(2000)
     for a, b in ((one, two), (one, rows), (two, rows)):

@@ -48,8 +48,10 @@ def test_asymmetric_scores_are_float_users_times_item_signs(bits: int) -> None:
     codes = Codes.from_signs(users, items, asymmetric=True)
     expected = users @ np.where(items >= 0, 1, -1).T
     np.testing.assert_allclose(codes.scores(np.arange(9)), expected, atol=1e-3)
-    similar = codes.similar(np.array([4]))[0]
-    assert similar[4] == 1
+    one_by_one = [codes.scores(np.array([user]))[0] for user in range(9)]
+    np.testing.assert_array_equal(codes.scores(np.arange(9)), one_by_one)
+    among = 1 - ((items >= 0)[:, None, :] != (items >= 0)[None]).mean(axis=2)
+    np.testing.assert_allclose(codes.similar(np.arange(31)), among, atol=1e-6)
 
 
 def test_model_file_round_trip(tmp_path: Path) -> None:
@@ -91,6 +93,21 @@ def test_words_that_do_not_fit_the_bits_are_refused() -> None:
     words = np.zeros((3, 2), dtype=np.uint64)
     with pytest.raises(DataError, match="2 words but 64 bits fill 1"):
         Codes(words, words, 64)
+
+
+@pytest.mark.parametrize("side", ["user", "item"])
+def test_bits_behind_the_last_are_refused(side: str) -> None:
+    users, items = np.zeros((3, 2), dtype=np.uint64), np.zeros((4, 2), dtype=np.uint64)
+    (users if side == "user" else items)[2, 1] = 1 << 36  # the bits 64 to 99 are 0 to 35 here
+    with pytest.raises(DataError, match=f"the {side} codes have bits behind the last of 100"):
+        Codes(users, items, 100)
+
+
+def test_the_mean_item_is_that_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xorec.representations.codes.ROWS_AT_ONCE", 10)
+    users, items = vectors(20)
+    expected = np.where(items >= 0, 1, -1).mean(axis=0)
+    np.testing.assert_allclose(Codes.from_signs(users, items).mean_item, expected, atol=1e-6)
 
 
 def test_the_digest_is_as_the_file_format_says() -> None:
