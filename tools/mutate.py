@@ -102,14 +102,33 @@ def importers(source: Path, changed: Path) -> set[Path]:
     return found
 
 
+def in_plain_python(fault: Fault, text: str) -> bool:
+    """Whether the fault is inside a function that no kernel can call, as it has no decorator."""
+    first = text[: text.index(fault.old)].count("\n") + 1
+    last = first + fault.old.rstrip("\n").count("\n")
+    around = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        and node.lineno <= first
+        and last <= (node.end_lineno or 0)
+    ]
+    return bool(around) and not any(node.decorator_list for node in around)
+
+
 def apply(fault: Fault, root: Path) -> None:
     """Change the file, and forget what was compiled of it: numba looks at one file's date only."""
     path = root / fault.file
-    path.write_text(path.read_text().replace(fault.old, fault.new))
-    changed = importers(root / "src", path) if (root / "src") in path.parents else {path}
-    kept = [kept for one in changed for kept in one.parent.glob(f"__pycache__/{one.stem}.*")]
-    for compiled in {*kept, *(root / "tests").rglob("*.nb[ci]")}:
-        compiled.unlink()
+    text = path.read_text()
+    path.write_text(text.replace(fault.old, fault.new))
+    changed = {path}
+    if root / "src" in path.parents and not in_plain_python(fault, text):
+        changed = importers(root / "src", path)
+        for compiled in (root / "tests").rglob("*.nb[ci]"):
+            compiled.unlink()
+    for one in changed:
+        for kept in one.parent.glob(f"__pycache__/{one.stem}.*"):
+            kept.unlink()
 
 
 def run_tests(root: Path, tests: tuple[str, ...], seconds: float | None) -> tuple[int | None, str]:

@@ -51,6 +51,7 @@ tests = ["tests"]
 why = "nobody knows"
 """
 
+ADD = "def add(a, b):\n    return a + b\n"
 TEST = """
 from sums.add import add
 
@@ -68,7 +69,7 @@ def tool() -> Any:
 def house(tmp_path: Path) -> Path:
     files = {
         "src/sums/__init__.py": "",
-        "src/sums/add.py": "def add(a, b):\n    return a + b\n",
+        "src/sums/add.py": ADD,
         "src/sums/total.py": "def total(values):\n    import sums.add\n    return sums.add\n",
         "src/sums/mean.py": "from sums.total import total\n",
         "src/sums/alone.py": "import math\n",
@@ -96,7 +97,7 @@ def test_killed_survived_and_stale(house: Path) -> None:
         "moved": ("STALE", "`old` stands 0 times in src/sums/add.py"),
     }
     assert done.stdout.splitlines()[-1].split() == ["all", "4", "1", "1", "2"]
-    assert (house / "src/sums/add.py").read_text() == "def add(a, b):\n    return a + b\n"
+    assert (house / "src/sums/add.py").read_text() == ADD
 
 
 def test_what_hangs_is_killed(tool: Any, house: Path) -> None:
@@ -112,7 +113,11 @@ def test_kernels_are_forgotten_wherever_the_change_may_be_inlined(tool: Any, hou
         kept[path.stem] = path.parent / "__pycache__" / f"{path.stem}.function-1.py311.nbi"
         kept[path.stem].parent.mkdir(exist_ok=True)
         kept[path.stem].touch()
-    tool.apply(tool.read_faults(house / "tools/faults")[0], house)
+    (fault, *_) = tool.read_faults(house / "tools/faults")
+    tool.apply(fault, house)  # no kernel calls what has no decorator
+    assert {name for name, path in kept.items() if not path.exists()} == {"add"}
+    (house / "src/sums/add.py").write_text(f"@kernel\n{ADD}")
+    tool.apply(fault, house)
     assert {name for name, path in kept.items() if path.exists()} == {"alone"}
 
 

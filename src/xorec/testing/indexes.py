@@ -88,6 +88,13 @@ class IndexTests:
         """n queries, the last one like the first item."""
         return np.concatenate([make_codes(rng, n - 1, bits, "spread"), items[:1]])
 
+    own_lists = True
+    """Whether `allow` may be a list for each query."""
+
+    def one(self, queries: Any, b: int) -> Any:
+        """Query b, alone."""
+        return queries[b]
+
     def take(self, items: Any, rows: npt.NDArray[np.integer]) -> Any:
         """The items at these rows."""
         return items[rows]
@@ -112,8 +119,8 @@ class IndexTests:
         queries = self.queries(rng, 4, bits, items)
         share = data.draw(st.sampled_from([0.0, 0.05, 0.5, 1.0]), label="seen")
         seen: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(4)]
-        deny = np.flatnonzero(rng.random(n) < data.draw(st.sampled_from([0.0, 0.1, 0.9])))
-        deny = mixed_up(rng, deny) if len(deny) != 1 else deny
+        rows = np.flatnonzero(rng.random(n) < data.draw(st.sampled_from([0.0, 0.1, 0.9])))
+        deny = mixed_up(rng, rows)
         index = self.make(items, bits, tie_rank)
         hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
         case = items, queries, bits, tie_rank
@@ -138,6 +145,8 @@ class IndexTests:
         for choice in choices:
             hits = index.search(queries, k, exclude=exclude, allow=choice)
             self._check(hits, case, k, hidden)
+        if not self.own_lists:
+            return
         own: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(3)]
         hits = index.search(queries, k, exclude=exclude, allow=as_lists(own))
         hidden = [{*a, *(set(range(n)) - set(b))} for a, b in zip(seen, own, strict=True)]
@@ -153,9 +162,29 @@ class IndexTests:
         for threads in (2, 3):
             same(index.search(queries, 20, threads=threads), whole)
         for b in range(90):
-            one = index.search(queries[b], 20)
+            one = index.search(self.one(queries, b), 20)
             np.testing.assert_array_equal(one.items[0], whole.items[b])
             np.testing.assert_array_equal(one.scores[0], whole.scores[b])
+
+    @pytest.mark.parametrize("bits", [20, 64, 200])
+    def test_filters_of_one_query_and_of_many(self, bits: int) -> None:
+        rng = np.random.default_rng(bits)
+        items, tie_rank = self.items(rng, 600, bits, "clusters"), rng.permutation(600)
+        index = self.make(items, bits, tie_rank.astype(np.int32))
+        queries = self.queries(rng, 12, bits, items)
+        seen: Lists = [np.flatnonzero(rng.random(600) < 0.3).tolist() for _ in range(12)]
+        denied = mixed_up(rng, rng.choice(600, size=60, replace=False))
+        for rows in (denied, denied[:1], None):
+            hidden = set() if rows is None else set(rows.tolist())
+            hits = index.search(queries, 20, exclude=as_lists(seen), deny=rows)
+            case = items, queries, bits, tie_rank
+            self._check(hits, case, 20, [{*own, *hidden} for own in seen])
+            for b in range(12):
+                case = items, queries[b : b + 1], bits, tie_rank
+                for own in (seen[b], []):
+                    lists = as_lists([own]) if own else None
+                    hits = index.search(queries[b : b + 1], 20, exclude=lists, deny=rows)
+                    self._check(hits, case, 20, [{*own, *hidden}])
 
     @often
     @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
@@ -256,12 +285,49 @@ class CodeIndexTests(IndexTests):
             assert found.items.tolist() == [
                 r for r, d in zip(rows, far, strict=True) if d <= bits // 2
             ]
+            self._check_filters(one, case, hidden, rng)
         twice = index.remove(gone[:300]).remove(gone[300:])
         same(twice.search(queries, 30), index.remove(gone).search(queries, 30))
         allowed = np.arange(0, 2500, 3)
         hits = twice.search(queries, 30, allow=allowed)
         hidden = set(gone.tolist()) | (set(range(2500)) - set(allowed.tolist()))
         self._check(hits, case, 30, [hidden] * len(queries))
+
+    def _check_filters(
+        self, index: HammingIndex, case: Any, hidden: set[int], rng: np.random.Generator
+    ) -> None:
+        """What each query may not show, what none may, and what each may, beside the hidden."""
+        codes, queries, bits, tie_rank = case
+        n = len(codes)
+        seen: Lists = [np.flatnonzero(rng.random(n) < 0.3).tolist() for _ in queries]
+        deny = mixed_up(rng, rng.choice(n, size=n // 5, replace=False))
+        out = [hidden | {*own, *deny.tolist()} for own in seen]
+        self._check(index.search(queries, 30, exclude=as_lists(seen), deny=deny), case, 30, out)
+        for b in range(len(queries)):
+            alone = codes, queries[b : b + 1], bits, tie_rank
+            hits = index.search(queries[b : b + 1], 30, exclude=as_lists(seen[b : b + 1]))
+            self._check(hits, alone, 30, [hidden | set(seen[b])])
+        hits = index.search(queries, 30, allow=as_lists(seen))
+        self._check(hits, case, 30, [hidden | (set(range(n)) - set(own)) for own in seen])
+        found = index.within(queries, bits // 2, exclude=as_lists(seen))
+        for own, query, (rows, _) in zip(seen, queries, found, strict=True):
+            expected, far = best(self.costs(codes, query, bits), tie_rank, n, hidden | set(own))
+            near = [row for row, d in zip(expected, far, strict=True) if d <= bits // 2]
+            assert rows.tolist() == near
+
+    @pytest.mark.parametrize("in_order", [True, False])
+    def test_what_was_removed_stays_removed_when_others_come(self, in_order: bool) -> None:
+        """Whether or not the new ranks keep the order of the old items."""
+        rng = np.random.default_rng(4)
+        codes, queries = make_codes(rng, 900, 64, "duplicates"), make_codes(rng, 4, 64, "spread")
+        tie_rank = rng.permutation(900).astype(np.int32)
+        first = np.argsort(np.argsort(tie_rank[:800])) if in_order else rng.permutation(800)
+        gone = rng.choice(800, size=200, replace=False)
+        index = self.make(codes[:800], 64, first.astype(np.int32)).remove(gone)
+        index = index.add(codes[800:], tie_rank)
+        hidden, case = set(gone.tolist()), (codes, queries, 64, tie_rank)
+        self._check(index.search(queries, 700), case, 700, [hidden] * 4)
+        self._check_filters(index, case, hidden, rng)
 
     def test_kept_in_a_file(self) -> None:
         rng = np.random.default_rng(3)
