@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,12 @@ def test_what_learns_nothing_does_not_change_it(package: Path) -> None:
 def test_the_rooms_are_there() -> None:
     folder = Path(xorec.__file__).parent
     assert all(any((folder / room).rglob("*.py")) for room in ROOMS)
+
+
+def test_what_a_room_imports_is_in_the_digest_too() -> None:
+    folder, imported = Path(xorec.__file__).parent, set()
+    for path in (file for room in ROOMS for file in (folder / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("xorec."):
+                imported.add(str(node.module).split(".")[1])
+    assert imported == set(ROOMS)

@@ -37,6 +37,19 @@ def test_other_errors_pass() -> None:
         raise SystemError("mine")
 
 
+@pytest.mark.parametrize("ignored", [True, False])
+def test_who_was_told_to_ignore_the_press_goes_on_ignoring_it(ignored: bool) -> None:
+    """As under nohup, or in the background of a script."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+        interrupts.listen()
+        assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) is ignored
+        assert (signal.getsignal(signal.SIGINT) is interrupts._press) is not ignored
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_press_that_a_finaliser_swallows_still_ends_the_command() -> None:
     code = """
 import os, signal

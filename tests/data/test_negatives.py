@@ -71,6 +71,13 @@ def test_a_user_with_all_but_one_item_always_gets_that_one(alpha: float) -> None
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
+def test_an_item_that_nobody_has_can_be_drawn(alpha: float) -> None:
+    data = Interactions.from_pairs([(user, item) for user in range(3) for item in range(40)])
+    train = data.select(data.indices != 17)
+    assert (Negatives.of(train, alpha).draw_all(3, 0, 0) == 17).all()
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
 def test_draws_hang_on_their_key_alone(alpha: float) -> None:
     """Any part of the pairs, in any order: the same negatives."""
     data = planted(80, 60)
