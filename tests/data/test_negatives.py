@@ -100,7 +100,7 @@ def test_what_others_have_does_not_change_a_users_draws(alpha: float) -> None:
         pairs = [(user, item) for user, items in enumerate((first, own, last)) for item in items]
         data = Interactions.from_pairs([*pairs, *((3, item) for item in range(50))])
         drawn = Negatives.of(data, alpha).draw_all(6, seed=2, epoch=5)
-        return drawn[data.user_rows == 1]
+        return np.asarray(drawn[data.user_rows == 1])
 
     np.testing.assert_array_equal(draws(few, many), draws(many, few))
 

@@ -45,5 +45,5 @@ def test_items_and_users_are_compared_by_cosine() -> None:
         norms = np.linalg.norm(rows, axis=1)
         expected = (rows @ rows.T) / np.maximum(np.outer(norms, norms), 1e-9)
         np.testing.assert_allclose(among.scores(np.arange(len(rows))), expected, atol=1e-5)
-    expected = vectors.similar(np.array([3]))[0, [8, 2]]
-    np.testing.assert_array_equal(vectors.likeness(np.array([8, 2]), 3), expected)
+    alike = vectors.similar(np.array([3]))[0, [8, 2]]
+    np.testing.assert_array_equal(vectors.likeness(np.array([8, 2]), 3), alike)

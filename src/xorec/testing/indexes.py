@@ -262,6 +262,19 @@ class CodeIndexTests(IndexTests):
             expected = [(row, d) for row, d in zip(rows, far, strict=True) if d <= radius]
             assert list(zip(items.tolist(), distances.tolist(), strict=True)) == expected
 
+    @pytest.mark.parametrize("bits", [1, 8, 30, 31, 64, 100, 254, 255])
+    def test_the_opposite_code_is_found_too(self, bits: int) -> None:
+        rng = np.random.default_rng(bits)
+        codes = make_codes(rng, 70, bits, "equal")
+        codes[1::2] = make_codes(rng, 35, bits, "spread")
+        opposite = pack_signs(-unpack_signs(codes[:1], bits))
+        queries = np.concatenate([opposite, codes[:1], pack_signs(np.ones((1, bits)))])
+        tie_rank = rng.permutation(70).astype(np.int32)
+        index, case = self.make(codes, bits, tie_rank), (codes, queries, bits, tie_rank)
+        for k in (5, 70):
+            self._check(index.search(queries, k), case, k, [set()] * 3)
+        assert [len(rows) for rows, _ in index.within(queries, bits)] == [70] * 3
+
     @pytest.mark.parametrize("bits", [20, 64, 128])
     def test_added_and_removed_items(self, bits: int) -> None:
         """Adding and removing gives what building from all the rest gives."""
