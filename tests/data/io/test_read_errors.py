@@ -138,3 +138,16 @@ def test_a_truncated_parquet_file(tmp_path: Path) -> None:
 def test_things_that_are_no_data(thing: object) -> None:
     with pytest.raises(DataError, match=r"cannot be read: give a path, .*data frame, \(user"):
         read(thing)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "column"), [(",3,4", "user"), ("u,,4", "item"), ("u,3,good", "rating")]
+)
+def test_rows_are_counted_over_all_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, column: str
+) -> None:
+    monkeypatch.setattr("xorec.data.io.encode.BATCH", 4)
+    lines = [f"u{n},{n},1" for n in range(18)]
+    frame = "\n".join(["user,item,rating", *lines, wrong, *lines])
+    message = refusal(tmp_path / "x.csv", frame)
+    assert f"column {column!r}, data row 19:" in message
