@@ -139,17 +139,19 @@ class IndexTests:
         seen: Lists = [np.flatnonzero(rng.random(n) < 0.1).tolist() for _ in range(3)]
         index, exclude = self.make(items, bits, tie_rank), as_lists(seen)
         allowed, case = rng.random(n) < share, (items, queries, bits, tie_rank)
-        hidden = [{*own, *np.flatnonzero(~allowed).tolist()} for own in seen]
+        deny = mixed_up(rng, np.flatnonzero(rng.random(n) < 0.2))
+        never = [{*own, *deny.tolist()} for own in seen]
         rows = mixed_up(rng, np.flatnonzero(allowed))
         choices = allowed, rows, index.item_filter(allowed), index.item_filter(rows)
+        hidden = [own | set(np.flatnonzero(~allowed).tolist()) for own in never]
         for choice in choices:
-            hits = index.search(queries, k, exclude=exclude, allow=choice)
+            hits = index.search(queries, k, exclude=exclude, allow=choice, deny=deny)
             self._check(hits, case, k, hidden)
         if not self.own_lists:
             return
         own: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(3)]
-        hits = index.search(queries, k, exclude=exclude, allow=as_lists(own))
-        hidden = [{*a, *(set(range(n)) - set(b))} for a, b in zip(seen, own, strict=True)]
+        hits = index.search(queries, k, exclude=exclude, allow=as_lists(own), deny=deny)
+        hidden = [a | (set(range(n)) - set(b)) for a, b in zip(never, own, strict=True)]
         self._check(hits, case, k, hidden)
 
     @pytest.mark.parametrize("bits", [20, 64, 200])
