@@ -205,6 +205,15 @@ def test_renumbering_the_items_changes_nothing(levels: int) -> None:
         assert one[name] == pytest.approx(two[name], abs=1e-15)
 
 
+def test_the_order_of_the_ks_does_not_matter() -> None:
+    scores, train, test = made(13, levels=3)
+    parts = scored(scores), pairs(train), pairs(test)
+    expected = evaluate(*parts, ks=(3, 10, 40))
+    found = evaluate(*parts, ks=(40, 3, 10, 3))
+    assert found.metrics == expected.metrics
+    assert found.per_user.keys() == expected.per_user.keys()
+
+
 def test_excluded_items_are_out_as_seen_ones_are() -> None:
     scores, train, test = made(9, levels=6)
     validation = train & (np.random.default_rng(9).random(train.shape) < 0.3)
