@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,13 @@ import pytest
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
+from xorec.models import model_class
+from xorec.models.base import Model
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import halves, planted
+from xorec.training import passes
 
 SETTINGS = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
 
@@ -97,11 +101,45 @@ def test_the_same_update_gives_the_same_file(
 
 
 def test_what_cannot_be_updated_says_so(
-    before: tuple[Recommender, Interactions, Interactions],
+    before: tuple[Recommender, Interactions, Interactions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, train, _ = before
     with pytest.raises(DataError, match="item ids of the update are str, those of the model int64"):
         old.update(Interactions.from_pairs([(1, "shoe")]))
-    other = Recommender.from_model(BPR(dimensions=8, epochs=1).fit(train), train)
+    model = BPR(dimensions=8, epochs=1).fit(train)
+    monkeypatch.setattr(BPR, "_update", Model._update)  # a model that has none of its own
+    other = Recommender.from_model(model, train)
     with pytest.raises(OptionError, match="bpr cannot be updated: fit it anew"):
         other.update(Interactions.from_pairs([(1, 2)]))
+
+
+@pytest.mark.parametrize("name", ["popularity", "item-knn", "ease"])
+def test_models_of_counts_are_updated_to_what_a_fit_of_all_gives(name: str) -> None:
+    data = planted(60, 40)
+    late = np.random.default_rng(0).random(data.n_pairs) < 0.2
+    model = model_class(name)
+    shop = Recommender.from_model(model().fit(data.select(~late)), data.select(~late))
+    updated = shop.update(data.select(late)).representation.tensors()
+    for tensor, whole in model().fit(data).representation_.tensors().items():
+        np.testing.assert_array_equal(updated[tensor], whole)
+
+
+@pytest.mark.parametrize("name", ["bpr", "siml", "cml", "lightgcn"])
+def test_late_rows_alone_move_for_any_number_of_threads(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "SHARE", 64)  # so few pairs would not be shared
+    train, _ = halves(planted(80, 60))
+    new = Interactions.from_pairs([(3, 1002), (3, 1007), (99, 1002), (4, 5000), (5, 5000)])
+    model = model_class(name)(dimensions=8, epochs=2).fit(train)
+    shop = Recommender.from_model(model, train)
+    one, three = (replace(shop, threads=count).update(new) for count in (1, 3))
+    before, after = shop.representation.tensors(), one.representation.tensors()
+    for tensor, values in three.representation.tensors().items():
+        np.testing.assert_array_equal(values, after[tensor])
+    moved = [
+        np.flatnonzero((after[f"{kind}_vectors"][:count] != before[f"{kind}_vectors"]).any(axis=1))
+        for kind, count in (("user", 80), ("item", 60))
+    ]
+    assert moved[0].tolist() == [3, 4, 5]
+    assert moved[1].tolist() == []

@@ -25,13 +25,14 @@ class DataUpdate:
     """What came after a fit. Users and items that are new have rows behind the old ones.
 
     train: all pairs, old and new; users, items: the rows to make anew; known (n_users,): how many
-    pairs each user had before.
+    pairs each user had before. threads: at most so many work on it; the result is the same.
     """
 
     train: Interactions
     users: npt.NDArray[np.integer]
     items: npt.NDArray[np.integer]
     known: npt.NDArray[np.integer]
+    threads: int = 1
 
 
 C = TypeVar("C", bound=ModelConfig)

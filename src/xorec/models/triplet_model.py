@@ -16,8 +16,11 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import Model
+from xorec.models.base import DataUpdate, Model
+from xorec.models.vector_update import learn_late_rows, start_late_rows
 from xorec.representations.base import Representation
+from xorec.representations.distances import Distances
+from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import TripletConfig
 from xorec.training.epochs import EpochTrainer
@@ -78,6 +81,25 @@ class TripletModel(Model[C]):
         return fold_in_user(
             passes, start, lambda epoch, user: self._user_step(user, items, epoch), PASSES
         )
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        """Rows that come late learn by the same steps, the others as they are."""
+        assert isinstance(representation, (Vectors, Distances))
+        arrays = self._start(update.train, 0)
+        start_late_rows(arrays, representation, update)
+        users, items = learn_late_rows(
+            self.config,
+            arrays,
+            update,
+            lambda epoch, pool: self._step_of(arrays, epoch, 0, pool),
+        )
+        arrays["user_vectors"][update.users] = self._averaged(users)
+        arrays["item_vectors"][update.items] = self._averaged(items)
+        return self._represent(arrays)
+
+    def _averaged(self, vectors: Floats) -> Floats:
+        """Means of a row over several passes, as one of the model's own."""
+        return vectors
 
     @abstractmethod
     def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:

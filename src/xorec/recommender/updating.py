@@ -55,6 +55,7 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     users, user_rows = _extended(state.users, new.users, "user")
     items, item_rows = _extended(state.items, new.items, "item")
     indptr, seen = state.seen
+    threads = RunOptions(threads=state.threads).thread_count
     before = np.repeat(np.arange(len(state.users)), np.diff(indptr))
     train = Interactions.from_rows(
         users,
@@ -62,14 +63,14 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
         np.concatenate([before, user_rows[new.user_rows]]),
         np.concatenate([seen, item_rows[new.indices]]),
         names=_names(state.names, new.names, items, item_rows),
-        threads=RunOptions(threads=state.threads).thread_count,
+        threads=threads,
     )
     old_users = np.bincount(before, minlength=len(users))
     old_items = np.bincount(seen, minlength=len(items))
     changed = np.flatnonzero(train.user_counts > old_users)
     mostly_new = np.flatnonzero(train.item_counts > 2 * old_items)
     model = state.model()
-    model.update(state.representation, DataUpdate(train, changed, mostly_new, old_users))
+    model.update(state.representation, DataUpdate(train, changed, mostly_new, old_users, threads))
     count = state.metadata.get("updates", 0) + 1
     seed = state.metadata.get("seed", 0)
     after = RecommenderState.from_model(model, train, seed=seed, updates=count)

@@ -178,6 +178,22 @@ class PersonalModelTests(ModelTests):
         assert "i04" not in near
         assert [int(item[1:]) % 2 for item in near] == [0] * 5
 
+    def test_update_takes_in_late_users_and_items(self) -> None:
+        """The checkerboard again; a tenth of its users and items come when the model stands."""
+        data = checkerboard()
+        rows = zip(data.user_rows.tolist(), data.indices.tolist(), strict=True)
+        pairs = [(data.users[u], data.items[i]) for u, i in rows]
+        early = [one for one in pairs if one[0] < "u45" and one[1] < "i45"]
+        late = Interactions.from_pairs(one for one in pairs if one not in early)
+        first = Interactions.from_pairs(early)
+        best = Recommender.from_model(self.make().fit(first), first).update(late)
+        assert best.metadata["data"]["pairs"] == data.n_pairs
+        right = sum(best.recommend(f"u{u:02}", 1).ids() == [f"i{u:02}"] for u in range(50))
+        assert right >= self.right_after_update
+
+    right_after_update: ClassVar[int] = 50
+    """Of the 50 users of the checkerboard."""
+
 
 class EpochModelTests(PersonalModelTests):
     """For models that learn by epochs: checkpoint, resume, validation."""

@@ -22,7 +22,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
 from xorec.training.row_kernels import renumber
-from xorec.training.rows import empty_rows, take_rows, write_rows, zero_rows
+from xorec.training.rows import empty_rows, hold_rows, take_rows, write_rows, zero_rows
 
 _BLOCKS, _FEWEST = 64, 256
 """A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items
@@ -162,6 +162,13 @@ class GradientStep(TripletStep):
         return zero_rows(self.items, len(items))
 
 
+class Moving(NamedTuple):
+    """Which rows a pass may move, by masks: the others are seen, and stay as they are."""
+
+    users: npt.NDArray[np.bool_]
+    items: npt.NDArray[np.bool_]
+
+
 StepOf = Callable[[int, int], TripletStep]
 """The step of a block, by its number in the pass and its number of pairs."""
 
@@ -180,6 +187,8 @@ class Pass:
     least_blocks: int = _BLOCKS
     per_user: bool = False
     """Every user has as many pairs in the pass as any other, drawn from their own."""
+    moving: Moving | None = None
+    """None: all rows."""
 
     def run(self, step_of: StepOf, after: Callable[[int], object] = lambda pairs: None) -> float:
         """Learn from every pair once; returns the mean loss of a triplet as it was met.
@@ -207,6 +216,8 @@ class Pass:
             begin, end = (block.n_runs * at // pieces for at in (piece, piece + 1))
             chunk = slice(block.starts[begin], block.starts[end])
             results[piece] = result = step.step_users(self._triplets(block, chunk, number))
+            if self.moving is not None:
+                hold_rows(step.users, result.users, result.rows, self.moving.users)
             write_rows(step.users, result.users, result.rows)  # no two pieces have a user in common
 
         self.pool.map(pieces, step_users)
@@ -217,13 +228,15 @@ class Pass:
 
     def _items(self, step: TripletStep, results: Sequence[UserResult], parts: int) -> None:
         """The items' step of each part; they are written when all have read what they need."""
-        if not step.reads_other_items:
+        if not step.reads_other_items and self.moving is None:
             self.pool.map(parts, lambda part: step.step_items_in_place(results, part, parts))
             return
         moved: dict[int, ItemResult] = {}
 
         def step_items(part: int) -> None:
             moved[part] = step.step_items(results, part, parts)
+            if self.moving is not None:
+                hold_rows(step.items, *moved[part], self.moving.items)
 
         self.pool.map(parts, step_items)
         self.pool.map(parts, lambda part: write_rows(step.items, *moved[part]))

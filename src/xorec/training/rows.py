@@ -73,6 +73,15 @@ def write_rows(table: tuple[Array, ...], ids: Ids, rows: tuple[Array, ...]) -> N
         scatter(array, ids, new)
 
 
+def hold_rows(
+    table: tuple[Array, ...], ids: Ids, rows: tuple[Array, ...], moving: npt.NDArray[np.bool_]
+) -> None:
+    """Put back, into the new rows of `ids`, those of the table that may not move."""
+    still = ~moving[ids]
+    for array, new in _pairs(table, rows):
+        new[still] = array[ids[still]]
+
+
 def _each(table: T, make: Callable[[Array], Array]) -> T:
     """Make an array for each of the table; fields that are one array stay one."""
     made: dict[int, Array] = {}

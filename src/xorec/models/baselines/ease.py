@@ -19,7 +19,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import Model
+from xorec.models.base import DataUpdate, Model
 from xorec.models.baselines.histories import one_row
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
@@ -84,6 +84,10 @@ class EASE(Model[EASEConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
         return one_row(history, representation.n_items)
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        """All weights anew: exact, and as long as a fit."""
+        return self._learn(update.train, None, RunOptions(threads=update.threads))
 
 
 def item_weights(

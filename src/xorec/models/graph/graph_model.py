@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -12,9 +12,12 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import Model
+from xorec.models.base import DataUpdate, Model
+from xorec.models.factorization.bpr import BPR
 from xorec.models.graph.encoder import Encoder, start_arrays
+from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
+from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
 from xorec.training.epochs import EpochTrainer
@@ -64,6 +67,9 @@ class GraphConfig(EncoderConfig):
 
 
 E = TypeVar("E", bound=EncoderConfig)
+_LATE_REG = 1e-3
+"""BPR's own, 0.01, keeps items that come late too short beside those that the graph has smoothed:
+on `debian`, LightGCN's NDCG@10 for them is 0.10 with it, 0.35 with this, 0.33 after a new fit."""
 EpochOf = Callable[[int, Encoder], float]
 
 
@@ -93,6 +99,16 @@ class GraphModel(Model[E]):
                 lambda arrays: encoder(arrays).representation(),
             )
             return encoder(state.arrays).representation()
+
+    def _plain(self, dimensions: int) -> TripletModel[Any]:
+        """A model of vectors without a graph, whose step moves what comes late."""
+        return BPR(dimensions=dimensions, reg=_LATE_REG)
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        """Rows that come late learn without the graph, against the others as they are."""
+        assert isinstance(representation, Vectors)
+        model = self._plain(representation.item_vectors.shape[1])
+        return model.update(representation, update).representation_
 
     @abstractmethod
     def _epochs(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:

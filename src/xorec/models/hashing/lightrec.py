@@ -20,7 +20,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import Model
+from xorec.models.base import DataUpdate, Model
 from xorec.models.factorization.bpr import BPR, BPRConfig
 from xorec.models.hashing.lightrec_codebooks import (
     code_shape,
@@ -31,10 +31,11 @@ from xorec.models.hashing.lightrec_codebooks import (
 from xorec.models.hashing.lightrec_distill import Teacher
 from xorec.models.hashing.lightrec_encoder import ItemEncoder
 from xorec.models.hashing.lightrec_learner import Learner, Weights, start_arrays
+from xorec.models.late_rows import with_room
 from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
-from xorec.representations.base import Representation
+from xorec.representations.base import Bytes, Representation
 from xorec.representations.codebooks import Codebooks
-from xorec.representations.vectors import Floats
+from xorec.representations.vectors import Floats, Vectors
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
 from xorec.training.epochs import EpochTrainer
@@ -146,9 +147,35 @@ class LightRec(Model[LightRecConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the quantised items as they are."""
         assert isinstance(representation, Codebooks)
+        return self._plain().fold_in_items(representation.item_vectors, history)
+
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        """Rows that come late learn as vectors, by BPR; of items, the nearest words are kept."""
+        assert isinstance(representation, Codebooks)
+        known = Vectors(representation.user_vectors, representation.item_vectors)
+        size = representation.query_length
+        learned = self._plain(dimensions=size).update(known, update).representation_
+        assert isinstance(learned, Vectors)
+        codes = with_room(representation.item_codes, update.train.n_items)
+        codes[update.items] = nearest_words(
+            learned.item_vectors[update.items], representation.codebooks
+        )
+        return Codebooks(learned.user_vectors, codes, representation.codebooks)
+
+    def _plain(self, **settings: Any) -> BPR:
         start = self.config.start
         shared = start.model_dump(exclude={"model"}) if isinstance(start, BPRConfig) else {}
-        return BPR(**shared).fold_in_items(representation.item_vectors, history)
+        return BPR(**{**shared, **settings})
+
+
+def nearest_words(vectors: Floats, codebooks: Floats) -> Bytes:
+    """Of each book (B, W, D) in turn, the word nearest to what is left of each vector (n, D)."""
+    rest, codes = vectors.copy(), np.empty((len(vectors), len(codebooks)), dtype=np.uint8)
+    for book, words in enumerate(codebooks):
+        nearness = 2 * rest @ words.T - (words**2).sum(axis=1)
+        codes[:, book] = nearness.argmax(axis=1)
+        rest -= words[codes[:, book]]
+    return codes
 
 
 def _represent(

@@ -144,11 +144,13 @@ class SIML(TripletModel[SIMLConfig]):
     def _represent(self, arrays: Arrays) -> Vectors:
         return Vectors(arrays["user_vectors"], arrays["item_vectors"])
 
+    def _averaged(self, vectors: Floats) -> Floats:
+        return unit_rows(vectors) if self.config.norms == "sphere" else vectors
+
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         assert isinstance(representation, Vectors)
-        user = self._fold_in(history, Rows.fixed(representation.item_vectors))
-        return unit_rows(user) if self.config.norms == "sphere" else user
+        return self._averaged(self._fold_in(history, Rows.fixed(representation.item_vectors)))
 
     def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
         return mean_user(items.vectors, history)

@@ -77,8 +77,11 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: SIML's step for users alone, the items as they are."""
         assert isinstance(representation, Vectors)
+        return self._plain(representation.item_vectors.shape[1]).fold_in(representation, history)
+
+    def _plain(self, dimensions: int) -> SIML:
         shared = {"negatives", *ScaleInvariantLoss.model_fields}
-        return SIML(**self.config.model_dump(include=shared)).fold_in(representation, history)
+        return SIML(dimensions=dimensions, **self.config.model_dump(include=shared))
 
 
 @dataclass(frozen=True, eq=False)
