@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -88,11 +89,16 @@ class RecommenderState:
         made: Model[Any] = model_class(self.metadata["model"])(**self.metadata["config"])
         return made
 
+    @cached_property
+    def _folding_model(self) -> Model[Any]:
+        """Made once: checking its settings takes as long as folding in somebody."""
+        return self.model()
+
     def fold_in_rows(self, rows: ItemRows) -> Any:
         """The query of a new user who has the items at `rows`."""
         if not len(rows):
             raise OptionError("a new user needs at least one item: the list is empty.")
-        return self.model().fold_in(self.representation, rows)
+        return self._folding_model.fold_in(self.representation, rows)
 
     def user_row(self, user: Hashable) -> int:
         """The row of a raw id."""
@@ -144,14 +150,16 @@ class RecommenderState:
         scores, distances: one for each row. kind: whether they are rows of items or of users.
         """
         ids, names = (self.items, self.names) if kind == "item" else (self.users, None)
+        places = rows.tolist()
+        missing = [None] * len(places)
         return tuple(
-            Recommended(
-                ids[row],
-                None if names is None else names[row],
-                float(scores[at]),
-                None if distances is None else int(distances[at]),
+            map(
+                Recommended,
+                ids.take(places),
+                missing if names is None else names.strings(places),
+                map(float, scores.tolist()),
+                missing if distances is None else map(int, distances.tolist()),
             )
-            for at, row in enumerate(map(int, rows))
         )
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
