@@ -38,9 +38,8 @@ class IdTable:
     @classmethod
     def of(cls, values: Integers | Text) -> IdTable:
         """The table of these ids: integers, or text."""
-        hashes = _hash_text(values) if isinstance(values, Text) else _hash_integers(values)
         buckets = 2 << max(len(values) - 1, 0).bit_length()
-        bucket_of = (hashes & np.uint32(buckets - 1)).astype(np.int32)
+        bucket_of = _buckets(values, buckets)
         starts = np.zeros(buckets + 1, dtype=np.int32)
         np.cumsum(np.bincount(bucket_of, minlength=buckets), out=starts[1:])
         return cls(starts, np.argsort(bucket_of, kind="stable").astype(np.int32))
@@ -79,6 +78,36 @@ class IdTable:
             return -1
 
         return find
+
+    def find_all(self, values: Integers | Text, keys: Integers | Text) -> Integers:
+        """The rows of many keys at once, -1 where unknown. values: the ids of this table."""
+        bucket_of = _buckets(keys, len(self.starts) - 1)
+        at, end = self.starts[bucket_of], self.starts[bucket_of + 1]
+        found = np.full(len(keys), -1, dtype=np.int64)
+        left = np.flatnonzero(at < end)
+        while len(left):
+            rows = self.rows[at[left]]
+            same = _same(values, rows, keys, left)
+            found[left[same]] = rows[same]
+            left = left[~same]
+            at[left] += 1
+            left = left[at[left] < end[left]]
+        return found
+
+
+def _same(
+    values: Integers | Text, rows: Numbers, keys: Integers | Text, others: Integers
+) -> npt.NDArray[np.bool_]:
+    """Whether values[rows] and keys[others] are equal, one by one."""
+    if isinstance(values, Text) and isinstance(keys, Text):
+        return values.same(rows, keys, others)
+    return np.asarray(values)[rows] == np.asarray(keys)[others]
+
+
+def _buckets(values: Integers | Text, buckets: int) -> Numbers:
+    """The bucket of each id."""
+    hashes = _hash_text(values) if isinstance(values, Text) else _hash_integers(values)
+    return (hashes & np.uint32(buckets - 1)).astype(np.int32)
 
 
 def _hash_text(text: Text) -> npt.NDArray[np.uint32]:

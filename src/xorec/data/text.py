@@ -57,6 +57,19 @@ class Text:
         places, offsets = gather_spans(self.offsets, rows)
         return Text(self.data[places], offsets)
 
+    def same(
+        self, rows: npt.NDArray[np.integer], other: Text, other_rows: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.bool_]:
+        """Whether the strings at `rows` are those of `other` at `other_rows`, one by one."""
+        sizes, sizes_there = np.diff(self.offsets)[rows], np.diff(other.offsets)[other_rows]
+        same = sizes == sizes_there
+        here, bounds = gather_spans(self.offsets, rows[same])
+        there, _ = gather_spans(other.offsets, other_rows[same])
+        differ = np.zeros(len(here) + 1, dtype=np.int64)
+        np.cumsum(self.data[here] != other.data[there], out=differ[1:])
+        same[same] = differ[bounds[1:]] == differ[bounds[:-1]]
+        return same
+
     @property
     def nbytes(self) -> int:
         return self.data.nbytes + self.offsets.nbytes
