@@ -101,7 +101,8 @@ def _same(
     """Whether values[rows] and keys[others] are equal, one by one."""
     if isinstance(values, Text) and isinstance(keys, Text):
         return values.same(rows, keys, others)
-    return np.asarray(values)[rows] == np.asarray(keys)[others]
+    same: npt.NDArray[np.bool_] = np.asarray(values)[rows] == np.asarray(keys)[others]
+    return same
 
 
 def _buckets(values: Integers | Text, buckets: int) -> Numbers:

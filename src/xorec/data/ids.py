@@ -96,6 +96,10 @@ class Ids:
             return cls("str", Text(np.frombuffer(joined.encode(), dtype=np.uint8), offsets))
         return cls.of(series.to_list())
 
+    def __repr__(self) -> str:
+        first = ", ".join(repr(one) for one in self.take(range(min(3, len(self)))))
+        return f"Ids({len(self):,} {self.type_name}: {first}{', ...' if len(self) > 3 else ''})"
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -125,6 +129,32 @@ class Ids:
             return [int(self.values[row]) for row in places]
         strings = self.values.strings(places)
         return strings if self.kind == "str" else list(map(_CODECS[self.kind][2], strings))
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """The raw ids as an array: int64, or Python objects.
+
+        >>> Ids.of(["tea", "jam"]).to_numpy()
+        array(['tea', 'jam'], dtype=object)
+        """
+        if not isinstance(self.values, Text):
+            return self.values
+        made = np.empty(len(self), dtype=object)
+        made[:] = self.take(range(len(self)))
+        return made
+
+    def alike(self, raw: Hashable) -> Any:
+        """The id that is written like `raw` but is of another type; None if there is none.
+
+        >>> Ids.of([1, 2]).alike("1"), Ids.of(["1", "2"]).alike(1)
+        (1, '1')
+        """
+        found = self.parse(str(raw).strip())
+        return found if self.kind != "bool" and self.find(found) >= 0 else None
+
+    @property
+    def type_name(self) -> str:
+        """What the ids are, for messages."""
+        return {"int64": "integers", "int": "integers", "str": "strings"}.get(self.kind, self.kind)
 
     def select(self, rows: npt.NDArray[np.integer]) -> Ids:
         """The ids at `rows`, as Ids."""

@@ -62,7 +62,7 @@ class Text:
     ) -> npt.NDArray[np.bool_]:
         """Whether the strings at `rows` are those of `other` at `other_rows`, one by one."""
         sizes, sizes_there = np.diff(self.offsets)[rows], np.diff(other.offsets)[other_rows]
-        same = sizes == sizes_there
+        same: npt.NDArray[np.bool_] = sizes == sizes_there
         here, bounds = gather_spans(self.offsets, rows[same])
         there, _ = gather_spans(other.offsets, other_rows[same])
         differ = np.zeros(len(here) + 1, dtype=np.int64)

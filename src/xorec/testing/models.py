@@ -141,7 +141,7 @@ class ModelTests:
             def scores(self, users: Any) -> Any:
                 return folded[users]
 
-        new = evaluate(Folded(), train, test, ks=(10,))  # type: ignore[arg-type]
+        new = evaluate(Folded(), train, test, ks=(10,))
         old = evaluate(trained, train, test, ks=(10,))
         assert new["ndcg@10"] > self.fold_in_agreement * old["ndcg@10"]
 

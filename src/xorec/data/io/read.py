@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
@@ -82,6 +83,26 @@ def read(
     for info in infos:
         data = add_item_info(data, info)
     return data
+
+
+def as_interactions(thing: Any, what: str = "the data") -> Interactions:
+    """Interactions as they are; a frame, a SciPy matrix, rows of pairs or a path through `read`.
+
+    what: what it is, for the message.
+
+    >>> as_interactions([("ann", "tea"), ("bob", "tea")])
+    Interactions(2 users x 1 items, 2 pairs)
+    >>> as_interactions(7, "the training part")
+    Traceback (most recent call last):
+    xorec.core.errors.DataError: the training part: a int cannot be read: give a path, or one of: \
+a SciPy sparse matrix, a data frame, (user, item) pairs.
+    """
+    if isinstance(thing, Interactions):
+        return thing
+    try:
+        return read(thing)
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from None
 
 
 def _open_path(path: Path, layout: Layout, format: str | None) -> tuple[Source, list[Any]]:
