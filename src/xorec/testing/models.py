@@ -83,9 +83,9 @@ class ModelTests:
         with pytest.raises(DataError, match="no interactions"):
             self.make().fit(data.select(np.zeros(data.n_pairs, dtype=np.bool_)))
 
-    def test_validation_of_another_shape_is_refused(self) -> None:
-        with pytest.raises(DataError, match="validation part is 4 x 4"):
-            self.make().fit(checkerboard(6), checkerboard(4))
+    def test_validation_of_other_ids_is_refused(self) -> None:
+        with pytest.raises(DataError, match="none of the 1 users of the validation part"):
+            self.make().fit(checkerboard(6), [("somebody", "something")])
 
     @pytest.mark.parametrize("pairs", [[(1, 1)], [(1, 1), (1, 2)], [(1, 1), (2, 1), (2, 2)]])
     def test_tiny_data(self, pairs: list[tuple[int, int]]) -> None:
