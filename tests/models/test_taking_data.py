@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import xorec
 from xorec.core.errors import DataError, NotFittedError, OptionError
 from xorec.core.options import RunOptions
+from xorec.core.progress import Progress
 from xorec.experiments.comparison import compare_models
 from xorec.testing.data import planted
 
@@ -79,6 +80,18 @@ def test_a_validation_part_of_its_own_is_aligned() -> None:
     assert "validation_ndcg@20" in model.fit(DATA, part).history_[0]
     with pytest.raises(DataError, match="none of the 1 users of the validation part"):
         xorec.BPR(dimensions=4, epochs=1).fit(DATA, [("eve", 1005)])
+
+
+def test_what_was_guessed_is_said() -> None:
+    class Told(Progress):
+        notes: ClassVar[list[str]] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    xorec.Popularity().fit(CSR, options=RunOptions(progress=Told()))
+    expected = "the training part: users are the rows of the matrix, items its columns"
+    assert Told.notes == [expected]
 
 
 def test_what_is_no_data_is_refused_by_name() -> None:

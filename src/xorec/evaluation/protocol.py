@@ -10,6 +10,7 @@ import numpy as np
 from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.core.progress import Progress
 from xorec.data.align import align
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
@@ -60,7 +61,7 @@ def evaluate(
 
     subject = _subject(model)
     cuts = _cuts(ks)
-    (train, test, exclude), notes = _parts(subject, train, test, exclude)
+    (train, test, exclude), notes = _parts(subject, (train, test, exclude), options.progress)
     representation = subject.representation
     tie_rank = subject.tie_rank if tie_rank is None else tie_rank
     categories = test.categories if test.categories is not None else train.categories
@@ -111,16 +112,17 @@ def _cuts(ks: Sequence[int]) -> tuple[int, ...]:
 
 
 def _parts(
-    subject: _Subject, train: Any, test: Any, exclude: Any
+    subject: _Subject, given: tuple[Any, Any, Any], progress: Progress
 ) -> tuple[tuple[Interactions, Interactions, Interactions | None], tuple[str, ...]]:
     """The parts by the rows of what is evaluated, and notes of what has no row there."""
     notes: list[str] = []
-    train = as_interactions(train, "the training part")
+    train, test, exclude = given
+    train = as_interactions(train, "the training part", progress)
     where = "the training part" if subject.ids is None else "the model"
     users, items = subject.ids or (train.users, train.items)
 
     def aligned(part: Any, name: str) -> Interactions:
-        read = as_interactions(part, name)
+        read = as_interactions(part, name, progress)
         found = align(read, users, items, name, where)
         notes.extend(found.notes[len(read.notes) :])
         return found

@@ -137,11 +137,11 @@ class Model(LearnedArrays, ABC, Generic[C]):
         >>> model.representation_.scores([0, 1]).shape  # every item for two users
         (2, 2)
         """
-        train = as_interactions(train, "the training part")
+        train = as_interactions(train, "the training part", options.progress)
         train.require_pairs("the training part")
         if validation is not None:
             part, whole = "the validation part", "the training part"
-            validation = as_interactions(validation, part)
+            validation = as_interactions(validation, part, options.progress)
             validation.require_pairs(part)
             validation = align(validation, train.users, train.items, part, whole)
         size = {"users": train.n_users, "items": train.n_items, "pairs": train.n_pairs}

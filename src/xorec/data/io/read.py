@@ -85,10 +85,12 @@ def read(
     return data
 
 
-def as_interactions(thing: Any, what: str = "the data") -> Interactions:
+def as_interactions(
+    thing: Any, what: str = "the data", progress: Progress = SILENT
+) -> Interactions:
     """Interactions as they are; a frame, a SciPy matrix, rows of pairs or a path through `read`.
 
-    what: what it is, for the message.
+    what: what it is, for the message. progress: is told what was guessed and merged.
 
     >>> as_interactions([("ann", "tea"), ("bob", "tea")])
     Interactions(2 users x 1 items, 2 pairs)
@@ -100,9 +102,12 @@ a SciPy sparse matrix, a data frame, (user, item) pairs.
     if isinstance(thing, Interactions):
         return thing
     try:
-        return read(thing)
+        data = read(thing, progress=progress)
     except DataError as error:
         raise DataError(f"{what}: {error}") from None
+    for note in data.notes:
+        progress.note(f"{what}: {note}")
+    return data
 
 
 def _open_path(path: Path, layout: Layout, format: str | None) -> tuple[Source, list[Any]]:
