@@ -99,6 +99,8 @@ def test_what_is_no_data_is_refused_by_name() -> None:
         fitted(7)
     with pytest.raises(DataError, match="give the data of the fit"):
         xorec.Recommender.from_model(fitted(CSR), CSR[:40])
+    with pytest.raises(OptionError, match="cannot be evaluated: give a fitted model"):
+        xorec.evaluate(xorec.ALS, CSR, CSR)
     with pytest.raises(NotFittedError, match="ALS has learned nothing yet"):
         xorec.evaluate(xorec.ALS(), CSR, CSR)
     with pytest.raises(OptionError, match="a ALS cannot be compared: give two evaluations"):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import xorec
-from xorec.core.errors import UnknownIdError
+from xorec.core.errors import OptionError, UnknownIdError
 from xorec.recommender.results import RecommendationLists, Recommendations, Recommended
 from xorec.testing.data import planted
 
@@ -34,6 +34,17 @@ def test_a_list_of_users_gets_a_list_of_lists(users: list[int]) -> None:
     assert lists.ids() == [SHOP.recommend(user, k=4).ids() for user in (1, 2, 3)]
     assert [one.query for one in lists] == [1, 2, 3]
     assert lists.ids() == SHOP.recommend_many([1, 2, 3], k=4).ids()
+
+
+def test_an_array_of_one_number_is_one_user() -> None:
+    assert SHOP.recommend(np.array(1)).ids() == SHOP.recommend(np.int64(1)).ids()
+
+
+def test_a_string_is_no_list_of_items() -> None:
+    with pytest.raises(OptionError, match=r"give \['tea'\], not 'tea'"):
+        SHOP.recommend_for("tea")
+    with pytest.raises(OptionError, match="a list of items is asked for"):
+        SHOP.recommend(1, deny="tea")
 
 
 def test_no_users_get_no_lists() -> None:

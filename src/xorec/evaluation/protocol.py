@@ -93,7 +93,7 @@ class _Subject(NamedTuple):
 
 def _subject(model: Any) -> _Subject:
     """A model and a recommender are known by what they have: the rooms above are not imported."""
-    if hasattr(model, "representation"):
+    if hasattr(model, "representation") and not isinstance(model, type):
         ids = (model.user_ids, model.item_ids)
         return _Subject(model.representation, ids, getattr(model, "tie_rank", None))
     if not hasattr(model, "n_users"):

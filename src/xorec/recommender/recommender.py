@@ -100,6 +100,8 @@ class Recommender(RecommenderState):
         >>> shop().recommend(["ann", "cem"], k=1).ids()
         [['rice'], ['milk']]
         """
+        if isinstance(user, np.ndarray) and user.ndim == 0:
+            user = user.item()
         if isinstance(user, Iterable) and not isinstance(user, (str, bytes)):
             return self.recommend_many(user, k, seen=seen, allow=allow, deny=deny)
         row = self.user_row(user)

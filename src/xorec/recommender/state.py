@@ -138,6 +138,8 @@ class RecommenderState(LearnedArrays):
 
     def item_rows(self, items: Iterable[Hashable]) -> npt.NDArray[np.int64]:
         """The rows of raw ids."""
+        if isinstance(items, (str, bytes)):
+            raise OptionError(f"a list of items is asked for: give [{items!r}], not {items!r}.")
         wanted = list(items)
         rows = self.items.find_many(wanted)
         if len(rows) and rows.min() < 0:
