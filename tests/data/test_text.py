@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,19 +24,7 @@ def test_take_is_a_list_of_items(values: list[str], data: st.DataObject) -> None
     rows = data.draw(st.lists(st.integers(0, len(values) - 1)) if values else st.just([]))
     taken = Text.pack(values).take(np.array(rows, dtype=np.int64))
     assert list(taken) == [values[row] for row in rows]
-
-
-# few letters and NUL, so that equal starts and prefixes are common
-near = st.lists(st.text(alphabet="a\0b", max_size=19), max_size=6)
-
-
-@given(near | strings, st.booleans())
-def test_is_ascending_compares_bytes(values: list[str], in_order: bool) -> None:
-    if in_order:
-        values = sorted(set(values))
-    encoded = [value.encode() for value in values]
-    wanted = all(a < b for a, b in pairwise(encoded))
-    assert Text.pack(values).is_ascending() == wanted
+    assert Text.pack(values).strings(rows) == [values[row] for row in rows]
 
 
 def test_rows_outside_are_refused() -> None:
@@ -46,6 +32,8 @@ def test_rows_outside_are_refused() -> None:
     for row in (-1, 1):
         with pytest.raises(IndexError):
             text[row]
+        with pytest.raises(IndexError):
+            text.strings([0, row])
 
 
 def test_bytes_that_are_no_utf8_survive() -> None:

@@ -272,13 +272,54 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         evaluate(model, pairs(train), pairs(np.zeros_like(test)))
     with pytest.raises(DataError, match="the representation has 60 users x 39 items"):
         evaluate(scored(scores[:, :39]), pairs(train), pairs(test))
-    with pytest.raises(DataError, match="the test part has 59 users x 40 items"):
-        evaluate(model, pairs(train), pairs(test[:59]))
-    with pytest.raises(DataError, match="the excluded part has 60 users x 39 items"):
-        evaluate(model, pairs(train), pairs(test), exclude=pairs(test[:, :39]))
+    with pytest.raises(OptionError, match="a str cannot be evaluated: give a fitted model"):
+        evaluate("model", pairs(train), pairs(test))
+    with pytest.raises(DataError, match="the test part: a int cannot be read"):
+        evaluate(model, pairs(train), 7)
     with pytest.raises(DataError, match="tie_rank has shape"):
         evaluate(model, pairs(train), pairs(test), tie_rank=np.arange(3, dtype=np.int32))
     with pytest.raises(DataError, match="tie_rank is no permutation"):
         evaluate(model, pairs(train), pairs(test), tie_rank=np.full(40, 7, dtype=np.int32))
     with pytest.raises(DataError, match="by_category needs item categories"):
         evaluate(model, pairs(train), pairs(test), by_category=True)
+
+
+def test_parts_are_aligned_by_their_ids() -> None:
+    scores, train, test = made(14)
+    whole = evaluate(scored(scores), pairs(train), pairs(test))
+    alone = pairs(test).compact()  # as a file of its own is read
+    turned = list(range(40))[::-1]
+    for part in (alone, pairs(test[:, ::-1], turned)):
+        found = evaluate(scored(scores), pairs(train), part)
+        assert found.metrics == whole.metrics
+        assert found.notes == ()
+
+
+def test_test_pairs_that_cannot_be_ranked_are_left_out_and_said() -> None:
+    scores, train, test = made(15)
+    strange = Interactions.from_pairs([(u, i) for u, i in np.argwhere(test).tolist()] + [(0, 99)])
+    found = evaluate(scored(scores), pairs(train), strange)
+    assert found.metrics == evaluate(scored(scores), pairs(train), pairs(test)).metrics
+    assert found.notes == (
+        "1 pairs of the test part left out: 58 of 58 users and 40 of 41 items are in the training "
+        "part",
+    )
+    assert found.notes[0] in found._repr_html_()
+
+
+def test_foreign_ids_are_refused_with_both() -> None:
+    scores, train, _ = made(16)
+    with pytest.raises(DataError, match=r"none of the 1 users of the test part .* 0 there and 'a'"):
+        evaluate(scored(scores), pairs(train), [("a", 3)])
+    with pytest.raises(DataError, match=r"none of the 1 items of the test part .* 0 there and 77"):
+        evaluate(scored(scores), pairs(train), [(3, 77)])
+    with pytest.raises(DataError, match="1 of 2 users and 1 of 2 items are there"):
+        evaluate(scored(scores), pairs(train), [(3, 77), (99, 4)])
+
+
+def test_a_notebook_shows_a_table() -> None:
+    scores, train, test = made(17)
+    html = evaluate(scored(scores), pairs(train), pairs(test), ks=(5, 10))._repr_html_()
+    assert html.count("<tr>") == 1 + len([*USER_METRICS]) + 2
+    assert "<th>@5</th><th>@10</th>" in html
+    assert "58 users, 232 test items" in html

@@ -13,6 +13,7 @@ import pytest
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
+from xorec.data.text import Text
 from xorec.models.base import Model
 from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.factorization.bpr import BPR
@@ -68,6 +69,22 @@ def test_lists_of_all_items(shop: Recommender, tmp_path: Path) -> None:
         item = shop.items[row]
         alike = frame.filter(pl.col("item") == item)
         assert alike["similar"].to_list() == shop.similar(item, 5).ids()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_names_stand_beside_the_items(tmp_path: Path, ending: str) -> None:
+    names = Text.pack(f"Nome, {item}" for item in range(60))
+    data = replace(DATA, names=names)
+    shop = Recommender.from_model(ItemKNN().fit(data), data)
+    path = tmp_path / f"lists.{ending}"
+    batch.write(batch.for_all_users(shop, 7), path)
+    frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+    assert frame.columns == ["user", "rank", "item", "name", "score"]
+    assert frame["name"].to_list() == [f"Nome, {item - 1000}" for item in frame["item"]]
+    batch.write(batch.for_all_items(shop, 3), path)
+    frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+    assert frame.columns == ["item", "rank", "similar", "name", "score"]
+    assert frame["name"].to_list() == [f"Nome, {item - 1000}" for item in frame["similar"]]
 
 
 def test_fewer_than_k_where_there_are_no_more(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
         def scores(self, users: np.ndarray) -> np.ndarray:
             return codes.scores(rows[users])[:, columns]
 
-    updated = evaluate(Reordered(), train, test, ks=(10,))  # type: ignore[arg-type]
+    updated = evaluate(Reordered(), train, test, ks=(10,))
     assert updated["ndcg@10"] > 0.85 * full["ndcg@10"]
 
 

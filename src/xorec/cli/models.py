@@ -16,9 +16,10 @@ def models(
     """List the models, or the settings of one."""
     from xorec.cli.output import print_json, print_table
     from xorec.models import MODELS, model_class
+    from xorec.training.config import describe_settings
 
     if name is not None:
-        rows = _settings(model_class(name))
+        rows = describe_settings(model_class(name).Config)
         if json:
             print_json({"model": name, "rows": rows})
         else:
@@ -37,20 +38,3 @@ def _first_line(model: Any) -> str:
     import sys
 
     return (sys.modules[model.__module__].__doc__ or "").strip().splitlines()[0]
-
-
-def _settings(model: Any) -> list[dict[str, Any]]:
-    """One row per setting, from the legal ranges that the config states as data."""
-    rows = []
-    for name, field in model.Config.model_fields.items():
-        limits = {type(limit).__name__: limit for limit in field.metadata}
-        words = [
-            f"{sign} {getattr(limits[kind], kind.lower())}"
-            for kind, sign in (("Ge", ">="), ("Gt", ">"), ("Le", "<="), ("Lt", "<"))
-            if kind in limits
-        ]
-        value = field.get_default(call_default_factory=True)
-        default = "its own" if value == {} else str(value)  # a start's settings
-        about = field.description or ""
-        rows.append({"name": name, "default": default, "range": ", ".join(words), "about": about})
-    return rows

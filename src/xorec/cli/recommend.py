@@ -12,6 +12,8 @@ from xorec.cli.bundles import bundled, without
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.results import Recommendations
 
@@ -65,5 +67,5 @@ def _best(recommender: Recommender, asker: args.Asker, k: int, rules: Rules) -> 
     if asker.user is None:
         history = args.parse_ids(ids, str(asker.items))
         return recommender.recommend_for(history, k, allow=allow, deny=deny)
-    user = recommender.users.parse(asker.user)
+    user: Hashable = recommender.users.parse(asker.user)
     return recommender.recommend(user, k, seen=rules.seen, allow=allow, deny=deny)

@@ -1,8 +1,9 @@
 """Ids: the raw ids that people use, and the rows that arrays use.
 
 Whatever type comes in goes out again. Integers live in one int64 array; every other kind lives
-in a `Text` with a codec that turns an id into a string and back. Look-up is a binary search, so a
-memory-mapped model answers at once, without building a dictionary of a million ids.
+in a `Text` with a codec that turns an id into a string and back. Look-up is by an `IdTable`, which
+a model file keeps, so that a memory-mapped model answers at once, without building a dictionary of
+a million ids; integers that ascend need none.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.data.text import Text
+from xorec.data.id_table import IdTable
+from xorec.data.text import Text, quick_view
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,14 +46,19 @@ _CODECS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 class Ids:
     """Distinct raw ids; row `r` belongs to id `ids[r]`.
 
-    kind: "int64" (values in an array) or a codec's name (values in a `Text`).
+    kind: "int64" (values in an array) or a codec's name (values in a `Text`). table: where each id
+    stands; None makes it when it is first needed.
     """
 
-    def __init__(self, kind: str, values: npt.NDArray[np.int64] | Text) -> None:
+    def __init__(
+        self, kind: str, values: npt.NDArray[np.int64] | Text, table: IdTable | None = None
+    ) -> None:
         if kind != "int64" and kind not in _CODECS:
             raise DataError(f"ids of kind {kind!r} are not known to this version of xorec.")
         self.kind = kind
         self.values = values
+        if table is not None:
+            vars(self)["table"] = table  # what the cached property would make
 
     @classmethod
     def of(cls, raw: Iterable[Hashable]) -> Ids:
@@ -89,6 +96,10 @@ class Ids:
             return cls("str", Text(np.frombuffer(joined.encode(), dtype=np.uint8), offsets))
         return cls.of(series.to_list())
 
+    def __repr__(self) -> str:
+        first = ", ".join(repr(one) for one in self.take(range(min(3, len(self)))))
+        return f"Ids({len(self):,} {self.type_name}: {first}{', ...' if len(self) > 3 else ''})"
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -113,7 +124,37 @@ class Ids:
 
     def take(self, rows: npt.NDArray[np.integer] | Sequence[int]) -> list[Any]:
         """The raw ids at `rows`."""
-        return [self[int(row)] for row in rows]
+        places = rows.tolist() if isinstance(rows, np.ndarray) else rows
+        if not isinstance(self.values, Text):
+            return [int(self.values[row]) for row in places]
+        strings = self.values.strings(places)
+        return strings if self.kind == "str" else list(map(_CODECS[self.kind][2], strings))
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """The raw ids as an array: int64, or Python objects.
+
+        >>> Ids.of(["tea", "jam"]).to_numpy()
+        array(['tea', 'jam'], dtype=object)
+        """
+        if not isinstance(self.values, Text):
+            return self.values
+        made = np.empty(len(self), dtype=object)
+        made[:] = self.take(range(len(self)))
+        return made
+
+    def alike(self, raw: Hashable) -> Any:
+        """The id that is written like `raw` but is of another type; None if there is none.
+
+        >>> Ids.of([1, 2]).alike("1"), Ids.of(["1", "2"]).alike(1)
+        (1, '1')
+        """
+        found = self.parse(str(raw).strip())
+        return found if self.kind != "bool" and self.find(found) >= 0 else None
+
+    @property
+    def type_name(self) -> str:
+        """What the ids are, for messages."""
+        return {"int64": "integers", "int": "integers", "str": "strings"}.get(self.kind, self.kind)
 
     def select(self, rows: npt.NDArray[np.integer]) -> Ids:
         """The ids at `rows`, as Ids."""
@@ -122,22 +163,27 @@ class Ids:
         return Ids(self.kind, self.values[rows])
 
     def find(self, raw: Hashable) -> int:
-        """The row of a raw id, or -1. Binary search: no dictionary is built."""
+        """The row of a raw id, or -1."""
         key = self._key(raw)
-        if key is None:
-            return -1
-        order = self._order
-        place = bisect_left(range(len(self)), key, key=lambda at: self._key_at(int(order[at])))
-        row = int(order[place]) if place < len(self) else -1
-        return row if row >= 0 and self._key_at(row) == key else -1
+        return -1 if key is None else self._find(key)
 
     def find_many(self, raw: Iterable[Hashable]) -> Rows:
         """The rows of raw ids, -1 where unknown."""
-        wanted = list(raw)
-        if len(wanted) < 64:
-            return np.array([self.find(one) for one in wanted], dtype=np.int64)
-        rows = self._rows_by_key
-        return np.array([rows.get(self._key(one), -1) for one in wanted], dtype=np.int64)
+        if isinstance(raw, Ids) and raw.kind == self.kind:
+            return self._find_ids(raw)
+        key_of, find = self._key, self._find
+        rows = [-1 if (key := key_of(one)) is None else find(key) for one in raw]
+        return np.array(rows, dtype=np.int64)
+
+    def _find_ids(self, others: Ids) -> Rows:
+        """`find_many` of ids of the same kind: all at once."""
+        values, keys = self.values, others.values
+        if self.table is not None:
+            return self.table.find_all(values, keys)
+        if not len(self):
+            return np.full(len(others), -1)
+        places = np.searchsorted(np.asarray(values), np.asarray(keys)).clip(max=len(self) - 1)
+        return np.where(np.asarray(values)[places] == np.asarray(keys), places, -1)
 
     def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
         """A seeded 64-bit hash of every id: it hangs on the id alone, not on its row."""
@@ -157,23 +203,38 @@ class Ids:
             return text
 
     @cached_property
-    def _order(self) -> npt.NDArray[np.int64]:
-        if isinstance(self.values, Text):
-            if self.values.is_ascending():
-                return np.arange(len(self))
-            keys = [self.values.raw(row) for row in range(len(self))]
-            return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
-        return np.argsort(self.values, kind="stable")
+    def table(self) -> IdTable | None:
+        """Where each id stands; None where integers ascend, which are found by bisection."""
+        values = self.values
+        if not isinstance(values, Text) and (values[1:] > values[:-1]).all():
+            return None
+        return IdTable.of(values)
 
     @cached_property
-    def _rows_by_key(self) -> dict[Any, int]:
-        return {self._key_at(row): row for row in range(len(self))}
+    def _find(self) -> Callable[[Any], int]:
+        """The row of a key, or -1."""
+        values, table = self.values, self.table
+        if isinstance(values, Text):
+            assert table is not None
+            return table.finder_of_text(values)
+        if table is not None:
+            return table.finder_of_integers(values)
+        every = quick_view(values)
 
-    def _key_at(self, row: int) -> Any:
-        return self.values.raw(row) if isinstance(self.values, Text) else int(self.values[row])
+        def find(key: int) -> int:
+            place = bisect_left(every, key)
+            return place if place < len(every) and every[place] == key else -1
+
+        return find
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle has: views of memory are made anew."""
+        return {name: value for name, value in vars(self).items() if name != "_find"}
 
     def _key(self, raw: Hashable) -> Any:
         """What is compared: the integer itself, or the encoded bytes; None if of another type."""
+        if self.kind == "str":  # first, for it is what most ids are
+            return _utf8(raw) if isinstance(raw, str) else None
         if self.kind in ("int64", "int"):
             if isinstance(raw, (bool, np.bool_)) or not isinstance(raw, (int, np.integer)):
                 return None
@@ -183,9 +244,15 @@ class Ids:
             raw = raw.item()
         if self.kind == "float" and isinstance(raw, int) and not isinstance(raw, bool):
             raw = float(raw)
-        if type(raw) is not exact and not (exact is str and isinstance(raw, str)):
-            return None
-        return encode(raw).encode("utf-8", "surrogateescape")
+        return _utf8(encode(raw)) if type(raw) is exact else None
+
+
+def _utf8(text: str) -> bytes | None:
+    """The bytes that a `Text` has of a string; None of one that it cannot hold."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None
 
 
 def _kind_of(values: list[Any]) -> str:

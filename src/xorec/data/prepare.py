@@ -10,13 +10,14 @@ import numpy.typing as npt
 from xorec.core.errors import DataError, OptionError
 from xorec.core.kernels import kernel
 from xorec.data.interactions import Interactions
+from xorec.data.io.read import as_interactions
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 
 
 def prepare(
-    data: Interactions,
+    data: Any,
     *,
     min_rating: float | None = None,
     min_user_pairs: int = 0,
@@ -25,6 +26,7 @@ def prepare(
 ) -> Interactions:
     """Filter the pairs, in this order; users and items without pairs go.
 
+    data: Interactions, or what `read` takes: a frame, a SciPy matrix, rows of pairs, a path.
     min_rating: ratings to implicit feedback: only pairs rated at least this stay.
     min_user_pairs, min_item_pairs: remove users and items with fewer pairs, ONCE, all counted
       before anything is removed: the paper's filter with 20 and 20. Afterwards some may have
@@ -38,14 +40,15 @@ def prepare(
     (['ann', 'bob'], ('2-core (1 round): 1 users, 0 items and 1 pairs removed',))
     """
     _check(min_rating, min_user_pairs, min_item_pairs, core)
-    data.require_pairs()
+    pairs = as_interactions(data)
+    pairs.require_pairs()
     if min_rating is not None:
-        data = _by_rating(data, min_rating)
+        pairs = _by_rating(pairs, min_rating)
     if min_user_pairs > 1 or min_item_pairs > 1:
-        data = _by_counts(data, min_user_pairs, min_item_pairs, repeat=False)
+        pairs = _by_counts(pairs, min_user_pairs, min_item_pairs, repeat=False)
     if core > 1:
-        data = _by_counts(data, core, core, repeat=True)
-    return data.compact()
+        pairs = _by_counts(pairs, core, core, repeat=True)
+    return pairs.compact()
 
 
 def _by_rating(data: Interactions, min_rating: float) -> Interactions:

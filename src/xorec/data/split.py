@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
+from xorec.data.io.read import as_interactions
 
 Method = Literal["random", "per-user", "leave-last", "time", "given"]
 METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")
@@ -48,7 +49,7 @@ class Split:
 
 
 def split(
-    data: Interactions,
+    data: Any,
     *,
     method: Method = "random",
     test: float = 0.2,
@@ -58,6 +59,7 @@ def split(
 ) -> Split:
     """Split `data` into training, validation and test parts.
 
+    data: Interactions, or what `read` takes: a frame, a SciPy matrix, rows of pairs, a path.
     method:
       random      the share `test` of all pairs (the paper: 0.2);
       per-user    the share `test` of every user's pairs, rounded to the nearest;
@@ -76,6 +78,7 @@ def split(
     >>> parts.train.n_pairs, parts.validation.n_pairs, parts.test.n_pairs
     (72, 8, 20)
     """
+    data = as_interactions(data)
     _check(data, method, test, validation, seed)
     keys = _keys_of(data, seed)
     if method == "given":
@@ -95,6 +98,21 @@ def split(
         settings=_settings(method, test, validation, seed, keep_last),
         kept_back=int(np.count_nonzero(stays)),
     )
+
+
+def as_split(thing: Any, *, seed: int = 0) -> Split:
+    """A split as it is; anything else as `split` takes it, with a tenth for validation.
+
+    A split that the data brought along is used.
+
+    >>> as_split([(user, item) for user in range(5) for item in range(20)]).describe()["test_pairs"]
+    20
+    """
+    if isinstance(thing, Split):
+        return thing
+    data = as_interactions(thing)
+    method: Method = "random" if data.parts is None else "given"
+    return split(data, method=method, validation=0.1, seed=seed)
 
 
 def _given(

@@ -23,7 +23,7 @@ class Evaluation:
     each with its "_expected" twin (over random tie orders): float64 (n,).
     metrics: the means of these over users, and "hr@10" (all hits / all test items, "_expected"
     too), "coverage@10", "gini@10". The registry of metrics says what each of them is.
-    categories: with `by_category`, a flat row for each category.
+    categories: with `by_category`, a flat row for each category. notes: what had to be left out.
     """
 
     users: npt.NDArray[np.int64]
@@ -31,6 +31,7 @@ class Evaluation:
     per_user: dict[str, Floats]
     metrics: dict[str, float]
     categories: list[dict[str, Any]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
 
     @property
     def n_users(self) -> int:
@@ -41,6 +42,27 @@ class Evaluation:
         sizes = f"{self.n_users:,} users, {int(self.test_counts.sum()):,} test items"
         first = [f"{name}={value:.4f}" for name, value in list(self.metrics.items())[:3]]
         return f"Evaluation({', '.join([sizes, *first])})"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: a row for each metric, a column for each cut-off."""
+        from html import escape
+
+        cuts = list(dict.fromkeys(name.partition("@")[2] for name in self.metrics))
+        cuts = [cut for cut in cuts if cut.isdigit()]
+        names = dict.fromkeys(name.partition("@")[0] for name in self.metrics)
+        heads = "".join(f"<th>@{cut}</th>" for cut in cuts)
+        rows = (
+            f"<tr><th>{escape(name)}</th>"
+            + "".join(f"<td>{self.metrics[f'{name}@{cut}']:.4f}</td>" for cut in cuts)
+            + "</tr>"
+            for name in names
+        )
+        about = f"{self.n_users:,} users, {int(self.test_counts.sum()):,} test items"
+        caption = "; ".join([about, *self.notes])
+        return (
+            f"<table><caption>{escape(caption)}</caption><tr><th>metric</th>{heads}</tr>"
+            f"{''.join(rows)}</table>"
+        )
 
     def __getitem__(self, metric: str) -> float:
         return self.metrics[metric]

@@ -35,6 +35,21 @@ class PairedTest:
     interval: Interval
     p_value: float
 
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        from html import escape
+
+        sure = f"{self.interval.level:.0%} interval"
+        cells = {
+            "metric": escape(self.metric),
+            "difference": f"{self.difference:+.4f}",
+            sure: f"{self.interval.low:+.4f} to {self.interval.high:+.4f}",
+            "p": f"{self.p_value:.4f}",
+        }
+        heads = "".join(f"<th>{head}</th>" for head in cells)
+        values = "".join(f"<td>{value}</td>" for value in cells.values())
+        return f"<table><tr>{heads}</tr><tr>{values}</tr></table>"
+
 
 def bootstrap_interval(
     top: Floats, bottom: Floats, *, level: float = 0.95, samples: int = 1000, seed: int = 0
@@ -80,11 +95,17 @@ def compare(
     >>> pairs = [(user, item) for user in range(9) for item in range(9) if (user + item) % 3]
     >>> parts = xorec.split(xorec.Interactions.from_pairs(pairs), seed=0)
     >>> models = [model.fit(parts.train) for model in (xorec.ItemKNN(), xorec.Popularity())]
-    >>> a, b = (xorec.evaluate(m.representation_, parts.train, parts.test) for m in models)
+    >>> a, b = (xorec.evaluate(model, parts.train, parts.test) for model in models)
     >>> found = compare(a, b, "ndcg@10")
     >>> f"{found.difference:+.2f}, p = {found.p_value:.2f}"
     '+0.16, p = 0.14'
     """
+    for one in (a, b):
+        if not hasattr(one, "test_counts"):
+            raise OptionError(
+                f"a {type(one).__name__} cannot be compared: give two evaluations, as "
+                "xorec.evaluate(model, train, test) makes them."
+            )
     if not np.array_equal(a.users, b.users) or not np.array_equal(a.test_counts, b.test_counts):
         raise DataError(
             f"the two evaluations are of different users or test items ({a.n_users} and "

@@ -12,6 +12,7 @@ import numpy as np
 
 from xorec.core.errors import OptionError
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.split import as_split
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
@@ -23,7 +24,6 @@ from xorec.search.index import index_of
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
-    from xorec.data.split import Split
 
 _TIMED_QUERIES = 200
 
@@ -88,7 +88,7 @@ def make_models(
 
 
 def compare_models(
-    parts: Split,
+    data: Any,
     names: Sequence[str],
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
@@ -99,6 +99,7 @@ def compare_models(
 ) -> list[Contender]:
     """Fit each model on the training pairs and evaluate it once on the test pairs.
 
+    data: a split, or what `split` takes: a fifth is held out for the test, a tenth for validation.
     The validation part, where there is one, finds the number of epochs; then every model learns
     from training and validation pairs together. A model of codes comes once for each of `bits`.
 
@@ -109,6 +110,7 @@ def compare_models(
     ['popularity', 'item-knn']
     """
     models = make_models(names, settings, bits)
+    parts = as_split(data, seed=options.seed)
     seen = parts.train
     if parts.validation is not None:
         seen = seen.union(parts.validation, options.thread_count)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from xorec.core.errors import DataError, NotFittedError, OptionError
+from xorec.core.errors import NotFittedError, OptionError
 from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.align import align
+from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
+from xorec.data.io.read import as_interactions
 from xorec.representations.base import Representation
-from xorec.training.config import ModelConfig, format_error
+from xorec.representations.learned_arrays import LearnedArrays
+from xorec.training.config import ModelConfig, format_error, settings_text
 from xorec.training.space import Space
 
 
@@ -38,11 +43,12 @@ class DataUpdate:
 C = TypeVar("C", bound=ModelConfig)
 
 
-class Model(ABC, Generic[C]):
+class Model(LearnedArrays, ABC, Generic[C]):
     """A recommender's mathematics.
 
     `Model(setting=value, ...)` only checks and stores the settings (`config`). `fit` learns and
-    returns self. What was learned is in `representation_`. Where a model learns by epochs,
+    returns self. What was learned is in `representation_`, and as plain arrays in `item_vectors`,
+    `item_codes`, `item_ids` and their like (`LearnedArrays`). Where a model learns by epochs,
     `history_` has a row for each and `epochs_` says how many the representation comes from.
     """
 
@@ -64,6 +70,9 @@ class Model(ABC, Generic[C]):
         super().__init_subclass__()
         if "Config" in cls.__dict__:
             cls.__signature__ = inspect.signature(cls.Config)  # type: ignore[attr-defined]
+            settings = settings_text(cls.Config) or "none"
+            about = inspect.cleandoc(cls.__doc__ or "")
+            cls.__doc__ = f"{about}\n\nSettings:\n{indent(settings, '  ')}\n"
 
     def __init__(self, **settings: Any) -> None:
         try:
@@ -71,6 +80,7 @@ class Model(ABC, Generic[C]):
         except ValidationError as error:
             raise OptionError(format_error(self.name, self.Config, error)) from None
         self._representation: Representation | None = None
+        self._ids: tuple[Ids, Ids] | None = None
         self.history_ = []
         self.epochs_ = 0
 
@@ -82,37 +92,63 @@ class Model(ABC, Generic[C]):
     def representation_(self) -> Representation:
         """What `fit` has learned."""
         if self._representation is None:
-            raise NotFittedError(f"{type(self).__name__} has learned nothing yet: call fit first.")
+            raise self._not_fitted()
         return self._representation
+
+    @property
+    def representation(self) -> Representation:
+        """`representation_`, by the name that a `Recommender` has for it."""
+        return self.representation_
+
+    @property
+    def user_ids(self) -> Ids:
+        """The raw ids of the users, by row."""
+        if self._ids is None:
+            raise self._not_fitted()
+        return self._ids[0]
+
+    @property
+    def item_ids(self) -> Ids:
+        """The raw ids of the items, by row."""
+        if self._ids is None:
+            raise self._not_fitted()
+        return self._ids[1]
+
+    def _learned(self) -> Representation:
+        return self.representation_
+
+    def _not_fitted(self) -> NotFittedError:
+        return NotFittedError(f"{type(self).__name__} has learned nothing yet: call fit first.")
 
     def fit(
         self,
-        train: Interactions,
-        validation: Interactions | None = None,
+        train: Any,
+        validation: Any = None,
         options: RunOptions = DEFAULTS,
     ) -> Self:
         """Learn from `train`; use `validation`, if given, only to decide when to stop.
 
-        >>> from xorec import BPR, Interactions
-        >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        Both are Interactions, or what `xorec.read` takes: a frame, a SciPy matrix (users are its
+        rows), rows of (user, item) pairs, a path.
+
+        >>> from xorec import BPR
         >>> model = BPR(dimensions=8, epochs=1)
-        >>> model.fit(train) is model
+        >>> model.fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")]) is model
         True
         >>> model.representation_.scores([0, 1]).shape  # every item for two users
         (2, 2)
         """
+        train = as_interactions(train, "the training part", options.progress)
         train.require_pairs("the training part")
         if validation is not None:
-            validation.require_pairs("the validation part")
-            if (validation.n_users, validation.n_items) != (train.n_users, train.n_items):
-                raise DataError(
-                    f"the validation part is {validation.n_users} x {validation.n_items} but the "
-                    f"training part is {train.n_users} x {train.n_items}: cut both from one set, "
-                    "for example with xorec.split."
-                )
+            part, whole = "the validation part", "the training part"
+            validation = as_interactions(validation, part, options.progress)
+            validation.require_pairs(part)
+            validation = align(validation, train.users, train.items, part, whole)
         size = {"users": train.n_users, "items": train.n_items, "pairs": train.n_pairs}
         with logged("fit", model=self.name, **size):
             self._representation = self._learn(train, validation, options)
+        self._ids = (train.users, train.items)
         return self
 
     @abstractmethod
@@ -132,6 +168,7 @@ class Model(ABC, Generic[C]):
     def update(self, representation: Representation, update: DataUpdate) -> Self:
         """Take what was learned before, and what has come since; refresh what changed."""
         self._representation = self._update(representation, update)
+        self._ids = (update.train.users, update.train.items)
         return self
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:

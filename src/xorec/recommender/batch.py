@@ -18,6 +18,7 @@ from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.progress import Task
 from xorec.data.ids import Ids
+from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
 
@@ -34,7 +35,7 @@ class BatchJob:
     """A list for each of `query_ids`, of `result_ids`: how a block of them is searched.
 
     columns: what both ids are called in the file. search(rows, threads) gives the hits of the rows
-    of a block.
+    of a block. names: of the results, where they have any.
     """
 
     query_ids: Ids
@@ -42,6 +43,7 @@ class BatchJob:
     columns: tuple[str, str]
     k: int
     search: Callable[[Rows, int], Hits]
+    names: Text | None = None
 
     def blocks(self, options: RunOptions = DEFAULTS) -> Iterator[tuple[Rows, Hits]]:
         """(rows, hits) for consecutive rows, all of them."""
@@ -62,7 +64,8 @@ def for_all_users(recommender: Recommender, k: int, *, seen: bool = False) -> Ba
         exclude = None if seen else user_items
         return recommender.index.search(queries, k, exclude=exclude, threads=threads)
 
-    return BatchJob(recommender.users, recommender.items, ("user", "item"), positive_int(k), search)
+    ids, names = (recommender.users, recommender.items), recommender.names
+    return BatchJob(*ids, ("user", "item"), positive_int(k), search, names)
 
 
 def for_all_items(recommender: Recommender, k: int) -> BatchJob:
@@ -78,9 +81,8 @@ def for_all_items(recommender: Recommender, k: int) -> BatchJob:
     def search(rows: Rows, threads: int) -> Hits:
         return neighbours.nearest(rows, k, threads)
 
-    return BatchJob(
-        recommender.items, recommender.items, ("item", "similar"), positive_int(k), search
-    )
+    ids, names = (recommender.items, recommender.items), recommender.names
+    return BatchJob(*ids, ("item", "similar"), positive_int(k), search, names)
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,8 @@ class BatchSummary:
 def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSummary:
     """Write the lists to a Parquet or CSV file, whole or not at all.
 
-    Columns: what was asked for, rank (from 1), what was found, score, and the Hamming distance
-    where there is one.
+    Columns: what was asked for, rank (from 1), what was found, its name where the model has names,
+    score, and the Hamming distance where there is one.
 
     >>> import tempfile
     >>> from xorec.testing.examples import shop
@@ -118,19 +120,21 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
             f"cannot write lists to {path}: give a name that ends in .parquet or .csv."
         )
     began = time.perf_counter()
-    queries, results = _series(job.query_ids), _series(job.result_ids)
+    queries, results = _series(job.query_ids), {job.columns[1]: _series(job.result_ids)}
+    if job.names is not None:
+        results["name"] = _series(job.names)
     written = 0
 
     def source(task: Task) -> Iterator[pl.DataFrame]:
         nonlocal written
         for rows, hits in job.blocks(options):
-            frame = _frame(job.columns, queries.gather(rows), results, hits)
+            frame = _frame(job.columns[0], queries.gather(rows), results, hits)
             written += len(frame)
             task.advance(len(rows))
             yield frame
 
     first = job.search(np.zeros(1, dtype=np.int64), 1)
-    schema = _frame(job.columns, queries[:1], results, first).schema
+    schema = _frame(job.columns[0], queries[:1], results, first).schema
     with (
         logged("batch", lists=len(job.query_ids), k=job.k),
         replacing(path) as temporary,
@@ -145,25 +149,28 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
     return BatchSummary(str(path), len(job.query_ids), written, job.k, size, seconds)
 
 
-def _series(ids: Ids) -> pl.Series:
+def _series(ids: Ids | Text) -> pl.Series:
     import polars as pl
 
-    values = ids.values
+    values = ids.values if isinstance(ids, Ids) else ids
     return pl.Series(values if isinstance(values, np.ndarray) else list(values))
 
 
 def _frame(
-    names: tuple[str, str], queries: pl.Series, results: pl.Series, hits: Hits
+    asked: str, queries: pl.Series, results: dict[str, pl.Series], hits: Hits
 ) -> pl.DataFrame:
-    """The lists of a block as rows. queries: the ids of the block; results: all ids."""
+    """The lists of a block as rows.
+
+    asked, queries: what the ids of the block are called, and they; results: all ids, and names.
+    """
     import polars as pl
 
     there = np.arange(hits.items.shape[1]) < hits.counts[:, None]
     rank = np.broadcast_to(np.arange(1, there.shape[1] + 1, dtype=np.int32), there.shape)
     columns: dict[str, Any] = {
-        names[0]: queries.gather(np.repeat(np.arange(len(hits)), hits.counts)),
+        asked: queries.gather(np.repeat(np.arange(len(hits)), hits.counts)),
         "rank": rank[there],
-        names[1]: results.gather(hits.items[there]),
+        **{name: every.gather(hits.items[there]) for name, every in results.items()},
         "score": hits.scores[there],
     }
     if hits.distances is not None:

@@ -30,7 +30,21 @@ def check_ids(name: str, kind: str, tensors: Arrays) -> Ids:
         check_tensors(tensors, {name: Tensor("int64", ("ids",))}, {})
     else:
         check_text(name, tensors)
-    return unpack_ids(name, kind, tensors)
+    ids = unpack_ids(name, kind, tensors)
+    check_tensors(tensors, table_schema(name), {"ids": len(ids)})
+    buckets = len(tensors.get(f"{name}.table.starts", (0, 0))) - 1
+    if buckets.bit_count() != 1:
+        raise DataError(f"{name}.table has {buckets} buckets, which is no power of two")
+    return ids
+
+
+def table_schema(name: str) -> Schema:
+    """Where each id stands: a wrong table may lose an id, but points to no other memory."""
+    starts, rows = f"{name}.table.starts", f"{name}.table.rows"
+    return {
+        starts: Tensor("int32", ("buckets+1",), offsets_of=rows, optional=True),
+        rows: Tensor("int32", ("ids",), rows_of="ids", optional=True),
+    }
 
 
 def check_text(name: str, tensors: Arrays) -> Text:

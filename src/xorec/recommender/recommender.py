@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
 from xorec.core.arrays import positive_int
 from xorec.core.lazy import lazy_property
 from xorec.core.log import logged
-from xorec.recommender.results import ItemFilter, Kind, Recommendations, Recommended
+from xorec.recommender.results import (
+    ItemFilter,
+    Kind,
+    RecommendationLists,
+    Recommendations,
+    Recommended,
+)
 from xorec.recommender.state import ItemRows, RecommenderState
 
 if TYPE_CHECKING:
-    from xorec.data.interactions import Interactions
     from xorec.recommender.explanation import Explanation
     from xorec.recommender.similarity import SimilarityIndex
     from xorec.search.hits import Hits
     from xorec.search.index import Index
 
-__all__ = ["Recommendations", "Recommended", "Recommender"]
+__all__ = ["RecommendationLists", "Recommendations", "Recommended", "Recommender"]
 
 Allowed = Iterable[Hashable] | ItemFilter | None
 
@@ -30,6 +35,7 @@ Allowed = Iterable[Hashable] | ItemFilter | None
 class Recommender(RecommenderState):
     """What people use: `recommend`, `similar`, `explain`, `fold_in`, `update`, `save`, `load`.
 
+    What was learned is in `item_vectors`, `item_codes`, `item_ids` and their like.
     It never changes, and the indexes that it searches by are made once, when they are first
     needed: threads may share it.
 
@@ -51,6 +57,7 @@ class Recommender(RecommenderState):
             f"{len(self.items):,} items, {self.representation.nbytes:,} bytes)"
         )
 
+    @overload
     def recommend(
         self,
         user: Hashable,
@@ -59,15 +66,44 @@ class Recommender(RecommenderState):
         seen: bool = False,
         allow: Allowed = None,
         deny: Iterable[Hashable] = (),
-    ) -> Recommendations:
+    ) -> Recommendations: ...
+
+    @overload
+    def recommend(
+        self,
+        user: Iterable[Hashable],
+        k: int = 10,
+        *,
+        seen: bool = False,
+        allow: Allowed = None,
+        deny: Iterable[Hashable] = (),
+    ) -> RecommendationLists: ...
+
+    def recommend(
+        self,
+        user: Hashable | Iterable[Hashable],
+        k: int = 10,
+        *,
+        seen: bool = False,
+        allow: Allowed = None,
+        deny: Iterable[Hashable] = (),
+    ) -> Recommendations | RecommendationLists:
         """The `k` best items for a known user, without the ones they have unless `seen`.
 
-        allow: only these items may come (ids, or an `item_filter`); deny: these may not.
+        user: an id; or a list, an array or a series of ids, for a list of lists
+        (`recommend_many`). allow: only these items may come (ids, or an `item_filter`); deny: these
+        may not.
 
         >>> from xorec.testing.examples import shop
         >>> shop().recommend("cem", allow=["rice", "tea"]).ids()
         ['rice']
+        >>> shop().recommend(["ann", "cem"], k=1).ids()
+        [['rice'], ['milk']]
         """
+        if isinstance(user, np.ndarray) and user.ndim == 0:
+            user = user.item()
+        if isinstance(user, Iterable) and not isinstance(user, (str, bytes)):
+            return self.recommend_many(user, k, seen=seen, allow=allow, deny=deny)
         row = self.user_row(user)
         user_items = self.items_of(row)
         query = self.representation.queries(np.array([row]))
@@ -82,7 +118,7 @@ class Recommender(RecommenderState):
         allow: Allowed = None,
         deny: Iterable[Hashable] = (),
         threads: int | None = None,
-    ) -> list[Recommendations]:
+    ) -> RecommendationLists:
         """`recommend` for many known users, by one search: what a job or a service calls.
 
         threads: at most this many; None takes every core that this process may use. The lists do
@@ -98,7 +134,7 @@ class Recommender(RecommenderState):
         count = RunOptions(threads=threads).thread_count
         rows = self.user_rows(wanted)
         if not wanted:
-            return []
+            return RecommendationLists()
         hits = self.index.search(
             self.representation.queries(rows),
             k,
@@ -107,9 +143,9 @@ class Recommender(RecommenderState):
             deny=self.item_rows(deny),
             threads=count,
         )
-        return [
+        return RecommendationLists(
             Recommendations(user, self._describe_hits(hits, b)) for b, user in enumerate(wanted)
-        ]
+        )
 
     def recommend_for(
         self,
@@ -186,20 +222,23 @@ class Recommender(RecommenderState):
         rows, (at,) = self.item_rows(history), self.item_rows([item])
         return explain(self, list(history), self.fold_in_rows(rows), np.unique(rows), int(at), k)
 
-    def update(self, new: Interactions) -> Recommender:
+    def update(self, new: Any) -> Recommender:
         """A recommender that has the new interactions too: refreshed where they are.
 
+        new: Interactions, or what `xorec.read` takes: a frame, rows of pairs, a path.
         Users and items that are new get rows behind the others; this recommender stays as it is.
 
         >>> import xorec
         >>> pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "rice")]
         >>> data = xorec.read(pairs)
         >>> shop = xorec.Recommender.from_model(xorec.ALS(dimensions=2, epochs=2).fit(data), data)
-        >>> len(shop.update(xorec.read([("cem", "tea")])).users)
+        >>> len(shop.update([("cem", "tea")]).users)
         3
         """
+        from xorec.data.io.read import as_interactions
         from xorec.recommender.updating import update
 
+        new = as_interactions(new, "the update")
         with logged("update", pairs=new.n_pairs) as log:
             after = self._of(update(self, new))
             log |= {"users": len(after.users), "items": len(after.items)}

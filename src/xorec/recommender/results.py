@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Kind = Literal["user", "item"]
+_SHOWN = 5
+"""Of many lists."""
 
 
 @dataclass(frozen=True)
@@ -124,3 +126,48 @@ class Recommendations:
         }
         filled = {h: c for h, c in columns.items() if h not in ("name", "distance") or any(c)}
         return [list(filled), *(list(row) for row in zip(*filled.values(), strict=True))]
+
+
+class RecommendationLists(list[Recommendations]):
+    """The lists of many users, in the order in which they were asked for.
+
+    >>> best = Recommendations("ann", (Recommended("tea", None, 0.75),))
+    >>> lists = RecommendationLists([best, Recommendations("bob", ())])
+    >>> lists[0].query, lists.ids()
+    ('ann', [['tea'], []])
+    """
+
+    def ids(self) -> list[list[Any]]:
+        """The raw ids of each list, best first."""
+        return [one.ids() for one in self]
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars frame of all lists: user, rank, item, score; name and distance where there are.
+
+        The columns are those of the file that `xorec recommend --all-users` writes.
+        """
+        import polars as pl
+
+        rows = [(one.query, rank, item) for one in self for rank, item in enumerate(one.items, 1)]
+        columns: dict[str, Any] = {
+            "user": [user for user, _, _ in rows],
+            "rank": pl.Series([rank for _, rank, _ in rows], dtype=pl.Int32),
+            "item": [item.id for _, _, item in rows],
+            "name": [item.name for _, _, item in rows],
+            "score": pl.Series([item.score for _, _, item in rows], dtype=pl.Float32),
+            "distance": [item.distance for _, _, item in rows],
+        }
+        for name in ("name", "distance"):
+            if all(value is None for value in columns[name]):
+                del columns[name]
+        return pl.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        return "\n".join([*map(repr, self[:_SHOWN]), *self._more()])
+
+    def _repr_html_(self) -> str:
+        """The tables that a notebook shows."""
+        return "".join([*(one._repr_html_() for one in self[:_SHOWN]), *self._more()])
+
+    def _more(self) -> list[str]:
+        return [f"... and {len(self) - _SHOWN:,} more lists"] if len(self) > _SHOWN else []

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.errors import OptionError, UnknownIdError
+from xorec.core.errors import DataError, OptionError, UnknownIdError
 from xorec.data.ids import Ids
 from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
 from xorec.representations.base import Representation
+from xorec.representations.learned_arrays import LearnedArrays
 
 if TYPE_CHECKING:
-    from xorec.data.interactions import Interactions
     from xorec.models.base import Model
 
 ItemRows = npt.NDArray[np.integer]
@@ -25,7 +26,7 @@ Seen = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecommenderState:
+class RecommenderState(LearnedArrays):
     """A representation with the ids, seen items and tie order around it. Never changes.
 
     seen: each user's training items. prior (n_items,): how many users have an item. tie_rank
@@ -46,18 +47,26 @@ class RecommenderState:
     threads: int | None = None
 
     @classmethod
-    def from_model(
-        cls, model: Model[Any], train: Interactions, *, seed: int = 0, **metadata: Any
-    ) -> Self:
+    def from_model(cls, model: Model[Any], train: Any, *, seed: int = 0, **metadata: Any) -> Self:
         """From a fitted model and the data it was fitted on; `metadata` goes into the model file.
+
+        train: Interactions, or what `fit` took: a frame, a SciPy matrix, rows of pairs, a path.
 
         >>> import xorec
         >>> data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
         >>> xorec.Recommender.from_model(xorec.Popularity().fit(data), data)
         Recommender(popularity, 2 users x 2 items, 16 bytes)
         """
+        from xorec.data.io.read import as_interactions
         from xorec.data.tie_rank import tie_rank
 
+        train = as_interactions(train, "the training part")
+        if train.users != model.user_ids or train.items != model.item_ids:
+            raise DataError(
+                f"the model was fitted on {len(model.user_ids):,} users and "
+                f"{len(model.item_ids):,} items, the data has {train.n_users:,} and "
+                f"{train.n_items:,}, or others: give the data of the fit."
+            )
         return cls(
             model.representation_,
             users=train.users,
@@ -81,6 +90,19 @@ class RecommenderState:
             },
         )
 
+    @property
+    def user_ids(self) -> Ids:
+        """The raw ids of the users, by row: `users`, by the name that a model has for it."""
+        return self.users
+
+    @property
+    def item_ids(self) -> Ids:
+        """The raw ids of the items, by row: `items`, by the name that a model has for it."""
+        return self.items
+
+    def _learned(self) -> Representation:
+        return self.representation
+
     def model(self) -> Model[Any]:
         """The model with its settings, for folding in and updates; it has learned nothing."""
         from xorec.models import model_class
@@ -88,11 +110,16 @@ class RecommenderState:
         made: Model[Any] = model_class(self.metadata["model"])(**self.metadata["config"])
         return made
 
+    @cached_property
+    def _folding_model(self) -> Model[Any]:
+        """Made once: checking its settings takes as long as folding in somebody."""
+        return self.model()
+
     def fold_in_rows(self, rows: ItemRows) -> Any:
         """The query of a new user who has the items at `rows`."""
         if not len(rows):
             raise OptionError("a new user needs at least one item: the list is empty.")
-        return self.model().fold_in(self.representation, rows)
+        return self._folding_model.fold_in(self.representation, rows)
 
     def user_row(self, user: Hashable) -> int:
         """The row of a raw id."""
@@ -111,14 +138,16 @@ class RecommenderState:
 
     def item_rows(self, items: Iterable[Hashable]) -> npt.NDArray[np.int64]:
         """The rows of raw ids."""
+        if isinstance(items, (str, bytes)):
+            raise OptionError(f"a list of items is asked for: give [{items!r}], not {items!r}.")
         wanted = list(items)
         rows = self.items.find_many(wanted)
         if len(rows) and rows.min() < 0:
             missing = wanted[int(np.argmin(rows))]
-            raise UnknownIdError(
-                f"item {missing!r} is not in the model: it was not in the training data. "
-                f"Ids look like {self.items[0]!r}."
+            hint = _other_type(self.items, missing) or (
+                f"it was not in the training data. Ids look like {self.items[0]!r}."
             )
+            raise UnknownIdError(f"item {missing!r} is not in the model: {hint}")
         return rows
 
     def items_of(self, user_row: int) -> npt.NDArray[np.int32]:
@@ -144,18 +173,26 @@ class RecommenderState:
         scores, distances: one for each row. kind: whether they are rows of items or of users.
         """
         ids, names = (self.items, self.names) if kind == "item" else (self.users, None)
+        places = rows.tolist()
+        missing = [None] * len(places)
         return tuple(
-            Recommended(
-                ids[row],
-                None if names is None else names[row],
-                float(scores[at]),
-                None if distances is None else int(distances[at]),
+            map(
+                Recommended,
+                ids.take(places),
+                missing if names is None else names.strings(places),
+                map(float, scores.tolist()),
+                missing if distances is None else map(int, distances.tolist()),
             )
-            for at, row in enumerate(map(int, rows))
         )
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
-        return UnknownIdError(
-            f"user {user!r} is not in the model: use recommend_for([item ids]) (on the command "
-            "line --items) to fold in somebody new."
+        hint = _other_type(self.users, user) or (
+            "use recommend_for([item ids]) (on the command line --items) to fold in somebody new."
         )
+        return UnknownIdError(f"user {user!r} is not in the model: {hint}")
+
+
+def _other_type(ids: Ids, raw: Hashable) -> str:
+    """A hint where an id is there but of another type, as 1 and "1" are; else nothing."""
+    meant = ids.alike(raw)
+    return "" if meant is None else f"ids here are {ids.type_name}, did you mean {meant!r}?"

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from xorec.core.arrays import Arrays, digest
 from xorec.core.errors import ModelFileError, XorecError
 from xorec.core.files import save_tensors
+from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 
@@ -152,15 +153,21 @@ def corrupt(path: Path, reason: object) -> ModelFileError:
 
 
 def pack_ids(name: str, ids: Ids) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of ids: one of integers, or the two of a `Text`."""
-    if isinstance(ids.values, Text):
-        return pack_text(name, ids.values)
-    return {name: ids.values}
+    """The tensors of ids: one of integers, or the two of a `Text`; and where each id stands."""
+    values, table = ids.values, ids.table
+    packed = pack_text(name, values) if isinstance(values, Text) else {name: values}
+    if table is not None:
+        packed |= {f"{name}.table.starts": table.starts, f"{name}.table.rows": table.rows}
+    return packed
 
 
 def unpack_ids(name: str, kind: str, tensors: Arrays) -> Ids:
     """The inverse of `pack_ids`."""
-    return Ids(kind, tensors[name] if kind == "int64" else unpack_text(name, tensors))
+    values = tensors[name] if kind == "int64" else unpack_text(name, tensors)
+    table = None
+    if f"{name}.table.rows" in tensors:
+        table = IdTable(tensors[f"{name}.table.starts"], tensors[f"{name}.table.rows"])
+    return Ids(kind, values, table)
 
 
 def pack_text(name: str, text: Text) -> dict[str, npt.NDArray[Any]]:

@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Tensors = dict[str, npt.NDArray[Any]]
+_ARRAYS = ("user_vectors", "item_vectors", "item_bias", "user_codes", "item_codes")
 
 
 class Representation(ABC):
@@ -102,6 +103,11 @@ class Representation(ABC):
     @abstractmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The inverse of `tensors`; the arrays may be read-only memory maps."""
+
+    def arrays(self) -> Tensors:
+        """The vectors and codes of users and items, by name, where there are any."""
+        found = {name: getattr(self, name, None) for name in _ARRAYS}
+        return {name: array for name, array in found.items() if array is not None}
 
     @property
     def nbytes(self) -> int:

@@ -134,6 +134,14 @@ class Shortlist(Representation):
         )
         return scores
 
+    def arrays(self) -> Tensors:
+        """The codes, and the vectors as float32."""
+        vectors = {"user_vectors": self.users.floats()}
+        return {
+            **self.codes.arrays(),
+            **(vectors if self.vectors is None else self.vectors.arrays()),
+        }
+
     def among_items(self) -> Representation:
         """By the vectors, or else by the codes."""
         return self.codes.among_items() if self.vectors is None else self.vectors.among_items()

@@ -10,6 +10,9 @@ from xorec.core.errors import DataError
 from xorec.data.tie_rank import TieRank
 from xorec.search.hits import Exclude, Hits
 
+_BLOCKS = 256
+"""At least so many, of which the maxima are taken: see `_near_the_top`."""
+
 
 def top_k(
     scores: npt.NDArray[np.float32], k: int, tie_rank: TieRank, exclude: Exclude | None = None
@@ -63,6 +66,10 @@ def top_k_row(
     """
     _check_tie_rank(tie_rank, len(scores))
     k = positive_int(k)
+    near = _near_the_top(scores, k, exclude)
+    if near is not None:
+        items = near[np.lexsort((tie_rank[near], -scores[near]))[:k]]
+        return items, scores[items]
     candidates = np.arange(len(scores), dtype=np.int32)
     if exclude is not None and len(exclude):
         candidates = np.delete(candidates, exclude)
@@ -73,6 +80,28 @@ def top_k_row(
         candidates, values = candidates[near], values[near]
     items = candidates[np.lexsort((tie_rank[candidates], -values))[:k]]
     return items, scores[items]
+
+
+def _near_the_top(
+    scores: npt.NDArray[np.float32], k: int, exclude: npt.NDArray[np.integer] | None
+) -> npt.NDArray[np.int32] | None:
+    """Few items with the `k` best of those that may be shown among them; None: rank them all.
+
+    The k-th largest of the maxima of blocks bounds the k-th largest score from below, at the cost
+    of one pass over the scores instead of a partition.
+    """
+    blocks = max(_BLOCKS, 8 * k)
+    width = len(scores) // blocks
+    if width < 2:
+        return None
+    shown = scores.copy()
+    if exclude is not None:
+        shown[exclude] = -np.inf
+    maxima = shown[: blocks * width].reshape(blocks, width).max(axis=1)
+    bound = np.partition(maxima, blocks - k)[blocks - k]
+    if not bound > -np.inf or np.isnan(maxima.max()):
+        return None
+    return np.flatnonzero(shown >= bound).astype(np.int32)
 
 
 def inverse(tie_rank: TieRank) -> npt.NDArray[np.int32]:

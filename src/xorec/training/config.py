@@ -29,6 +29,41 @@ class TripletConfig(EpochConfig):
     )
 
 
+def describe_settings(config: type[ModelConfig]) -> list[dict[str, str]]:
+    """A row for each setting, from the legal ranges that the config states as data.
+
+    >>> describe_settings(EpochConfig)[1]["range"]
+    '>= 1'
+    """
+    rows = []
+    for name, field in config.model_fields.items():
+        limits = {type(limit).__name__: limit for limit in field.metadata}
+        words = [
+            f"{sign} {getattr(limits[kind], kind.lower())}"
+            for kind, sign in (("Ge", ">="), ("Gt", ">"), ("Le", "<="), ("Lt", "<"))
+            if kind in limits
+        ]
+        value = field.get_default(call_default_factory=True)
+        default = "its own" if value == {} else str(value)  # a start's settings
+        about = field.description or ""
+        rows.append({"name": name, "default": default, "range": ", ".join(words), "about": about})
+    return rows
+
+
+def settings_text(config: type[ModelConfig]) -> str:
+    """The settings as lines of a docstring: name, default, range, and what each is.
+
+    >>> print(settings_text(EpochConfig).splitlines()[0])
+    epochs = 100 (>= 1): passes over the training pairs, at most
+    """
+    lines = []
+    for row in describe_settings(config):
+        limits = f" ({row['range']})" if row["range"] else ""
+        about = f": {row['about']}" if row["about"] else ""
+        lines.append(f"{row['name']} = {row['default']}{limits}{about}")
+    return "\n".join(lines)
+
+
 def format_error(name: str, config: type[ModelConfig], error: ValidationError) -> str:
     """One line for the first setting that pydantic refused."""
     first = error.errors()[0]

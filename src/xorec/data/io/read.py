@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
@@ -81,6 +82,31 @@ def read(
     data = encode(opened, columns, RunOptions(threads=threads, progress=progress))
     for info in infos:
         data = add_item_info(data, info)
+    return data
+
+
+def as_interactions(
+    thing: Any, what: str = "the data", progress: Progress = SILENT
+) -> Interactions:
+    """Interactions as they are; a frame, a SciPy matrix, rows of pairs or a path through `read`.
+
+    what: what it is, for the message. progress: is told what was guessed and merged.
+
+    >>> as_interactions([("ann", "tea"), ("bob", "tea")])
+    Interactions(2 users x 1 items, 2 pairs)
+    >>> as_interactions(7, "the training part")
+    Traceback (most recent call last):
+    xorec.core.errors.DataError: the training part: a int cannot be read: give a path, or one of: \
+a SciPy sparse matrix, a data frame, (user, item) pairs.
+    """
+    if isinstance(thing, Interactions):
+        return thing
+    try:
+        data = read(thing, progress=progress)
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from None
+    for note in data.notes:
+        progress.note(f"{what}: {note}")
     return data
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.data.split import Split
+from xorec.data.split import as_split
 from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.experiments.tuning.spaces import as_json, space_of
 from xorec.experiments.tuning.study_file import StudyFile, open_study
@@ -84,7 +84,7 @@ class Tuned:
 
 def tune(
     model: str,
-    parts: Split,
+    data: Any,
     *,
     trials: int = 20,
     study: Path | None = None,
@@ -96,6 +96,7 @@ def tune(
 ) -> Tuned:
     """Fit `model` up to `trials` times on the training part; judge on the validation part.
 
+    data: a split with a validation part, or what `split` takes: a tenth is held out then.
     The metric is that of the fitted representation, over at most 5,000 validation users: those
     that early stopping looks at, the same in every trial. The test part is not touched. study: a
     file to keep trials in; with one, `trials` and `timeout` (seconds of trials, no new one is begun
@@ -112,6 +113,7 @@ def tune(
     """
     settings = dict(fixed or {})
     space = check(model, settings, trials, metric)
+    parts = as_split(data, seed=options.seed)
     if parts.validation is None:
         raise DataError("tuning needs a validation part: split with validation=0.1 (--validation).")
     about = {

@@ -71,7 +71,9 @@ class ScoreIndex:
         count, items = _length(queries), self.representation.n_items
         denied = _denied(allow, deny, items)
         if count == 1:
-            excluded = denied if exclude is None else np.union1d(denied, exclude[1])
+            excluded: npt.NDArray[np.integer] = denied
+            if exclude is not None:
+                excluded = np.union1d(denied, exclude[1]) if len(denied) else exclude[1]
             return self._one(queries, k, excluded)
         if exclude is None:
             exclude = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
