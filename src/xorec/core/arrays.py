@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,14 @@ from xorec.core.errors import OptionError
 
 T = TypeVar("T", bound=np.generic)
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Hash(Protocol):
+    """What hashlib and blake3 give."""
+
+    def update(self, data: Any, /) -> Any: ...
+
+
 APART = 256
 """Numbers between arrays that are surely not close together: see `empty_apart`."""
 
@@ -60,7 +68,12 @@ def positive_int(value: object, name: str = "k") -> int:
 def digest(arrays: Arrays) -> str:
     """A fingerprint of names, types, shapes and bytes."""
     total = hashlib.blake2b(digest_size=16)
+    add_arrays(total, arrays)
+    return total.hexdigest()
+
+
+def add_arrays(total: Hash, arrays: Arrays) -> None:
+    """Add names, types, shapes and bytes to a hash, in the order of the names."""
     for name, array in sorted(arrays.items()):
         total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         total.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return total.hexdigest()

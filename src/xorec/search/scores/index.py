@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
 from xorec.search.checks import check_choice, check_lists, check_rows
 from xorec.search.hits import Exclude, Hits, no_hits
+from xorec.search.index import SavedIndex
 from xorec.search.top_k import top_k, top_k_row
 
 BLOCK_BYTES = 24 << 20
@@ -34,7 +34,7 @@ class ScoreIndex:
         cls,
         representation: Representation,
         tie_rank: TieRank,
-        saved: Mapping[str, Any] | None = None,
+        saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> ScoreIndex:
         """The index of a representation; it is made at once, so nothing of it is ever saved."""
