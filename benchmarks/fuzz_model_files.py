@@ -3,8 +3,8 @@
     python benchmarks/fuzz_model_files.py --cases 20000
     NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/checked python benchmarks/fuzz_model_files.py --every 7
 
-Each in a process of its own. With bounds checks kernels need a cache of their own. Exits with 1 if a
-file crashed, hung or raised anything but a XorecError. The tests run a sample.
+Each in a process of its own. With bounds checks kernels need a cache of their own. Exits with 1 if
+a file crashed, hung or raised anything but a XorecError. The tests run a sample.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--every", type=int, default=1, help="take one of so many alterations")
+    parser.add_argument("--first", type=int, default=0, help="from this one on: to run several")
     parser.add_argument("--seconds", type=float, default=7200)
     wanted = parser.parse_args()
     end, done, number = time.monotonic() + wanted.seconds, Counter[str](), 0
@@ -38,7 +39,7 @@ def main() -> int:
             for path in files:
                 for what, write in altered(path, seed):
                     number += 1
-                    if number % wanted.every:
+                    if (number - 1 - wanted.first) % wanted.every:
                         continue
                     if done.total() >= wanted.cases or time.monotonic() > end:
                         return _report(done, time.monotonic() - begin)

@@ -24,7 +24,7 @@ from xorec.testing.altered_files import (
 )
 from xorec.testing.model_files import SMALL, write_files
 
-EVERY = 17
+EVERY = 53
 """One of so many alterations: enough to come by every tensor."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.errors import OptionError
+from xorec.core.errors import DataError, OptionError
 
 T = TypeVar("T", bound=np.generic)
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -63,6 +63,50 @@ def positive_int(value: object, name: str = "k") -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
         raise OptionError(f"{name} is {value!r}: give a whole number of 1 or more.")
     return int(value)
+
+
+def whole_numbers(values: Any, what: str) -> npt.NDArray[np.integer]:
+    """`values` as integers of one dimension, or a DataError; what is one already stays as it is.
+
+    >>> whole_numbers([3, 1], "deny")
+    array([3, 1])
+    """
+    array = as_array(values, what)
+    if array.ndim == 1 and not array.size and array.dtype.kind in "fiu":
+        return array.astype(np.int64)  # an empty list is of floats
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(
+            f"{what} is {array.dtype} of shape {array.shape}: give whole numbers of one dimension."
+        )
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def float_rows(values: Any, what: str, dimensions: int = 2) -> npt.NDArray[np.floating[Any]]:
+    """`values` as floats of so many dimensions, or a DataError; float32 stays as it is.
+
+    >>> float_rows([[1, 2]], "user_vectors")
+    array([[1., 2.]], dtype=float32)
+    """
+    array = as_array(values, what)
+    if array.ndim != dimensions or array.dtype.kind not in "fiub":
+        raise DataError(
+            f"{what} is {array.dtype} of shape {array.shape}: give numbers of {dimensions} "
+            f"dimension{'s' * (dimensions > 1)}."
+        )
+    if array.dtype in (np.float32, np.float64):
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
+def as_array(values: Any, what: str) -> npt.NDArray[Any]:
+    """`values` as an array, or a DataError."""
+    if type(values) is np.ndarray:
+        return values
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{what} is no array: {error}.") from None
 
 
 def digest(arrays: Arrays) -> str:

@@ -72,7 +72,7 @@ def load(
 
 def _state(tensors: dict[str, Any], metadata: dict[str, Any], *, values: bool) -> RecommenderState:
     """What the tensors say; each is checked before it is used."""
-    kinds = metadata["id_kinds"]
+    kinds, _ = metadata["id_kinds"], metadata["config"]  # both must be there
     named = "item_names.data" in tensors
     users, items = (
         check_ids(name, kinds[name], tensors, values=values) for name in ("user_ids", "item_ids")

@@ -14,6 +14,8 @@ _VALUES: tuple[Any, ...] = (
     True,
     0,
     -1,
+    7,
+    1000,
     2**31,
     2**63,
     10**300,
@@ -40,6 +42,10 @@ _TEXTS = {
     "no JSON": "@",
 }
 _KINDS = ("int64", "str", "bool", "int", "float", "bytes", "date", "datetime", "uuid", "none")
+_DTYPES: tuple[Any, ...] = (
+    *("I64", "U64", "I32", "F32", "F16", "U8", "I8", "F64", "BOOL", ""),
+    *(5, None, []),
+)
 _SHAPES: tuple[Any, ...] = (
     [],
     [0],
@@ -125,9 +131,9 @@ def altered_headers(content: bytes) -> Iterator[tuple[str, bytes]]:
 def _entries(entry: dict[str, Any], others: list[Any]) -> Iterator[tuple[str, Any]]:
     for key in entry:
         yield f"no {key}", {name: entry[name] for name in entry if name != key}
-    for value in (None, 5, [], "x"):
+    for value in _VALUES[:6]:
         yield f"{value!r}", value
-    for dtype in ("I64", "U64", "I32", "F32", "F16", "U8", "I8", "F64", "BOOL", "", 5, None, []):
+    for dtype in _DTYPES:
         yield f"dtype {dtype}", {**entry, "dtype": dtype}
     for shape in _SHAPES:
         yield f"shape {shape}", {**entry, "shape": shape}

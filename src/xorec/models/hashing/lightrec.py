@@ -20,7 +20,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import Model
+from xorec.models.base import Model, expect
 from xorec.models.factorization.bpr import BPR, BPRConfig
 from xorec.models.hashing.lightrec_codebooks import (
     code_shape,
@@ -145,7 +145,7 @@ class LightRec(Model[LightRecConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the quantised items as they are."""
-        assert isinstance(representation, Codebooks)
+        representation = expect(representation, Codebooks)
         start = self.config.start
         shared = start.model_dump(exclude={"model"}) if isinstance(start, BPRConfig) else {}
         return BPR(**shared).fold_in_items(representation.item_vectors, history)

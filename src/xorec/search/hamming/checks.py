@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from xorec.core.arrays import Arrays, as_contiguous
+from xorec.core.arrays import Arrays, as_array, as_contiguous, positive_int
 from xorec.core.bits import MOST_BITS, Words, has_bits_behind, words_for
 from xorec.core.errors import DataError, OptionError
 from xorec.core.schema import Schema, Tensor, check_tensors
@@ -26,8 +26,8 @@ SEGMENT: Schema = {
 
 def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:
     """Words (n, W) of `bits` bits."""
-    codes = np.asarray(codes)
-    if not 1 <= bits <= MOST_BITS:
+    codes = as_array(codes, f"the {what}")
+    if positive_int(bits, "bits") > MOST_BITS:
         raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
     if codes.dtype != np.uint64 or codes.ndim != 2 or codes.shape[1] != words_for(bits):
         raise DataError(

@@ -71,11 +71,15 @@ class ScoreIndex:
         count, items = _length(queries), self.representation.n_items
         denied = _denied(allow, deny, items)
         if count == 1:
-            excluded = denied if exclude is None else np.union1d(denied, exclude[1])
-            return self._one(queries, k, excluded)
+            if exclude is not None:
+                (begin, end), rows = check_lists(exclude, count, "exclude")
+                seen = check_rows(rows[begin:end], items, "exclude")
+                denied = np.union1d(denied, seen).astype(np.int32)
+            return self._one(queries, k, denied)
         if exclude is None:
             exclude = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
         indptr, indices = check_lists(exclude, count, "exclude")
+        check_rows(indices, items, "exclude")
         width = min(positive_int(k), items)
         hits = no_hits(count, width)
         size = int(np.clip(BLOCK_BYTES // (4 * max(1, items)), 8, 1024))
@@ -105,7 +109,7 @@ def _length(queries: Any) -> int:
 
 def _denied(allow: Any, deny: npt.NDArray[np.integer] | None, items: int) -> npt.NDArray[np.int32]:
     """The rows that no query may show, ascending."""
-    if allow is None and (deny is None or not len(deny)):
+    if allow is None and deny is None:
         return np.zeros(0, dtype=np.int32)
     denied = np.zeros(items, dtype=np.bool_)
     if allow is not None:
