@@ -6,6 +6,7 @@ from itertools import groupby
 import pytest
 from hypothesis import settings
 
+os.environ["XOREC_STAMPS"] = "off"  # tests leave nothing in the user's caches
 settings.register_profile("xorec", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "xorec")

@@ -10,11 +10,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
+from xorec.core.errors import ModelFileError
 from xorec.data.interactions import Interactions
+from xorec.recommender import storage
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.results import Recommendations
 
@@ -75,10 +75,24 @@ def test_what_the_file_says_of_itself(
     assert shop.metadata == answers["metadata"]
     assert ("index" in vars(shop)) == name.startswith("dsiml")
     shop.save(tmp_path / "again.xorec", index=name.startswith("dsiml"))
-    then, now = (load_file(path) for path in (FILES / f"{name}.xorec", tmp_path / "again.xorec"))
-    assert all(np.array_equal(then[tensor], now[tensor]) for tensor in then)
+    (old, before), (new, after) = (
+        storage.read(path) for path in (FILES / f"{name}.xorec", tmp_path / "again.xorec")
+    )
+    assert all(new[tensor].tobytes() == old[tensor].tobytes() for tensor in old)
     tables = {f"{ids}_ids.table.{part}" for ids in ("user", "item") for part in ("starts", "rows")}
-    assert set(now) - set(then) == tables
+    assert set(new) - set(old) == tables
+    assert (before["format"], after["format"]) == (1, storage.FORMAT)
+    same = before.keys() - {"format", "digest"}
+    assert {key: before[key] for key in same} == {key: after[key] for key in same}
+
+
+def test_a_turned_bit_in_an_old_file_is_noticed(name: str, tmp_path: Path) -> None:
+    """Its digest is by BLAKE2b."""
+    content = bytearray((FILES / f"{name}.xorec").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "m.xorec").write_bytes(content)
+    with pytest.raises(ModelFileError, match="is corrupt: it has the digest"):
+        Recommender.load(tmp_path / "m.xorec")
 
 
 @pytest.mark.parametrize("name", ["dsiml", "dsiml-shortlist"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_a_foreign_safetensors_file(tmp_path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
     metadata = {"format": storage.FORMAT + 1, "digest": "", **FACTS}
     save_file({"a": np.zeros(2)}, tmp_path / "x", metadata={"xorec": json.dumps(metadata)})
-    with pytest.raises(ModelFileError, match="has format 2, but this xorec reads up to 1: upgrade"):
+    with pytest.raises(ModelFileError, match="has format 3, but this xorec reads up to 2: upgrade"):
         storage.read(tmp_path / "x")
 
 
@@ -140,6 +141,14 @@ def about(text: str) -> Any:
     return lambda header: header["__metadata__"].update(xorec=text)
 
 
+def facts(**changed: Any) -> Any:
+    return about(json.dumps({"format": 1, "digest": "", **FACTS, **changed}))
+
+
+def nested(levels: int) -> Any:
+    return [nested(levels - 1)] if levels else []
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -163,12 +172,76 @@ def about(text: str) -> Any:
         about("[" * 100_000),
         about("[]"),
         about("null"),
+        about('{"format": 1, "format": 1, "digest": "", "model": "m", "representation": "v"}'),
+        about('{"format": true, "digest": "", "model": "m", "representation": "v"}'),
+        about('{"format": 1, "digest": "", "model": "\\ud800", "representation": "v"}'),
+        about('{"format": 1, "digest": "md5:00", "model": [], "representation": "v"}'),
+        facts(config=[]),
+        facts(config={"self": 1}),
+        facts(seed=1e400),
+        facts(seed=True),
+        facts(updates=-1),
+        facts(updates="2"),
+        facts(data={}),
+        facts(data={"users": 1, "items": 1, "pairs": 0.5, "digest": "x"}),
+        facts(codes={"bits": 0, "digest": "x"}),
+        facts(codes=None),
+        facts(id_kinds={"user_ids": "str"}),
+        facts(id_kinds={"user_ids": "str", "item_ids": ["str"]}),
+        facts(more=nested(40)),
+        lambda header: header["longs"].update(data_offsets=header["floats"]["data_offsets"]),
+        lambda header: header["longs"].update(shape=[2**62, 4]),
+        lambda header: header["longs"].update(shape=[2**64]),
+        lambda header: header["none"].update(shape=[0, 2**62]),
+        lambda header: header["none"].update(shape=[0] * 70),
+        lambda header: json.dumps(header)[:-1] + ', "longs": {}}',
+        lambda header: json.dumps(header)[:-1] + ', "\\ud800": {}}',
     ],
 )
 def test_a_header_of_nonsense_is_refused(file: Path, change: Any) -> None:
-    for verify in (None, False):
+    rewritten(file, change)
+    for verify in (True, False):
         with pytest.raises(ModelFileError, match=r"model\.xorec"):
-            storage.read(rewritten(file, change) if verify is None else file, verify=verify)
+            storage.read(file, verify=verify)
+
+
+def test_metadata_that_nobody_knows_may_stand_beside(file: Path) -> None:
+    tensors, metadata = storage.read(rewritten(file, facts(seed=-3, more=nested(5))), verify=False)
+    assert metadata["seed"] == -3
+    assert len(tensors) == 4
+
+
+def test_a_changed_letter_in_the_metadata_is_noticed(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"bpr", b"als"))
+    with pytest.raises(ModelFileError, match=r"is corrupt: it has the digest blake3:"):
+        storage.read(file)
+
+
+def test_bytes_beyond_any_size_are_verified(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By threads from `_LARGE` on; the digest is that of one thread."""
+    said = storage.read(file)[1]["digest"]
+    monkeypatch.setattr(storage, "_LARGE", 0)
+    assert storage.read(file, threads=3)[1]["digest"] == said
+    big = {"floats": np.zeros(2**20, dtype=np.float32)}
+    storage.write(file, big, FACTS)
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 1
+    file.write_bytes(content)
+    for threads in (1, 3):
+        with pytest.raises(ModelFileError, match="is corrupt: it has the digest"):
+            storage.read(file, threads=threads)
+
+
+def test_an_unknown_digest(file: Path) -> None:
+    with pytest.raises(ModelFileError, match="its digest is by 'md5', which this xorec does not"):
+        storage.read(rewritten(file, facts(digest="md5:00")))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="it is not a file"):
+        storage.read(tmp_path / "pipe")
 
 
 def test_a_path_that_leads_nowhere(tmp_path: Path, file: Path) -> None:

@@ -12,7 +12,7 @@ from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Vectors
 from xorec.search.hits import Hits
-from xorec.search.index import index_of
+from xorec.search.index import SavedIndex, index_of
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
@@ -121,7 +121,7 @@ def test_an_index_from_its_tensors_is_the_same() -> None:
     rng = np.random.default_rng(4)
     shortlist, rank = make(rng, 400, 30, "float16"), rng.permutation(400).astype(np.int32)
     made, queries = index_of(shortlist, rank), shortlist.queries(np.arange(4))
-    kept = index_of(shortlist, rank, made.tensors())
+    kept = index_of(shortlist, rank, SavedIndex(made.tensors()))
     np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
     assert "30 nearest codes" in made.explain()
     assert made.nbytes > shortlist.items.nbytes  # type: ignore[union-attr]

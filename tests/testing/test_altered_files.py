@@ -24,7 +24,7 @@ from xorec.testing.altered_files import (
 )
 from xorec.testing.model_files import SMALL, write_files
 
-EVERY = 17
+EVERY = 53
 """One of so many alterations: enough to come by every tensor."""
 
 
@@ -45,10 +45,10 @@ def test_an_altered_file_is_answered_or_refused(
 ) -> None:
     ask(files[case])
     bad, met = [], set()
-    for number, (what, tensors, about) in enumerate(altered(files[case], seed=1)):
+    for number, (what, write) in enumerate(altered(files[case], seed=0)):
         if number % EVERY:
             continue
-        storage.write(tmp_path / "altered", tensors, about)
+        write(tmp_path / "altered")
         word, details = outcome(tmp_path / "altered")
         met.add(word)
         if word not in (ANSWERED, REFUSED):

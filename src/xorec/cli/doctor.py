@@ -9,13 +9,24 @@ import typer
 
 from xorec.cli import arguments as args
 
-_CORE = ("numpy", "scipy", "numba", "polars", "narwhals", "pydantic", "safetensors", "typer")
+_CORE = (
+    "numpy",
+    "scipy",
+    "numba",
+    "polars",
+    "narwhals",
+    "pydantic",
+    "safetensors",
+    "blake3",
+    "typer",
+)
 _EXTRAS = {
     "torch": "torch",
     "fastapi": "serve",
     "matplotlib": "plots",
     "pyscipopt": "solvers",
     "faiss-cpu": "faiss",
+    "cryptography": "sign",
 }
 
 
@@ -77,19 +88,26 @@ def _kernel_cache() -> str:
 def _model(path: Path) -> dict[str, Any]:
     from xorec.recommender import storage
     from xorec.recommender.recommender import Recommender
+    from xorec.recommender.signing import signature_state
 
-    tensors, metadata = storage.read(path, verify=True)
-    index = Recommender.load(path, verify=False).index
+    index = Recommender.load(path, verify=True).index
+    with storage.opened(path) as file:
+        metadata, signature = file.metadata, signature_state(file)
     codes = metadata.get("codes")
-    with storage.complete(path):
-        about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
+    about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
     return {
         "model file": str(path),
         "format": metadata["format"],
         "model": metadata["model"],
         **about,
-        "tensors": len(tensors),
-        "bytes": path.stat().st_size,
-        "digest": f"{metadata['digest']} (verified)",
+        "tensors": len(file.tensors),
+        "bytes": file.status.st_size,
+        "digest": f"{metadata['digest']} ({_algorithm(metadata['digest'])}, verified)",
+        "values": "checked: every type, size, offset, row and rank of every tensor",
+        "signature": signature,
         "search": index.explain(),
     }
+
+
+def _algorithm(digest: str) -> str:
+    return "BLAKE3 of metadata and tensors" if ":" in digest else "BLAKE2b of the tensors"

@@ -23,9 +23,11 @@ from xorec.cli import (
     models,
     recommend,
     reproduce,
+    sign,
     similar,
     tune,
     update,
+    verify,
 )
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
@@ -83,6 +85,8 @@ app.command("explain")(explain.explain)
 app.command("update")(update.update)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(bench.app, name="bench")
+app.command("sign")(sign.sign)
+app.command("verify")(verify.verify)
 app.command("doctor")(doctor.doctor)
 
 

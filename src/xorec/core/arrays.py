@@ -5,15 +5,23 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.errors import OptionError
+from xorec.core.errors import DataError, OptionError
 
 T = TypeVar("T", bound=np.generic)
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Hash(Protocol):
+    """What hashlib and blake3 give."""
+
+    def update(self, data: Any, /) -> Any: ...
+
+
 APART = 256
 """Numbers between arrays that are surely not close together: see `empty_apart`."""
 
@@ -57,10 +65,59 @@ def positive_int(value: object, name: str = "k") -> int:
     return int(value)
 
 
+def whole_numbers(values: Any, what: str) -> npt.NDArray[np.integer]:
+    """`values` as integers of one dimension, or a DataError; what is one already stays as it is.
+
+    >>> whole_numbers([3, 1], "deny")
+    array([3, 1])
+    """
+    array = as_array(values, what)
+    if array.ndim == 1 and not array.size and array.dtype.kind in "fiu":
+        return array.astype(np.int64)  # an empty list is of floats
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(
+            f"{what} is {array.dtype} of shape {array.shape}: give whole numbers of one dimension."
+        )
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def float_rows(values: Any, what: str, dimensions: int = 2) -> npt.NDArray[np.floating[Any]]:
+    """`values` as floats of so many dimensions, or a DataError; float32 stays as it is.
+
+    >>> float_rows([[1, 2]], "user_vectors")
+    array([[1., 2.]], dtype=float32)
+    """
+    array = as_array(values, what)
+    if array.ndim != dimensions or array.dtype.kind not in "fiub":
+        raise DataError(
+            f"{what} is {array.dtype} of shape {array.shape}: give numbers of {dimensions} "
+            f"dimension{'s' * (dimensions > 1)}."
+        )
+    if array.dtype in (np.float32, np.float64):
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
+def as_array(values: Any, what: str) -> npt.NDArray[Any]:
+    """`values` as an array, or a DataError."""
+    if type(values) is np.ndarray:
+        return values
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{what} is no array: {error}.") from None
+
+
 def digest(arrays: Arrays) -> str:
     """A fingerprint of names, types, shapes and bytes."""
     total = hashlib.blake2b(digest_size=16)
+    add_arrays(total, arrays)
+    return total.hexdigest()
+
+
+def add_arrays(total: Hash, arrays: Arrays) -> None:
+    """Add names, types, shapes and bytes to a hash, in the order of the names."""
     for name, array in sorted(arrays.items()):
         total.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         total.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return total.hexdigest()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import as_array
 from xorec.core.errors import DataError
 from xorec.data.ids import Ids
 from xorec.data.text import Text, gather_spans
@@ -111,7 +112,13 @@ class Interactions:
         merged = merge_pairs(user_rows, item_rows, (len(users), len(items)), threads=threads)
         for name in ("times", "ratings", "parts"):
             if extra.get(name) is not None:
-                extra[name] = extra[name][merged.order]
+                values = as_array(extra[name], name)
+                if values.shape != np.shape(user_rows):
+                    raise DataError(
+                        f"{name} has the shape {values.shape}: give one for each of "
+                        f"{len(user_rows):,} pairs."
+                    )
+                extra[name] = values[merged.order]
         return cls(users, items, merged.indptr, merged.indices, **extra)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import whole_numbers
 from xorec.core.errors import DataError
 from xorec.core.kernels import inlined, kernel
 from xorec.core.threads import ThreadPool
@@ -51,9 +52,9 @@ def merge_pairs(
     The first part wins (train before validation before test), then the latest time, then the
     place nearest to the end. The result is the same for any number of threads.
     """
-    if len(user_rows) >= 2**31:
-        raise DataError(f"{len(user_rows):,} rows are too many: at most 2**31 - 1 can be held.")
     users, items = _checked(user_rows, shape[0], "user"), _checked(item_rows, shape[1], "item")
+    if len(users) != len(items):
+        raise DataError(f"{len(users):,} user rows but {len(items):,} item rows: give pairs.")
     with ThreadPool(threads) as pool:
         indptr, packed = _sort(users, items, shape, pool)
         times = np.empty(0, dtype=np.int64) if times is None else times
@@ -77,6 +78,9 @@ def take_pairs(
 
 def _checked(rows: npt.NDArray[np.integer], size: int, what: str) -> Rows:
     """Rows as kernels take them, all of them below `size`."""
+    rows = whole_numbers(rows, f"the {what} rows")
+    if len(rows) >= 2**31:
+        raise DataError(f"{len(rows):,} rows are too many: at most 2**31 - 1 can be held.")
     if len(rows) and not (rows.min() >= 0 and rows.max() < size):
         wrong = int(rows.min() if rows.min() < 0 else rows.max())
         raise DataError(f"there is no {what} row {wrong}: rows go from 0 to {size - 1}.")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from xorec.core.errors import NotFittedError, OptionError
+from xorec.core.errors import ModelFileError, NotFittedError, OptionError
 from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.align import align
@@ -41,6 +41,22 @@ class DataUpdate:
 
 
 C = TypeVar("C", bound=ModelConfig)
+R = TypeVar("R", bound=Representation)
+
+
+def expect(representation: Representation, kind: type[R]) -> R:
+    """What a model goes on from; refused where a file says that it comes from another model.
+
+    >>> from xorec.representations.shared_scores import SharedScores
+    >>> expect(SharedScores(np.ones(3, dtype=np.float32), n_users=1), SharedScores).n_items
+    3
+    """
+    if not isinstance(representation, kind):
+        raise ModelFileError(
+            f"the model was not fitted by what it says: it has learned {representation.kind} and "
+            f"not {kind.kind}. Fit it anew."
+        )
+    return representation
 
 
 class Model(LearnedArrays, ABC, Generic[C]):

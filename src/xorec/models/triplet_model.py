@@ -16,7 +16,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.vector_update import learn_late_rows, start_late_rows
 from xorec.representations.base import Representation
 from xorec.representations.distances import Distances
@@ -84,8 +84,9 @@ class TripletModel(Model[C]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """Rows that come late learn by the same steps, the others as they are."""
-        assert isinstance(representation, (Vectors, Distances))
         arrays = self._start(update.train, 0)
+        representation = expect(representation, type(self._represent(arrays)))
+        assert isinstance(representation, (Vectors, Distances))
         start_late_rows(arrays, representation, update)
         users, items = learn_late_rows(
             self.config,

@@ -9,12 +9,16 @@ from xorec.core.arrays import Arrays
 from xorec.core.schema import check_tensors
 from xorec.recommender import storage
 from xorec.recommender.file_checks import check_ids, check_state, check_text
+from xorec.recommender.signing import Key, check_signature
+from xorec.recommender.stamps import add_stamp, has_stamp
 from xorec.recommender.state import RecommenderState
 from xorec.representations import representation_class
-from xorec.search.index import Index, index_of
+from xorec.search.index import Index, SavedIndex, index_of
 
 INDEX_FROM = 10_000
 """Items from which on the index is kept in the file: choosing how to search takes a while there."""
+_OF_THE_FILE = ("format", "digest", "representation", "id_kinds")
+"""Metadata that are made anew with every file."""
 
 
 def save(path: Path, state: RecommenderState, index: Arrays) -> None:
@@ -36,26 +40,47 @@ def save(path: Path, state: RecommenderState, index: Arrays) -> None:
     storage.write(path, tensors, metadata)
 
 
-def load(path: Path, verify: bool | None) -> tuple[RecommenderState, Index | None]:
-    """What a file has: the state, and the search index where it was saved too."""
-    tensors, metadata = storage.read(path, verify=verify)
-    with storage.complete(path):
-        state = _state(tensors, metadata)
-        check_state(state)
-        index = _without("index.", tensors)
-        if not index:
-            return state, None
-        return state, index_of(state.representation, state.tie_rank, index)
+def load(
+    path: Path,
+    verify: bool | None = None,
+    *,
+    key: Key | None = None,
+    threads: int | None = None,
+) -> tuple[RecommenderState, Index | None]:
+    """What a file has: the state, and the search index where it was saved too.
+
+    Bytes (the digest) and values (the checks) are looked at unless a stamp says that they were.
+    verify: True asks for both in any case, False leaves out the digest alone. key: the public key
+    that the file must be signed with.
+    """
+    with storage.opened(path) as file:
+        if key is not None:
+            check_signature(file, key, threads)
+        anew = verify is not None or not has_stamp(file)
+        if anew and verify is not False:
+            storage.check_digest(file, threads)
+        with storage.complete(path):
+            state = _state(file.tensors, file.metadata, values=anew)
+            check_state(state, values=anew)
+            tensors = _without("index.", file.tensors)
+            saved = SavedIndex(tensors, checked=not anew) if tensors else None
+            index = saved and index_of(state.representation, state.tie_rank, saved, threads)
+        if anew and verify is not False:
+            add_stamp(file)
+    return state, index
 
 
-def _state(tensors: dict[str, Any], metadata: dict[str, Any]) -> RecommenderState:
+def _state(tensors: dict[str, Any], metadata: dict[str, Any], *, values: bool) -> RecommenderState:
     """What the tensors say; each is checked before it is used."""
-    kinds = metadata.pop("id_kinds")
-    names = "item_names.data" in tensors
-    users, items = (check_ids(name, kinds[name], tensors) for name in ("user_ids", "item_ids"))
-    kind, learned = representation_class(metadata.pop("representation")), "representation."
+    kinds, _ = metadata["id_kinds"], metadata["config"]  # both must be there
+    named = "item_names.data" in tensors
+    users, items = (
+        check_ids(name, kinds[name], tensors, values=values) for name in ("user_ids", "item_ids")
+    )
+    kind, learned = representation_class(metadata["representation"]), "representation."
     sizes = {"users": len(users), "items": len(items)}
-    check_tensors(_without(learned, tensors), kind.schema, sizes)
+    check_tensors(_without(learned, tensors), kind.schema, sizes, values=values)
+    about = {name: metadata[name] for name in metadata if name not in _OF_THE_FILE}
     return RecommenderState(
         kind.from_tensors(_without(learned, tensors)),
         users=users,
@@ -63,8 +88,8 @@ def _state(tensors: dict[str, Any], metadata: dict[str, Any]) -> RecommenderStat
         seen=(tensors["seen.indptr"], tensors["seen.items"]),
         prior=tensors["prior"],
         tie_rank=tensors["tie_rank"],
-        names=check_text("item_names", tensors) if names else None,
-        metadata={name: metadata[name] for name in metadata if name not in ("format", "digest")},
+        names=check_text("item_names", tensors, values=values) if named else None,
+        metadata=about,
     )
 
 

@@ -284,12 +284,19 @@ class Recommender(RecommenderState):
 
     @classmethod
     def load(
-        cls, path: str | Path, *, verify: bool | None = None, threads: int | None = None
+        cls,
+        path: str | Path,
+        *,
+        verify: bool | None = None,
+        key: str | Path | None = None,
+        threads: int | None = None,
     ) -> Recommender:
         """Open a model file, memory-mapped.
 
-        verify: compare the digest of all tensors, which reads the whole file; None does so up to
-        64 MB. threads: see `RecommenderState`.
+        The first time all its bytes are compared with its digest and all its values are checked;
+        after that a stamp says so until the file changes (see `docs/security.md`). verify: True
+        does both in any case; False leaves out the digest, never the checks. key: a public key (the
+        file NAME.pub) that the file must be signed with. threads: see `RecommenderState`.
 
         >>> Recommender.load("no-such-file.xorec")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -299,7 +306,7 @@ class Recommender(RecommenderState):
         from xorec.recommender import model_file
 
         with logged("load", path=str(path)) as log:
-            state, index = model_file.load(Path(path), verify)
+            state, index = model_file.load(Path(path), verify, key=key, threads=threads)
             log |= {"users": len(state.users), "items": len(state.items)}
         made = cls._of(replace(state, threads=threads))
         if index is not None:

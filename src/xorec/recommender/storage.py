@@ -9,120 +9,170 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import Arrays, digest
+from xorec.core.arrays import Arrays, add_arrays, digest
 from xorec.core.errors import ModelFileError, XorecError
 from xorec.core.files import save_tensors
+from xorec.core.threads import available_threads
 from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
 from xorec.data.text import Text
+from xorec.recommender.header import LONGEST, CutShortError, parse_object, places_of, tensor_at
+from xorec.recommender.metadata import check_metadata, parse_metadata
 
-FORMAT = 1
+FORMAT = 2
+"""1 had a digest of the tensors alone, by BLAKE2b."""
 _KEY = "xorec"
-_VERIFY_UP_TO = 64 * 2**20
-_DTYPES = {
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I8": "|i1",
-    "U64": "<u8",
-    "U8": "|u1",
-}
+_ALGORITHM = "blake3"
+_LARGE = 1 << 20
+"""Bytes from which on threads share the hashing."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenFile:
+    """A model file that is mapped: what it says, and what the system says of that very file.
+
+    data: all its bytes. tensors: read-only views of them. status: taken before the first byte was
+    read, at the time `opened_ns`.
+    """
+
+    path: Path
+    status: os.stat_result
+    opened_ns: int
+    data: npt.NDArray[np.uint8]
+    tensors: dict[str, npt.NDArray[Any]]
+    metadata: dict[str, Any]
+    _handle: BinaryIO
+
+    def is_unchanged(self) -> bool:
+        """Whether the system still says the same of the file."""
+        names = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+        now = os.fstat(self._handle.fileno())
+        return all(getattr(now, name) == getattr(self.status, name) for name in names)
 
 
 def write(path: Path, tensors: Arrays, metadata: Mapping[str, Any]) -> None:
     """Write tensors and metadata to `path`, whole or not at all. Equal input, equal bytes."""
-    complete = {"format": FORMAT, **metadata, "digest": digest(tensors)}
-    text = json.dumps(complete, sort_keys=True, ensure_ascii=False)
-    save_tensors(path, tensors, {_KEY: text})
+    about = json.loads(_as_text({"format": FORMAT, **metadata}))
+    complete = {**about, "digest": f"{_ALGORITHM}:{_blake3(about, tensors, threads=None)}"}
+    save_tensors(path, tensors, {_KEY: _as_text(complete)})
 
 
-def read(path: Path, *, verify: bool | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(
+    path: Path, *, verify: bool = True, threads: int | None = None
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Tensors (read-only memory maps) and metadata of a model file.
 
-    Mapped copy-on-write, so that kernels that are compiled for writable arrays take them.
-
-    verify: compare the digest of all tensors, which reads the whole file; None does so up to 64 MB.
+    verify: compare the digest, which reads the whole file.
     """
-    header, start = _header(path)
-    metadata = _metadata(path, header.pop("__metadata__", {}))
-    size = path.stat().st_size
-    try:
-        end = max((_span(entry)[1] for entry in header.values()), default=0)
-    except (KeyError, ValueError, TypeError) as error:
-        raise corrupt(path, error) from None
-    if start + end != size:
-        raise ModelFileError(
-            f"{path} is {size:,} bytes long but should be {start + end:,}: it was cut short or "
-            "added to. Copy it again, or fit the model again."
-        )
-    # a plain view: np.memmap's own indexing costs microseconds, and ids are many small slices
-    data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c"))
-    try:
-        tensors = {name: _tensor(data[start:], entry) for name, entry in header.items()}
+    with opened(path) as file:
+        if verify:
+            check_digest(file, threads)
+        return file.tensors, file.metadata
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[OpenFile]:
+    """Map a model file and read its header: its values are not looked at.
+
+    Mapped copy-on-write, so that kernels that are compiled for writable arrays take them. The
+    arrays outlive this block.
+    """
+    with _handle(path) as handle:
+        opened_ns, status = time.time_ns(), os.fstat(handle.fileno())
+        header, start = _header(path, handle, status.st_size)
+        metadata = _metadata(path, header.pop("__metadata__", {}))
+        try:
+            places = places_of(header, status.st_size - start)
+        except CutShortError as error:
+            raise ModelFileError(
+                f"{path} is {status.st_size:,} bytes long but should be "
+                f"{start + error.expected:,}: it was cut short or added to. "
+                "Copy it again, or fit the model again."
+            ) from None
+        except ValueError as error:
+            raise corrupt(path, error) from None
+        # a plain view: np.memmap's own indexing costs microseconds, and ids are many small slices
+        data = np.asarray(np.memmap(handle, dtype=np.uint8, mode="c", shape=(status.st_size,)))
+        tensors = {name: tensor_at(place, data[start:]) for name, place in places.items()}
         for tensor in tensors.values():
             tensor.flags.writeable = False
-    except (KeyError, ValueError, TypeError) as error:
-        raise corrupt(path, error) from None
-    if is_verified(path, verify):
-        found = digest(tensors)
-        if found != metadata["digest"]:
-            raise ModelFileError(
-                f"{path} is corrupt: its tensors have the digest {found} but the file says "
-                f"{metadata['digest']}. Copy it again, or fit the model again."
-            )
-    return tensors, metadata
+        yield OpenFile(path, status, opened_ns, data, tensors, metadata, handle)
 
 
-def is_verified(path: Path, verify: bool | None) -> bool:
-    """Whether every byte of the file is looked at: None means those of up to 64 MB."""
-    return path.stat().st_size <= _VERIFY_UP_TO if verify is None else verify
+def check_digest(file: OpenFile, threads: int | None = None) -> None:
+    """Refuse a file whose bytes are not those that were written."""
+    said = file.metadata["digest"]
+    algorithm, colon, _ = said.partition(":")
+    if not colon:  # format 1
+        found = digest(file.tensors)
+    elif algorithm == _ALGORITHM:
+        about = {name: file.metadata[name] for name in file.metadata if name != "digest"}
+        found = f"{_ALGORITHM}:{_blake3(about, file.tensors, threads)}"
+    else:
+        raise corrupt(file.path, f"its digest is by {algorithm!r}, which this xorec does not know")
+    if found != said:
+        raise ModelFileError(
+            f"{file.path} is corrupt: it has the digest {found} but says {said}. "
+            "Copy it again, or fit the model again."
+        )
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """The safetensors header, and where the tensors begin."""
+def _blake3(about: Mapping[str, Any], tensors: Arrays, threads: int | None) -> str:
+    """The digest of metadata and tensors. Threads of its own each time: a fork must not hang."""
+    from blake3 import blake3
+
+    large = sum(tensor.nbytes for tensor in tensors.values()) >= _LARGE
+    total = blake3(max_threads=(threads or available_threads()) if large else 1)
+    total.update(f"{_as_text(about)}\n".encode())
+    add_arrays(total, tensors)
+    return total.hexdigest()
+
+
+def _as_text(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(metadata, sort_keys=True, ensure_ascii=False)
+
+
+@contextmanager
+def _handle(path: Path) -> Iterator[BinaryIO]:
+    """The file opened for reading; what is no file (a pipe would wait for ever) is refused."""
     try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= os.fstat(file.fileno()).st_size - 8:
-                raise ValueError("its first bytes are not those of a safetensors file")
-            header = json.loads(file.read(length))
-        if not isinstance(header, dict):
-            raise ValueError("its header is not a JSON object")
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         raise ModelFileError(
             f"there is no model file {path}: check the path, or make one with `xorec fit`."
         ) from None
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"cannot read {path}: {reason}.") from None
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise ModelFileError(f"cannot read {path}: it is not a file: give a model file.")
+    with os.fdopen(number, "rb") as handle:
+        yield handle
+
+
+def _header(path: Path, handle: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """The safetensors header, and where the tensors begin."""
+    try:
+        length = int.from_bytes(handle.read(8), "little")
+        if not 2 <= length <= min(size - 8, LONGEST):
+            raise ValueError("its first bytes are not those of a safetensors file")
+        return parse_object(handle.read(length)), 8 + length
+    except ValueError as error:
         raise corrupt(path, error) from None
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
-    return header, 8 + length
-
-
-def _span(entry: Any) -> tuple[int, int]:
-    """Where a tensor begins and ends."""
-    begin, end = entry["data_offsets"]
-    if not (type(begin) is int and type(end) is int and 0 <= begin <= end):
-        raise ValueError(f"a tensor from {begin!r} to {end!r}")
-    return begin, end
-
-
-def _tensor(data: npt.NDArray[np.uint8], entry: Any) -> npt.NDArray[Any]:
-    begin, end = _span(entry)
-    shape = entry["shape"]
-    if not all(type(size) is int and size >= 0 for size in shape):
-        raise ValueError(f"a tensor of shape {shape!r}")
-    tensor = data[begin:end].view(_DTYPES[entry["dtype"]]).reshape(shape)
-    return tensor if tensor.flags.aligned else tensor.copy()  # kernels count on it
 
 
 def _metadata(path: Path, metadata: Any) -> dict[str, Any]:
@@ -131,17 +181,16 @@ def _metadata(path: Path, metadata: Any) -> dict[str, Any]:
             f"{path} is a safetensors file but not a xorec model: give a file made by `xorec fit`."
         )
     try:
-        metadata = json.loads(metadata[_KEY])
-        found = int(metadata["format"])
-        metadata["digest"], metadata["model"], metadata["representation"]
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        found, form = parse_metadata(metadata[_KEY])
+        if form > FORMAT:
+            raise ModelFileError(
+                f"{path} has format {form}, but this xorec reads up to {FORMAT}: "
+                "upgrade with `pip install -U xorec`."
+            )
+        check_metadata(found)
+    except ValueError as error:
         raise corrupt(path, error) from None
-    if found > FORMAT:
-        raise ModelFileError(
-            f"{path} has format {found}, but this xorec reads up to {FORMAT}: "
-            "upgrade with `pip install -U xorec`."
-        )
-    return dict(metadata)
+    return found
 
 
 def corrupt(path: Path, reason: object) -> ModelFileError:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import as_contiguous, digest
+from xorec.core.arrays import as_contiguous, digest, float_rows, positive_int
 from xorec.core.bits import MOST_BITS, Words, has_bits_behind, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
@@ -47,6 +47,8 @@ class Codes(Representation):
         user_vectors: Floats | None = None,
     ) -> None:
         check_words(user_codes, item_codes, bits)
+        if user_vectors is not None:
+            user_vectors = float_rows(user_vectors, "user_vectors")
         if user_vectors is not None and user_vectors.shape != (len(user_codes), bits):
             raise DataError(
                 f"the users' vectors have the shape {user_vectors.shape}: codes of {bits} bits "
@@ -168,11 +170,14 @@ class Codes(Representation):
 
 def check_words(user_codes: Words, item_codes: Words, bits: int) -> None:
     """Refuse codes whose words do not hold exactly `bits` bits."""
+    if positive_int(bits, "bits") > MOST_BITS:
+        raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
     for name, words in (("user", user_codes), ("item", item_codes)):
-        if words.shape[1] != words_for(bits):
+        dtype, shape = getattr(words, "dtype", type(words).__name__), np.shape(words)
+        if dtype != np.uint64 or len(shape) != 2 or shape[1] != words_for(bits):
             raise DataError(
-                f"the {name} codes have {words.shape[1]} words but {bits} bits fill "
-                f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
+                f"the {name} codes are {dtype} of shape {shape} but {bits} bits fill uint64 of "
+                f"(n, {words_for(bits)}): pack them with xorec.core.bits.pack_signs."
             )
         if has_bits_behind(words, bits):
             raise DataError(f"the {name} codes have bits behind the last of {bits}.")

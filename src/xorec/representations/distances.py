@@ -12,6 +12,7 @@ import numpy.typing as npt
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Floats as Floats
 from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.vectors import check_vectors
 
 
 class Distances(Representation):
@@ -33,8 +34,7 @@ class Distances(Representation):
     }
 
     def __init__(self, user_vectors: Floats, item_vectors: Floats) -> None:
-        self.user_vectors = user_vectors
-        self.item_vectors = item_vectors
+        self.user_vectors, self.item_vectors = check_vectors(user_vectors, item_vectors)
 
     @property
     def n_users(self) -> int:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import float_rows
+from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Floats as Floats
 from xorec.representations.base import Representation, Rows, Scores, Tensors
@@ -31,9 +33,12 @@ class Vectors(Representation):
     def __init__(
         self, user_vectors: Floats, item_vectors: Floats, item_bias: Floats | None = None
     ) -> None:
-        self.user_vectors = user_vectors
-        self.item_vectors = item_vectors
-        self.item_bias = item_bias
+        self.user_vectors, self.item_vectors = check_vectors(user_vectors, item_vectors)
+        self.item_bias = None if item_bias is None else float_rows(item_bias, "item_bias", 1)
+        if self.item_bias is not None and len(self.item_bias) != len(self.item_vectors):
+            raise DataError(
+                f"there are {len(self.item_bias)} biases for {len(self.item_vectors)} items."
+            )
 
     @property
     def n_users(self) -> int:
@@ -79,3 +84,13 @@ class Vectors(Representation):
 def _unit(vectors: Floats) -> Floats:
     norms = np.linalg.norm(vectors, axis=1)
     return np.asarray(vectors / np.where(norms > 0, norms, 1)[:, None], dtype=np.float32)
+
+
+def check_vectors(users: Any, items: Any) -> tuple[Floats, Floats]:
+    """Vectors of users (n, d) and items (m, d), or a DataError."""
+    rows = float_rows(users, "user_vectors"), float_rows(items, "item_vectors")
+    if rows[0].shape[1] != rows[1].shape[1]:
+        raise DataError(
+            f"the users' vectors have {rows[0].shape[1]} numbers but the items' {rows[1].shape[1]}."
+        )
+    return rows

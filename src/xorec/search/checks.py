@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import as_contiguous
+from xorec.core.arrays import as_array, as_contiguous, whole_numbers
 from xorec.core.errors import DataError
 from xorec.data.tie_rank import TieRank
 from xorec.search.hits import Exclude
@@ -15,16 +15,16 @@ from xorec.search.hits import Exclude
 
 def check_rows(rows: npt.NDArray[Any], items: int, what: str) -> npt.NDArray[np.int64]:
     """Rows of items."""
-    checked = np.asarray(rows, dtype=np.int64).reshape(-1)
+    checked = whole_numbers(rows, what)
     if len(checked) and not (checked.min() >= 0 and checked.max() < items):
         bad = checked.min() if checked.min() < 0 else checked.max()
         raise DataError(f"{what} has the row {bad} but rows go from 0 to {items - 1}.")
-    return checked
+    return checked.astype(np.int64, copy=False)
 
 
 def check_choice(choice: npt.NDArray[Any], items: int) -> npt.NDArray[np.int64]:
     """The rows of a choice of items, given as rows or as one bool for each row."""
-    choice = np.asarray(choice)
+    choice = as_array(choice, "allow")
     if choice.dtype != np.bool_:
         return check_rows(choice, items, "allow")
     if choice.shape != (items,):
@@ -36,12 +36,16 @@ def check_lists(
     lists: Exclude, queries: int, what: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """(indptr, indices) with a list for each query."""
-    indptr, indices = lists
+    if not isinstance(lists, tuple) or len(lists) != 2:
+        raise DataError(f"{what} is no list for each query: give (indptr, indices).")
+    indptr, indices = (whole_numbers(part, what) for part in lists)
     if len(indptr) != queries + 1:
         raise DataError(f"{what} has {len(indptr) - 1} lists but there are {queries} queries.")
+    if indices.dtype.itemsize > 4 and len(indices):  # what int32 cannot hold would be another row
+        check_rows(indices, 2**31, what)
     return (
-        as_contiguous(np.asarray(indptr, dtype=np.int64)),
-        as_contiguous(np.asarray(indices, dtype=np.int32)),
+        as_contiguous(indptr.astype(np.int64, copy=False)),
+        as_contiguous(indices.astype(np.int32, copy=False)),
     )
 
 
@@ -49,7 +53,7 @@ def check_tie_rank(tie_rank: TieRank | None, items: int) -> TieRank:
     """A permutation of the items; None is the order of the rows."""
     if tie_rank is None:
         return np.arange(items, dtype=np.int32)
-    positions = np.asarray(tie_rank)
+    positions = whole_numbers(tie_rank, "tie_rank")
     if positions.shape != (items,):
         raise DataError(f"tie_rank has shape {positions.shape} but there are {items} items.")
     taken = np.zeros(items, dtype=np.bool_)

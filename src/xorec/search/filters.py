@@ -55,7 +55,7 @@ def make_filters(
 ) -> Filters:
     """The filters of a search among `items` items, checked."""
     filters = no_filters(queries, allow_mask)
-    if deny is not None and len(deny):
+    if deny is not None:
         denied = np.unique(check_rows(deny, items, "deny")).astype(np.int32)
         filters = filters._replace(denied=denied)
     if exclude is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,13 @@ class Index(Protocol):
         ...
 
 
+class SavedIndex(NamedTuple):
+    """The tensors that a file has kept of an index; checked: their values were looked at before."""
+
+    tensors: Mapping[str, npt.NDArray[Any]]
+    checked: bool = False
+
+
 INDEXES = {
     "codes": ("xorec.search.hamming.index", "HammingIndex"),
     "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
@@ -68,13 +75,13 @@ ANY = ("xorec.search.scores.index", "ScoreIndex")
 def index_of(
     representation: Representation,
     tie_rank: TieRank,
-    saved: Mapping[str, Any] | None = None,
+    saved: SavedIndex | None = None,
     threads: int | None = None,
 ) -> Index:
     """The best index for a representation: by its codes where it has them, else over all scores.
 
-    saved: the tensors of an index that a file has kept; it is not built anew then. threads: to
-    build it; None for all cores.
+    saved: an index that a file has kept; it is not built anew then. threads: to build it, or to
+    check it; None for all cores.
 
     >>> import numpy as np
     >>> from xorec.representations.vectors import Vectors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from xorec.representations.shortlist import Shortlist
 from xorec.search.hamming.catalogue import ItemFilter
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Exclude, Hits
+from xorec.search.index import SavedIndex
 from xorec.search.top_k import top_k
 
 
@@ -34,7 +34,7 @@ class ShortlistIndex:
         cls,
         shortlist: Shortlist,
         tie_rank: TieRank,
-        saved: Mapping[str, Any] | None = None,
+        saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> ShortlistIndex:
         """The index of a representation: see `search.index.index_of`."""

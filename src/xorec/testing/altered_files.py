@@ -1,4 +1,4 @@
-"""Model files that somebody altered: every tensor in many ways, with a right digest.
+"""Model files that somebody altered: every tensor, the metadata and the header in many ways.
 
 Each is opened and asked in a process of its own (a fork, so kernels are loaded already). It must be
 answered or refused with a XorecError: no crash, no hang, no other exception.
@@ -12,6 +12,7 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import XorecError
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.evaluation.protocol import evaluate
 from xorec.recommender import storage
+from xorec.recommender.batch import for_all_users
 from xorec.recommender.recommender import Recommender
+from xorec.recommender.unseen import unseen_pairs
+from xorec.testing.altered_headers import altered_headers, altered_metadata
 
 Array = npt.NDArray[Any]
+Write = Callable[[Path], object]
+"""Writes an altered file to a path."""
 ANSWERED, REFUSED, RAISED, HUNG, CRASHED = "answered", "refused", "raised", "hung", "crashed"
 SECONDS = 60
 _WILD = (-1, 1, -(2**31), 2**31 - 1, 10**9, 2**63 - 1, -(2**63), 2**32, 255)
@@ -48,7 +57,7 @@ def alterations(array: Array, rng: np.random.Generator) -> Iterator[tuple[str, A
         with np.errstate(all="ignore"):
             yield f"full of {value}", full.astype(array.dtype)
         if flat.size:
-            for place in {0, flat.size - 1, int(rng.integers(flat.size))}:
+            for place in sorted({0, flat.size - 1, int(rng.integers(flat.size))}):
                 one = flat.copy()
                 with np.errstate(all="ignore"):
                     one[place] = np.array(value % 2**64, np.uint64).astype(np.int64)
@@ -63,32 +72,75 @@ def alterations(array: Array, rng: np.random.Generator) -> Iterator[tuple[str, A
         shuffled = flat.copy()
         rng.shuffle(shuffled)
         yield "shuffled", shuffled.reshape(array.shape)
+        if np.issubdtype(array.dtype, np.integer) and flat.size > 1:
+            one, other = rng.integers(flat.size, size=2)
+            moved = flat.copy()
+            moved[one] = flat[other]
+            yield "a value twice", moved.reshape(array.shape)
 
 
-def altered(path: Path, seed: int) -> Iterator[tuple[str, dict[str, Array], dict[str, Any]]]:
-    """(what was done, tensors, metadata) of every alteration of a model file."""
+def altered(path: Path, seed: int) -> Iterator[tuple[str, Write]]:
+    """(what was done, how to write it) of every alteration of a model file.
+
+    seed: of the places that are altered; the header and the metadata are altered for seed 0 alone,
+    where nothing is left to chance.
+    """
     tensors, metadata = storage.read(path)
     about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
     rng = np.random.default_rng(seed)
     for name, array in tensors.items():
-        yield f"{name}: gone", {key: tensors[key] for key in tensors if key != name}, about
+        without = {key: tensors[key] for key in tensors if key != name}
+        yield f"{name}: gone", partial(storage.write, tensors=without, metadata=about)
         for what, other in alterations(np.array(array), rng):
-            yield f"{name}: {what}", {**tensors, name: other}, about
+            wrong = {**tensors, name: other}
+            yield f"{name}: {what}", partial(storage.write, tensors=wrong, metadata=about)
+    if seed == 0:
+        for what, wrong_about in altered_metadata(about):
+            yield what, partial(storage.write, tensors=tensors, metadata=wrong_about)
+        for what, content in altered_headers(path.read_bytes()):
+            yield what, partial(Path.write_bytes, data=content)
 
 
 def ask(path: Path) -> None:
     """Open a file and ask everything that reaches a kernel."""
-    for verify in (None, False):
-        shop = Recommender.load(path, verify=verify, threads=1)
-        users, items = shop.users, shop.items
-        for row in range(0, len(users), max(1, len(users) // 3)):
-            shop.recommend(users[row], 5)
-            shop.recommend(users[row], 5, deny=[items[0]])
-        shop.recommend_many([users[row] for row in range(min(40, len(users)))], 7)
+    shop = Recommender.load(path, verify=False, threads=1)
+    users, items = shop.users, shop.items
+    for row in range(0, len(users), max(1, len(users) // 3)):
+        shop.recommend(users[row], 5)
+        shop.recommend(users[row], 5, deny=[items[0]])
+    shop.recommend(users[0], 5, allow=[items[0], items[len(items) - 1]])
+    shop.recommend_many([users[row] for row in range(min(40, len(users)))], 7)
+    for _ in for_all_users(shop, 3).blocks(RunOptions(threads=1)):
+        pass
+    questions: list[Callable[[], object]] = [
+        lambda: shop.similar(items[0], 5),
+        lambda: shop.similar_users(users[0], 5),
+        lambda: shop.explain(users[0], items[0]),
+        lambda: shop.fold_in([items[0]]),
+        lambda: shop.recommend_for([items[0], items[1]], 5),
+        lambda: shop.explain_for([items[0]], items[1]),
+        lambda: _evaluate(shop),
+        lambda: shop.update(_pairs(shop)).recommend(users[0], 5),
+    ]
+    for question in questions:
         with suppress(XorecError):  # not every representation can
-            shop.similar(items[0], 5)
-        with suppress(XorecError):
-            shop.explain(users[0], items[0])
+            question()
+    Recommender.load(path, threads=1)
+
+
+def _pairs(shop: Recommender) -> Interactions:
+    """A few pairs that may be new, one of them of somebody new."""
+    users, items = shop.users, shop.items
+    new = "somebody" if users.kind == "str" else -123
+    last = len(items) - 1
+    return Interactions.from_pairs(
+        [(users[0], items[0]), (users[0], items[last]), (users[1], items[1]), (new, items[last])]
+    )
+
+
+def _evaluate(shop: Recommender) -> None:
+    train, test, _ = unseen_pairs(shop, _pairs(shop), None)
+    evaluate(shop.representation, train, test, ks=(2,), tie_rank=shop.tie_rank)
 
 
 def outcome(path: Path, question: Callable[[Path], None] = ask) -> tuple[str, str]:

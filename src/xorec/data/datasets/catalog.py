@@ -10,7 +10,6 @@ import difflib
 import json
 import os
 import shutil
-import sys
 import tomllib
 import zipfile
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.folders import user_cache
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
 
@@ -103,13 +103,7 @@ def cache_folder() -> Path:
     """Where fetched data sets live: $XOREC_DATA, or the cache folder that the platform has."""
     if chosen := os.environ.get("XOREC_DATA"):
         return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "xorec" / "data"
+    return user_cache() / "data"
 
 
 def find(name: str) -> DataSet:

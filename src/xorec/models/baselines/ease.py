@@ -19,7 +19,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.baselines.histories import one_row
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
@@ -83,7 +83,8 @@ class EASE(Model[EASEConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
-        return one_row(history, representation.n_items)
+        kind = Neighbours if self.config.neighbours else ItemWeights
+        return one_row(history, expect(representation, kind).n_items)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """All weights anew: exact, and as long as a fit."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.baselines.histories import one_row
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
@@ -76,7 +76,7 @@ class ItemKNN(Model[ItemKNNConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
-        return one_row(history, representation.n_items)
+        return one_row(history, expect(representation, Neighbours).n_items)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """All likenesses anew: exact, and as long as a fit."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.representations.base import Representation
 from xorec.representations.shared_scores import SharedScores
 from xorec.training.config import ModelConfig
@@ -39,6 +39,7 @@ class Popularity(Model[PopularityConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is like any other."""
+        expect(representation, SharedScores)
         return np.zeros(1, dtype=np.int64)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:

@@ -20,10 +20,11 @@ import numpy.typing as npt
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.late_rows import once_for_each, solve_late_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
@@ -113,7 +114,7 @@ class ALS(Model[ALSConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the step of a sweep over users, for this one alone."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         items = representation.item_vectors[np.unique(history)]
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
         places = np.arange(len(items), dtype=np.int32)
@@ -123,7 +124,7 @@ class ALS(Model[ALSConfig]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update`, by the step of a sweep."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         B = with_room(representation.user_vectors, update.train.n_users)
         D = with_room(representation.item_vectors, update.train.n_items)
         users, items = self._sides(update.train)
@@ -213,7 +214,10 @@ def principal_axes(rows: npt.NDArray[Any], pool: ThreadPool) -> Axes:
         np.matmul(chunk.T, chunk, out=sums[at])
 
     pool.map(len(chunks), work)
-    lengths, axes = np.linalg.eigh(sums.sum(axis=0))
+    try:
+        lengths, axes = np.linalg.eigh(sums.sum(axis=0))
+    except np.linalg.LinAlgError:
+        raise DataError("the vectors are too large, or not finite: fit the model anew.") from None
     return np.maximum(lengths, 0), axes
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 from xorec.core.arrays import empty_apart
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
+from xorec.models.base import expect
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
@@ -81,7 +82,7 @@ class BPR(TripletModel[BPRConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         return self.fold_in_items(representation.item_vectors, history)
 
     def fold_in_items(self, item_vectors: Floats, history: npt.NDArray[np.integer]) -> Floats:

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
+from xorec.models.base import expect
 from xorec.models.graph.cpr_kernels import (
     Chosen,
     Cycles,
@@ -102,7 +103,7 @@ class CPR(GraphModel[CPRConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the sum of their items'."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         return representation.item_vectors[np.unique(history)].sum(axis=0, keepdims=True)
 
 

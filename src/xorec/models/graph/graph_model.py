@@ -12,7 +12,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.factorization.bpr import BPR
 from xorec.models.graph.encoder import Encoder, start_arrays
 from xorec.models.triplet_model import TripletModel
@@ -106,7 +106,7 @@ class GraphModel(Model[E]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """Rows that come late learn without the graph, against the others as they are."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         model = self._plain(representation.item_vectors.shape[1])
         return model.update(representation, update).representation_
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from xorec.models.base import expect
 from xorec.models.factorization.bpr import BPR
 from xorec.models.factorization.bpr_gradients import BPRGradientStep
 from xorec.models.graph.encoder import Encoder
@@ -59,5 +60,5 @@ class LightGCN(TripletGraphModel[LightGCNConfig]):
         (The sum of their items, what the graph would give them, keeps 57 % of the trained users'
         Recall@20 on ml-1m; this keeps 98 %.)
         """
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         return BPR().fold_in(representation, history)

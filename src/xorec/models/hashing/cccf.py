@@ -16,6 +16,7 @@ from xorec.core.bits import Words, pack_signs
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
+from xorec.models.base import expect
 from xorec.models.hashing.cccf_weights import group_weights
 from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
 from xorec.models.hashing.factored_kernels import Entities
@@ -87,7 +88,7 @@ class CCCF(FactoredCodes[CCCFConfig]):
         return ComposedCodes(*codes, *weights, self.config.bits)
 
     def _stored(self, representation: Representation) -> tuple[Words, Words, Floats, Floats]:
-        assert isinstance(representation, ComposedCodes)
+        representation = expect(representation, ComposedCodes)
         codes = (representation.user_codes, representation.item_codes)
         return (*codes, representation.user_weights, representation.item_weights)
 

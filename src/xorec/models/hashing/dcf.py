@@ -14,6 +14,7 @@ import numpy as np
 from xorec.core.bits import Words, pack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
+from xorec.models.base import expect
 from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
 from xorec.models.hashing.factored_kernels import Entities
 from xorec.models.hashing.factored_sweeps import Floats
@@ -57,7 +58,7 @@ class DCF(FactoredCodes[DCFConfig]):
         return Codes.from_signs(arrays["user_rows"], arrays["item_rows"])
 
     def _stored(self, representation: Representation) -> tuple[Words, Words, Floats, Floats]:
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         users, items = representation.user_codes, representation.item_codes
         return users, items, _ones(len(users)), _ones(len(items))
 

@@ -25,7 +25,7 @@ from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.hashing.dpr_kernels import Items, Rule, solve_users
 from xorec.models.hashing.dpr_steps import Steps, item_sums
 from xorec.models.late_rows import once_for_each, signs_of, solve_late_rows, with_room
@@ -131,7 +131,7 @@ class DPR(Model[DPRConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: the user's own problem, from nothing; X has no row for them."""
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         items = np.unique(history).astype(np.int32)
         pairs, user = (np.array([0, len(items)]), items), np.zeros(1, np.int64)
         start, code = np.zeros((2, 1, representation.bits), np.int8)
@@ -141,7 +141,7 @@ class DPR(Model[DPRConfig]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update` by their own problems, without X and Y."""
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         train, bits = update.train, representation.bits
         B = with_room(unpack_signs(representation.user_codes, bits), train.n_users)
         D = with_room(unpack_signs(representation.item_codes, bits), train.n_items)

@@ -26,7 +26,7 @@ from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.factorization.bpr import BPR
 from xorec.models.hashing.drmf_terms import PairTerms, easy_triplets, proposer_of
@@ -149,7 +149,7 @@ class DRMF(Model[DRMFConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: their own problem under the bound, from where their items point."""
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         items, chosen = _item_signs(representation), np.unique(history).astype(np.int32)
         total = items[chosen].sum(axis=0, dtype=np.float32)
         B = signs_of(mean_direction(total, len(chosen), representation.mean_item)[None])
@@ -162,7 +162,7 @@ class DRMF(Model[DRMFConfig]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update`, from where their pairs point, by one sweep over them alone."""
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         train, codes = update.train, updated_codes(representation, update)
         B, D = (unpack_signs(of, codes.bits) for of in (codes.user_codes, codes.item_codes))
         negatives = Negatives.of(train, self.config.sampling).draw_all(self.config.negatives, 0, 0)

@@ -20,7 +20,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.factorization.bpr import BPR, BPRConfig
 from xorec.models.hashing.lightrec_codebooks import (
     code_shape,
@@ -146,12 +146,12 @@ class LightRec(Model[LightRecConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the quantised items as they are."""
-        assert isinstance(representation, Codebooks)
+        representation = expect(representation, Codebooks)
         return self._plain().fold_in_items(representation.item_vectors, history)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """Rows that come late learn as vectors, by BPR; of items, the nearest words are kept."""
-        assert isinstance(representation, Codebooks)
+        representation = expect(representation, Codebooks)
         known = Vectors(representation.user_vectors, representation.item_vectors)
         size = representation.query_length
         learned = self._plain(dimensions=size).update(known, update).representation_

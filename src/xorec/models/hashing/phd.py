@@ -25,7 +25,7 @@ from xorec.core.bits import Words, pack_signs, unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate
+from xorec.models.base import DataUpdate, expect
 from xorec.models.hashing.phd_kernels import (
     SURE,
     Items,
@@ -142,7 +142,7 @@ class PHD(TripletModel[PHDConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: the users' step alone, averaged over the last passes."""
-        assert isinstance(representation, MaskedCodes)
+        representation = expect(representation, MaskedCodes)
         sure = _sure(representation.item_codes, representation.bits)
         _, items = tables(_arrays(sure[:0], sure), self.config.terms(0, 1))
         return pack_signs(np.where(self._fold_in(history, items) > 0, 1, -1))
@@ -159,7 +159,7 @@ class PHD(TripletModel[PHDConfig]):
 
         A changed user's problem has their own pairs; an item's has everybody's.
         """
-        assert isinstance(representation, MaskedCodes)
+        representation = expect(representation, MaskedCodes)
         train, size = update.train, representation.bits
         users = np.zeros((train.n_users, size), dtype=np.float32)
         items = np.zeros((train.n_items, size), dtype=np.float32)

@@ -17,7 +17,7 @@ from pydantic import Field
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Representation
@@ -89,11 +89,11 @@ class Signs(Model[SignsConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: where the codes of their items point."""
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         codes = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
         total = codes.sum(axis=0, dtype=np.float32)
         return pack_signs(mean_direction(total, len(codes), representation.mean_item)[None])
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         return updated_codes(representation, update)

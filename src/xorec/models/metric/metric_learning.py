@@ -15,6 +15,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from xorec.data.interactions import Interactions
+from xorec.models.base import expect
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.distances import Distances, Floats
@@ -64,7 +65,7 @@ class MetricModel(TripletModel[M]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's point: the users' step alone, from the middle of their items, averaged
         over the last passes."""
-        assert isinstance(representation, Distances)
+        representation = expect(representation, Distances)
         return self._fold_in(history, self._fixed(representation.item_vectors))
 
     @abstractmethod

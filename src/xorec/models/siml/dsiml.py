@@ -21,7 +21,7 @@ from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model
+from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
 from xorec.models.siml.asymmetric_users import refine_new_user, refine_users
@@ -260,7 +260,7 @@ class DSIML(Model[DSIMLConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code (or vector, or both), items as they are: where their items point."""
         codes = representation.codes if isinstance(representation, Shortlist) else representation
-        assert isinstance(codes, Codes)
+        codes = expect(codes, Codes)
         items = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
         place = mean_direction(items.sum(axis=0, dtype=np.float32), len(items), codes.mean_item)[
             None
@@ -274,5 +274,5 @@ class DSIML(Model[DSIMLConfig]):
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         if isinstance(representation, Shortlist):
             return updated_shortlist(representation, update, self.config)
-        assert isinstance(representation, Codes)
+        representation = expect(representation, Codes)
         return updated_codes(representation, update)

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
+from xorec.models.base import expect
 from xorec.models.siml.siml_kernels import (
     ITEMS,
     NO_TEACHER,
@@ -149,7 +150,7 @@ class SIML(TripletModel[SIMLConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         return self._averaged(self._fold_in(history, Rows.fixed(representation.item_vectors)))
 
     def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.models.base import expect
 from xorec.models.graph.encoder import Encoder
 from xorec.models.graph.graph_model import GraphConfig, TripletGraphModel
 from xorec.models.siml.siml import SIML, ScaleInvariantLoss
@@ -76,7 +77,7 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: SIML's step for users alone, the items as they are."""
-        assert isinstance(representation, Vectors)
+        representation = expect(representation, Vectors)
         return self._plain(representation.item_vectors.shape[1]).fold_in(representation, history)
 
     def _plain(self, dimensions: int) -> SIML:

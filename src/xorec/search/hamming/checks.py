@@ -6,26 +6,28 @@ from typing import Literal
 
 import numpy as np
 
-from xorec.core.arrays import Arrays, as_contiguous
+from xorec.core.arrays import Arrays, as_array, as_contiguous, positive_int
 from xorec.core.bits import MOST_BITS, Words, has_bits_behind, words_for
 from xorec.core.errors import DataError, OptionError
 from xorec.core.schema import Schema, Tensor, check_tensors
+from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.checks_kernels import are_inverse
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS
 
 Distance = Literal["hamming", "masked"]
 """The bits that differ, or those that the query has and the item lacks."""
 SEGMENT: Schema = {
-    "rows": Tensor("int32", ("items",), rows_of="items"),
+    "rows": Tensor("int32", ("items",)),
     "planes": Tensor("uint64", ("plane words",)),
 }
 
 
 def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:
     """Words (n, W) of `bits` bits."""
-    codes = np.asarray(codes)
-    if not 1 <= bits <= MOST_BITS:
+    codes = as_array(codes, f"the {what}")
+    if positive_int(bits, "bits") > MOST_BITS:
         raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
     if codes.dtype != np.uint64 or codes.ndim != 2 or codes.shape[1] != words_for(bits):
         raise DataError(
@@ -44,9 +46,18 @@ def is_masked(distance: str) -> bool:
     return distance == "masked"
 
 
-def check_segment(tensors: Arrays, items: int, bits: int, tie_rank: TieRank) -> None:
-    """What a file has kept of a segment with all items: rows in tie order, and their planes."""
+def check_segment(
+    tensors: Arrays, items: int, bits: int, tie_rank: TieRank, pool: ThreadPool | None
+) -> None:
+    """What a file has kept of a segment with all items: rows in tie order, and their planes.
+
+    pool: to look at the values with; None leaves these out.
+    """
     sizes = {"items": items, "plane words": -(-items // CHUNK_ITEMS) * bits * CHUNK_WORDS}
-    check_tensors(tensors, SEGMENT, sizes)
-    if (tensors["rows"][tie_rank] != np.arange(items)).any():
+    check_tensors(tensors, SEGMENT, sizes, values=False)
+    if pool is None:
+        return
+    rows, right = as_contiguous(tensors["rows"]), []
+    pool.map_ranges(items, lambda *span: right.append(are_inverse(rows, tie_rank, *span)))
+    if not all(right):
         raise DataError("index.rows is not the order of tie_rank")

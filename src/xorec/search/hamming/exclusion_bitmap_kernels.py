@@ -35,7 +35,7 @@ def fill_bitmap(excluded: Any, denied: Any, positions: Any, bitmap: Any, out: An
     for at in range(len(excluded)):
         if at + _AHEAD < len(excluded) and excluded[at + _AHEAD] < len(positions):
             prefetch(positions, excluded[at + _AHEAD])
-        if excluded[at] < len(positions):
+        if 0 <= excluded[at] < len(positions):
             out[count] = positions[excluded[at]]
             count += 1
     for at in range(len(denied)):

@@ -27,6 +27,7 @@ from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.single import SingleQuery
 from xorec.search.hamming.strategies import SearchedSegment, Wish
 from xorec.search.hits import Exclude, Hits
+from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse
 
 if TYPE_CHECKING:
@@ -90,14 +91,15 @@ class HammingIndex:
         cls,
         codes: Codes,
         tie_rank: TieRank,
-        saved: Mapping[str, Any] | None = None,
+        saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> HammingIndex:
         """The index of a representation: see `search.index.index_of`."""
         distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
         items, bits = codes.item_codes, codes.bits
         if saved is not None:
-            return cls.from_tensors(saved, items, bits, tie_rank, distance)
+            known, arrays = saved.checked, (saved.tensors, items, bits, tie_rank, distance)
+            return cls.from_tensors(*arrays, checked=known, threads=threads)
         sample = codes.user_codes
         return cls(items, bits, tie_rank, distance=distance, sample=sample, threads=threads)
 
@@ -273,17 +275,25 @@ class HammingIndex:
         bits: int,
         tie_rank: TieRank,
         distance: Distance = "hamming",
+        *,
+        checked: bool = False,
+        threads: int | None = None,
     ) -> HammingIndex:
-        """The inverse of `tensors`; the arrays may be memory-mapped."""
-        codes, rank = check_codes(codes, bits), check_tie_rank(tie_rank, len(codes))
-        masked = is_masked(distance)
-        check_segment(tensors, len(codes), bits, rank)
+        """The inverse of `tensors`; the arrays may be memory-mapped.
+
+        checked: their values were looked at before. threads: to look at them; None for all cores.
+        """
+        codes, masked = check_codes(codes, bits), is_masked(distance)
+        rank = as_contiguous(tie_rank) if checked else check_tie_rank(tie_rank, len(codes))
         saved = {name: as_contiguous(array) for name, array in tensors.items()}
-        rows = saved["rows"]
-        planes = Planes(saved["planes"], bits, masked or None)
-        main = SearchedSegment.from_tensors(Segment(TieOrder(rows, rank, 0), planes), saved)
+        with ThreadPool(threads or available_threads()) as every:
+            pool = None if checked else every
+            check_segment(saved, len(codes), bits, rank, pool)
+            order = TieOrder(saved["rows"], rank, 0)
+            segment = Segment(order, Planes(saved["planes"], bits, masked or None))
+            main = SearchedSegment.from_tensors(segment, saved, pool)
         removed = np.zeros(len(codes), dtype=np.bool_)
-        return cls._over(Catalogue(codes, rank, rows, (main,), removed))
+        return cls._over(Catalogue(codes, rank, order.rows, (main,), removed))
 
     @cached_property
     def _single(self) -> SingleQuery | None:

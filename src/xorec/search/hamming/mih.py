@@ -60,10 +60,12 @@ class MultiIndexHashing(SearchStrategy):
         return cls(segment, HashTables.build(codes, rows, bits, option.size, pool))
 
     @classmethod
-    def from_tensors(cls, segment: Segment, tensors: Arrays) -> Self | None:
+    def from_tensors(
+        cls, segment: Segment, tensors: Arrays, pool: ThreadPool | None
+    ) -> Self | None:
         if "starts" not in tensors:
             return None
-        check_tables(tensors, len(segment), segment.bits)
+        check_tables(tensors, len(segment), segment.bits, pool)
         return cls(segment, HashTables.from_tensors(tensors, segment.bits))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:

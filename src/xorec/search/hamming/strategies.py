@@ -80,11 +80,13 @@ class SearchedSegment:
         return cls(segment, (LinearScan(segment), *_per_batch(segment)), plan)
 
     @classmethod
-    def from_tensors(cls, segment: Segment, tensors: Arrays) -> SearchedSegment:
-        """The inverse of `tensors`."""
+    def from_tensors(
+        cls, segment: Segment, tensors: Arrays, pool: ThreadPool | None
+    ) -> SearchedSegment:
+        """The inverse of `tensors`; pool: see `SearchStrategy.from_tensors`."""
         scanned = cls.scanned(segment, "as saved with the model")
         for one in STRATEGIES:
-            saved = one.from_tensors(segment, tensors)
+            saved = one.from_tensors(segment, tensors, pool)
             if saved is not None:
                 return cls(segment, (saved, *_per_batch(segment)), scanned.plan)
         return scanned

@@ -83,10 +83,13 @@ class SearchStrategy(ABC):
         return cls(segment)
 
     @classmethod
-    def from_tensors(cls, segment: Segment, tensors: Arrays) -> Self | None:
+    def from_tensors(
+        cls, segment: Segment, tensors: Arrays, pool: ThreadPool | None
+    ) -> Self | None:
         """The inverse of `tensors`; None where these have nothing of this strategy.
 
-        They come from a file: refuse, with a DataError, what would lead a kernel astray.
+        They come from a file: refuse, with a DataError, what would lead a kernel astray. pool: to
+        look at their values with; None: these were looked at before.
         """
         return None
 

@@ -6,7 +6,7 @@ No score is kept: what a block does not add to the lists is filtered with it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -28,6 +28,7 @@ from xorec.search.batches import (
 from xorec.search.checks import check_choice, check_lists, check_tie_rank
 from xorec.search.filters import Filters, Rows, make_filters
 from xorec.search.hits import Exclude, Hits, no_hits
+from xorec.search.index import SavedIndex
 from xorec.search.scores.blocks_kernels import unpack_scores
 from xorec.search.top_k import inverse, top_k
 
@@ -65,7 +66,7 @@ class BlockIndex(ABC):
         cls,
         representation: Any,
         tie_rank: TieRank,
-        saved: Mapping[str, Any] | None = None,
+        saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> Self:
         """The index of a representation; it is made at once, so nothing of it is ever saved."""

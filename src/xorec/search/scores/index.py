@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
 from xorec.search.checks import check_choice, check_lists, check_rows
 from xorec.search.hits import Exclude, Hits, no_hits
+from xorec.search.index import SavedIndex
 from xorec.search.top_k import top_k, top_k_row
 
 BLOCK_BYTES = 24 << 20
@@ -34,7 +34,7 @@ class ScoreIndex:
         cls,
         representation: Representation,
         tie_rank: TieRank,
-        saved: Mapping[str, Any] | None = None,
+        saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> ScoreIndex:
         """The index of a representation; it is made at once, so nothing of it is ever saved."""
@@ -71,13 +71,15 @@ class ScoreIndex:
         count, items = _length(queries), self.representation.n_items
         denied = _denied(allow, deny, items)
         if count == 1:
-            excluded: npt.NDArray[np.integer] = denied
             if exclude is not None:
-                excluded = np.union1d(denied, exclude[1]) if len(denied) else exclude[1]
-            return self._one(queries, k, excluded)
+                (begin, end), rows = check_lists(exclude, count, "exclude")
+                seen = check_rows(rows[begin:end], items, "exclude")
+                denied = np.union1d(denied, seen).astype(np.int32) if len(denied) else seen
+            return self._one(queries, k, denied)
         if exclude is None:
             exclude = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
         indptr, indices = check_lists(exclude, count, "exclude")
+        check_rows(indices, items, "exclude")
         width = min(positive_int(k), items)
         hits = no_hits(count, width)
         size = int(np.clip(BLOCK_BYTES // (4 * max(1, items)), 8, 1024))
@@ -107,7 +109,7 @@ def _length(queries: Any) -> int:
 
 def _denied(allow: Any, deny: npt.NDArray[np.integer] | None, items: int) -> npt.NDArray[np.int32]:
     """The rows that no query may show, ascending."""
-    if allow is None and (deny is None or not len(deny)):
+    if allow is None and deny is None:
         return np.zeros(0, dtype=np.int32)
     denied = np.zeros(items, dtype=np.bool_)
     if allow is not None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from xorec.core.arrays import Arrays
+from xorec.core.arrays import Arrays, as_contiguous
 from xorec.core.bits import has_bits_behind, words_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_offsets, check_tensors
+from xorec.core.threads import ThreadPool
+from xorec.search.hamming.checks_kernels import has_each_once
 from xorec.search.hamming.multi_index.tables import WIDEST, substrings
 
 TABLES: Schema = {
-    "places": Tensor("int32", ("tables", "items"), rows_of="items"),
+    "places": Tensor("int32", ("tables", "items")),
     "copies": Tensor("uint64", ("tables", "code words")),
     "full": Tensor("uint64", ("tables", "bucket words")),
     "before": Tensor("int32", ("tables", "bucket words")),
@@ -20,28 +22,36 @@ TABLES: Schema = {
 }
 
 
-def check_tables(tensors: Arrays, items: int, bits: int) -> None:
-    """What a file has kept of tables: kernels follow buckets, starts and places unchecked."""
+def check_tables(tensors: Arrays, items: int, bits: int, pool: ThreadPool | None) -> None:
+    """What a file has kept of tables: kernels follow buckets, starts and places unchecked.
+
+    pool: to look at the values with; None leaves these out.
+    """
     tables = len(tensors["places"]) if "places" in tensors else 0
     if not 1 <= tables <= bits or -(-bits // tables) > WIDEST:
         raise DataError(f"index.places has {tables} tables, which {bits} bits cannot have")
-    width = int(substrings(bits, tables)[1].max())
-    sizes = {
-        "items": items,
-        "code words": items * words_for(bits),
-        "bucket words": -(-(1 << width) // 64),
-    }
-    check_tensors(tensors, TABLES, sizes)
+    words = [-(-(1 << int(width)) // 64) for width in substrings(bits, tables)[1]]
+    sizes = {"items": items, "code words": items * words_for(bits), "bucket words": max(words)}
+    check_tensors(tensors, TABLES, sizes, values=pool is not None)
+    if pool is None:
+        return
     counts = np.bitwise_count(tensors["full"]).astype(np.int64)
     before = np.cumsum(counts, axis=1) - counts
-    if (tensors["before"] != before).any():
-        raise DataError("index.before does not count the full buckets")
+    for t, own in enumerate(words):  # a narrower table has fewer buckets than there is room for
+        if (tensors["before"][t, :own] != before[t, :own]).any() or counts[t, own:].any():
+            raise DataError("index.before does not count the full buckets")
     ends = tensors["firsts"]
     if (np.diff(ends) != counts.sum(axis=1) + 1).any():
         raise DataError("index.firsts does not fit the full buckets")
     for t in range(tables):
         check_offsets("index.starts", tensors["starts"][ends[t] : ends[t + 1]], items)
-        if not (np.bincount(tensors["places"][t], minlength=items) == 1).all():
-            raise DataError("index.places does not have each item once")
+    places, right = as_contiguous(tensors["places"]), [False] * tables
+
+    def look_at(t: int) -> None:
+        right[t] = has_each_once(places[t], np.zeros(-(-items // 64), dtype=np.uint64))
+
+    pool.map(tables, look_at)
+    if not all(right):
+        raise DataError("index.places does not have each item once")
     if has_bits_behind(tensors["copies"].reshape(-1, words_for(bits)), bits):
         raise DataError(f"index.copies has bits behind the last of {bits}")
