@@ -13,12 +13,10 @@ are those of the registry, `xorec.models`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from xorec.models import CLASSES
-
+TYPE_CHECKING = False  # `typing` itself would be most of what importing xorec costs
 if TYPE_CHECKING:
+    from typing import Any
+
     from xorec.core.errors import XorecError as XorecError
     from xorec.core.options import RunOptions as RunOptions
     from xorec.data.datasets.catalog import load_data as load_data
@@ -46,17 +44,25 @@ _HOMES = {
     "read": "xorec.data.io.read",
     "split": "xorec.data.split",
     "tune": "xorec.experiments.tuning.tuning",
-    **CLASSES,
 }
-"""Public name: the module that it is in."""
-__all__ = sorted(_HOMES)
+"""Public name: the module that it is in. The models are in their registry."""
+
+
+def _homes() -> dict[str, str]:
+    from xorec.models import CLASSES
+
+    return {**_HOMES, **CLASSES}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    from importlib import import_module
+
+    if name == "__all__":
+        return sorted(_homes())
+    if not name.startswith("_") and (home := _homes().get(name)):
+        return getattr(import_module(home), name)
     raise AttributeError(f"module 'xorec' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_homes()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +32,7 @@ from xorec.cli import (
 )
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
+from xorec.core.memory import is_shortage
 
 
 class _OneLineErrors(TyperGroup):
@@ -47,12 +49,16 @@ class _OneLineErrors(TyperGroup):
         except BrokenPipeError:  # the reader of our output went away: no news
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
-        except MemoryError:
-            _stop("error: out of memory: take fewer rows, dimensions or threads.", 2)
-        except Exception:
-            if not interrupts.pressed():
+        except BaseException as error:  # a panic of polars is no Exception
+            if not is_shortage(error):
                 raise
-            _stop("interrupted.", 130)
+            with suppress(SystemExit):
+                _stop("error: out of memory: take fewer rows, dimensions or threads.", 2)
+            raise _OutOfMemory(2) from None
+
+
+class _OutOfMemory(SystemExit):
+    """Leave at once: Python's own tidying up would want memory, too, and may hang for it."""
 
 
 def _stop(message: str, code: int) -> None:
@@ -106,7 +112,12 @@ def root(
 
 
 def main() -> None:
-    """The entry point of the `xorec` script."""
+    """Run the command that the words after `xorec` ask for (`xorec.__main__` calls this)."""
     gc.set_threshold(100_000, 50, 50)  # collecting among what imports make is a tenth of a start
     interrupts.listen()
-    app()
+    try:
+        app()
+    except _OutOfMemory as end:
+        os._exit(int(end.code or 2))
+    finally:
+        interrupts.forget()

@@ -61,7 +61,7 @@ def tune(
     the split is left out and not looked at. Needs Optuna: pip install 'xorec[tune]'.
     """
     from xorec.cli.output import print_json, print_line
-    from xorec.core.files import replacing
+    from xorec.core.files import write_text
     from xorec.experiments.tuning.tuning import check
     from xorec.experiments.tuning.tuning import tune as run_trials
 
@@ -79,8 +79,7 @@ def tune(
         found = run_trials(model, parts, study=study, fixed=fixed, **how, options=options)
     text = settings_file(found)
     if search.output is not None:
-        with replacing(search.output) as temporary:
-            temporary.write_text(text)
+        write_text(search.output, text)
     if run.json:
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
         about = {"name": source.data, **size}

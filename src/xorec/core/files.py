@@ -1,10 +1,20 @@
-"""Files that are never half-written: a temporary name in the same folder, then a rename."""
+"""Files that are never half-written: a temporary name in the same folder, then a rename.
+
+Whatever happens, the file is the old one or the new one, whole. What `kill -9` leaves of a
+temporary file is removed when the same file is next written: its writer holds a lock on it (flock,
+which ends with the process), so what is not locked belongs to nobody.
+"""
 
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
+import secrets
+import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,7 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core import interrupts
 from xorec.core.errors import XorecError
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @contextmanager
@@ -22,6 +36,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """Write to the temporary path that this yields; it takes the name `path` only if all went well.
 
     On any failure, Ctrl-C included, the temporary file goes and an older file at `path` stays.
+    A link stays a link: the file that it leads to is replaced.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "a.txt") as temporary:
@@ -30,22 +45,47 @@ def replacing(path: Path) -> Iterator[Path]:
     'all of it'
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        os.close(handle)
+        target = real_file(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(target)
+        with _temporary_beside(target) as temporary:
+            yield temporary
+            put_in_place(temporary, target)
     except OSError as error:
-        raise _cannot_write(path, error) from None
-    temporary = Path(name)
-    try:
-        yield temporary
-        _flush(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _cannot_write(path, error) from None
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+        raise cannot_write(path, error) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def real_file(path: Path) -> Path:
+    """Where a file is or will be, links followed; complains of what is there and is no file."""
+    target = Path(os.path.realpath(path))
+    with suppress(FileNotFoundError):
+        mode = target.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "It is not a file")
+    return target
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder in the system's place for such, removed at the end, Ctrl-C included."""
+    folder = Path(tempfile.gettempdir()) / f"xorec-{secrets.token_hex(8)}"
+    with interrupts.removing(folder):
+        try:
+            with interrupts.making:
+                folder.mkdir(0o700)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def save_tensors(
@@ -59,30 +99,97 @@ def save_tensors(
     from safetensors.numpy import save_file
 
     arrays = {name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, system_errors(SafetensorError):
+        save_file(arrays, temporary, metadata=metadata)
+
+
+@contextmanager
+def system_errors(*kinds: type[Exception]) -> Iterator[None]:
+    """An error of a compiled library that tells of one of the system comes out as that one.
+
+    >>> with system_errors(ValueError):
+    ...     raise ValueError("underlying IO error: No space left on device (os error 28)")
+    Traceback (most recent call last):
+        ...
+    OSError: [Errno 28] No space left on device
+    """
+    try:
+        yield
+    except kinds as error:
+        code = re.search(r"os error (\d+)", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1]))) from None
+
+
+@contextmanager
+def _temporary_beside(path: Path) -> Iterator[Path]:
+    """An empty file with a name of its own, locked; removed at the end if it is still there."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    handle = -1
+    with interrupts.removing(temporary):
         try:
-            save_file(arrays, temporary, metadata=metadata)
-        except SafetensorError as error:
-            code = re.search(r"os error (\d+)", str(error))
-            if code is None:
-                raise
-            raise OSError(int(code[1]), os.strerror(int(code[1]))) from None
+            while handle < 0 or not os.fstat(handle).st_nlink:  # taken for a stale one: once more
+                with interrupts.making:  # rights: those that the umask leaves, as of any file
+                    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+                lock(handle, wait=True)
+            yield temporary
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+            if handle >= 0:
+                os.close(handle)
 
 
-def _flush(path: Path) -> None:
-    """Have the bytes on the disk before the rename, so that a power cut leaves old or new."""
-    with path.open("rb") as file:
+def _remove_stale(path: Path) -> None:
+    """Remove what killed writers of `path` have left."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????.tmp"):
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDWR)
+            try:
+                if lock(handle):
+                    left.unlink()
+            finally:
+                os.close(handle)
+
+
+def lock(handle: int, *, wait: bool = False) -> bool | None:
+    """Whether this handle has the file for itself now (flock); None where there are no locks."""
+    if sys.platform == "win32":
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Give a finished file its name. A power cut leaves the old one or the new one, whole: the
+    bytes are on the disk before the rename, and the rename is before anybody is told of it."""
+    with temporary.open("rb") as file:
         os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if sys.platform != "win32":
+        _flush_folder(path.parent)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+            raise
+    finally:
+        os.close(handle)
 
 
-def _cannot_write(path: Path, error: OSError) -> XorecError:
-    if error.errno == errno.ENOSPC:
+def cannot_write(path: Path, error: OSError) -> XorecError:
+    """The error in words that name the path and the way out."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return XorecError(f"no space left on the disk of {path}: free some and run again.")
     reason = error.strerror or error
     return XorecError(f"cannot write {path}: {reason}. Choose a place that you may write to.")

@@ -1,37 +1,63 @@
-"""Ctrl-C that cannot get lost.
+"""Ctrl-C, `kill` and a closed terminal end a command at once, and leave nothing behind.
 
-Python raises KeyboardInterrupt wherever it happens to be. Inside a finaliser or a callback from
-compiled code the exception is printed and dropped, or comes out as another one. So the press is
-also remembered: whatever comes out after it counts as the interrupt, and the next step of any
-progress bar raises it again.
+Python answers a signal with an exception, wherever the main thread happens to be: as a traceback
+out of an import or a finaliser, as another error out of a callback, late where compiled code runs,
+or not at all. So the command line (`listen`) keeps these signals from every thread but one. That
+one waits for them, removes what is temporary, says a line and ends the process. In the library,
+Ctrl-C is Python's KeyboardInterrupt, as ever.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import NoReturn
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock, Thread
 
-_pressed = False
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+making = RLock()
+"""Hold it while you make what is temporary: nothing is made once the process is ending."""
+_temporary: set[Path] = set()
+_hints: list[Callable[[], str]] = []
 
 
 def listen() -> None:
-    """Remember Ctrl-C from now on (unless this process was told to ignore it)."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _press)
+    """Answer the signals in a thread of their own, but those that this process is to ignore.
+
+    Call it in the main thread, before there are others: they inherit what is kept from it.
+    """
+    if not hasattr(signal, "sigwait"):
+        return  # not on Windows: Ctrl-C stays a KeyboardInterrupt there
+    heard = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    try:
+        Thread(target=_wait, args=(heard,), name="signals", daemon=True).start()
+    except RuntimeError:  # no memory for a thread: the system's answer is quiet, too
+        forget()
 
 
-def pressed() -> bool:
-    """Whether Ctrl-C was pressed since `listen`."""
-    return _pressed
+def forget() -> None:
+    """The work is done: from now on a signal ends the process by itself, without a word."""
+    if hasattr(signal, "sigwait"):
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-def check() -> None:
-    """Raise KeyboardInterrupt if Ctrl-C was pressed: for loops, at a place that is safe to stop."""
-    if _pressed:
-        raise KeyboardInterrupt
+@contextmanager
+def removing(path: Path) -> Iterator[None]:
+    """A signal inside the block removes `path`, a file or a folder, if it is there."""
+    _temporary.add(path)
+    try:
+        yield
+    finally:
+        _temporary.discard(path)
 
 
 @contextmanager
@@ -45,15 +71,36 @@ def interrupt_hint(hint: Callable[[], str]) -> Iterator[None]:
     ...     print(interrupt)
     Run it again with --resume.
     """
+    _hints.append(hint)
     try:
         yield
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) or pressed():
-            raise KeyboardInterrupt(hint()) from None
-        raise
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(hint()) from None
+    finally:
+        _hints.pop()
 
 
-def _press(signal_number: int, frame: FrameType | None) -> NoReturn:
-    global _pressed
-    _pressed = True
-    raise KeyboardInterrupt
+def _wait(heard: set[signal.Signals]) -> None:
+    number = signal.sigwait(heard)
+    try:
+        making.acquire(timeout=1)  # and never let go; a disk that hangs does not keep us
+        hint = _hints[-1]() if _hints else ""
+        _remove()
+        _say(f"interrupted. {hint}".strip())
+        _remove()  # a compiled writer may have opened its file once more
+    finally:
+        os._exit(128 + number)
+
+
+def _remove() -> None:
+    for path in list(_temporary):
+        with suppress(OSError):
+            path.unlink()
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _say(line: str) -> None:
+    """On standard error, past its buffer: the main thread may hold that."""
+    clear = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the bar's line, and the cursor it hid
+    os.write(2, f"{clear}{line}\n".encode())

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from xorec.core import interrupts
-
 
 class Task:
     """One bar. `advance` moves it; `facts` are the numbers shown after it (loss, NDCG)."""
 
     def advance(self, steps: float = 1, **facts: float | str) -> None:
-        """Move by `steps` and show `facts`; stops here if Ctrl-C was pressed."""
-        interrupts.check()
+        """Move by `steps` and show `facts`."""
 
 
 class Progress:
@@ -99,4 +96,3 @@ class _RichTask(Task):
         if facts:
             update["facts"] = text
         self._bars.update(self._id, **update)
-        super().advance(steps)

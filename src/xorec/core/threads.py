@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -56,7 +57,11 @@ class ThreadPool:
             while (piece := next(next_piece)) < pieces:
                 work(piece)
 
-        futures = [self._helpers.submit(take_pieces) for _ in range(min(self.threads, pieces) - 1)]
+        futures: list[Future[None]] = []
+        with suppress(RuntimeError):  # no memory for one more thread: those that there are do it
+            futures.extend(
+                self._helpers.submit(take_pieces) for _ in range(min(self.threads, pieces) - 1)
+            )
         try:
             take_pieces()
         finally:

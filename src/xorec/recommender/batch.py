@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
-from xorec.core.files import replacing
+from xorec.core.files import replacing, system_errors
 from xorec.core.log import logged
+from xorec.core.memory import require_address_space
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.progress import Task
 from xorec.data.ids import Ids
@@ -113,6 +114,8 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
     ...     write(for_all_users(shop(), k=1), Path(folder) / "lists.csv").rows
     4
     """
+    require_address_space()
+    from polars.exceptions import PolarsError
     from polars.io.plugins import register_io_source
 
     if path.suffix not in (".parquet", ".csv"):
@@ -124,14 +127,19 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
     if job.names is not None:
         results["name"] = _series(job.names)
     written = 0
+    ours: list[BaseException] = []
 
     def source(task: Task) -> Iterator[pl.DataFrame]:
         nonlocal written
-        for rows, hits in job.blocks(options):
-            frame = _frame(job.columns[0], queries.gather(rows), results, hits)
-            written += len(frame)
-            task.advance(len(rows))
-            yield frame
+        try:
+            for rows, hits in job.blocks(options):
+                frame = _frame(job.columns[0], queries.gather(rows), results, hits)
+                written += len(frame)
+                task.advance(len(rows))
+                yield frame
+        except BaseException as error:  # polars would tell of it in its own words
+            ours.append(error)
+            raise
 
     first = job.search(np.zeros(1, dtype=np.int64), 1)
     schema = _frame(job.columns[0], queries[:1], results, first).schema
@@ -139,12 +147,14 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
         logged("batch", lists=len(job.query_ids), k=job.k),
         replacing(path) as temporary,
         options.progress.task(f"lists of {job.k}", len(job.query_ids)) as task,
+        system_errors(PolarsError, OSError),
     ):
         frames = register_io_source(lambda *_: source(task), schema=schema, is_pure=False)
-        if path.suffix == ".csv":
-            frames.sink_csv(temporary, maintain_order=True)
-        else:
-            frames.sink_parquet(temporary, maintain_order=True)
+        sink = frames.sink_csv if path.suffix == ".csv" else frames.sink_parquet
+        try:
+            sink(temporary, maintain_order=True)
+        except Exception as error:
+            raise (ours or [error])[0] from None
     size, seconds = path.stat().st_size, time.perf_counter() - began
     return BatchSummary(str(path), len(job.query_ids), written, job.k, size, seconds)
 

@@ -263,7 +263,10 @@ class Recommender(RecommenderState):
         return self
 
     def save(self, path: str | Path, *, index: bool | None = None) -> None:
-        """Write the model file, whole or not at all.
+        """Write the model file, whole or not at all; wait for another process that writes it.
+
+        To change a file that others may change too, load, update and save it inside
+        `with xorec.core.locks.locked(path):`.
 
         index: keep the search index in it too; None does so from 10,000 items on, where making it
         anew takes longer than reading it.
@@ -275,11 +278,12 @@ class Recommender(RecommenderState):
         ...     Recommender.load(f"{folder}/shop.xorec")
         Recommender(item-knn, 4 users x 3 items, 132 bytes)
         """
+        from xorec.core.locks import locked
         from xorec.recommender import model_file
 
         if index is None:
             index = len(self.items) >= model_file.INDEX_FROM
-        with logged("save", path=str(path), items=len(self.items)):
+        with logged("save", path=str(path), items=len(self.items)), locked(path):
             model_file.save(Path(path), self, self.index.tensors() if index else {})
 
     @classmethod

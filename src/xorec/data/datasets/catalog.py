@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.files import replacing, system_errors, write_text
 from xorec.core.folders import user_cache
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
@@ -130,25 +131,29 @@ def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -
     record = {"url": entry.url, "sha256": got.sha256, "bytes": got.bytes}
     try:
         if entry.members:
-            _unpack(file, entry)
-        (entry.folder / "fetched.json").write_text(json.dumps(record, indent=1) + "\n")
+            unpack(file, entry)
+        write_text(entry.folder / "fetched.json", json.dumps(record, indent=1) + "\n")
     except (zipfile.BadZipFile, KeyError, OSError) as error:
         raise DataError(f"{file} cannot be unpacked ({error}): make room, fetch again.") from error
     return entry
 
 
-def _unpack(archive: Path, entry: DataSet) -> None:
+def unpack(archive: Path, entry: DataSet) -> None:
     """Keep ratings and items of a MovieLens archive, in place only when whole; drop the rest."""
+    from polars.exceptions import PolarsError
+
     from xorec.data.datasets.movielens import item_table
 
     ratings, items = entry.members
-    parts = [path.with_name(path.name + ".part") for path in entry.files]
-    with zipfile.ZipFile(archive) as file:
-        with file.open(ratings) as packed, parts[0].open("wb") as plain:
+    with (
+        zipfile.ZipFile(archive) as file,
+        replacing(entry.files[0]) as pairs,
+        replacing(entry.files[1]) as info,
+        system_errors(PolarsError),
+    ):
+        with file.open(ratings) as packed, pairs.open("wb") as plain:
             shutil.copyfileobj(packed, plain)
-        item_table(_last(items), file.read(items)).write_parquet(parts[1])
-    for part, target in zip(parts, entry.files, strict=True):
-        os.replace(part, target)
+        item_table(_last(items), file.read(items)).write_parquet(info)
     archive.unlink()
 
 

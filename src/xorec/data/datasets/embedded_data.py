@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.memory import require_address_space
 from xorec.data.ids import Ids
 from xorec.data.interactions import Categories, Interactions
 from xorec.data.text import Text
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def read_embedded(interactions: Path, items_table: Path) -> Interactions:
     """The interactions of the two files."""
+    require_address_space()
     import polars as pl
 
     pairs, table = pl.read_parquet(interactions), pl.read_parquet(items_table)

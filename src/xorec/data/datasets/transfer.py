@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import re
 import shutil
 import socket
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from xorec.core.errors import DataError
+from xorec.core.files import put_in_place, write_text
 from xorec.core.progress import Progress, Task
 
 CHUNK = 1 << 17
@@ -104,7 +104,7 @@ class Transfer:
             self.discard()
             etag = headers["ETag"] or ""
             strong = "" if etag.startswith("W/") else etag
-            self.tag.write_text(strong or headers["Last-Modified"] or "")
+            write_text(self.tag, strong or headers["Last-Modified"] or "")
         return start, total
 
     def _require_space(self, needed: int) -> None:
@@ -175,7 +175,7 @@ class Transfer:
     def finish(self) -> Fetched:
         """Put the file in its place."""
         size = self.held
-        os.replace(self.part, self.destination)
+        put_in_place(self.part, self.destination)
         self.tag.unlink(missing_ok=True)
         return Fetched(self.destination, self.digests["sha256"].hexdigest(), size)
 

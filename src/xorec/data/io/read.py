@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
+from xorec.core.memory import require_address_space
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
@@ -63,6 +64,7 @@ def read(
     from xorec.data.io.formats.registry import open_object
     from xorec.data.io.item_info import add_item_info
 
+    require_address_space()
     wanted = {
         "user": user_column,
         "item": item_column,

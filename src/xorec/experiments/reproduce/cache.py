@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from xorec.core.code import code_digest
-from xorec.core.files import replacing
+from xorec.core.files import replacing, write_text
 
 Key = Mapping[str, Any]
 """All that went in, as JSON."""
@@ -75,8 +75,7 @@ class Cache:
             with replacing(path.with_suffix(".npz")) as temporary, temporary.open("wb") as file:
                 np.savez_compressed(file, **result.arrays)
         text = json.dumps({"key": key, "values": result.values, "arrays": bool(result.arrays)})
-        with replacing(path) as temporary:
-            temporary.write_text(text)
+        write_text(path, text)
 
     def _read(self, path: Path) -> Result:
         kept = json.loads(path.read_text())

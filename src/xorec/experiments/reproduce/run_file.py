@@ -9,7 +9,7 @@ from typing import Any
 
 from xorec import __version__
 from xorec.core.errors import DataError, OptionError
-from xorec.core.files import replacing
+from xorec.core.files import write_text
 from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Choice, Plan, make_plan
 from xorec.experiments.reproduce.question import question_class
@@ -34,8 +34,7 @@ def write_run_file(path: Path, plan: Plan, datasets: Sequence[DatasetRun]) -> No
     whole = plan.model_copy(update={"chosen": tuple(choices(plan, datasets))})
     data = [dataset.describe() for dataset in datasets]
     kept = {"format": FORMAT, "xorec": __version__, "plan": whole.model_dump(), "data": data}
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(kept, indent=1) + "\n")
+    write_text(path, json.dumps(kept, indent=1) + "\n")
 
 
 def read_run_file(path: Path) -> tuple[Plan, list[dict[str, Any]]]:

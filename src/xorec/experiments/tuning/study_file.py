@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import OptionError, XorecError
+from xorec.core.files import cannot_write
 
 _NAME = "xorec"
 _ABOUT = "about"
@@ -24,8 +25,8 @@ _ABOUT = "about"
 class StudyFile:
     """Finished trials (Optuna's FrozenTrial), in a file or, without a path, in memory."""
 
-    def __init__(self, study: Any) -> None:
-        self._study = study
+    def __init__(self, study: Any, path: Path | None = None) -> None:
+        self._study, self._path = study, path
 
     @property
     def trials(self) -> list[Any]:
@@ -34,7 +35,8 @@ class StudyFile:
 
     def add(self, trial: Any) -> None:
         """Keep a finished trial."""
-        self._study.add_trial(trial)
+        with _written_to(self._path):
+            self._study.add_trial(trial)
 
 
 @contextmanager
@@ -51,7 +53,18 @@ def open_study(path: Path | None, about: dict[str, Any]) -> Iterator[StudyFile]:
         return
     with _alone(path) as handle:
         _mend(path, handle)
-        yield StudyFile(_load(path, json.loads(json.dumps(about))))
+        with _written_to(path):
+            study = _load(path, json.loads(json.dumps(about)))
+        yield StudyFile(study, path)
+
+
+@contextmanager
+def _written_to(path: Path | None) -> Iterator[None]:
+    """A line that could not be written: what was, stays, and the same command goes on from it."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path or Path(), error) from None
 
 
 def _load(path: Path, about: dict[str, Any]) -> Any:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
+from xorec.core.files import temporary_folder
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.split import as_split
 from xorec.evaluation.metrics.registry import USER_METRICS
@@ -181,8 +181,8 @@ def _cached(options: RunOptions) -> Iterator[RunOptions]:
     if options.cache is not None:
         yield options
         return
-    with TemporaryDirectory(prefix="xorec-") as folder:
-        yield replace(options, cache=Path(folder))
+    with temporary_folder() as folder:
+        yield replace(options, cache=folder)
 
 
 @contextmanager

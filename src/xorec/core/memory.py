@@ -1,0 +1,55 @@
+"""Too little memory, in words: before a compiled library meets it, and after one has complained.
+
+polars ends the process, or hangs, where the system refuses it memory; nothing can catch that. So
+what reads data asks first whether the address space (`ulimit -v`) is large enough to begin with.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+from xorec.core.errors import XorecError
+
+NEEDED = 2 << 30
+"""Address space that polars, numba and their threads reserve, whatever the data: less hung or
+aborted between 0.5 and 1.3 GB on two cores. Most of it is never used."""
+_SIGNS = (
+    "cannot allocate memory",
+    "failed to map segment",  # a library that is loaded
+    "can't start new thread",
+    "could not spawn threads",
+    "memory allocation",
+)
+
+
+def require_address_space() -> None:
+    """Complain of a limit that compiled libraries would not survive."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < NEEDED:
+        raise XorecError(
+            f"the address space is limited to {limit / 2**30:.1f} GB and {NEEDED / 2**30:.0f} GB "
+            "are needed: raise it (ulimit -v unlimited) and bound memory itself, by a cgroup, say."
+        )
+
+
+def is_shortage(error: BaseException | None) -> bool:
+    """Whether it is an error for want of memory, whatever library raised it and from whatever.
+
+    >>> is_shortage(RuntimeError("can't start new thread")), is_shortage(ValueError("x"))
+    (True, False)
+    """
+    if error is None:
+        return False
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    said = str(error).lower()
+    return (
+        any(sign in said for sign in _SIGNS)
+        or is_shortage(error.__cause__)
+        or is_shortage(error.__context__)
+    )
