@@ -29,6 +29,7 @@ from xorec.cli import (
 )
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
+from xorec.core.printable import printable
 
 
 class _OneLineErrors(TyperGroup):
@@ -55,7 +56,7 @@ class _OneLineErrors(TyperGroup):
 
 def _stop(message: str, code: int) -> None:
     sys.stdout.flush()
-    sys.stderr.write(" ".join(message.splitlines()) + "\n")
+    sys.stderr.write(printable(" ".join(message.splitlines())) + "\n")
     sys.exit(code)
 
 

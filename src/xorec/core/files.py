@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import XorecError
+from xorec.core.paths import require_writable
 
 
 @contextmanager
@@ -29,6 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     (Path(folder) / "a.txt").read_text()
     'all of it'
     """
+    require_writable(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.arrays import Arrays
+from xorec.core.errors import ModelFileError
+from xorec.core.paths import require_file
 from xorec.core.schema import check_tensors
 from xorec.recommender import storage
 from xorec.recommender.file_checks import check_ids, check_state, check_text
@@ -38,6 +40,7 @@ def save(path: Path, state: RecommenderState, index: Arrays) -> None:
 
 def load(path: Path, verify: bool | None) -> tuple[RecommenderState, Index | None]:
     """What a file has: the state, and the search index where it was saved too."""
+    require_file(path, ModelFileError, "model file")
     tensors, metadata = storage.read(path, verify=verify)
     with storage.complete(path):
         state = _state(tensors, metadata)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError, UnknownIdError
+from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
@@ -116,8 +117,8 @@ class RecommenderState:
         if len(rows) and rows.min() < 0:
             missing = wanted[int(np.argmin(rows))]
             raise UnknownIdError(
-                f"item {missing!r} is not in the model: it was not in the training data. "
-                f"Ids look like {self.items[0]!r}."
+                f"item {quoted(missing)} is not in the model: it was not in the training data. "
+                f"Ids look like {quoted(self.items[0])}."
             )
         return rows
 
@@ -156,6 +157,6 @@ class RecommenderState:
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
         return UnknownIdError(
-            f"user {user!r} is not in the model: use recommend_for([item ids]) (on the command "
-            "line --items) to fold in somebody new."
+            f"user {quoted(user)} is not in the model: use recommend_for([item ids]) (on the "
+            "command line --items) to fold in somebody new."
         )

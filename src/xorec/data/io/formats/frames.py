@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from xorec.core.errors import DataError
+from xorec.core.printable import listed
 from xorec.data.io.columns import choose_columns
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
@@ -21,13 +23,21 @@ def as_frame(thing: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """A pandas, polars, Arrow or other frame as narwhals sees it; None if it is none."""
     import narwhals as nw
 
-    frame = nw.from_native(thing, pass_through=True)
+    try:
+        frame = nw.from_native(thing, pass_through=True)
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"{FRAME} cannot be read: {error}") from None
     return frame if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
 
 
 def frame_columns(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> tuple[str, ...]:
     """The names of the columns."""
-    return tuple(frame.collect_schema().names())
+    names = tuple(frame.collect_schema().names())
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(
+            f"{FRAME} has columns called {listed(names)}: give them names that are text."
+        )
+    return names
 
 
 def open_frame(
@@ -61,7 +71,10 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
 
     if column.dtype in (nw.Object, nw.Unknown):
         return as_series(column.to_list())
-    return column.to_polars()
+    try:
+        return column.to_polars()
+    except UnicodeError:  # half of a surrogate pair
+        return as_series(column.to_list())
 
 
 FRAMES = ObjectFormat(
