@@ -51,10 +51,22 @@ def open_frame(
     if isinstance(selected, nw.LazyFrame):
         selected = selected.collect("polars")
     native = selected.to_native()
+    _require_valid(native)
     if isinstance(native, pl.DataFrame):
         return Source(FRAME, native.lazy(), tuple(native.columns))
     columns = {name: _series(selected[name]) for name in selected.columns}
     return column_source(FRAME, columns, ids)
+
+
+def _require_valid(native: Any) -> None:
+    """Refuse an Arrow table whose offsets or text are not what it says: all trust it."""
+    validate = getattr(native, "validate", None)
+    if not type(native).__module__.startswith("pyarrow") or validate is None:
+        return
+    try:
+        validate(full=True)
+    except ValueError as error:  # ArrowInvalid is one
+        raise DataError(f"{FRAME} is broken: {error}.") from None
 
 
 def _open(thing: Any, wanted: Wanted) -> Source:
@@ -73,7 +85,7 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
         return as_series(column.to_list())
     try:
         return column.to_polars()
-    except UnicodeError:  # half of a surrogate pair
+    except (ValueError, TypeError, NotImplementedError):  # Arrow makes nothing of it
         return as_series(column.to_list())
 
 

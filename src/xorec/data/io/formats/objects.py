@@ -63,9 +63,16 @@ def as_series(values: list[Any]) -> pl.Series | list[Any]:
     return values
 
 
+def _is_empty(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # NaN is not itself
+    except (TypeError, ValueError):  # a thing that does not compare: no id, but not empty
+        return False
+
+
 def _numbered(values: list[Any], name: str, column: str) -> tuple[Ids, list[int]]:
     for number, value in enumerate(values, start=1):
-        if value is None or value != value:  # NaN is not itself
+        if _is_empty(value):
             raise DataError(
                 f"{name}, column {quoted(column)}, data row {number:,}: the id is empty; drop "
                 "that row."

@@ -87,7 +87,8 @@ def open_object(thing: Any, wanted: Wanted) -> Source:
     """A Python object as a Source."""
     for one in OBJECT_FORMATS:
         if one.recognises(thing):
-            return one.open(thing, wanted)
+            with polars_errors(one.name):
+                return one.open(thing, wanted)
     kinds = ", ".join(one.name for one in OBJECT_FORMATS)
     raise DataError(f"a {type(thing).__name__} cannot be read: give a path, or one of: {kinds}.")
 

@@ -88,7 +88,7 @@ def scan_csv(
 def open_separated(file: DataFile, separator: str) -> Source:
     """A table with this separator."""
     table = text_table(file, separator)
-    if separator == WHITESPACE or len(separator) > 1:
+    if separator == WHITESPACE or len(separator.encode()) > 1:
         return _open_lines(table)
     frame = scan_csv(table, {})
     found = frame.collect_schema().names()  # without a header polars counts from 0 or 1, by version
