@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from xorec.core.errors import OptionError
+from xorec.core.paths import require_file
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
@@ -29,6 +30,10 @@ ListsFile = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Raw = Annotated[
+    bool,
+    typer.Option("--raw", help="For pipes: rank, id, name, score with tabs, nothing escaped."),
+]
 Config = Annotated[
     Path | None, typer.Option(help="Settings by model, TOML or JSON: a table for each model name.")
 ]
@@ -53,6 +58,10 @@ class Columns:
     item_info: Annotated[
         Path | None, typer.Option(help="A second file: names, categories of items.")
     ] = None
+    max_expanded: Annotated[
+        str | None, typer.Option(help="What a compressed file or a pipe may become, as 20GB.")
+    ] = None
+    max_line: Annotated[str | None, typer.Option(help="The longest line, as 1GB.")] = None
 
     def given(self) -> dict[str, Any]:
         """The columns that were given, by name."""
@@ -64,7 +73,9 @@ class Columns:
 class DataSource(Columns):
     """The data of a command: where it is, its columns, how it is prepared."""
 
-    data: Annotated[str, typer.Argument(help="A file or folder, or a name from `xorec data list`.")]
+    data: Annotated[
+        str, typer.Argument(help="A file, a folder, a pipe (-), or a name from `xorec data list`.")
+    ]
     min_rating: MinRating = None
     core: Annotated[
         int, typer.Option(help="Keep users and items with this many pairs, iterated.")
@@ -174,12 +185,13 @@ def read_config(path: Path | None) -> dict[str, dict[str, Any]]:
         return {}
     import tomllib
 
+    require_file(path, OptionError, "file of settings")
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise OptionError(f"cannot read the settings {path}: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"the settings {path} cannot be understood: {error}.") from None
     if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
         raise OptionError(f"the settings {path} need a table for each model, for example [bpr].")

@@ -21,8 +21,10 @@ def explain(
     asker: args.Asker,
     k: args.K = 5,
     json: args.Json = False,
+    raw: args.Raw = False,
 ) -> None:
     """Tell why MODEL offers an item to a user: the score, the bits, the user's nearest items."""
+    from xorec.cli.listing import print_raw_items
     from xorec.cli.output import print_json
     from xorec.recommender.recommender import Recommender
 
@@ -37,6 +39,8 @@ def explain(
         why = recommender.explain_for(history, offered, k)
     if json:
         print_json(why.to_dict())
+    elif raw:
+        print_raw_items(why.because)
     else:
         _print(why)
 

@@ -13,14 +13,23 @@ if TYPE_CHECKING:
     from xorec.recommender.results import Recommendations, Recommended
 
 
-def print_list(best: Recommendations, json: bool) -> None:
-    """Print the list."""
+def print_list(best: Recommendations, json: bool, raw: bool) -> None:
+    """Print the list: a table, one JSON object, or raw rows."""
     from xorec.cli.output import print_json
 
     if json:
         print_json(best.to_dict())
-        return
-    print_items(best.items, "score", best.item_kind)
+    elif raw:
+        print_raw_items(best.items)
+    else:
+        print_items(best.items, "score", best.item_kind)
+
+
+def print_raw_items(items: Sequence[Recommended]) -> None:
+    """Rank, id, name and score of each item as they are, with tabs: for pipes."""
+    from xorec.cli.output import print_raw
+
+    print_raw((rank, one.id, one.name, one.score) for rank, one in enumerate(items, start=1))
 
 
 def print_items(items: Sequence[Recommended], score: str, listed: str = "item") -> None:

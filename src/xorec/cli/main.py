@@ -33,6 +33,7 @@ from xorec.cli import (
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
 from xorec.core.memory import is_shortage
+from xorec.core.printable import printable
 
 
 class _OneLineErrors(TyperGroup):
@@ -63,7 +64,7 @@ class _OutOfMemory(SystemExit):
 
 def _stop(message: str, code: int) -> None:
     sys.stdout.flush()
-    sys.stderr.write(" ".join(message.splitlines()) + "\n")
+    sys.stderr.write(printable(" ".join(message.splitlines())) + "\n")
     sys.exit(code)
 
 

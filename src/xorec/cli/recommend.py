@@ -36,6 +36,7 @@ def recommend(
     ] = False,
     output: args.ListsFile = None,
     k: args.K = 10,
+    raw: args.Raw = False,
     *,
     rules: Rules,
     run: Annotated[args.Run, without("seed")],
@@ -57,7 +58,7 @@ def recommend(
 
         write_lists(for_all_users(recommender, k, seen=rules.seen), output, run)
     else:
-        print_list(_best(recommender, asker, k, rules), run.json)
+        print_list(_best(recommender, asker, k, rules), run.json, raw)
 
 
 def _best(recommender: Recommender, asker: args.Asker, k: int, rules: Rules) -> Recommendations:

@@ -21,6 +21,7 @@ def similar(
     ] = False,
     output: args.ListsFile = None,
     k: args.K = 10,
+    raw: args.Raw = False,
     *,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
@@ -39,7 +40,7 @@ def similar(
 
         write_lists(for_all_items(recommender, k), output, run)
     elif item is not None:
-        print_list(recommender.similar(recommender.items.parse(item), k), run.json)
+        print_list(recommender.similar(recommender.items.parse(item), k), run.json, raw)
     else:
         alike = recommender.similar_users(recommender.users.parse(str(user)), k)
-        print_list(alike, run.json)
+        print_list(alike, run.json, raw)

@@ -4,6 +4,8 @@ Every message names the value, the place (file, column, row) where there is one,
 out. The command line prints it as one line and exits with code 2; the library just raises.
 """
 
+from xorec.core.printable import printable, shortened
+
 
 class XorecError(Exception):
     """Base of every error that xorec raises on purpose.
@@ -14,7 +16,12 @@ class XorecError(Exception):
     ... except xorec.XorecError as error:
     ...     print(type(error).__name__)
     DataError
+
+    Its text is bounded and safe to show, whatever the data has put into it.
     """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shortened(printable(shortened(str(message)), lines=True)))
 
 
 class DataError(XorecError):

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
+from xorec.core.paths import require_writable
 
 if sys.platform != "win32":
     import fcntl
@@ -44,6 +45,7 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     (Path(folder) / "a.txt").read_text()
     'all of it'
     """
+    require_writable(path)
     try:
         target = real_file(path)
         target.parent.mkdir(parents=True, exist_ok=True)

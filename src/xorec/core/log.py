@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from xorec.core.printable import printable
+
 logger = logging.getLogger("xorec")
 logger.addHandler(logging.NullHandler())
 
@@ -40,4 +42,4 @@ def logged(event: str, **fields: Any) -> Iterator[dict[str, Any]]:
     if logger.isEnabledFor(logging.INFO):
         figures = ", ".join(f"{name} {value}" for name, value in fields.items())
         extra = {"event": event, "seconds": seconds, **fields}
-        logger.info("%s: %.3f s, %s", event, seconds, figures, extra=extra)
+        logger.info("%s: %.3f s, %s", event, seconds, printable(figures), extra=extra)

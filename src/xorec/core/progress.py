@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from xorec.core.printable import printable
+
 
 class Task:
     """One bar. `advance` moves it; `facts` are the numbers shown after it (loss, NDCG)."""
@@ -59,7 +61,7 @@ class TerminalProgress(Progress):
 
     def _bar(self, name: str, total: float | None) -> Iterator[Task]:
         bars = self._bars
-        task_id = bars.add_task(name, total=total, facts="")
+        task_id = bars.add_task(printable(name), total=total, facts="")
         try:
             yield _RichTask(bars, task_id)
         finally:
@@ -69,18 +71,18 @@ class TerminalProgress(Progress):
         from rich import progress as rich_progress
 
         columns = (
-            rich_progress.TextColumn("{task.description}"),
+            rich_progress.TextColumn("{task.description}", markup=False),
             rich_progress.BarColumn(bar_width=20),
             rich_progress.TaskProgressColumn(),
             rich_progress.TimeElapsedColumn(),
-            rich_progress.TextColumn("{task.fields[facts]}"),
+            rich_progress.TextColumn("{task.fields[facts]}", markup=False),
         )
         return rich_progress.Progress(
             *columns, console=self._console, transient=True, disable=not self._console.is_terminal
         )
 
     def note(self, message: str) -> None:
-        self._console.print(message, style="dim", markup=False, soft_wrap=True)
+        self._console.print(printable(message), style="dim", markup=False, soft_wrap=True)
 
 
 class _RichTask(Task):

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
+from xorec.core.printable import quoted
 from xorec.data.id_table import IdTable
 from xorec.data.text import Text, quick_view
 
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 
 _INT64 = range(-(2**63), 2**63)
+LONGEST_INT = 4096
+"""Bits of a whole number that is an id."""
 
 # kind: (the exact Python type, id to string, string to id)
 _CODECS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "str": (str, str, str),
     "bool": (bool, str, lambda text: text == "True"),
     "int": (int, str, int),
-    "float": (float, repr, float),
+    "float": (float, lambda value: repr(float(value) + 0.0), float),
     "bytes": (bytes, lambda value: value.decode("latin-1"), lambda text: text.encode("latin-1")),
     "date": (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
     "datetime": (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
@@ -65,6 +68,8 @@ class Ids:
         """Ids from distinct Python values, kept in their order."""
         values = list(raw)
         kind = _kind_of(values)
+        if kind == "str":
+            _require_unicode(values)
         if kind == "int64":
             ids = cls(kind, np.array(values, dtype=np.int64))
         else:
@@ -238,21 +243,39 @@ class Ids:
         if self.kind in ("int64", "int"):
             if isinstance(raw, (bool, np.bool_)) or not isinstance(raw, (int, np.integer)):
                 return None
-            return int(raw) if self.kind == "int64" else str(int(raw)).encode()
+            return int(raw) if self.kind == "int64" else _digits(int(raw)).encode()
         exact, encode, _ = _CODECS[self.kind]
         if isinstance(raw, np.generic):
             raw = raw.item()
         if self.kind == "float" and isinstance(raw, int) and not isinstance(raw, bool):
+            if abs(raw) >= 2**53:
+                return None
             raw = float(raw)
         return _utf8(encode(raw)) if type(raw) is exact else None
 
 
 def _utf8(text: str) -> bytes | None:
-    """The bytes that a `Text` has of a string; None of one that it cannot hold."""
+    """The bytes that a `Text` has of a string; None of half a surrogate pair: no id has one."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return None
+
+
+def _digits(number: int) -> str:
+    """A whole number as text; "" for one that is too long for any id."""
+    return str(number) if number.bit_length() <= LONGEST_INT else ""
+
+
+def _require_unicode(values: list[Any]) -> None:
+    """Refuse halves of surrogate pairs: they are in Python strings only, in no file."""
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        wrong = next(value for value in values if any("\ud800" <= c <= "\udfff" for c in value))
+        raise DataError(
+            f"the id {quoted(wrong)} has half of a surrogate pair, which is no text: mend it."
+        ) from None
 
 
 def _kind_of(values: list[Any]) -> str:
@@ -261,6 +284,10 @@ def _kind_of(values: list[Any]) -> str:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise DataError(f"id number {place + 1} is empty ({value!r}): drop that row.")
     types = {type(v.item()) if isinstance(v, np.generic) else type(v) for v in values}
+    if int in types and any(
+        int(v).bit_length() > LONGEST_INT for v in values if isinstance(v, int)
+    ):
+        raise DataError(f"a whole number of more than {LONGEST_INT:,} bits is no id.")
     if types == {int}:
         return "int64" if all(int(v) in _INT64 for v in values) else "int"
     for kind, (exact, _, _) in _CODECS.items():
@@ -269,6 +296,12 @@ def _kind_of(values: list[Any]) -> str:
     if not types:
         return "str"
     if types == {int, float}:
+        mixed_up = next((v for v in values if isinstance(v, int) and abs(v) >= 2**53), None)
+        if mixed_up is not None:
+            raise DataError(
+                f"the id {mixed_up} stands among numbers with fractions, where it would be mixed "
+                "up with its neighbours: give all ids as integers, or as text."
+            )
         return "float"
     names = ", ".join(sorted(t.__name__ for t in types))
     raise DataError(

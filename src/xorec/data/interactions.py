@@ -155,6 +155,8 @@ class Interactions:
         """A small table, for notebooks."""
         from html import escape
 
+        from xorec.core.printable import printable
+
         facts = {
             "users": f"{self.n_users:,}",
             "items": f"{self.n_items:,}",
@@ -163,7 +165,10 @@ class Interactions:
             "columns": ", ".join(("user", "item", *self.has)),
         }
         rows = [*facts.items(), *(("note", note) for note in self.notes)]
-        cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+        cells = (
+            f"<tr><th>{escape(name)}</th><td>{escape(printable(text))}</td></tr>"
+            for name, text in rows
+        )
         return f"<table>{''.join(cells)}</table>"
 
     def of_user(self, user: int) -> npt.NDArray[np.int32]:

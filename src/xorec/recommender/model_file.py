@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.arrays import Arrays
+from xorec.core.errors import ModelFileError
+from xorec.core.paths import require_file
 from xorec.core.schema import check_tensors
 from xorec.recommender import storage
 from xorec.recommender.file_checks import check_ids, check_state, check_text
@@ -53,6 +55,7 @@ def load(
     verify: True asks for both in any case, False leaves out the digest alone. key: the public key
     that the file must be signed with.
     """
+    require_file(path, ModelFileError, "model file")
     with storage.opened(path) as file:
         if key is not None:
             check_signature(file, key, threads)

@@ -348,7 +348,7 @@ class Recommender(RecommenderState):
         >>> shop().recommend("cem", allow=in_stock).ids()
         ['rice']
         """
-        return ItemFilter(self.index.item_filter(self.item_rows(items)))
+        return ItemFilter(self.items, self.item_rows(items), self.index)
 
     only = item_filter
     facts = property(lambda self: self.metadata, doc="`metadata`, by its older name.")
@@ -390,5 +390,5 @@ class Recommender(RecommenderState):
 
     def _allowed_rows(self, allow: Allowed) -> Any:
         if isinstance(allow, ItemFilter):
-            return allow.prepared
+            return allow.prepared_for(self.items, self.index)
         return None if allow is None else self.item_rows(allow)

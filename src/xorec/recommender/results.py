@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import ref
 
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import OptionError
 from xorec.core.jsonable import jsonable
+from xorec.core.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from xorec.data.ids import Ids
+    from xorec.search.index import Index
 
 Kind = Literal["user", "item"]
 _SHOWN = 5
@@ -36,11 +46,42 @@ class Recommended:
         return {key: jsonable(value) for key, value in row.items()}
 
 
-@dataclass(frozen=True, eq=False)
 class ItemFilter:
-    """Items that may be listed, prepared once for many searches by `Recommender.item_filter`."""
+    """Items that may be listed, prepared once for many searches by `Recommender.item_filter`.
 
-    prepared: Any
+    It fits the recommender that made it, and any other with the same items: a copy from a pickle or
+    from the file.
+    """
+
+    def __init__(self, items: Ids, rows: npt.NDArray[np.int64], index: Index) -> None:
+        self._items, self._rows = items, rows
+        self._prepared: tuple[Callable[[], Any], Any] = ref(index), index.item_filter(rows)
+
+    def __len__(self) -> int:
+        return len(np.unique(self._rows))
+
+    def prepared_for(self, items: Ids, index: Index) -> Any:
+        """What the search takes; items: those that `index` is of."""
+        maker, prepared = self._prepared
+        if maker() is not index:
+            if items is not self._items and items != self._items:
+                raise OptionError(
+                    "this item_filter was made by a model with other items: make it again with "
+                    "item_filter of the model that is asked."
+                )
+            prepared = index.item_filter(self._rows)
+            self._prepared = ref(index), prepared
+        return prepared
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unprepared, (self._items, self._rows)
+
+
+def _unprepared(items: Ids, rows: npt.NDArray[np.int64]) -> ItemFilter:
+    """An ItemFilter out of a pickle: the first search prepares it."""
+    made = ItemFilter.__new__(ItemFilter)
+    made._items, made._rows, made._prepared = items, rows, (lambda: None, None)
+    return made
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +142,7 @@ class Recommendations:
             )
             for row in (heads, *rows)
         )
-        return "\n".join([f"for {self.query_kind} {self.query}:", *map(str.rstrip, lines)])
+        return "\n".join([f"{self._title()}:", *map(str.rstrip, lines)])
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows."""
@@ -112,15 +153,18 @@ class Recommendations:
             "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
             for tag, row in (("th", heads), *(("td", row) for row in rows))
         ]
-        caption = escape(f"for {self.query_kind} {self.query}")
+        caption = escape(self._title())
         return f"<table><caption>{caption}</caption>{''.join(body)}</table>"
+
+    def _title(self) -> str:
+        return printable(f"for {self.query_kind} {self.query}")
 
     def _cells(self) -> list[list[str]]:
         """The table as text, heads first; names and distances where there are any."""
         columns: dict[str, list[str]] = {
             "rank": [str(rank) for rank in range(1, len(self.items) + 1)],
-            self.item_kind: [str(item.id) for item in self.items],
-            "name": ["" if item.name is None else item.name for item in self.items],
+            self.item_kind: [printable(str(item.id)) for item in self.items],
+            "name": ["" if item.name is None else printable(item.name) for item in self.items],
             "score": [f"{item.score:.4f}" for item in self.items],
             "distance": ["" if i.distance is None else str(i.distance) for i in self.items],
         }

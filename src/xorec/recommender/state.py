@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError, UnknownIdError
+from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
@@ -145,9 +146,9 @@ class RecommenderState(LearnedArrays):
         if len(rows) and rows.min() < 0:
             missing = wanted[int(np.argmin(rows))]
             hint = _other_type(self.items, missing) or (
-                f"it was not in the training data. Ids look like {self.items[0]!r}."
+                f"it was not in the training data. Ids look like {quoted(self.items[0])}."
             )
-            raise UnknownIdError(f"item {missing!r} is not in the model: {hint}")
+            raise UnknownIdError(f"item {quoted(missing)} is not in the model: {hint}")
         return rows
 
     def items_of(self, user_row: int) -> npt.NDArray[np.int32]:
@@ -189,10 +190,10 @@ class RecommenderState(LearnedArrays):
         hint = _other_type(self.users, user) or (
             "use recommend_for([item ids]) (on the command line --items) to fold in somebody new."
         )
-        return UnknownIdError(f"user {user!r} is not in the model: {hint}")
+        return UnknownIdError(f"user {quoted(user)} is not in the model: {hint}")
 
 
 def _other_type(ids: Ids, raw: Hashable) -> str:
     """A hint where an id is there but of another type, as 1 and "1" are; else nothing."""
     meant = ids.alike(raw)
-    return "" if meant is None else f"ids here are {ids.type_name}, did you mean {meant!r}?"
+    return "" if meant is None else f"ids here are {ids.type_name}, did you mean {quoted(meant)}?"

@@ -20,6 +20,8 @@ from typing import Any
 from xorec.core.errors import DataError, OptionError
 from xorec.core.files import replacing, system_errors, write_text
 from xorec.core.folders import user_cache
+from xorec.core.paths import what_is_at
+from xorec.core.printable import LONGEST_VALUE, shortened
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
 
@@ -201,14 +203,22 @@ def load_data(
 
 
 def _read_path(source: str | Path, options: dict[str, Any]) -> Interactions:
-    path = Path(source).expanduser()
-    if not path.exists():
+    path = Path("/dev/stdin") if source == "-" else _expanded(Path(source))
+    if not what_is_at(path, DataError):
         raise DataError(
-            f"{source}: there is no such file and no data set of that name; {_nearest(path.name)}"
+            f"{shortened(str(source), LONGEST_VALUE)}: there is no such file and no data set of "
+            f"that name; {_nearest(path.name)}"
         )
     from xorec.data.io.read import read
 
     return read(path, **options)
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise DataError(f"{path}: {error}: write the path without ~.") from None
 
 
 def _nearest(name: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xorec.core.errors import DataError
+from xorec.core.printable import listed, quoted
 
 ROLES = ("user", "item", "rating", "time", "split")
 """What a column can be for; the argument that names it is the role + "_column"."""
@@ -83,7 +84,7 @@ def choose_columns(
         if chosen[role] is None:
             raise DataError(
                 f"{place}: which column holds the {role}s? Name it with {role}_column "
-                f"(--{role}-column); there are: {', '.join(names)}."
+                f"(--{role}-column); there are: {listed(names)}."
             )
     _refuse_doubles(chosen, place)
     notes = _report(chosen, guessed)
@@ -108,9 +109,9 @@ def _require(name: str, role: str, names: Sequence[str], place: str) -> None:
         return
     alike = [other for other in names if _plain(other) == _plain(name)]
     near = alike or difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = f" Did you mean {quoted(near[0])}?" if near else ""
     raise DataError(
-        f"{place} has no column {name!r} ({role}_column); there are: {', '.join(names)}.{hint}"
+        f"{place} has no column {quoted(name)} ({role}_column); there are: {listed(names)}.{hint}"
     )
 
 
@@ -120,7 +121,7 @@ def _refuse_doubles(chosen: Mapping[str, str | None], place: str) -> None:
         for other in roles[:index]:
             if chosen[role] == chosen[other]:
                 raise DataError(
-                    f"{place}: column {chosen[role]!r} cannot be {other} and {role} at once; "
+                    f"{place}: column {quoted(chosen[role])} cannot be {other} and {role} at once; "
                     f"name another one with {role}_column."
                 )
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from xorec.core.errors import DataError
 from xorec.core.growing_array import GrowingArray
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import Columns
@@ -100,7 +101,7 @@ def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     for role, name in (("user", columns.user), ("item", columns.item)):
         if schema[name].is_nested() or schema[name] == pl.Object:
             raise DataError(
-                f"{source.name}, column {name!r}: {schema[name]} values cannot be ids; give "
+                f"{source.name}, column {quoted(name)}: {schema[name]} values cannot be ids; give "
                 f"strings or numbers, or name another column with {role}_column."
             )
         if schema[name] in (pl.Categorical, pl.Enum):
@@ -176,6 +177,11 @@ def _interactions(source: Source, columns: Columns, gathered: _Pass, threads: in
     )
 
 
+def _first_row(source: Source, column: str, codes: npt.NDArray[np.int32], code: int) -> str:
+    """Where the id of this code comes first, in words."""
+    return Place(source.name, column).row(int(np.argmax(codes == code)))
+
+
 def _ids(
     source: Source, column: str, role: str, encoder: IdEncoder, codes: npt.NDArray[np.int32]
 ) -> Ids:
@@ -185,11 +191,15 @@ def _ids(
     missing = encoder.missing_word(text=source.text)
     if missing is not None:
         code, word = missing
-        place = Place(source.name, column).row(int(np.argmax(codes == code)))
         raise DataError(
-            f"{place}: the {role} is {word!r}, a missing value; fill it in or drop that row"
+            f"{_first_row(source, column, codes, code)}: the {role} is {word!r}, a missing value; "
+            "fill it in or drop that row"
             + (" (an id that is really called so can come in a data frame)." if word else ".")
         )
+    no_id = encoder.no_id(text_file=source.text_file)
+    if no_id is not None:
+        code, why = no_id
+        raise DataError(f"{_first_row(source, column, codes, code)}: the {role} {why}.")
     ids, row_of_code = encoder.finish(whole_numbers=source.text and column not in source.quoted)
     renumber(codes, row_of_code)
     return ids

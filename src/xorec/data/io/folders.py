@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xorec.core.errors import DataError
+from xorec.core.paths import reason
 from xorec.data.io.formats.registry import ENDINGS
 
 _ONE_FILE = ("interactions", "ratings", "reviews")
@@ -24,6 +25,13 @@ class Folder:
 
 def discover(folder: Path) -> Folder:
     """Find the data of a folder by the names that data sets use."""
+    try:
+        return _discover(folder)
+    except OSError as error:
+        raise DataError(f"the folder {folder} cannot be read: {reason(error)}.") from None
+
+
+def _discover(folder: Path) -> Folder:
     whole = _find(folder, _ONE_FILE) or _only(folder, ".inter") or _named(folder, "u.data")
     item_info = tuple(found for name in _ITEM_FILES if (found := _find(folder, (name,))))
     recbole = _only(folder, ".item")

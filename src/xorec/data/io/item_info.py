@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xorec.core.errors import DataError
+from xorec.core.printable import listed, quoted
 from xorec.data.ids import Ids
 from xorec.data.interactions import Categories, Interactions
 from xorec.data.io.columns import guess
+from xorec.data.io.content import Content, Limits
 from xorec.data.io.formats.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.formats.frames import as_frame, frame_columns, open_frame
 from xorec.data.io.formats.registry import open_file
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 _NO_CATEGORY = ("", "(no genres listed)")
 
 
-def add_item_info(data: Interactions, info: Any) -> Interactions:
+def add_item_info(
+    data: Interactions,
+    info: Any,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
+) -> Interactions:
     """The same interactions with names and categories from a file or frame.
 
     Columns: the item, a name or title, a category. Categories may be in several rows of an item,
@@ -32,7 +37,7 @@ def add_item_info(data: Interactions, info: Any) -> Interactions:
     """
     import polars as pl
 
-    source, table = _load(info)
+    source, table = _load(info, limits)
     item, name, category = _columns(source)
     values = {role: column for role, column in (("name", name), ("category", category)) if column}
     known = table.select(
@@ -41,9 +46,10 @@ def add_item_info(data: Interactions, info: Any) -> Interactions:
     keys = _rows_by_text(data.items)
     matched = known.join(keys, on="key", how="inner", maintain_order="left")
     if not len(matched):
+        first = quoted(known["key"][0]) if len(known) else "it has none"
         raise DataError(
-            f"{source.name}: none of its items ({known['key'][0]!r}, ...) is among the items of "
-            f"the interactions ({data.items[0]!r}, ...); check that both use the same ids."
+            f"{source.name}: none of its items ({first}, ...) is among the items of "
+            f"the interactions ({quoted(data.items[0])}, ...); check that both use the same ids."
         )
     guessed = ", ".join(f"{role} = {c}" for role, c in (("item", item), *values.items()))
     notes = [*source.notes, f"{Path(source.name).name}: columns guessed: {guessed}"]
@@ -68,23 +74,24 @@ def _rows_by_text(items: Ids) -> pl.DataFrame:
     return pl.DataFrame({"key": keys, "row": np.arange(len(items), dtype=np.int32)})
 
 
-def _load(info: Any) -> tuple[Source, pl.DataFrame]:
+def _load(info: Any, limits: Limits) -> tuple[Source, pl.DataFrame]:
     frame = None if isinstance(info, (str, Path)) else as_frame(info)
     if frame is not None:
         source = open_frame(frame, frame_columns(frame))
         return source, source.frame.collect()
     path = Path(info)
+    content = Content(path, limits)
     try:
-        source = open_file(path)
-        with polars_errors(source.name):
-            return source, source.frame.collect()
+        return _collected(open_file(path, content=content))
     except NotUtf8Error:  # MovieLens' movies.dat, for one
-        content = path.read_bytes()
-        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-        source = open_file(path, content=content.decode("latin-1").encode())
-        source = replace(
-            source, notes=(*source.notes, f"{path.name} is not UTF-8: taken as Latin-1")
-        )
+        content.recode()
+        source = open_file(path, content=content)
+        note = f"{path.name} is not UTF-8: taken as Latin-1"
+        return _collected(replace(source, notes=(*source.notes, note)))
+
+
+def _collected(source: Source) -> tuple[Source, pl.DataFrame]:
+    with polars_errors(source.name):
         return source, source.frame.collect()
 
 
@@ -99,7 +106,7 @@ def _columns(source: Source) -> tuple[str, str | None, str | None]:
     name = guess("name", [n for n in names if n != item])
     if name is None and category is None:
         raise DataError(
-            f"{source.name}: no column for names or categories; there are: {', '.join(names)}. "
+            f"{source.name}: no column for names or categories; there are: {listed(names)}. "
             "Call them name and category."
         )
     return item, name, category

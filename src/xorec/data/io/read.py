@@ -14,6 +14,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.columns import choose_columns
 
 if TYPE_CHECKING:
+    from xorec.data.io.content import Limits
     from xorec.data.io.formats.base import Layout, Source
 
 
@@ -29,6 +30,8 @@ def read(
     separator: str | None = None,
     has_header: bool | None = None,
     item_info: Any = None,
+    max_expanded: int | str | None = None,
+    max_line: int | str | None = None,
     threads: int | None = None,
     progress: Progress = SILENT,
 ) -> Interactions:
@@ -43,6 +46,8 @@ def read(
     format: a name of `data.io.formats.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
       is wrong; so separator and has_header, for the layout of a text file.
     item_info: a second file or frame with item names and categories.
+    max_expanded: what a compressed file or a pipe may become, in bytes or as "20GB"; None: 256 MB,
+      or 200 times the file. max_line: the longest line of a text file; None: 64 MB.
     threads: at most this many sort the pairs; None takes all cores. Files are parsed by polars,
       whose threads are set by POLARS_MAX_THREADS. The result is the same for any number.
 
@@ -59,6 +64,7 @@ def read(
     >>> data.notes[-1]
     '1 repeated pairs merged, the last kept'
     """
+    from xorec.data.io.content import make_limits
     from xorec.data.io.encode import encode
     from xorec.data.io.formats.base import Layout
     from xorec.data.io.formats.registry import open_object
@@ -73,17 +79,18 @@ def read(
         "split": split_column,
     }
     infos = [] if item_info is None else [item_info]
+    limits = make_limits(max_expanded, max_line)
     if isinstance(source, (str, os.PathLike)):
         named = tuple(name for name in wanted.values() if name)
         layout = Layout(separator, has_header, named)
-        opened, found = _open_path(Path(source), layout, format)
+        opened, found = _open_path(Path(source), layout, format, limits)
         infos = infos or found
     else:
         opened = open_object(source, wanted)
     columns = opened.chosen or choose_columns(opened.columns, wanted, opened.name, opened.positions)
     data = encode(opened, columns, RunOptions(threads=threads, progress=progress))
     for info in infos:
-        data = add_item_info(data, info)
+        data = add_item_info(data, info, limits)
     return data
 
 
@@ -112,14 +119,19 @@ a SciPy sparse matrix, a data frame, (user, item) pairs.
     return data
 
 
-def _open_path(path: Path, layout: Layout, format: str | None) -> tuple[Source, list[Any]]:
+def _open_path(
+    path: Path, layout: Layout, format: str | None, limits: Limits
+) -> tuple[Source, list[Any]]:
     """A file, or what a folder holds, and the item files found beside it."""
+    from xorec.core.paths import what_is_at
     from xorec.data.io.folders import Folder, discover
     from xorec.data.io.formats.registry import join_parts, open_file
 
-    folder = discover(path) if path.is_dir() else Folder((path,), ("",), ())
-    opened = [open_file(file, layout, format=format) for file in folder.files]
+    is_folder = what_is_at(path, DataError) == "a folder"
+    folder = discover(path) if is_folder else Folder((path,), ("",), ())
+    opened = [open_file(file, layout, format=format, limits=limits) for file in folder.files]
     if any(source.format == "list" for source in opened):  # short lists alone look like a table
-        opened = [open_file(file, format="list") for file in folder.files]
+        contents = [source.contents[0] for source in opened]
+        opened = [open_file(one.path, format="list", content=one) for one in contents]
     source = opened[0] if len(opened) == 1 else join_parts(str(path), opened, folder.parts)
     return source, list(folder.item_info)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
+from xorec.core.printable import quoted
 from xorec.data.interactions import TEST, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
@@ -35,22 +36,24 @@ class Place:
 
     def row(self, offset: int) -> str:
         """A place in words."""
-        return f"{self.name}, column {self.column!r}, data row {self.first_row + offset + 1:,}"
+        return (
+            f"{self.name}, column {quoted(self.column)}, data row {self.first_row + offset + 1:,}"
+        )
 
 
 def ratings_of(column: pl.Series, place: Place) -> npt.NDArray[np.float32]:
-    """Ratings as float32; text is parsed; an empty or unreadable one is refused."""
+    """Ratings as float32; text is parsed; an empty, infinite or unreadable one is refused."""
     import polars as pl
 
     way_out = "mend or drop that row, or read without ratings (rating_column='')."
     if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean, pl.Null)):
         raise DataError(
-            f"{place.name}, column {place.column!r}: {column.dtype} values are not ratings; "
+            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not ratings; "
             "name a column of numbers with rating_column, or none with rating_column=''."
         )
     numbers = _unblanked(column).cast(pl.Float32, strict=False)
-    if numbers.is_nan().any():
-        numbers = numbers.fill_nan(None)
+    if not numbers.is_finite().all():
+        numbers = pl.select(pl.when(numbers.is_finite()).then(numbers)).to_series()
     _refuse_nulls(numbers, column, place, "is not a rating", way_out)
     return numbers.to_numpy().astype(np.float32, copy=False)
 
@@ -71,7 +74,7 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
         times = _whole(column)
     else:
         raise DataError(
-            f"{place.name}, column {place.column!r}: {column.dtype} values are not times; "
+            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not times; "
             "name a column of numbers or dates with time_column, or none with time_column=''."
         )
     _refuse_nulls(times, column, place, "is not a time", way_out)
@@ -129,5 +132,5 @@ def _refuse_nulls(
 ) -> None:
     if values.null_count():
         offset = int(values.is_null().arg_true()[0])
-        found = "an empty field" if column[offset] is None else repr(column[offset])
+        found = "an empty field" if column[offset] is None else quoted(column[offset])
         raise DataError(f"{place.row(offset)}: {found} {what}; {way_out}")

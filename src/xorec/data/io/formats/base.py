@@ -5,19 +5,18 @@ A Source is whatever holds interactions, as one thing: a table with named column
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
+from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.io.columns import Columns
+from xorec.data.io.content import Content
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +25,9 @@ Wanted = Mapping[str, str | None]
 """The name of the column asked for, by role; None where it is to be guessed, "" for none."""
 
 _HEAD = 1 << 16
-_GZIP = b"\x1f\x8b"
+LONGEST_NAME = 1000
+"""Characters of a column's name."""
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Source:
     columns where there is no header. sequences: columns of words divided by blanks. known_ids:
     the ids behind columns that hold row numbers already. scan: the frame of a CSV file anew,
     these columns parsed as these types, which is quicker than to make text of them. chosen: the
-    columns in use, where there is nothing left to choose.
+    columns in use, where there is nothing left to choose. contents: what the frame reads from,
+    which must live as long. text_file: it comes from text, where no id has a zero byte.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Source:
     known_ids: Mapping[str, Ids] = field(default_factory=dict)
     scan: Callable[[Mapping[str, Any]], pl.LazyFrame] | None = None
     chosen: Columns | None = None
+    contents: tuple[Content, ...] = ()
+    text_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,16 @@ class Layout:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file that is about to be opened; content: its text, where it had to be converted."""
+    """A file that is about to be opened."""
 
     path: Path
+    content: Content
     layout: Layout = Layout()
-    content: bytes | None = None
 
     @property
-    def place(self) -> Path | BytesIO:
-        """Where polars reads it from."""
-        return self.path if self.content is None else BytesIO(self.content)
+    def place(self) -> Path:
+        """Where polars reads it from: a plain file."""
+        return self.content.place
 
     @property
     def ending(self) -> str:
@@ -92,22 +96,37 @@ class DataFile:
     @cached_property
     def head(self) -> bytes:
         """The first 64 KB, decompressed."""
-        path = self.path
-        try:
-            with path.open("rb") as file:
-                head = file.read(_HEAD)
-            if head.startswith(_GZIP):
-                with gzip.open(path) as file:
-                    head = file.read(_HEAD)
-        except FileNotFoundError:
-            raise DataError(f"there is no file {path}: check the path.") from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{path} is not a whole gzip file ({error}): fetch it again.") from None
-        except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
-        if not head.strip():
-            raise DataError(f"{path} is empty: give a file with interactions.")
-        return head
+        return self.content.head(_HEAD)
+
+    def require_something(self) -> None:
+        """Refuse an empty file."""
+        if not self.head.strip():
+            raise DataError(f"{self.path} is empty: give a file with interactions.")
+
+    def require_text(self) -> None:
+        """Refuse what cannot be text, or has lines that are no lines."""
+        head = self.head
+        if head.startswith(_UTF_16):
+            raise DataError(
+                f"{self.path} is UTF-16 text: convert it, for example: iconv -f utf-16 -t utf-8"
+            )
+        if b"\0" in head:
+            raise DataError(f"{self.path} is not text (it has zero bytes): say what with format.")
+        if b"\r" in head.rstrip() and b"\n" not in head:
+            raise DataError(
+                f"{self.path} ends its lines with CR alone: convert it, for example: tr '\\r' '\\n'"
+            )
+        self.content.skip_mark()
+        self.content.require_lines()
+
+    def require_short_header(self) -> None:
+        """Refuse a table whose first line does not end: its names would be endless."""
+        if len(self.head) == _HEAD and b"\n" not in self.head:
+            begin = quoted(self.head[:40].decode("utf-8", "replace"))
+            raise DataError(
+                f"{self.path}: the first line of the table has more than {_HEAD:,} bytes, from "
+                f"{begin} on: is this a table? Say what it is with format."
+            )
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -116,7 +135,7 @@ class DataFile:
         if len(head) == _HEAD and b"\n" in head:
             head = head[: head.rindex(b"\n")]  # the last line may be cut
         text = head.decode("utf-8-sig", "replace")
-        lines = tuple(line for line in text.splitlines() if line.strip())
+        lines = tuple(line.rstrip("\r") for line in text.split("\n") if line.strip())
         if not lines:
             raise DataError(f"{self.path} has only blank lines: give a file with interactions.")
         return lines
@@ -152,20 +171,30 @@ class ObjectFormat:
     open: Callable[[Any, Wanted], Source]
 
 
+def require_short_names(source: Source) -> None:
+    """Refuse names of columns that nobody wrote."""
+    longest = max(source.columns, key=len, default="")
+    if len(longest) > LONGEST_NAME:
+        raise DataError(
+            f"{source.name} has a column whose name has {len(longest):,} characters, "
+            f"{quoted(longest)}: give it a name of at most {LONGEST_NAME:,}."
+        )
+
+
 class NotUtf8Error(DataError):
     """Text in another encoding."""
 
 
 @contextmanager
 def polars_errors(name: str) -> Iterator[None]:
-    """Turn an error of polars into a DataError; name: what was being read."""
+    """Turn an error of polars, its panics too, into a DataError; name: what was being read."""
     import polars as pl
 
     try:
         yield
     except pl.exceptions.NoDataError:
         raise DataError(f"{name} is empty: give a file with interactions.") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         if "utf-8" in reason.lower() or "utf8" in reason.lower():
             raise NotUtf8Error(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from xorec.core.errors import DataError
+from xorec.core.printable import listed
 from xorec.data.io.columns import choose_columns
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
@@ -21,13 +23,21 @@ def as_frame(thing: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """A pandas, polars, Arrow or other frame as narwhals sees it; None if it is none."""
     import narwhals as nw
 
-    frame = nw.from_native(thing, pass_through=True)
+    try:
+        frame = nw.from_native(thing, pass_through=True)
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"{FRAME} cannot be read: {error}") from None
     return frame if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
 
 
 def frame_columns(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> tuple[str, ...]:
     """The names of the columns."""
-    return tuple(frame.collect_schema().names())
+    names = tuple(frame.collect_schema().names())
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(
+            f"{FRAME} has columns called {listed(names)}: give them names that are text."
+        )
+    return names
 
 
 def open_frame(
@@ -41,10 +51,22 @@ def open_frame(
     if isinstance(selected, nw.LazyFrame):
         selected = selected.collect("polars")
     native = selected.to_native()
+    _require_valid(native)
     if isinstance(native, pl.DataFrame):
         return Source(FRAME, native.lazy(), tuple(native.columns))
     columns = {name: _series(selected[name]) for name in selected.columns}
     return column_source(FRAME, columns, ids)
+
+
+def _require_valid(native: Any) -> None:
+    """Refuse an Arrow table whose offsets or text are not what it says: all trust it."""
+    validate = getattr(native, "validate", None)
+    if not type(native).__module__.startswith("pyarrow") or validate is None:
+        return
+    try:
+        validate(full=True)
+    except ValueError as error:  # ArrowInvalid is one
+        raise DataError(f"{FRAME} is broken: {error}.") from None
 
 
 def _open(thing: Any, wanted: Wanted) -> Source:
@@ -61,7 +83,10 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
 
     if column.dtype in (nw.Object, nw.Unknown):
         return as_series(column.to_list())
-    return column.to_polars()
+    try:
+        return column.to_polars()
+    except (ValueError, TypeError, NotImplementedError):  # Arrow makes nothing of it
+        return as_series(column.to_list())
 
 
 FRAMES = ObjectFormat(

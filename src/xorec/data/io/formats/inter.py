@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def _open(file: DataFile) -> Source:
     separator = file.layout.separator or "\t"
-    if separator == WHITESPACE or len(separator) > 1:
+    if separator == WHITESPACE or len(separator.encode()) > 1:
         return open_separated(file, separator)
     table = text_table(file, separator, has_header=True)
     raw = scan_csv(table, {}, quote_char=None).collect_schema().names()

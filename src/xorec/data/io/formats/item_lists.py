@@ -9,7 +9,9 @@ from xorec.data.io.formats.separated import guess_separator
 def _open(file: DataFile) -> Source:
     import polars as pl
 
-    lines = pl.scan_lines(file.path).select(pl.col("line").str.extract_all(r"\S+").alias("words"))
+    lines = pl.scan_lines(file.place, glob=False).select(
+        pl.col("line").str.extract_all(r"\S+").alias("words")
+    )
     words = pl.col("words").list
     frame = lines.filter(words.len() > 1).select(user=words.first(), item=words.slice(1))
     return Source(str(file.path), frame.explode("item"), ("user", "item"), text=True)

@@ -12,6 +12,8 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 
 MATRIX = "the matrix"
+EMPTY_FINE, EMPTY_RATIO = 10**7, 100
+"""Rows or columns that a matrix may have, whatever it holds; and beyond, for each value."""
 
 
 def _is_matrix(thing: Any) -> bool:
@@ -27,11 +29,12 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
     """
     import polars as pl
 
-    entries = matrix.tocoo()
+    entries = _entries(matrix)
     stored = entries.data != 0
-    values = entries.data[stored].astype(np.float32)
-    if np.isnan(values).any():
-        raise DataError(f"{MATRIX} has NaN values: take them out, for they are no ratings.")
+    with np.errstate(over="ignore"):
+        values = entries.data[stored].astype(np.float32)
+    if not np.isfinite(values).all():
+        raise DataError(f"{MATRIX} has NaN or infinite values: take them out: no ratings.")
     if not len(values):
         raise DataError(f"{MATRIX} has no interactions: check the file and the filters.")
     columns = {"user": entries.row[stored], "item": entries.col[stored]}
@@ -50,6 +53,32 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
         known_ids={"user": users, "item": items},
         chosen=Columns("user", "item", "rating" if has_ratings else None),
     )
+
+
+def _entries(matrix: Any) -> Any:
+    """The stored values by row and column, all in range.
+
+    SciPy's own conversions trust the arrays of a matrix and write wherever these say.
+    """
+    try:
+        if len(matrix.shape) != 2:
+            raise ValueError(f"it has {len(matrix.shape)} dimensions, not 2")
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        most = max(EMPTY_FINE, EMPTY_RATIO * int(matrix.nnz))
+        if not 0 < min(matrix.shape) <= max(matrix.shape) <= most:
+            raise ValueError(f"a shape of {matrix.shape} for {matrix.nnz} values")
+        entries = matrix.tocoo()
+        for rows, size in zip((entries.row, entries.col), entries.shape, strict=True):
+            if len(rows) != len(entries.data) or rows.dtype.kind not in "iu":
+                raise ValueError("its rows, columns and values are not of one length")
+            if len(rows) and not 0 <= rows.min() <= rows.max() < size:
+                raise ValueError("it has values outside its shape")
+    except (ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
+        raise DataError(f"{MATRIX} is broken or far too empty: {error}.") from None
+    if entries.data.dtype.kind not in "biuf":
+        raise DataError(f"{MATRIX} has {entries.data.dtype} values: give real numbers.")
+    return entries
 
 
 MATRICES = ObjectFormat(

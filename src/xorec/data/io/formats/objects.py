@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
+from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.io.formats.base import Source
 
@@ -28,8 +29,22 @@ def column_source(
             known[column], rows = _numbered(values, name, column)
             series[column] = pl.Series(rows)
         else:
-            series[column] = pl.Series(values, strict=False)
+            series[column] = _values(values, name, column)
     return Source(name, pl.DataFrame(series).lazy(), tuple(series), known_ids=known)
+
+
+def _values(values: list[Any], name: str, column: str) -> pl.Series:
+    """Python values of a column that holds no ids; what polars makes nothing of is refused."""
+    import polars as pl
+
+    huge = next((v for v in values if isinstance(v, int) and v.bit_length() > 127), None)
+    try:
+        if huge is None:
+            return pl.Series(values, strict=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    what = "values of kinds that are no column" if huge is None else f"the value {quoted(huge)}"
+    raise DataError(f"{name}, column {quoted(column)}: {what}; give numbers or text.")
 
 
 def as_series(values: list[Any]) -> pl.Series | list[Any]:
@@ -38,22 +53,37 @@ def as_series(values: list[Any]) -> pl.Series | list[Any]:
 
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int} or kinds <= {str} or kinds <= {float, int}:
+        wide = 54 if kinds == {float, int} else 128  # from there on it would not be the same number
+        if any(v.bit_length() >= wide for v in values if type(v) is int):
+            return values
         try:
             return pl.Series(values, strict=kinds != {float, int})
-        except (TypeError, OverflowError):
+        except (TypeError, OverflowError, UnicodeError):
             return values
     return values
 
 
+def _is_empty(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # NaN is not itself
+    except (TypeError, ValueError):  # a thing that does not compare: no id, but not empty
+        return False
+
+
 def _numbered(values: list[Any], name: str, column: str) -> tuple[Ids, list[int]]:
     for number, value in enumerate(values, start=1):
-        if value is None or value != value:  # NaN is not itself
+        if _is_empty(value):
             raise DataError(
-                f"{name}, column {column!r}, data row {number:,}: the id is empty; drop that row."
+                f"{name}, column {quoted(column)}, data row {number:,}: the id is empty; drop "
+                "that row."
             )
     try:
         ids = Ids.sorted(values)
     except TypeError as error:
-        raise DataError(f"{name}, column {column!r}: {error}; give strings or numbers.") from None
+        raise DataError(
+            f"{name}, column {quoted(column)}: {error}; give strings or numbers."
+        ) from None
+    except DataError as error:
+        raise DataError(f"{name}, column {quoted(column)}: {error}") from None
     row_of = {value: row for row, value in enumerate(ids)}
     return ids, [row_of[value] for value in values]

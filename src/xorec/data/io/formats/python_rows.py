@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xorec.core.errors import DataError
+from xorec.core.printable import quoted
 from xorec.data.io.columns import choose_columns
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
@@ -28,8 +29,8 @@ def _open(rows: Any, wanted: Wanted) -> Source:
         is_row = isinstance(row, (tuple, list, np.ndarray)) and 2 <= len(row) <= 4
         if not is_row or len(row) != len(listed[0]):
             raise DataError(
-                f"{PAIRS}, row {number:,}: {row!r} is not like the others; give (user, item), or "
-                "(user, item, rating), or (user, item, rating, time) in every row."
+                f"{PAIRS}, row {number:,}: {quoted(row)} is not like the others; give (user, "
+                "item), or (user, item, rating), or (user, item, rating, time) in every row."
             )
     names = _POSITIONS[: len(listed[0])]
     columns: dict[str, pl.Series | list[Any]] = {

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.printable import listed, quoted
+from xorec.data.io.content import Content, Limits
 from xorec.data.io.formats.base import (
     DataFile,
     FileFormat,
@@ -16,6 +18,7 @@ from xorec.data.io.formats.base import (
     Source,
     Wanted,
     polars_errors,
+    require_short_names,
 )
 from xorec.data.io.formats.frames import FRAMES
 from xorec.data.io.formats.inter import INTER
@@ -47,27 +50,29 @@ def open_file(
     layout: Layout = Layout(),  # noqa: B008 - immutable
     *,
     format: str | None = None,
-    content: bytes | None = None,
+    content: Content | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
 ) -> Source:
     """A file as a Source; its format by name and content unless given.
 
-    content: what is in the file, where it had to be converted first.
+    content: what is in the file, where it was opened before.
     """
     if format is not None and format not in FILE_FORMATS:
         known = ", ".join(FILE_FORMATS)
-        raise OptionError(f"format {format!r} is not known: use one of {known}.")
+        raise OptionError(f"format {quoted(format)} is not known: use one of {known}.")
     if layout.separator == "":
         raise OptionError("separator is empty: give one or more characters, or leave it out.")
-    file = DataFile(path, layout, content)
-    head = file.head
+    content = content or Content(path, limits)
+    file = DataFile(path, content, layout)
+    file.require_something()
     chosen = _find(file) if format is None else FILE_FORMATS[format]
-    if chosen.is_text and b"\0" in head:
-        raise DataError(
-            f"{path} is not text (it has zero bytes) and nothing else that is known: give a file "
-            f"of one of the formats {', '.join(FILE_FORMATS)}."
-        )
+    if chosen.is_text:
+        file.require_text()
     with polars_errors(str(path)):
-        return replace(chosen.open(file), format=chosen.name)
+        source = chosen.open(file)
+    require_short_names(source)
+    is_text = chosen.is_text
+    return replace(source, format=chosen.name, contents=(content,), text_file=is_text)
 
 
 def _find(file: DataFile) -> FileFormat:
@@ -82,7 +87,8 @@ def open_object(thing: Any, wanted: Wanted) -> Source:
     """A Python object as a Source."""
     for one in OBJECT_FORMATS:
         if one.recognises(thing):
-            return one.open(thing, wanted)
+            with polars_errors(one.name):
+                return one.open(thing, wanted)
     kinds = ", ".join(one.name for one in OBJECT_FORMATS)
     raise DataError(f"a {type(thing).__name__} cannot be read: give a path, or one of: {kinds}.")
 
@@ -95,8 +101,8 @@ def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> So
     for source in sources[1:]:
         if source.columns != first.columns:
             raise DataError(
-                f"{source.name} has the columns {', '.join(source.columns)} and {first.name} "
-                f"has {', '.join(first.columns)}: give them the same columns."
+                f"{source.name} has the columns {listed(source.columns)} and {first.name} "
+                f"has {listed(first.columns)}: give them the same columns."
             )
     frames = [
         source.frame.with_columns(split=pl.lit(part))
@@ -111,5 +117,6 @@ def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> So
         columns=(*first.columns, "split"),
         positions=positions,
         scan=None,
+        contents=tuple(one for source in sources for one in source.contents),
         notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
     )

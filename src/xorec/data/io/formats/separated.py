@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
+from xorec.core.printable import LONGEST_VALUE, shortened
 from xorec.data.io.columns import is_known_name
 from xorec.data.io.formats.base import DataFile, FileFormat, Source
 
@@ -38,8 +39,8 @@ class TextTable:
         path = self.file.path
         if len(names) < 2:
             raise DataError(
-                f"{path} has one column only ({names[0]}): interactions need two, user and item; "
-                "give separator if it is another one."
+                f"{path} has one column only ({shortened(names[0], LONGEST_VALUE)}): interactions "
+                "need two, user and item; give separator if it is another one."
             )
         body = self.rows[1:] if self.has_header else self.rows
         quoted = frozenset(names[at] for at in _quoted_columns(body) if at < len(names))
@@ -58,6 +59,7 @@ class TextTable:
 
 def text_table(file: DataFile, separator: str, has_header: bool | None = None) -> TextTable:
     """The table of a file; whether it has a header is guessed unless the layout or caller says."""
+    file.require_short_header()
     rows = [split_fields(line, separator) for line in file.lines[:100]]
     if file.layout.has_header is not None:
         has_header = file.layout.has_header
@@ -74,6 +76,7 @@ def scan_csv(
 
     return pl.scan_csv(
         table.file.place,
+        glob=False,
         separator=table.separator,
         has_header=table.has_header,
         infer_schema=False,
@@ -85,7 +88,7 @@ def scan_csv(
 def open_separated(file: DataFile, separator: str) -> Source:
     """A table with this separator."""
     table = text_table(file, separator)
-    if separator == WHITESPACE or len(separator) > 1:
+    if separator == WHITESPACE or len(separator.encode()) > 1:
         return _open_lines(table)
     frame = scan_csv(table, {})
     found = frame.collect_schema().names()  # without a header polars counts from 0 or 1, by version
@@ -110,7 +113,7 @@ def _open_lines(table: TextTable) -> Source:
     line = pl.col("line")
     blanks = table.separator == WHITESPACE
     fields = line.str.extract_all(r"\S+") if blanks else line.str.split(table.separator)
-    lines = pl.scan_lines(table.file.place).filter(line.str.strip_chars() != "")
+    lines = pl.scan_lines(table.file.place, glob=False).filter(line.str.strip_chars() != "")
     frame = lines.select(fields.alias("fields"))
     first = split_fields(table.file.lines[0], table.separator)
     if table.has_header:

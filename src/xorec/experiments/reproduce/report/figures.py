@@ -12,6 +12,7 @@ from typing import Any
 
 from xorec.core.errors import MissingExtraError
 from xorec.experiments.reproduce.report.panels import draw_panel
+from xorec.experiments.reproduce.report.safe_text import map_text
 from xorec.experiments.reproduce.report.scales import CHARACTER
 from xorec.experiments.reproduce.report.series_style import SOFT, Style, styles_of
 from xorec.experiments.reproduce.sections import Figure
@@ -64,6 +65,7 @@ def draw(figure: Figure) -> Drawn:
     needs_plots()
     import matplotlib
 
+    figure = map_text(figure, lambda text: text.replace("$", r"\$"))  # else it begins a formula
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xorec.core.printable import printable
+from xorec.experiments.reproduce.report.safe_text import map_text
 from xorec.experiments.reproduce.sections import Figure, Section, Table
 
 
@@ -47,7 +49,11 @@ class Renderer:
 
 
 def render(report: Report, renderer: Renderer) -> None:
-    """Walk over the report. Equal and odd names get files and anchors of their own."""
+    """Walk over the report. Equal and odd names get files and anchors of their own.
+
+    Control characters in any text are shown as escapes.
+    """
+    report = map_text(report, lambda text: printable(text, lines=True))
     names = _Names()
     anchors = [names.new(section.key, "anchors") for section in report.sections]
     renderer.begin(report, anchors)

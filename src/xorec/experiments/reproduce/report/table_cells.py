@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xorec.experiments.reproduce.report.safe_text import no_formula
 from xorec.experiments.reproduce.sections import Column, Table
 
 NOTHING = "\N{EN DASH}"
@@ -85,16 +86,21 @@ def csv_text(table: Table) -> str:
     keys = keys or [column.key for column in table.columns]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(keys)
+    writer.writerow([no_formula(key) for key in keys])
     writer.writerows([_exact(row.get(key)) for key in keys] for row in table.rows)
     return text.getvalue()
 
 
 def _exact(value: Any) -> Any:
-    """A value of a CSV file: a float with all digits, nothing for None, JSON for what is nested."""
+    """A value of a CSV file: a float with all digits, nothing for None, JSON for what is nested.
+
+    Text is never a formula: people open these files in spreadsheets.
+    """
     value = plain(value)
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value, ensure_ascii=False, default=plain)
+    if isinstance(value, str):
+        return no_formula(value)
     return "" if value is None else value

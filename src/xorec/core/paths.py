@@ -1,0 +1,132 @@
+"""Paths from outside: what is there is looked at before it is opened, so that nothing waits.
+
+A pipe without a writer, a device or a socket would hold a reader for ever; a loop of links, or a
+file taken for a folder, is an error of the system that says too little.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from xorec.core.errors import XorecError
+
+WAIT_FOR_WRITER = 5.0
+"""Seconds that a named pipe may be without a writer."""
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device or a terminal"),
+    (stat.S_ISBLK, "a device"),
+)
+_REASONS = {
+    errno.ELOOP: "its links lead in a circle",
+    errno.ENOTDIR: "a part of its path is a file, not a folder",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Why a path cannot be used, in words."""
+    if isinstance(error, OSError):
+        return _REASONS.get(error.errno or 0) or error.strerror or str(error)
+    return "the name has a zero byte"
+
+
+def what_is_at(path: Path, error: type[XorecError] = XorecError) -> str:
+    """ "a file", "a folder", "a pipe", ...; "" if there is nothing.
+
+    >>> what_is_at(Path("/dev/null")), what_is_at(Path("no-such-file"))
+    ('a device or a terminal', '')
+    """
+    try:
+        return _kind(path.stat().st_mode)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as problem:
+        raise error(f"cannot read {path}: {reason(problem)}.") from None
+
+
+def require_file(path: Path, error: type[XorecError], use: str) -> None:
+    """Refuse what is there and no plain file; `use` says what it was meant for: "model file"."""
+    found = what_is_at(path, error)
+    if found not in ("", "a file"):
+        raise error(f"{path} is {found}: give a {use}, which is read more than once.")
+
+
+def require_writable(path: Path) -> None:
+    """Refuse to put a file in the place of a device, a pipe or a socket."""
+    try:
+        found = _kind(path.stat().st_mode)
+    except (OSError, ValueError):  # writing will say why, or make it
+        return
+    if found not in ("a file", "a folder"):
+        raise XorecError(f"cannot write {path}: it is {found}; give the name of a file.")
+
+
+def open_once(path: Path, error: type[XorecError]) -> tuple[BinaryIO, bool]:
+    """Open a file or a pipe for reading, without waiting; and whether it is a pipe.
+
+    What is opened is what was looked at. Anything else is refused.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise error(f"there is no file {path}: check the path.") from None
+    except (OSError, ValueError) as problem:
+        found = what_is_at(path, error)
+        if found not in ("a file", ""):
+            raise error(f"{path} is {found}: give a file or a pipe.") from None
+        raise error(f"cannot read {path}: {reason(problem)}.") from None
+    found = _kind(os.fstat(handle).st_mode)
+    if found not in ("a file", "a pipe"):
+        os.close(handle)
+        raise error(f"{path} is {found}: give a file or a pipe.")
+    if found == "a file":
+        return os.fdopen(handle, "rb"), False
+    try:
+        return _pipe(handle, path, error), True
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _pipe(handle: int, path: Path, error: type[XorecError]) -> BinaryIO:
+    """The pipe as a file that waits for its writer, once there is one."""
+    end = time.monotonic() + WAIT_FOR_WRITER
+    while True:
+        try:
+            first = os.read(handle, 1 << 16)
+        except BlockingIOError:  # somebody holds it open and has written nothing yet
+            first = b""
+            break
+        if first:
+            break
+        if time.monotonic() > end:
+            raise error(f"nobody writes to the pipe {path}: start the writer first.")
+        time.sleep(0.02)
+    os.set_blocking(handle, True)
+    return _Pipe(handle, first)  # type: ignore[return-value]
+
+
+class _Pipe:
+    """Reads what was taken already, then the rest."""
+
+    def __init__(self, handle: int, first: bytes) -> None:
+        self._file, self._first = os.fdopen(handle, "rb", buffering=0), first
+
+    def read(self, size: int) -> bytes:
+        first, self._first = self._first, b""
+        return first or self._file.read(size) or b""
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _kind(mode: int) -> str:
+    return next((name for test, name in _KINDS if test(mode)), "a file")

@@ -1,0 +1,94 @@
+"""Text that is safe to show: what a terminal would obey or hide is written as an escape.
+
+Ids, names, columns and paths come from outside. A terminal takes ESC and its like for orders, and
+marks of direction turn a line around. What people read (CJK, emoji, accents) stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+LONGEST_VALUE = 200
+"""Characters of one value in a message."""
+LONGEST_MESSAGE = 2000
+"""Characters of one message."""
+
+_CONTROLS = (
+    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction: marks, embeddings, isolates
+    "\u2028\u2029\ufeff\ufff9-\ufffb"  # ends of lines, a mark of byte order, annotations
+    "\ud800-\udfff"  # halves of a pair, which cannot be encoded
+    "\U000e0000-\U000e007f"  # tags, which nobody sees
+)
+_UNSAFE = re.compile(f"[{_CONTROLS}]")
+_UNSAFE_IN_LINES = re.compile(f"[{_CONTROLS}]".replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""The text with escapes for control characters, as Python writes them; lines: `\n` stays.
+
+    >>> printable("a\x1b[31mred\n\u202ebackwards") == "a\\x1b[31mred\\n\\u202ebackwards"
+    True
+    >>> printable("Gr\u00fc\u00dfe, \u8336")
+    'Grüße, 茶'
+    """
+    return (_UNSAFE_IN_LINES if lines else _UNSAFE).sub(_escape, text)
+
+
+def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    """A text that is too long without its middle: the way out is at the end of a message.
+
+    >>> shortened("a" * 5000 + ": mend it.", 60)
+    'aaaaaaaaaaaaaaaaaaaaaaa ... (5,010 characters) ...  mend it.'
+    """
+    if len(text) <= longest:
+        return text
+    gap = f" ... ({len(text):,} characters) ... "
+    room = max(longest - len(gap), 0)
+    end = room * 3 // 10
+    return text[: room - end] + gap + text[len(text) - end :]
+
+
+def quoted(value: Any) -> str:
+    """A value from outside as messages show it: `repr`, cut if it is long.
+
+    >>> quoted("tea"), quoted(7)
+    ("'tea'", '7')
+    >>> len(quoted("tea" * 100_000))
+    200
+    """
+    if isinstance(value, int) and value.bit_length() > 4096:  # Python refuses to write it
+        return f"<a whole number of {value.bit_length():,} bits>"
+    return shortened(repr(value), LONGEST_VALUE)
+
+
+def listed(names: Any) -> str:
+    """Names for a message, the first of them where there are many.
+
+    >>> listed(["user", "item"]), listed([str(n) for n in range(10_000)])[-24:]
+    ('user, item', ', 18, 19, and 9,980 more')
+    """
+    first = ", ".join(shortened(str(name), LONGEST_VALUE) for name in list(names)[:20])
+    return first if len(names) <= 20 else f"{first}, and {len(names) - 20:,} more"
+
+
+def json_text(value: Any) -> str:
+    r"""JSON for people and pipes: not ASCII only, and what a terminal would obey as an escape.
+
+    >>> print(json_text({"name": "\u8336 \x9b31m \ud800"}))
+    {"name": "茶 \u009b31m \ud800"}
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if found[0] in _SHORT:
+        return _SHORT[found[0]]
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
