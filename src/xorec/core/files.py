@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -46,6 +47,31 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Fill the temporary folder that this yields; it is called `path` only if all went well.
+
+    A folder that holds something already is refused: nothing of it is replaced.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise XorecError(f"{path} exists and is not an empty folder: choose another name.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            _flush(file)
+        temporary.chmod(0o777 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def save_tensors(

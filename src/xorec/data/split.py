@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 
 Method = Literal["random", "per-user", "leave-last", "time", "given"]
@@ -36,6 +37,15 @@ class Split:
     settings: dict[str, Any] = field(default_factory=dict)
     kept_back: int = 0
 
+    def __str__(self) -> str:
+        """One line: how it was made, and how large the parts are."""
+        about = self.settings
+        how = [f"{name} {about[name]}" for name in ("column", "files", "seed") if name in about]
+        held = self.validation.n_pairs if self.validation is not None else 0
+        sizes = {"train": self.train.n_pairs, "validation": held, "test": self.test.n_pairs}
+        words = ", ".join(f"{size:,} {part}" for part, size in sizes.items() if size)
+        return f"{', '.join([about.get('method', 'parts'), *how])}; {words} pairs"
+
     def describe(self) -> dict[str, Any]:
         """Settings and sizes, as flat JSON."""
         return {
@@ -50,7 +60,7 @@ class Split:
 def split(
     data: Interactions,
     *,
-    method: Method = "random",
+    method: Method | None = None,
     test: float = 0.2,
     validation: float = 0.0,
     seed: int = 0,
@@ -58,7 +68,7 @@ def split(
 ) -> Split:
     """Split `data` into training, validation and test parts.
 
-    method:
+    method: None takes the split that the data brings along, else a random one;
       random      the share `test` of all pairs (the paper: 0.2);
       per-user    the share `test` of every user's pairs, rounded to the nearest;
       leave-last  the last pair of every user by time (`test` is not used);
@@ -76,6 +86,7 @@ def split(
     >>> parts.train.n_pairs, parts.validation.n_pairs, parts.test.n_pairs
     (72, 8, 20)
     """
+    method = method or ("random" if data.parts is None else "given")
     _check(data, method, test, validation, seed)
     keys = _keys_of(data, seed)
     if method == "given":
@@ -113,7 +124,10 @@ def _given(
         train=_plain(train),
         validation=None if held is None else _plain(held),
         test=_plain(test),
-        settings=_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
+        settings={
+            **_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
+            **data.parts_from,
+        },
         kept_back=int(np.count_nonzero(stays)),
     )
 
@@ -192,7 +206,7 @@ def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
 
 def _plain(part: Interactions) -> Interactions:
     """A part of a split has no parts of its own."""
-    return replace(part, parts=None)
+    return replace(part, parts=None, parts_from={})
 
 
 def _settings(
@@ -210,7 +224,8 @@ def _settings(
 
 def _check(data: Interactions, method: str, test: float, validation: float, seed: int) -> None:
     if method not in METHODS:
-        raise OptionError(f"split method {method!r} is not known: use {', '.join(METHODS)}.")
+        known = f"use {', '.join(METHODS)}.{did_you_mean(str(method), METHODS)}"
+        raise OptionError(f"split method {method!r} is not known: {known}")
     if not 0 < test < 1:
         raise OptionError(f"test is {test}: give a share between 0 and 1, such as 0.2.")
     if not 0 <= validation < 1:

@@ -38,7 +38,8 @@ class Source:
     columns where there is no header. sequences: columns of words divided by blanks. known_ids:
     the ids behind columns that hold row numbers already. scan: the frame of a CSV file anew,
     these columns parsed as these types, which is quicker than to make text of them. chosen: the
-    columns in use, where there is nothing left to choose.
+    columns in use, where there is nothing left to choose. part_files: the files that the column
+    "split" was made of.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Source:
     known_ids: Mapping[str, Ids] = field(default_factory=dict)
     scan: Callable[[Mapping[str, Any]], pl.LazyFrame] | None = None
     chosen: Columns | None = None
+    part_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -112,4 +112,5 @@ def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> So
         positions=positions,
         scan=None,
         notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
+        part_files=tuple(Path(source.name).name for source in sources),
     )
