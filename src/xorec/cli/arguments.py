@@ -5,6 +5,7 @@ Those that belong together are dataclasses, see `cli.bundles`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -163,12 +164,19 @@ class Asker:
         str | None, typer.Option(help="Instead of a user: the items of somebody new, with commas.")
     ] = None
 
+    def refuse_both(self) -> None:
+        """A user has items of their own already."""
+        if self.user is not None and self.items is not None:
+            raise OptionError("give --user or --items, not both.")
+
 
 def progress_of(quiet: bool) -> Progress:
-    """Bars on standard error, or silence."""
-    from xorec.core.progress import SILENT, TerminalProgress
+    """Bars on standard error, lines where that is no terminal, or silence."""
+    from xorec.core.progress import SILENT, LineProgress, TerminalProgress
 
-    return SILENT if quiet else TerminalProgress()
+    if quiet:
+        return SILENT
+    return TerminalProgress() if sys.stderr.isatty() else LineProgress()
 
 
 def test_part_of(model: Path) -> Path:

@@ -119,8 +119,8 @@ def _split(pairs: Interactions, part: str | None, model: Path, data: str) -> dic
 
 
 def _in_words(split: dict[str, Any]) -> str:
+    from xorec.data.split import split_in_words
+
     if split["part"] is None:
         return f"none, {split['tested_pairs']:,} pairs that the model has not seen"
-    how = [f"{name} {split[name]}" for name in ("column", "files", "seed") if name in split]
-    method = split.get("method", "held out")
-    return f"{', '.join([method, *how])}; {split['tested_pairs']:,} {split['part']} pairs"
+    return f"{split_in_words(split)}; {split['tested_pairs']:,} {split['part']} pairs"

@@ -30,9 +30,11 @@ def update(
     from xorec.recommender.updating import UpdateSummary
 
     before = Recommender.load(model, threads=run.threads)
-    after = before.update(source.load(run.options()))
+    options = run.options()
+    after = before.update(source.load(options))
     path = output or Path(model)
-    after.save(path)
+    with args.told_of_new_folder(path, options.progress):
+        after.save(path)
     summary = UpdateSummary.of(before, after).to_dict()
     if run.json:
         print_json({"model": str(path), **summary})

@@ -10,39 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
 from typing import Any
-
-_lock = Lock()
-_before: list[int] = []
-_inside = 0
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """One BLAS thread inside the block; when the last block is left, as many as before.
+    """One BLAS thread inside the block, then as many as before; costs some microseconds.
 
-    The number belongs to the whole process; blocks in several threads do not disturb each other.
+    The number belongs to the process, or to the thread where BLAS uses OpenMP. A block that finds
+    it at 1 leaves it alone, so blocks that overlap in several threads do not leave it at 1.
 
     >>> with one_blas_thread():
-    ...     [library.get_num_threads() for library in _libraries()] == [1] * len(_libraries())
+    ...     {library.get_num_threads() for library in _libraries()} == {1}
     True
     """
-    global _inside
-    with _lock:
-        if _inside == 0:
-            _before[:] = [library.get_num_threads() for library in _libraries()]
-            for library in _libraries():
-                library.set_num_threads(1)
-        _inside += 1
+    counts = [(library, library.get_num_threads()) for library in _libraries()]
+    many = [(library, count) for library, count in counts if count > 1]
+    for library, _ in many:
+        library.set_num_threads(1)
     try:
         yield
     finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                for library, count in zip(_libraries(), _before, strict=True):
-                    library.set_num_threads(count)
+        for library, count in many:
+            library.set_num_threads(count)
 
 
 @cache

@@ -7,6 +7,7 @@ can tune on the validation part and then train on everything but the same test p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -39,12 +40,10 @@ class Split:
 
     def __str__(self) -> str:
         """One line: how it was made, and how large the parts are."""
-        about = self.settings
-        how = [f"{name} {about[name]}" for name in ("column", "files", "seed") if name in about]
         held = self.validation.n_pairs if self.validation is not None else 0
         sizes = {"train": self.train.n_pairs, "validation": held, "test": self.test.n_pairs}
         words = ", ".join(f"{size:,} {part}" for part, size in sizes.items() if size)
-        return f"{', '.join([about.get('method', 'parts'), *how])}; {words} pairs"
+        return f"{split_in_words(self.settings)}; {words} pairs"
 
     def describe(self) -> dict[str, Any]:
         """Settings and sizes, as flat JSON."""
@@ -55,6 +54,20 @@ class Split:
             "test_pairs": self.test.n_pairs,
             "kept_back": self.kept_back,
         }
+
+
+def split_in_words(settings: Mapping[str, Any]) -> str:
+    """How a split was made, in short, from `Split.settings`.
+
+    >>> split_in_words({"method": "given", "column": "fold", "validation": 0.0, "seed": 0})
+    'given, column fold'
+    """
+    words = [str(settings.get("method", "parts of your own"))]
+    words += [f"column {settings['column']}"] if "column" in settings else []
+    words += ["by files"] if "files" in settings else []
+    is_drawn = words[0] in ("random", "per-user") or settings.get("validation")
+    words += [f"seed {settings['seed']}"] if is_drawn else []
+    return ", ".join(words)
 
 
 def split(
