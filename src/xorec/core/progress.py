@@ -45,7 +45,7 @@ class TrackedTask(Task):
 
     def advance(self, steps: float = 1, **facts: float | str) -> None:
         self.done += steps
-        self.facts = facts or self.facts
+        self.facts = {**self.facts, **facts}
         if self.first is None:
             self.first = self.progress.clock(), self.done
         self.progress._show(self, steps)
