@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from xorec.cli.arguments import read_config
+from xorec.cli.settings import read_config
 from xorec.cli.tune import settings_file
 from xorec.experiments.tuning.tuning import Trial, Tuned
 from xorec.recommender.recommender import Recommender

@@ -5,8 +5,9 @@ Those that belong together are dataclasses, see `cli.bundles`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from xorec.core.errors import OptionError
-from xorec.core.paths import require_file
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
@@ -38,7 +38,21 @@ Config = Annotated[
     Path | None, typer.Option(help="Settings by model, TOML or JSON: a table for each model name.")
 ]
 Cuts = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics, with commas.")]
+Metrics = Annotated[
+    str | None, typer.Option(help="Metrics to show, with commas: recall@20,ndcg@10.")
+]
 MinRating = Annotated[float | None, typer.Option(help="Only ratings of at least this count.")]
+SplitMethod = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        help="random, per-user, leave-last, time or given; without it the split that DATA has "
+        "(a split column, train and test files), else random.",
+    ),
+]
+TestShare = Annotated[
+    float | None, typer.Option("--test", help="Share of the pairs to test on; 0.2 by default.")
+]
 ValidationShare = Annotated[
     float, typer.Option("--validation", help="Share of the training pairs to find epochs on.")
 ]
@@ -98,18 +112,39 @@ class DataSource(Columns):
 class SplitChoice:
     """How the pairs are split into training, validation and test."""
 
-    split: Annotated[
-        str, typer.Option("--split", help="random, per-user, leave-last, time or given.")
-    ] = "random"
-    test: Annotated[float, typer.Option("--test", help="Share of the pairs to test on.")] = 0.2
+    split: SplitMethod = None
+    test: TestShare = None
     validation: ValidationShare = 0.1
 
-    def parts(self, pairs: Interactions, seed: int) -> Split:
-        """The parts of the pairs."""
-        from xorec.data.split import split
+    def parts(self, pairs: Interactions, options: RunOptions) -> Split:
+        """The parts of the pairs; a note says what they are."""
+        parts = split_pairs(pairs, self.split, self.test, self.validation, options)
+        options.progress.note(f"split: {parts}")
+        return parts
 
-        method = cast("Method", self.split)
-        return split(pairs, method=method, test=self.test, validation=self.validation, seed=seed)
+
+def split_pairs(
+    pairs: Interactions,
+    method: str | None,
+    test: float | None,
+    validation: float,
+    options: RunOptions,
+) -> Split:
+    """`data.split.split` for the command line: a share that would go unused is refused."""
+    from xorec.data.split import split
+
+    known = cast("Method | None", method)
+    share = 0.2 if test is None else test
+    parts = split(pairs, method=known, test=share, validation=validation, seed=options.seed)
+    used = parts.settings["method"]
+    if test is not None and used == "given":
+        raise OptionError(
+            "--test is a share to cut off, but the data brings its own test part: leave --test "
+            "out, or give --split random."
+        )
+    if test is not None and used == "leave-last":
+        raise OptionError("--test is of no use with --split leave-last: leave it out.")
+    return parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +174,24 @@ class Asker:
         str | None, typer.Option(help="Instead of a user: the items of somebody new, with commas.")
     ] = None
 
+    def refuse_both(self) -> None:
+        """A user has items of their own already."""
+        if self.user is not None and self.items is not None:
+            raise OptionError("give --user or --items, not both.")
+
 
 def progress_of(quiet: bool) -> Progress:
-    """Bars on standard error, or silence."""
-    from xorec.core.progress import SILENT, TerminalProgress
+    """Bars on standard error, lines where that is no terminal, or silence."""
+    from xorec.core.progress import SILENT, LineProgress, TerminalProgress
 
-    return SILENT if quiet else TerminalProgress()
+    if quiet:
+        return SILENT
+    return TerminalProgress() if sys.stderr.isatty() else LineProgress()
+
+
+def test_part_of(model: Path) -> Path:
+    """Where `fit` keeps the pairs that it held out, for `evaluate`."""
+    return Path(f"{model}.test.parquet")
 
 
 def parse_ids(ids: Ids, text: str) -> list[Any]:
@@ -157,9 +204,29 @@ def parse_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
+@contextmanager
+def told_of_new_folder(path: Path, progress: Progress) -> Iterator[None]:
+    """Say so where writing `path` has made the folder that it is in."""
+    is_new = not path.parent.exists()
+    yield
+    if is_new:
+        progress.note(f"created the folder {path.parent}")
+
+
 def parse_ks(text: str) -> tuple[int, ...]:
     """`10,20,50` as cut-offs."""
     return _counts(text, "--ks", "10,20")
+
+
+def parse_metrics(text: str | None, ks: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """`recall@20,ndcg@10` as metrics, and the cut-offs of these and of --ks together."""
+    from xorec.evaluation.metrics.names import parse_metric
+
+    cuts = parse_ks(ks)
+    if text is None:
+        return (), cuts
+    metrics = parse_names(text)
+    return metrics, tuple(dict.fromkeys([*cuts, *(parse_metric(one)[1] for one in metrics)]))
 
 
 def parse_bits(text: str) -> tuple[int, ...]:
@@ -177,47 +244,3 @@ def _counts(text: str, option: str, example: str) -> tuple[int, ...]:
             f"{option} is {text!r}: give whole numbers of 1 or more with commas, "
             f"for example {example}."
         ) from None
-
-
-def read_config(path: Path | None) -> dict[str, dict[str, Any]]:
-    """Settings by model name from a TOML or JSON file."""
-    if path is None:
-        return {}
-    import tomllib
-
-    require_file(path, OptionError, "file of settings")
-    try:
-        text = path.read_text(encoding="utf-8")
-        tables = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise OptionError(f"cannot read the settings {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        raise OptionError(f"the settings {path} cannot be understood: {error}.") from None
-    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
-        raise OptionError(f"the settings {path} need a table for each model, for example [bpr].")
-    return tables
-
-
-def parse_settings(extra: Sequence[str]) -> dict[str, Any]:
-    """A model's own settings from the command line: `--learning-rate 0.1 --epochs=20`."""
-    settings: dict[str, Any] = {}
-    words = list(extra)
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.partition("=")
-        if not name.startswith("--") or len(name) < 3:
-            raise OptionError(f"{word!r} is not expected here: settings look like --epochs 20.")
-        if not equals:
-            if not words:
-                raise OptionError(f"{name} needs a value: settings look like --epochs 20.")
-            value = words.pop(0)
-        settings[name[2:].replace("-", "_")] = _value(value)
-    return settings
-
-
-def _value(text: str) -> Any:
-    """A number, true, false or null as JSON has them; anything else is text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
 from xorec.cli.bundles import bundled
+from xorec.cli.settings import settings_by_model
 
 if TYPE_CHECKING:
     from xorec.experiments.comparison import Contender
@@ -15,8 +17,13 @@ if TYPE_CHECKING:
 
 @bundled
 def compare(
+    context: typer.Context,
     models: Annotated[
-        str, typer.Option(help="Names from `xorec models`, with commas.")
+        str,
+        typer.Option(
+            help="Names from `xorec models`, with commas; settings of a row's own after colons: "
+            "bpr,dsiml,dsiml:shortlist=200."
+        ),
     ] = "popularity,item-knn,bpr",
     bits: Annotated[
         str | None, typer.Option(help="Lengths of codes, with commas: a row for each.")
@@ -24,6 +31,7 @@ def compare(
     *,
     split: args.SplitChoice,
     ks: args.Cuts = "10,20,50,100",
+    metrics: args.Metrics = None,
     by_category: Annotated[
         bool, typer.Option("--by-category", help="NDCG for each category of items, too.")
     ] = False,
@@ -33,50 +41,70 @@ def compare(
 ) -> None:
     """Fit several models on one split of DATA and evaluate them, all items ranked.
 
-    Pairs are split once; the validation part finds the number of epochs; each model then learns
-    from training and validation pairs together and is tested once. `interval` is a 95 % bootstrap
-    interval; `p` the paired test against the best model.
+    Pairs are split once, or as DATA says; the validation part finds the number of epochs; each
+    model then learns from training and validation pairs together and is tested once. Settings of
+    all rows of a model: --dsiml.epochs 20 --item-knn.shrink 5. `95 %` is a bootstrap interval of
+    the first metric; `p` the paired test against the best model; `us` the time of one query.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.experiments.comparison import compare_models
+    from xorec.experiments.model_specs import parse_spec
 
-    cuts = args.parse_ks(ks)
+    chosen, cuts = args.parse_metrics(metrics, ks)
+    chosen = chosen or default_metrics(cuts[0])
     lengths = () if bits is None else args.parse_bits(bits)
-    settings = args.read_config(config)
+    names = args.parse_names(models)
+    settings = settings_by_model(context, [parse_spec(name) for name in names], config)
     options = run.options()
     pairs = source.load(options)
-    parts = split.parts(pairs, run.seed)
-    names = args.parse_names(models)
+    parts = split.parts(pairs, options)
     how: dict[str, Any] = {"settings": settings, "bits": lengths, "ks": cuts}
     contenders = compare_models(parts, names, **how, by_category=by_category, options=options)
     if run.json:
-        rows = [{**one.row(), **_significance(one, contenders, cuts[0])} for one in contenders]
+        firsts = dict.fromkeys([f"ndcg@{cuts[0]}", *chosen[:1]])
+        rows = [one.row() for one in contenders]
+        for metric in firsts:
+            for row, one in zip(rows, contenders, strict=True):
+                row |= _significance(one, contenders, metric)
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
         about = {"name": source.data, **size}
         more = {"categories": _category_rows(contenders)} if by_category else {}
         print_json({"data": about, "split": parts.describe(), "rows": rows, **more})
         return
-    print_comparison(contenders, cuts[0])
+    print_comparison(contenders, chosen)
+    print_line(f"Split: {parts}.")
     if by_category:
         print_line()
         _print_categories(contenders, cuts[0])
+
+
+def default_metrics(k: int) -> tuple[str, ...]:
+    """What the table shows unless told otherwise."""
+    return f"ndcg@{k}", f"recall@{k}", f"hr@{k}"
 
 
 def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:
     from xorec.experiments.comparison import size_of
 
     return [
-        {"model": one.model.name, **size_of(one.model.config.model_dump()), **row}
+        {
+            "model": one.model.name,
+            "label": one.label,
+            **size_of(one.model.config.model_dump()),
+            **row,
+        }
         for one in contenders
         for row in one.evaluation.categories
     ]
 
 
-def _significance(one: Contender, all_of_them: list[Contender], k: int) -> dict[str, Any]:
-    """The bootstrap interval of NDCG, and the p-value against the best model."""
+def _significance(one: Contender, all_of_them: list[Contender], metric: str) -> dict[str, Any]:
+    """The bootstrap interval, and the p-value against the best model, where users have values."""
+    from xorec.evaluation.metrics.names import is_per_user
     from xorec.evaluation.significance import compare as paired_test
 
-    metric = f"ndcg@{k}"
+    if not is_per_user(metric):
+        return {}
     interval = one.evaluation.interval(metric)
     found: dict[str, Any] = {f"{metric}_low": interval.low, f"{metric}_high": interval.high}
     best = max(all_of_them, key=lambda contender: contender.evaluation[metric])
@@ -99,26 +127,37 @@ def _print_categories(contenders: list[Contender], k: int) -> None:
     print_table(heads, cells)
 
 
-def print_comparison(contenders: list[Contender], k: int) -> None:
-    """The table of `compare` and `demo`, in 80 columns."""
-    from xorec.cli.output import print_table, show_bytes
+def print_comparison(contenders: list[Contender], metrics: Sequence[str]) -> None:
+    """The table of `compare` and `demo`; what does not fit the width is left out."""
+    from xorec.cli.output import print_table
+    from xorec.evaluation.metrics.names import heading
 
-    rows = []
-    for one in contenders:
-        row, spread = one.row(), _significance(one, contenders, k)
-        p = spread.get("p_against_best")
-        rows.append(
-            (
-                one.label,
-                f"{row[f'ndcg@{k}']:.4f}",
-                f"{spread[f'ndcg@{k}_low']:.3f}-{spread[f'ndcg@{k}_high']:.3f}",
-                "best" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001",
-                f"{row[f'hr@{k}']:.4f}",
-                f"{row[f'coverage@{k}']:.3f}",
-                f"{row['seconds_fit']:.1f}",
-                show_bytes(row["bytes"]),
-                f"{row['us_per_query']:.0f}",
-            )
-        )
-    heads = ("model", f"NDCG@{k}", "95 %", "p", f"HR@{k}", "cover", "fit s", "size", "us")
-    print_table(heads, rows, right=heads[1:])
+    first, *others = metrics
+    heads = ("model", heading(first), "95 %", "p", *map(heading, others))
+    heads += ("cover", "fit s", "size", "us")
+    rows = [_cells(one, contenders, first, others) for one in contenders]
+    print_table(heads, rows, right=heads[1:], optional=("cover", "95 %", "size", "p", "fit s"))
+
+
+def _cells(
+    one: Contender, contenders: list[Contender], first: str, others: Sequence[str]
+) -> list[str]:
+    from xorec.cli.output import show_bytes
+    from xorec.evaluation.metrics.names import parse_metric
+
+    row, spread = one.row(), _significance(one, contenders, first)
+    low, high, p = (
+        spread.get(name) for name in (f"{first}_low", f"{first}_high", "p_against_best")
+    )
+    best = "best" if spread else ""
+    return [
+        one.label,
+        f"{row[first]:.4f}",
+        "" if low is None else f"{low:.3f}-{high:.3f}",
+        best if p is None else f"{p:.3f}" if p >= 0.001 else "<.001",
+        *(f"{row[name]:.4f}" for name in others),
+        f"{row[f'coverage@{parse_metric(first)[1]}']:.3f}",
+        f"{row['seconds_fit']:.1f}",
+        show_bytes(row["bytes"]),
+        f"{row['us_per_query']:,.0f}",
+    ]

@@ -37,7 +37,7 @@ def demo(
     A fifth of the pairs is hidden; each model ranks all packages for each source package, and
     is measured by how high the hidden ones come.
     """
-    from xorec.cli.compare import print_comparison
+    from xorec.cli.compare import default_metrics, print_comparison
     from xorec.cli.output import print_json, print_line
     from xorec.data.datasets.catalog import load_data
     from xorec.data.split import split
@@ -64,7 +64,7 @@ def demo(
         example = _example(recommender, parts, user)
         print_json({"data": {"name": "debian"}, "split": parts.describe(), "rows": rows, **example})
         return
-    print_comparison(contenders, 10)
+    print_comparison(contenders, default_metrics(10))
     print_line("size: of all users and items; us: microseconds to rank all items for a user.")
     print_line()
     _print_example(_example(recommender, parts, user))

@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
 from xorec.cli.bundles import bundled, without
+from xorec.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xorec.data.interactions import Interactions
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestSource(args.DataSource):
+    """The data to test on: DATA, or what `fit` has held out."""
+
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A file or folder, or a name from `xorec data list`; without it what `xorec fit "
+            "--test` has kept beside the model."
+        ),
+    ] = ""
+
+    def beside(self, model: Path) -> TestSource:
+        """The same, with the test part of the model where no data is given."""
+        if self.data:
+            return self
+        kept = args.test_part_of(model)
+        if not kept.exists():
+            raise OptionError(
+                f"give the DATA to test on: nothing was held out when {model} was fitted (there is "
+                f"no {kept}). `xorec fit --test 0.2` keeps a fifth of the pairs there."
+            )
+        return replace(self, data=str(kept))
 
 
 @bundled
 def evaluate(
     model: args.ModelFile,
     ks: args.Cuts = "10,20,50,100",
+    metrics: args.Metrics = None,
     part: Annotated[
         str | None, typer.Option(help="Only this part of the split column: test or validation.")
     ] = None,
     *,
-    source: Annotated[args.DataSource, without("time_column", "item_info", "core")],
+    source: Annotated[TestSource, without("time_column", "item_info", "core")],
     run: Annotated[args.Run, without("seed")],
 ) -> None:
     """Evaluate a model file on the pairs of DATA that it was not fitted on.
 
-    All items of the model are ranked, the user's training items are left out. Users and items
-    that the model does not know cannot be ranked; how many pairs that leaves out is reported.
+    Without DATA, on the test part that `xorec fit` has kept in MODEL.test.parquet. Where DATA has a
+    split, on its test part. All items of the model are ranked, the user's training items are left
+    out. Users and items that the model does not know cannot be ranked; how many pairs that leaves
+    out is reported.
     """
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.metrics.registry import METRICS
@@ -33,9 +68,10 @@ def evaluate(
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.unseen import unseen_pairs
 
-    cuts = args.parse_ks(ks)
+    chosen, cuts = args.parse_metrics(metrics, ks)
     options = run.options()
     recommender = Recommender.load(model, threads=run.threads)
+    source = source.beside(model)
     pairs = source.load(options)
     train, test, left_out = unseen_pairs(recommender, pairs, part)
     for note in left_out:
@@ -55,12 +91,36 @@ def evaluate(
         "bytes": recommender.representation.nbytes,
         "us_per_query": query_time(recommender.representation, train, threads=options.thread_count),
     }
+    split = {**_split(pairs, part, model, source.data), "tested_pairs": test.n_pairs}
     if run.json:
         about = {"name": source.data, "pairs": test.n_pairs, "notes": left_out}
-        print_json({"data": about, "split": {"method": "unseen", "part": part}, "rows": [row]})
+        print_json({"data": about, "split": split, "rows": [row]})
         return
     print_line(f"{model}: {recommender.metadata['model']}, {result.n_users:,} users tested")
+    print_line(f"Split: {_in_words(split)}.")
+    if chosen:
+        print_table(("metric", "value"), [(name, row[name]) for name in chosen])
+        return
     print_table(
         ("metric", *(f"@{k}" for k in cuts)),
         [(name, *(row[f"{name}@{k}"] for k in cuts)) for name in METRICS],
     )
+
+
+def _split(pairs: Interactions, part: str | None, model: Path, data: str) -> dict[str, Any]:
+    """Which pairs were tested, as flat JSON."""
+    from xorec.data.io.write import split_of
+
+    if data == str(args.test_part_of(model)):
+        return {**split_of(args.test_part_of(model)), "part": "test"}
+    if pairs.parts is None:
+        return {"method": "unseen", "part": None}
+    return {"method": "given", **pairs.parts_from, "part": part or "test"}
+
+
+def _in_words(split: dict[str, Any]) -> str:
+    from xorec.data.split import split_in_words
+
+    if split["part"] is None:
+        return f"none, {split['tested_pairs']:,} pairs that the model has not seen"
+    return f"{split_in_words(split)}; {split['tested_pairs']:,} {split['part']} pairs"

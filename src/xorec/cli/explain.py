@@ -28,7 +28,8 @@ def explain(
     from xorec.cli.output import print_json
     from xorec.recommender.recommender import Recommender
 
-    if (asker.user is None) == (asker.items is None):
+    asker.refuse_both()
+    if asker.user is None and asker.items is None:
         raise OptionError("say to whom: give either --user ID or --items ID,ID,...")
     recommender = Recommender.load(model)
     offered = recommender.items.parse(item)

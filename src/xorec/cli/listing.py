@@ -51,13 +51,16 @@ def print_items(items: Sequence[Recommended], score: str, listed: str = "item") 
 
 def write_lists(job: BatchJob, output: Path | None, run: Run) -> None:
     """Write everybody's lists to a file, and say how many there are."""
+    from xorec.cli.arguments import told_of_new_folder
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.core.errors import OptionError
     from xorec.recommender.batch import write
 
     if output is None:
         raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")
-    done = write(job, output, run.options())
+    options = run.options()
+    with told_of_new_folder(output, options.progress):
+        done = write(job, output, options)
     if run.json:
         print_json(done.to_dict())
         return

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -26,10 +26,12 @@ from xorec.cli import (
     reproduce,
     sign,
     similar,
+    split,
     tune,
     update,
     verify,
 )
+from xorec.cli.usage import UsageError, usage_line
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
 from xorec.core.memory import is_shortage
@@ -39,9 +41,17 @@ from xorec.core.printable import printable
 class _OneLineErrors(TyperGroup):
     """A mendable error is one line on standard error and exit code 2; Ctrl-C is 130."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            _stop(f"error: {usage_line(error)}", 2)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except UsageError as error:
+            _stop(f"error: {usage_line(error)}", 2)
         except XorecError as error:
             _stop(f"error: {error}", 2)
         except KeyboardInterrupt as interrupt:
@@ -62,7 +72,7 @@ class _OutOfMemory(SystemExit):
     """Leave at once: Python's own tidying up would want memory, too, and may hang for it."""
 
 
-def _stop(message: str, code: int) -> None:
+def _stop(message: str, code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.write(printable(" ".join(message.splitlines())) + "\n")
     sys.exit(code)
@@ -81,10 +91,11 @@ _ANY_SETTING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
+app.command("split")(split.split)
 app.command("models")(models.models)
 app.command("fit", context_settings=_ANY_SETTING)(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
+app.command("compare", context_settings=_ANY_SETTING)(compare.compare)
 app.command("tune", context_settings=_ANY_SETTING)(tune.tune)
 app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)

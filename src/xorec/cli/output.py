@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from xorec.core.jsonable import jsonable
 from xorec.core.printable import json_text, printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def print_json(result: Any) -> None:
@@ -34,30 +37,59 @@ def print_table(
     rows: Iterable[Sequence[object]],
     title: str | None = None,
     right: Collection[str] = (),
+    optional: Sequence[str] = (),
 ) -> None:
     """A table: text to the left; numbers, and the columns named in `right`, to the right.
 
     Control characters are shown as escapes.
+    optional: columns that go, one after the other, until the others fit. Only the first column is
+    folded then.
     """
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    cells = [list(row) for row in rows]
-    heading = None if title is None else Text(printable(title))
-    table = Table(title=heading, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
-    table.show_edge = False
-    for place, column in enumerate(columns):
-        numeric = cells and all(isinstance(row[place], int | float) for row in cells)
-        justify: Literal["left", "right"] = "right" if numeric or column in right else "left"
-        table.add_column(Text(printable(column)), justify=justify, overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(printable(show(value))) for value in row))
     console = Console(file=sys.stdout, highlight=False)
     if not console.is_terminal:
         console.width = 80 if console.width < 80 else console.width
-    console.print(table)
+    cells, left_out = [list(row) for row in rows], list(optional)
+    shown, roomy = list(range(len(columns))), console.options.update(max_width=10_000)
+    while True:
+        table = _table(columns, cells, shown, title, right, fixed=bool(optional))
+        if not left_out or console.measure(table, options=roomy).minimum <= console.width:
+            console.print(table)
+            return
+        shown.remove(columns.index(left_out.pop(0)))
+
+
+def _table(
+    columns: Sequence[str],
+    cells: Sequence[Sequence[object]],
+    shown: Sequence[int],
+    title: str | None,
+    right: Collection[str],
+    fixed: bool,
+) -> Table:
+    """The columns at the places `shown`; fixed: only the first of them may be folded."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    heading = None if title is None else Text(printable(title))
+    table = Table(title=heading, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+    table.show_edge = False
+    for place in shown:
+        numeric = cells and all(isinstance(row[place], int | float) for row in cells)
+        justify: Literal["left", "right"] = (
+            "right" if numeric or columns[place] in right else "left"
+        )
+        whole = max(
+            len(printable(text)) for text in (columns[place], *(show(row[place]) for row in cells))
+        )
+        width = whole if fixed and place > 0 else None
+        heading = Text(printable(columns[place]))
+        table.add_column(heading, justify=justify, overflow="fold", min_width=width)
+    for row in cells:
+        table.add_row(*(Text(printable(show(row[place]))) for place in shown))
+    return table
 
 
 def show(value: object) -> str:

@@ -48,6 +48,7 @@ def recommend(
     from xorec.cli.listing import print_list, write_lists
     from xorec.recommender.recommender import Recommender
 
+    asker.refuse_both()
     if (asker.user is not None) + (asker.items is not None) + all_users != 1:
         raise OptionError("say for whom: give --user ID, --items ID,ID,... or --all-users.")
     if all_users and (rules.allow is not None or rules.deny):

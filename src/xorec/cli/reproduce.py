@@ -10,6 +10,7 @@ import typer
 
 from xorec.cli import arguments as args
 from xorec.cli.bundles import bundled, without
+from xorec.cli.settings import read_config
 from xorec.core import interrupts
 from xorec.core.errors import OptionError
 
@@ -63,7 +64,7 @@ class Experiments:
             "hashing": None if self.hashing is None else args.parse_names(self.hashing),
             "continuous": None if self.continuous is None else args.parse_names(self.continuous),
             "grid_seeds": self.grid_seeds,
-            "settings": args.read_config(self.config) or None,
+            "settings": read_config(self.config) or None,
         }
 
     def sources(self, min_rating: float | None, columns: dict[str, Any]) -> list[dict[str, Any]]:

@@ -32,6 +32,8 @@ def similar(
     from xorec.cli.listing import print_list, write_lists
     from xorec.recommender.recommender import Recommender
 
+    if item is not None and user is not None:
+        raise OptionError("give --item or --user, not both.")
     if (item is not None) + (user is not None) + all_items != 1:
         raise OptionError("say to what: give --item ID, --user ID or --all-items.")
     recommender = Recommender.load(model, threads=run.threads)

@@ -10,6 +10,7 @@ import typer
 
 from xorec.cli import arguments as args
 from xorec.cli.bundles import bundled, without
+from xorec.cli.settings import settings_of
 from xorec.core import interrupts
 
 if TYPE_CHECKING:
@@ -66,11 +67,11 @@ def tune(
     from xorec.experiments.tuning.tuning import tune as run_trials
 
     model, study = search.model, search.study_file
-    fixed = {**args.read_config(config).get(model, {}), **args.parse_settings(context.args)}
+    fixed = settings_of(context, model, config)
     check(model, fixed, search.trials, search.metric)
     options = run.options()
     pairs = source.load(options)
-    parts = split.parts(pairs, run.seed)
+    parts = split.parts(pairs, options)
     how: dict[str, Any] = {
         name: getattr(search, name) for name in ("trials", "metric", "prune", "timeout")
     }
@@ -79,7 +80,8 @@ def tune(
         found = run_trials(model, parts, study=study, fixed=fixed, **how, options=options)
     text = settings_file(found)
     if search.output is not None:
-        write_text(search.output, text)
+        with args.told_of_new_folder(search.output, options.progress):
+            write_text(search.output, text)
     if run.json:
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
         about = {"name": source.data, **size}
@@ -87,6 +89,7 @@ def tune(
         print_json({**head, **_facts(found)})
         return
     _print_trials(found)
+    print_line(f"Split: {parts}.")
     print_line()
     print_line(text.rstrip())
 

@@ -39,7 +39,10 @@ def update(
     if not model.exists():
         Recommender.load(model)  # says so, before anything is read or locked
     new = source.load(options)
-    with locked(path, WAIT if wait is None else wait, options.progress.note):
+    with (
+        args.told_of_new_folder(path, options.progress),
+        locked(path, WAIT if wait is None else wait, options.progress.note),
+    ):
         before = Recommender.load(model, threads=run.threads)
         after = before.update(new)
         after.save(path)

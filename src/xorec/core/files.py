@@ -90,6 +90,31 @@ def temporary_folder() -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Fill the temporary folder that this yields; it is called `path` only if all went well.
+
+    A folder that holds something already is refused: nothing of it is replaced.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise XorecError(f"{path} exists and is not an empty folder: choose another name.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with interrupts.removing(temporary):
+            try:
+                with interrupts.making:
+                    temporary.mkdir()
+                yield temporary
+                for file in temporary.iterdir():
+                    _flush(file)
+                _rename(temporary, path)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
 def save_tensors(
     path: Path, tensors: Mapping[str, npt.NDArray[Any]], metadata: dict[str, str]
 ) -> None:
@@ -171,8 +196,16 @@ def lock(handle: int, *, wait: bool = False) -> bool | None:
 def put_in_place(temporary: Path, path: Path) -> None:
     """Give a finished file its name. A power cut leaves the old one or the new one, whole: the
     bytes are on the disk before the rename, and the rename is before anybody is told of it."""
-    with temporary.open("rb") as file:
+    _flush(temporary)
+    _rename(temporary, path)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _rename(temporary: Path, path: Path) -> None:
     os.replace(temporary, path)
     if sys.platform != "win32":
         _flush_folder(path.parent)

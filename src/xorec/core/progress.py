@@ -1,13 +1,23 @@
-"""Progress, through one object: silent in the library, a bar on standard error in the CLI."""
+"""Progress, through one object: silent in the library, bars or lines on standard error in the CLI.
+
+Whoever listens to the logger `xorec` is told of long tasks in any case.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
-from xorec.core.printable import printable
+from xorec.core.log import logger
+from xorec.core.pace import Pace, facts_in_words, report
+
+_open: ContextVar[tuple[TrackedTask, ...]] = ContextVar("open tasks", default=())
+"""The tasks that this thread is in, the outermost first."""
 
 
 class Task:
@@ -17,23 +27,87 @@ class Task:
         """Move by `steps` and show `facts`."""
 
 
+class TrackedTask(Task):
+    """A task that knows how far it is.
+
+    outer: the tasks that it is a part of. first: (when, done) at the first advance.
+    """
+
+    def __init__(
+        self, progress: Progress, name: str, total: float | None, outer: tuple[TrackedTask, ...]
+    ) -> None:
+        self.progress, self.name, self.total, self.outer = progress, name, total, outer
+        self.done, self.began = 0.0, progress.clock()
+        self.facts: dict[str, float | str] = {}
+        self.first: tuple[float, float] | None = None
+
+    def advance(self, steps: float = 1, **facts: float | str) -> None:
+        self.done += steps
+        self.facts = {**self.facts, **facts}
+        if self.first is None:
+            self.first = self.progress.clock(), self.done
+        self.progress._show(self, steps)
+        super().advance(steps)
+
+
 class Progress:
-    """The silent progress, and the base of the visible one.
+    """The silent progress, and the base of the visible ones.
 
     >>> with Progress().task("epochs", 2) as task:
     ...     task.advance(loss=0.5)
     """
 
+    clock = staticmethod(time.monotonic)
+
+    @cached_property
+    def _pace(self) -> Pace:
+        return Pace()
+
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
         """A bar named `name` of `total` steps (None when the end is unknown)."""
-        yield Task()
+        before = _open.get()
+        outer = tuple(task for task in before if task.progress is self)
+        if not outer:
+            self._pace.begin(self.clock())
+        task = TrackedTask(self, name, total, outer)
+        _open.set((*before, task))
+        try:
+            yield task
+        finally:
+            _open.set(before)
+            self._pace.end(self.clock())
+
+    def _show(self, task: TrackedTask, steps: float) -> None:
+        """A task has moved: tell of it where it is time to."""
+        now = self.clock()
+        if self._pace.is_due(now):
+            self._tell(task, report(task, now))
+
+    def _tell(self, task: TrackedTask, line: str) -> None:
+        """How far a long task is."""
+        fields: dict[str, Any] = {"event": "progress", "task": task.name, "done": task.done}
+        fields |= {"total": task.total, "seconds": self.clock() - task.began, "facts": task.facts}
+        logger.info(line, extra=fields)
 
     def note(self, message: str) -> None:
         """A line worth reading: a guess that was made, what was removed, when it stopped."""
+        logger.info(message, extra={"event": "note"})
 
 
 SILENT = Progress()
+
+
+class LineProgress(Progress):
+    """Notes and now and then a line on standard error: for files and pipes."""
+
+    def _tell(self, task: TrackedTask, line: str) -> None:
+        _write(line)
+        super()._tell(task, line)
+
+    def note(self, message: str) -> None:
+        _write(message)
+        super().note(message)
 
 
 class TerminalProgress(Progress):
@@ -47,25 +121,30 @@ class TerminalProgress(Progress):
 
         self._console = Console(file=sys.stderr, highlight=False)
         self._bars: Any = None
+        self._bar_of: dict[int, Any] = {}
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
-        if self._bars is not None:
-            yield from self._bar(name, total)
-            return
-        with self._display() as self._bars:
-            try:
-                yield from self._bar(name, total)
-            finally:
-                self._bars = None
+        with super().task(name, total) as task:
+            assert isinstance(task, TrackedTask)
+            if self._bars is not None:
+                yield from self._bar(task)
+                return
+            with self._display() as self._bars:
+                try:
+                    yield from self._bar(task)
+                finally:
+                    self._bars = None
 
-    def _bar(self, name: str, total: float | None) -> Iterator[Task]:
+    def _bar(self, task: TrackedTask) -> Iterator[Task]:
         bars = self._bars
-        task_id = bars.add_task(printable(name), total=total, facts="")
+        bar = bars.add_task(printable(task.name), total=task.total, facts="")
+        self._bar_of[id(task)] = bar
         try:
-            yield _RichTask(bars, task_id)
+            yield task
         finally:
-            bars.remove_task(task_id)
+            del self._bar_of[id(task)]
+            bars.remove_task(bar)
 
     def _display(self) -> Any:
         from rich import progress as rich_progress
@@ -77,24 +156,19 @@ class TerminalProgress(Progress):
             rich_progress.TimeElapsedColumn(),
             rich_progress.TextColumn("{task.fields[facts]}", markup=False),
         )
-        return rich_progress.Progress(
-            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
-        )
+        return rich_progress.Progress(*columns, console=self._console, transient=True)
+
+    def _show(self, task: TrackedTask, steps: float) -> None:
+        facts = "  ".join(facts_in_words(task.facts))
+        self._bars.update(self._bar_of[id(task)], advance=steps, facts=facts)
+        super()._show(task, steps)
 
     def note(self, message: str) -> None:
         self._console.print(printable(message), style="dim", markup=False, soft_wrap=True)
+        super().note(message)
 
 
-class _RichTask(Task):
-    def __init__(self, bars: Any, task_id: Any) -> None:
-        self._bars, self._id = bars, task_id
-
-    def advance(self, steps: float = 1, **facts: float | str) -> None:
-        text = "  ".join(
-            f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in facts.items()
-        )
-        update: dict[str, object] = {"advance": steps}
-        if facts:
-            update["facts"] = text
-        self._bars.update(self._id, **update)
+def _write(line: str) -> None:
+    """A line that is there at once, also in a file."""
+    sys.stderr.write(f"{printable(line)}\n")
+    sys.stderr.flush()

@@ -55,7 +55,8 @@ class Interactions:
 
     The pairs of user row `u` are `indices[indptr[u]:indptr[u + 1]]`, ascending. `times`, `ratings`
     and `parts` run parallel to `indices`. Immutable; `select` and `compact` make new ones.
-    `notes` says in words what reading and preparing guessed, merged or removed.
+    `notes` says in words what reading and preparing guessed, merged or removed; `parts_from` where
+    `parts` come from: {"column": "split"} or {"files": "train.csv, test.csv"}.
 
     >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
     >>> data.n_users, data.n_items, data.n_pairs
@@ -72,6 +73,7 @@ class Interactions:
     names: Text | None = None
     categories: Categories | None = None
     notes: tuple[str, ...] = field(default=())
+    parts_from: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[Hashable, Hashable]]) -> Interactions:

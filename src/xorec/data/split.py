@@ -7,6 +7,7 @@ can tune on the validation part and then train on everything but the same test p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.io.read import as_interactions
 
@@ -37,6 +39,13 @@ class Split:
     settings: dict[str, Any] = field(default_factory=dict)
     kept_back: int = 0
 
+    def __str__(self) -> str:
+        """One line: how it was made, and how large the parts are."""
+        held = self.validation.n_pairs if self.validation is not None else 0
+        sizes = {"train": self.train.n_pairs, "validation": held, "test": self.test.n_pairs}
+        words = ", ".join(f"{size:,} {part}" for part, size in sizes.items() if size)
+        return f"{split_in_words(self.settings)}; {words} pairs"
+
     def describe(self) -> dict[str, Any]:
         """Settings and sizes, as flat JSON."""
         return {
@@ -48,10 +57,24 @@ class Split:
         }
 
 
+def split_in_words(settings: Mapping[str, Any]) -> str:
+    """How a split was made, in short, from `Split.settings`.
+
+    >>> split_in_words({"method": "given", "column": "fold", "validation": 0.0, "seed": 0})
+    'given, column fold'
+    """
+    words = [str(settings.get("method", "parts of your own"))]
+    words += [f"column {settings['column']}"] if "column" in settings else []
+    words += ["by files"] if "files" in settings else []
+    is_drawn = words[0] in ("random", "per-user") or settings.get("validation")
+    words += [f"seed {settings['seed']}"] if is_drawn else []
+    return ", ".join(words)
+
+
 def split(
     data: Any,
     *,
-    method: Method = "random",
+    method: Method | None = None,
     test: float = 0.2,
     validation: float = 0.0,
     seed: int = 0,
@@ -60,7 +83,7 @@ def split(
     """Split `data` into training, validation and test parts.
 
     data: Interactions, or what `read` takes: a frame, a SciPy matrix, rows of pairs, a path.
-    method:
+    method: None takes the split that the data brings along, else a random one;
       random      the share `test` of all pairs (the paper: 0.2);
       per-user    the share `test` of every user's pairs, rounded to the nearest;
       leave-last  the last pair of every user by time (`test` is not used);
@@ -79,6 +102,7 @@ def split(
     (72, 8, 20)
     """
     data = as_interactions(data)
+    method = method or ("random" if data.parts is None else "given")
     _check(data, method, test, validation, seed)
     keys = _keys_of(data, seed)
     if method == "given":
@@ -131,7 +155,10 @@ def _given(
         train=_plain(train),
         validation=None if held is None else _plain(held),
         test=_plain(test),
-        settings=_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
+        settings={
+            **_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
+            **data.parts_from,
+        },
         kept_back=int(np.count_nonzero(stays)),
     )
 
@@ -210,7 +237,7 @@ def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
 
 def _plain(part: Interactions) -> Interactions:
     """A part of a split has no parts of its own."""
-    return replace(part, parts=None)
+    return replace(part, parts=None, parts_from={})
 
 
 def _settings(
@@ -228,7 +255,8 @@ def _settings(
 
 def _check(data: Interactions, method: str, test: float, validation: float, seed: int) -> None:
     if method not in METHODS:
-        raise OptionError(f"split method {method!r} is not known: use {', '.join(METHODS)}.")
+        known = f"use {', '.join(METHODS)}.{did_you_mean(str(method), METHODS)}"
+        raise OptionError(f"split method {method!r} is not known: {known}")
     if not 0 < test < 1:
         raise OptionError(f"test is {test}: give a share between 0 and 1, such as 0.2.")
     if not 0 <= validation < 1:

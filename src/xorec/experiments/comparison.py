@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from xorec.data.split import as_split
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
+from xorec.experiments.model_specs import ModelSpec, Settings, merged, parse_spec, shown
 from xorec.models import model_class
 from xorec.models.base import Model
 from xorec.models.fitting import fit_with_validation
@@ -26,27 +27,32 @@ if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
 
 _TIMED_QUERIES = 200
+_WARM_UP = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A fitted model with what was measured of it."""
+    """A fitted model with what was measured of it; settings: those that only this one has."""
 
     model: Model[Any]
     evaluation: Evaluation
     seconds_fit: float
     us_per_query: float
+    settings: Settings = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """The model's name, with the number of bits where it learns codes."""
+        """The model's name, its bits where it learns codes, and the settings of its own."""
         bits = getattr(self.model.config, "bits", None)
-        return self.model.name if bits is None else f"{self.model.name} {bits}"
+        rest = {name: value for name, value in self.settings.items() if name != "bits"}
+        words = [self.model.name, *([] if bits is None else [str(bits)]), *shown(rest)]
+        return " ".join(words)
 
     def row(self) -> dict[str, Any]:
         """One flat row for tables and JSON (names: ARCHITECTURE.md)."""
         return {
             "model": self.model.name,
+            "label": self.label,
             **size_of(self.model.config.model_dump()),
             **self.evaluation.row(),
             "seconds_fit": self.seconds_fit,
@@ -61,37 +67,42 @@ def size_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_models(
-    names: Sequence[str],
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    specs: Sequence[ModelSpec],
+    settings: Mapping[str, Settings] | None = None,
     bits: Sequence[int] = (),
-) -> list[Model[Any]]:
-    """The models of these names with their settings; one that learns codes once for each `bits`.
+) -> list[tuple[ModelSpec, Model[Any]]]:
+    """The models with their settings; one that learns codes once for each `bits`.
 
-    >>> [model.config.bits for model in make_models(["dsiml"], bits=[20, 64])]
-    [20, 64]
+    A spec that names its own bits has these.
+
+    >>> both = [ModelSpec("dsiml"), ModelSpec("dsiml", {"bits": 32})]
+    >>> [model.config.bits for _, model in make_models(both, bits=[20, 64])]
+    [20, 64, 32]
     """
-    models: list[Model[Any]] = []
+    models: list[tuple[ModelSpec, Model[Any]]] = []
     coded = False
-    for name in names:
-        make, arguments = model_class(name), dict((settings or {}).get(name, {}))
+    for spec in specs:
+        make = model_class(spec.name)
+        arguments = merged((settings or {}).get(spec.name, {}), spec.settings)
         if bits and "bits" in make.Config.model_fields:
             coded = True
-            models += [make(**{**arguments, "bits": one}) for one in dict.fromkeys(bits)]
+            lengths = dict.fromkeys(bits if "bits" not in spec.settings else [arguments["bits"]])
+            models += [(spec, make(**{**arguments, "bits": one})) for one in lengths]
         else:
-            models.append(make(**arguments))
+            models.append((spec, make(**arguments)))
     if bits and not coded:
         raise OptionError(
-            f"bits are given but none of {', '.join(names)} learns codes: add dsiml, or leave "
-            "bits out."
+            f"bits are given but none of {', '.join(spec.name for spec in specs)} learns codes: "
+            "add dsiml, or leave bits out."
         )
     return models
 
 
 def compare_models(
     data: Any,
-    names: Sequence[str],
+    models: Sequence[str],
     *,
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Mapping[str, Settings] | None = None,
     bits: Sequence[int] = (),
     ks: Sequence[int] = (10, 20, 50, 100),
     by_category: bool = False,
@@ -102,6 +113,8 @@ def compare_models(
     data: a split, or what `split` takes: a fifth is held out for the test, a tenth for validation.
     The validation part, where there is one, finds the number of epochs; then every model learns
     from training and validation pairs together. A model of codes comes once for each of `bits`.
+    models: names, with settings of their own where they have them: "dsiml:shortlist=200".
+    settings: of all models of a name.
 
     >>> import xorec
     >>> pairs = [(user, item) for user in range(20) for item in range(user % 4, 24, 4)]
@@ -109,21 +122,24 @@ def compare_models(
     >>> [one.label for one in compare_models(parts, ["popularity", "item-knn"])]
     ['popularity', 'item-knn']
     """
-    models = make_models(names, settings, bits)
     parts = as_split(data, seed=options.seed)
+    made = make_models([parse_spec(text) for text in models], settings, bits)
     seen = parts.train
     if parts.validation is not None:
         seen = seen.union(parts.validation, options.thread_count)
     return [
-        measure(
-            partial(fit_with_validation, model, parts.train, parts.validation, options),
-            seen,
-            parts.test,
-            ks=ks,
-            by_category=by_category,
-            options=options,
+        replace(
+            measure(
+                partial(fit_with_validation, model, parts.train, parts.validation, options),
+                seen,
+                parts.test,
+                ks=ks,
+                by_category=by_category,
+                options=options,
+            ),
+            settings=spec.settings,
         )
-        for model in models
+        for spec, model in made
     ]
 
 
@@ -152,15 +168,19 @@ def query_time(
 ) -> float:
     """Median microseconds to find the best items of one user, one user at a time.
 
-    threads: to build the index; None for all cores.
+    By the index that serves, on one thread, after some queries that are not timed: kernels are
+    loaded then, and vectors are in the cache. threads: to build the index; None for all cores.
     """
     index = index_of(representation, tie_rank(seen.items, seen.item_counts), threads=threads)
     users = np.linspace(0, seen.n_users - 1, min(_TIMED_QUERIES, seen.n_users)).astype(np.int64)
-    times = []
-    for user in users:
+
+    def ask(user: int) -> float:
         began = time.perf_counter()
-        user_items = seen.of_user(int(user))
+        user_items = seen.of_user(user)
         query = representation.queries(np.array([user]))
         index.search(query, k, exclude=(np.array([0, len(user_items)]), user_items))
-        times.append(time.perf_counter() - began)
-    return float(np.median(times) * 1e6)
+        return time.perf_counter() - began
+
+    for user in users[:_WARM_UP].tolist():
+        ask(user)
+    return float(np.median([ask(user) for user in users.tolist()]) * 1e6)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
+from xorec.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     # isort: off
@@ -66,6 +67,7 @@ def model_class(name: str) -> Any:
     'bpr'
     """
     if name not in MODELS:
-        raise OptionError(f"there is no model {name!r}: the models are {', '.join(MODELS)}.")
+        hint = did_you_mean(name, MODELS)
+        raise OptionError(f"there is no model {name!r}: the models are {', '.join(MODELS)}.{hint}")
     module, attribute = MODELS[name]
     return getattr(import_module(module), attribute)

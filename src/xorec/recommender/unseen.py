@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
+from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, VALIDATION, Interactions
 from xorec.recommender.state import RecommenderState
 
 _PARTS = {"test": TEST, "validation": VALIDATION}
+_KINDS = {"int64": "whole numbers", "int": "whole numbers", "str": "text"}
 
 
 def unseen_pairs(
@@ -35,6 +38,8 @@ def unseen_pairs(
     train = Interactions(state.users, state.items, *state.seen)
     users = state.users.find_many(data.users)[data.user_rows]
     items = state.items.find_many(data.items)[data.indices]
+    _refuse_foreign("user", data.users, state.users, users)
+    _refuse_foreign("item", data.items, state.items, items)
     known = (users >= 0) & (items >= 0)
     pairs = train.from_rows(train.users, train.items, users[known], items[known])
     seen = np.isin(_keys(pairs), _keys(train))
@@ -44,8 +49,27 @@ def unseen_pairs(
     if seen.any():
         notes.append(f"{seen.sum():,} pairs left out: the model was fitted on them.")
     test = pairs.select(~seen)
-    test.require_pairs("what the model has not seen")
+    if not test.n_pairs:
+        raise DataError(f"nothing to test on is left: {' '.join(notes) or 'the data is empty.'}")
     return train, test, notes
+
+
+def _refuse_foreign(what: str, theirs: Ids, mine: Ids, rows: npt.NDArray[np.int64]) -> None:
+    """Refuse data of which nobody is in the model, with ids of both sides."""
+    if not len(rows) or (rows >= 0).any():
+        return
+    kinds = [_KINDS.get(ids.kind, ids.kind) for ids in (theirs, mine)]
+    hint = "are they of the same data?"
+    if kinds[0] != kinds[1]:
+        hint = f"the data's ids are {kinds[0]}, the model's {kinds[1]}, and '1' is not 1."
+    raise DataError(
+        f"no {what} of the data is in the model. The data has {_few(theirs)}, the model "
+        f"{_few(mine)}: {hint}"
+    )
+
+
+def _few(ids: Ids) -> str:
+    return ", ".join([*map(repr, ids.take(range(min(3, len(ids))))), "..."])
 
 
 def _keys(pairs: Interactions) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from xorec.core.suggestions import did_you_mean
+
 
 class ModelConfig(BaseModel):
     """The settings of a model."""
@@ -70,7 +72,8 @@ def format_error(name: str, config: type[ModelConfig], error: ValidationError) -
     setting = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = ", ".join(config.model_fields) or "none"
-        return f"{name} has no setting {setting!r}: its settings are {known}."
+        hint = did_you_mean(setting, config.model_fields)
+        return f"{name} has no setting {setting!r}: its settings are {known}.{hint}"
     if first["type"] == "start":
         return f"{name}: {setting}: {first['msg'].removesuffix('.')}."
     return f"{name}: {setting} is {first['input']!r}: {first['msg'].lower()}."

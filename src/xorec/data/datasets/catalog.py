@@ -6,7 +6,6 @@ always means the catalogue; write `./debian` for a file of that name.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from xorec.core.folders import user_cache
 from xorec.core.paths import what_is_at
 from xorec.core.printable import LONGEST_VALUE, shortened
 from xorec.core.progress import SILENT, Progress
+from xorec.core.suggestions import closest
 from xorec.data.interactions import Interactions
 
 EMBEDDED = Path(__file__).parent / "embedded"
@@ -223,5 +223,5 @@ def _expanded(path: Path) -> Path:
 
 def _nearest(name: str) -> str:
     """The end of the sentence: the names of the catalogue that are like `name`, or all."""
-    near = difflib.get_close_matches(name.lower(), CATALOG, n=3, cutoff=0.5)
+    near = closest(name, CATALOG, 3)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CATALOG)}."

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xorec.core.errors import DataError
 from xorec.core.printable import listed, quoted
+from xorec.core.suggestions import did_you_mean
 
 ROLES = ("user", "item", "rating", "time", "split")
 """What a column can be for; the argument that names it is the role + "_column"."""
@@ -107,11 +107,9 @@ def _take_what_is_left(chosen: dict[str, str | None], names: Sequence[str]) -> l
 def _require(name: str, role: str, names: Sequence[str], place: str) -> None:
     if name in names:
         return
-    alike = [other for other in names if _plain(other) == _plain(name)]
-    near = alike or difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {quoted(near[0])}?" if near else ""
     raise DataError(
-        f"{place} has no column {quoted(name)} ({role}_column); there are: {listed(names)}.{hint}"
+        f"{place} has no column {quoted(name)} ({role}_column); there are: {listed(names)}."
+        f"{did_you_mean(name, names)}"
     )
 
 

@@ -174,12 +174,21 @@ def _interactions(source: Source, columns: Columns, gathered: _Pass, threads: in
         ratings=None if ratings is None else take_pairs(ratings, merged.order, threads),
         parts=None if parts is None else take_pairs(parts, merged.order, threads),
         notes=tuple(notes),
+        parts_from=_parts_from(source, columns),
     )
 
 
 def _first_row(source: Source, column: str, codes: npt.NDArray[np.int32], code: int) -> str:
     """Where the id of this code comes first, in words."""
     return Place(source.name, column).row(int(np.argmax(codes == code)))
+
+
+def _parts_from(source: Source, columns: Columns) -> dict[str, str]:
+    """Where the parts of a given split come from."""
+    if columns.split is None:
+        return {}
+    files = ", ".join(source.part_files)
+    return {"files": files} if files else {"column": columns.split}
 
 
 def _ids(

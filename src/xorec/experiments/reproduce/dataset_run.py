@@ -19,7 +19,7 @@ from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare
-from xorec.data.split import Method, Split, split
+from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.experiments.reproduce.cache import Cache, Result
@@ -59,10 +59,7 @@ class DatasetRun:
         data = prepare(data, min_rating=source.min_rating, core=source.core)
         for note in data.notes:
             options.progress.note(f"{source.name}: {note}")
-        method: Method = "random" if data.parts is None else "given"
-        parts = split(
-            data, method=method, test=plan.test, validation=plan.validation, seed=plan.seed
-        )
+        parts = split(data, test=plan.test, validation=plan.validation, seed=plan.seed)
         return cls(source, parts, plan, cache, options)
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
+from xorec.core.blas import one_blas_thread
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
@@ -91,14 +92,14 @@ class ScoreIndex:
             hits.items[part], hits.scores[part] = found.items, found.scores
             hits.counts[part] = found.counts
 
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"), ThreadPool(threads) as pool:
+        with one_blas_thread(), ThreadPool(threads) as pool:
             pool.map(-(-count // size), work)
         return hits
 
     def _one(self, query: Any, k: int, excluded: npt.NDArray[Any]) -> Hits:
-        rows, values = top_k_row(self.representation.score(query)[0], k, self.tie_rank, excluded)
+        with one_blas_thread():
+            scores = self.representation.score(query)[0]
+        rows, values = top_k_row(scores, k, self.tie_rank, excluded)
         return Hits(rows[None], values[None], np.array([len(rows)]))
 
 

@@ -41,6 +41,7 @@ class Source:
     these columns parsed as these types, which is quicker than to make text of them. chosen: the
     columns in use, where there is nothing left to choose. contents: what the frame reads from,
     which must live as long. text_file: it comes from text, where no id has a zero byte.
+    part_files: the files that the column "split" was made of.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Source:
     chosen: Columns | None = None
     contents: tuple[Content, ...] = ()
     text_file: bool = False
+    part_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -119,4 +119,5 @@ def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> So
         scan=None,
         contents=tuple(one for source in sources for one in source.contents),
         notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
+        part_files=tuple(Path(source.name).name for source in sources),
     )

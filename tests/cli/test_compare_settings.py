@@ -1,0 +1,78 @@
+"""Settings of single rows in `compare`, the metrics that it shows, and how it fits the width."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+from .test_errors import refused
+
+
+def test_a_row_with_settings_of_its_own(run: Run, ratings: Path) -> None:
+    models = "item-knn,item-knn:neighbours=1,bpr:epochs=1:dimensions=4"
+    words = ("compare", ratings, "--models", models, "-q")
+    rows = json.loads(run(*words, "--item-knn.shrink", 3, "--json").stdout)["rows"]
+    assert [row["label"] for row in rows] == [
+        *("item-knn", "item-knn neighbours=1", "bpr epochs=1 dimensions=4")
+    ]
+    assert [row["model"] for row in rows] == ["item-knn", "item-knn", "bpr"]
+    assert rows[2]["dimensions"] == 4
+    assert rows[0]["ndcg@10"] != rows[1]["ndcg@10"]
+    plain = json.loads(run("compare", ratings, "--models", "item-knn", "-q", "--json").stdout)
+    assert plain["rows"][0]["ndcg@10"] != rows[0]["ndcg@10"]  # without --item-knn.shrink
+    table = run(*words).stdout
+    assert "neighbours=1" in table
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_plain_and_two_stage_codes_stand_in_one_table(run: Run, ratings: Path) -> None:
+    quick = ("--dsiml.epochs", 1, "--dsiml.start.epochs", 2, "--dsiml.optimizer", "none")
+    words = ("--models", "dsiml,dsiml:shortlist=20", "--bits", "16,32", *quick, "-q", "--json")
+    rows = json.loads(run("compare", ratings, *words).stdout)["rows"]
+    assert [row["label"] for row in rows] == [
+        *("dsiml 16", "dsiml 32", "dsiml 16 shortlist=20", "dsiml 32 shortlist=20")
+    ]
+    assert rows[2]["bytes"] > rows[0]["bytes"]
+
+
+def test_a_setting_without_its_model_is_told_the_way(run: Run, ratings: Path) -> None:
+    both = ("compare", ratings, "--models", "bpr,dsiml", "-q")
+    refused(run(*both, "--shortlist", 200), "--dsiml.shortlist 200", "dsiml:shortlist=200")
+    refused(run(*both, "--shortlst", 200), "'--dsiml.shortlist'?")
+    refused(run(*both, "--dsiml.shortlst", 200), "dsiml has no setting 'shortlst'", "shortlist'?")
+    refused(run(*both, "--siml.epochs", 2), "siml is not among the models compared")
+    refused(run("compare", ratings, "--models", "dsiml:bits", "-q"), "dsiml:setting=value")
+    refused(run("compare", ratings, "--models", "bpr:dims=3", "-q"), "'dimensions'?")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_recall_is_in_the_table_and_columns_fit(
+    run: Run, ratings: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    models = "popularity,item-knn,item-knn:neighbours=40:shrink=7.5"
+    table = run("compare", ratings, "--models", models, "-q").stdout
+    heads = table.splitlines()[0].split()
+    assert heads[:2] == ["model", "NDCG@10"]
+    assert {"Recall@10", "HR@10", "us"} <= {*heads}
+    assert ("cover" in heads) == (width == 120)
+    assert max(map(len, table.splitlines())) <= width
+
+
+def test_metrics_are_chosen(run: Run, ratings: Path, model: Path, tmp_path: Path) -> None:
+    words = ("--metrics", "recall@7,ndcg@10,mrr@5", "-q")
+    compared = run("compare", ratings, "--models", "popularity,item-knn", *words)
+    heads = compared.stdout.splitlines()[0].split()
+    assert heads[:6] == ["model", "Recall@7", "95", "%", "p", "NDCG@10"]
+    assert "HR@10" not in heads
+    found = json.loads(run("compare", ratings, "--models", "popularity", *words, "--json").stdout)
+    row = found["rows"][0]
+    assert row["recall@7_low"] <= row["recall@7"] <= row["recall@7_high"]
+    assert {"ndcg@10_low", "mrr@5", "recall@20"} <= {*row}
+    out = tmp_path / "m.xorec"
+    run("fit", ratings, "--model", "item-knn", "--test", 0.2, "-o", out, "-q")
+    table = run("evaluate", out, *words).stdout.splitlines()
+    assert [line.split()[0] for line in table[-3:]] == ["recall@7", "ndcg@10", "mrr@5"]

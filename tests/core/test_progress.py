@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from xorec.core.progress import LineProgress, Progress
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def with_clock(progress: Progress) -> Clock:
+    clock = Clock()
+    progress.clock = clock
+    return clock
+
+
+def test_a_long_task_tells_of_itself_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = LineProgress()
+    clock = with_clock(progress)
+    with progress.task("bpr", 100) as task:
+        for _ in range(100):
+            clock.now += 1
+            task.advance(1, loss=0.5)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" (")[0] for line in lines] == [
+        *("bpr 5/100", "bpr 15/100", "bpr 35/100", "bpr 65/100", "bpr 95/100")
+    ]
+    assert lines[1] == "bpr 15/100 (15 %), 15 s, about 85 s left, loss 0.5000"
+
+
+def test_short_tasks_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = LineProgress()
+    clock = with_clock(progress)
+    for _ in range(3):
+        with progress.task("quick", 4) as task:
+            for _ in range(4):
+                clock.now += 1
+                task.advance()
+        clock.now += 60
+    assert capsys.readouterr().err == ""
+
+
+def test_many_short_tasks_in_a_row_are_one_long_one(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = LineProgress()
+    clock = with_clock(progress)
+    for number in range(20):
+        with progress.task(f"fit {number}", 2) as task:
+            clock.now += 1
+            task.advance()
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_tasks_in_tasks_share_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = LineProgress()
+    clock = with_clock(progress)
+    with progress.task("tune bpr", 3) as outer:
+        for _ in range(3):
+            with progress.task("bpr", 20) as task:
+                for _ in range(20):
+                    clock.now += 0.5
+                    task.advance()
+            outer.advance()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2  # after 5 and 15 of 30 seconds
+    assert lines[0].startswith("tune bpr 0/3 > bpr 10/20 (50 %), 5 s")
+    assert lines[1].startswith("tune bpr 1/3 > bpr 10/20 (50 %), 5 s")
+
+
+def test_what_is_left_does_not_count_what_an_earlier_run_has_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    progress = LineProgress()
+    clock = with_clock(progress)
+    with progress.task("bpr", 100) as task:
+        task.advance(80)
+        for _ in range(5):
+            clock.now += 2
+            task.advance()
+    assert "about 34 s left" in capsys.readouterr().err  # 17 epochs of 2 s
+
+
+@pytest.mark.parametrize("progress", [Progress(), LineProgress()])
+def test_the_logger_gets_records_with_fields(
+    progress: Progress, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = with_clock(progress)
+    with caplog.at_level(logging.INFO, "xorec"), progress.task("bpr", 10) as task:
+        progress.note("a guess")
+        clock.now += 7
+        task.advance(2, loss=0.25)
+    note, record = caplog.records
+    assert (note.getMessage(), note.__dict__["event"]) == ("a guess", "note")
+    fields = {name: record.__dict__[name] for name in ("event", "task", "done", "total", "seconds")}
+    assert fields == {"event": "progress", "task": "bpr", "done": 2, "total": 10, "seconds": 7}
+    assert record.__dict__["facts"] == {"loss": 0.25}
+
+
+def test_the_silent_one_writes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    progress = Progress()
+    clock = with_clock(progress)
+    with progress.task("bpr", 10) as task:
+        clock.now += 60
+        task.advance()
+    progress.note("a guess")
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from threading import Barrier, Thread
+
+import numpy as np
+
+from xorec.core.blas import _libraries, one_blas_thread
+from xorec.data.ids import Ids
+from xorec.data.interactions import Interactions
+from xorec.experiments.comparison import query_time
+from xorec.representations.vectors import Vectors
+from xorec.search.scores.index import ScoreIndex
+
+USERS, ITEMS, DIMENSIONS = 200, 20_000, 64
+"""So many scores that BLAS would share them among its threads."""
+
+
+def some_pairs() -> Interactions:
+    users = np.repeat(np.arange(USERS), 5)
+    items = np.random.default_rng(0).integers(0, ITEMS, len(users))
+    rows = Ids("int64", np.arange(USERS)), Ids("int64", np.arange(ITEMS))
+    return Interactions.from_rows(*rows, users, items)
+
+
+def some_vectors(seed: int) -> Vectors:
+    numbers = np.random.default_rng(seed)
+    shapes = ((USERS, DIMENSIONS), (ITEMS, DIMENSIONS))
+    return Vectors(*(numbers.normal(size=shape).astype(np.float32) for shape in shapes))
+
+
+class Watching(Vectors):
+    """Notes how many threads BLAS has while it scores."""
+
+    threads: set[int]
+
+    def score(self, queries: object) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        self.threads |= {library.get_num_threads() for library in _libraries()}
+        return super().score(queries)
+
+
+def test_vectors_of_the_same_shape_take_the_same_time() -> None:
+    pairs = some_pairs()
+    times = [query_time(some_vectors(seed), pairs) for seed in range(2)]
+    assert max(times) < 3 * min(times)
+
+
+def test_a_single_query_is_scored_by_one_blas_thread() -> None:
+    plain = some_vectors(0)
+    vectors = Watching(plain.user_vectors, plain.item_vectors)
+    vectors.threads = set()
+    index = ScoreIndex(vectors, np.arange(ITEMS, dtype=np.int32))
+    before = [library.get_num_threads() for library in _libraries()]
+    index.search(vectors.queries(np.array([3])), 10)
+    assert vectors.threads == {1}
+    assert [library.get_num_threads() for library in _libraries()] == before
+
+
+def test_blocks_that_overlap_in_two_threads_leave_blas_as_it_was() -> None:
+    before = [library.get_num_threads() for library in _libraries()]
+    both = Barrier(2)
+
+    def enter_first_and_leave_first() -> None:
+        with one_blas_thread():
+            both.wait()
+            both.wait()  # the other one is in
+        both.wait()
+
+    other = Thread(target=enter_first_and_leave_first)
+    other.start()
+    both.wait()
+    with one_blas_thread():
+        both.wait()
+        both.wait()  # the other one is out
+    other.join()
+    assert [library.get_num_threads() for library in _libraries()] == before
