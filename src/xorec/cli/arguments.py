@@ -65,6 +65,13 @@ class Columns:
     user_column: Annotated[str | None, typer.Option(help="The column of users.")] = None
     item_column: Annotated[str | None, typer.Option(help="The column of items.")] = None
     rating_column: Annotated[str | None, typer.Option(help="The column of ratings.")] = None
+    weight_column: Annotated[
+        str | None,
+        typer.Option(help="The column of weights: counts, hours, ...; repeats: rows of a pair."),
+    ] = None
+    weight_scale: Annotated[
+        str | None, typer.Option(help="log (a wide range, the default) or none (ready weights).")
+    ] = None
     time_column: Annotated[str | None, typer.Option(help="The column of times.")] = None
     split_column: Annotated[
         str | None, typer.Option(help="The column that says train or test.")

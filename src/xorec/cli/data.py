@@ -112,11 +112,7 @@ def _facts(data: Interactions) -> dict[str, Any]:
         "user_ids": data.users.take(range(min(3, data.n_users))),
         "item_ids": data.items.take((-data.item_counts).argsort(kind="stable")[:3]),
         "id_kinds": [data.users.kind, data.items.kind],
-        "has": [
-            name
-            for name in ("times", "ratings", "parts", "names", "categories")
-            if getattr(data, name) is not None
-        ],
+        "has": list(data.has),
         "categories": _category_rows(data),
         "digest": data.digest(),
         "notes": list(data.notes),

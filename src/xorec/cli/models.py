@@ -14,18 +14,20 @@ def models(
     json: args.Json = False,
 ) -> None:
     """List the models, or the settings of one."""
-    from xorec.cli.output import print_json, print_table
+    from xorec.cli.output import print_json, print_line, print_table
     from xorec.models import MODELS, model_class
     from xorec.training.config import describe_settings
 
     if name is not None:
         rows = describe_settings(model_class(name).Config)
+        weights = model_class(name).weighting
         if json:
-            print_json({"model": name, "rows": rows})
+            print_json({"model": name, "weights": weights, "rows": rows})
         else:
             print_table(
                 ("setting", "default", "range", "what it is"), [[*r.values()] for r in rows]
             )
+            print_line(f"\nWeights of pairs: {weights or 'not used'}.")
         return
     listed = [{"model": one, "about": _first_line(model_class(one))} for one in MODELS]
     if json:

@@ -15,6 +15,7 @@ from typing import Any
 
 from xorec.core.log import logger
 from xorec.core.pace import Pace, facts_in_words, report
+from xorec.core.printable import printable
 
 _open: ContextVar[tuple[TrackedTask, ...]] = ContextVar("open tasks", default=())
 """The tasks that this thread is in, the outermost first."""

@@ -19,6 +19,8 @@ from xorec.data.text import Text, gather_spans
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_OF_PAIRS = ("times", "ratings", "weights", "parts")
+"""The fields that have a value for each pair."""
 TRAIN, VALIDATION, TEST = 0, 1, 2
 """Values of `Interactions.parts`, the split that a file brought along."""
 
@@ -53,8 +55,9 @@ class Categories:
 class Interactions:
     """A set of distinct (user, item) pairs, by rows, with the raw ids beside them.
 
-    The pairs of user row `u` are `indices[indptr[u]:indptr[u + 1]]`, ascending. `times`, `ratings`
-    and `parts` run parallel to `indices`. Immutable; `select` and `compact` make new ones.
+    The pairs of user row `u` are `indices[indptr[u]:indptr[u + 1]]`, ascending. `times`, `ratings`,
+    `weights` (above 0, 1: as if there were none) and `parts` run parallel to `indices`. Immutable;
+    `select` and `compact` make new ones.
     `notes` says in words what reading and preparing guessed, merged or removed; `parts_from` where
     `parts` come from: {"column": "split"} or {"files": "train.csv, test.csv"}.
 
@@ -72,6 +75,7 @@ class Interactions:
     parts: npt.NDArray[np.int8] | None = None
     names: Text | None = None
     categories: Categories | None = None
+    weights: npt.NDArray[np.float32] | None = None
     notes: tuple[str, ...] = field(default=())
     parts_from: dict[str, str] = field(default_factory=dict)
 
@@ -106,13 +110,13 @@ class Interactions:
     ) -> Interactions:
         """Interactions from row numbers, in any order; the LAST of equal pairs is kept.
 
-        `extra` may hold `times`, `ratings`, `parts` (aligned with the rows given) and the other
-        fields of the class. Any number of threads gives the same.
+        `extra` may hold `times`, `ratings`, `weights`, `parts` (aligned with the rows given) and
+        the other fields of the class. Any number of threads gives the same.
         """
         from xorec.data.merge import merge_pairs
 
         merged = merge_pairs(user_rows, item_rows, (len(users), len(items)), threads=threads)
-        for name in ("times", "ratings", "parts"):
+        for name in _OF_PAIRS:
             if extra.get(name) is not None:
                 values = as_array(extra[name], name)
                 if values.shape != np.shape(user_rows):
@@ -140,8 +144,8 @@ class Interactions:
 
     @property
     def has(self) -> tuple[str, ...]:
-        """What there is beside the pairs: times, ratings, parts, names, categories."""
-        fields = ("times", "ratings", "parts", "names", "categories")
+        """What there is beside the pairs: times, ratings, weights, parts, names, categories."""
+        fields = (*_OF_PAIRS, "names", "categories")
         return tuple(name for name in fields if getattr(self, name) is not None)
 
     @property
@@ -197,39 +201,43 @@ class Interactions:
         """The same pairs by item: (indptr over items, user rows, ascending inside an item)."""
         indptr = np.zeros(self.n_items + 1, dtype=np.int64)
         np.cumsum(self.item_counts, out=indptr[1:])
-        order = np.argsort(self.indices, kind="stable")
-        return indptr, self.user_rows[order]
+        return indptr, self.user_rows[self.item_order]
 
-    def matrix(self) -> csr_array[np.float32]:
-        """The pairs as a SciPy matrix of ones, users x items."""
+    @cached_property
+    def item_order(self) -> npt.NDArray[np.int64]:
+        """The places of the pairs in the order of `by_item`."""
+        return np.argsort(self.indices, kind="stable")
+
+    def matrix(self, values: npt.NDArray[np.float32] | None = None) -> csr_array[np.float32]:
+        """The pairs as a SciPy matrix of ones, or of these values, users x items."""
         from scipy.sparse import csr_array
 
-        ones = np.ones(self.n_pairs, dtype=np.float32)
+        ones = np.ones(self.n_pairs, dtype=np.float32) if values is None else values
         return csr_array((ones, self.indices, self.indptr), shape=(self.n_users, self.n_items))
 
     def select(self, keep: npt.NDArray[np.bool_]) -> Interactions:
         """The pairs where `keep` holds; users, items and their rows stay as they are."""
-        indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr]
-        return replace(
-            self,
-            indptr=indptr.astype(np.int64),
-            indices=self.indices[keep],
-            times=None if self.times is None else self.times[keep],
-            ratings=None if self.ratings is None else self.ratings[keep],
-            parts=None if self.parts is None else self.parts[keep],
-        )
+        indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr].astype(np.int64)
+        aligned: dict[str, Any] = {name: all_[keep] for name, all_ in self._of_pairs().items()}
+        return replace(self, indptr=indptr, indices=self.indices[keep], **aligned)
+
+    def _of_pairs(self) -> dict[str, npt.NDArray[Any]]:
+        """The fields that there are and that have a value for each pair."""
+        return {name: getattr(self, name) for name in self.has if name in _OF_PAIRS}
 
     def union(self, other: Interactions, threads: int = 1) -> Interactions:
-        """The pairs of both; users, items and their rows must be the same in both."""
+        """The pairs of both; users, items and their rows must be the same in both.
+
+        Pairs without weights weigh 1 beside pairs that have them.
+        """
         users = np.concatenate([self.user_rows, other.user_rows])
         items = np.concatenate([self.indices, other.indices])
+        mine, theirs = self._of_pairs(), other._of_pairs()
+        if "weights" in mine or "weights" in theirs:
+            for one, pairs in ((mine, self), (theirs, other)):
+                one.setdefault("weights", np.ones(pairs.n_pairs, dtype=np.float32))
         aligned = {
-            name: None if mine is None or theirs is None else np.concatenate([mine, theirs])
-            for name, mine, theirs in (
-                ("times", self.times, other.times),
-                ("ratings", self.ratings, other.ratings),
-                ("parts", self.parts, other.parts),
-            )
+            name: np.concatenate([mine[name], theirs[name]]) for name in mine if name in theirs
         }
         about = {"names": self.names, "categories": self.categories, "notes": self.notes}
         return Interactions.from_rows(
@@ -258,7 +266,7 @@ class Interactions:
         return replace(self, notes=(*self.notes, *notes))
 
     def digest(self) -> str:
-        """A fingerprint of ids and pairs: equal data, equal digest, on every machine."""
+        """A fingerprint of ids, pairs and weights: equal data, equal digest, on every machine."""
         digest = hashlib.blake2b(digest_size=16)
         for ids in (self.users, self.items):
             digest.update(ids.kind.encode())
@@ -267,6 +275,8 @@ class Interactions:
                 digest.update(np.ascontiguousarray(array).data)
         digest.update(np.ascontiguousarray(self.indptr).data)
         digest.update(np.ascontiguousarray(self.indices).data)
+        if self.weights is not None:
+            digest.update(np.ascontiguousarray(self.weights).data)
         return digest.hexdigest()
 
     def require_pairs(self, what: str = "the data") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from xorec.core.errors import DataError, OptionError
 from xorec.core.kernels import kernel
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
+from xorec.data.ratings import rating_note
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
@@ -63,6 +65,8 @@ def _by_rating(data: Interactions, min_rating: float) -> Interactions:
             f"no pair is rated {min_rating:g} or more: the ratings go from "
             f"{data.ratings.min():g} to {data.ratings.max():g}; lower min_rating."
         )
+    outdated = rating_note(data.ratings)  # a threshold was chosen: none needs to be proposed
+    data = replace(data, notes=tuple(note for note in data.notes if note != outdated))
     return _keep(data, keep, f"ratings below {min_rating:g}")
 
 

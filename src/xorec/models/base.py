@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -75,6 +75,8 @@ class Model(LearnedArrays, ABC, Generic[C]):
     """What `xorec tune` moves, and how far; empty: there is nothing to tune."""
     cost: ClassVar[float] = 3.0
     """What one fit costs, as a multiple of other models': for guesses of the time left."""
+    weighting: ClassVar[str] = ""
+    """What the weights of pairs do (`Interactions.weights`); empty: they are not used."""
     learns_vectors: ClassVar[bool] = False
     """Whether users and items have vectors that another model can start from (`pretraining`)."""
 
@@ -161,11 +163,20 @@ class Model(LearnedArrays, ABC, Generic[C]):
             validation = as_interactions(validation, part, options.progress)
             validation.require_pairs(part)
             validation = align(validation, train.users, train.items, part, whole)
+        train = self._weighed(train, options)
         size = {"users": train.n_users, "items": train.n_items, "pairs": train.n_pairs}
         with logged("fit", model=self.name, **size):
             self._representation = self._learn(train, validation, options)
         self._ids = (train.users, train.items)
         return self
+
+    def _weighed(self, train: Interactions, options: RunOptions) -> Interactions:
+        """Weights of 1 are as none, to the last bit; a model that uses none says so."""
+        if train.weights is None or self.weighting:
+            all_one = train.weights is not None and bool((train.weights == 1).all())
+            return replace(train, weights=None) if all_one else train
+        options.progress.note(f"{self.name} does not use weights: every pair counts the same.")
+        return replace(train, weights=None)
 
     @abstractmethod
     def _learn(

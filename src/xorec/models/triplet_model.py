@@ -25,7 +25,7 @@ from xorec.training.checkpoint import Arrays
 from xorec.training.config import TripletConfig
 from xorec.training.epochs import EpochTrainer
 from xorec.training.fold_in import PASSES, fold_in_passes, fold_in_user
-from xorec.training.passes import Pass, StepOf, TripletStep
+from xorec.training.passes import BY_SAMPLING, Pass, StepOf, TripletStep
 
 C = TypeVar("C", bound=TripletConfig)
 Floats = npt.NDArray[np.float32]
@@ -33,6 +33,8 @@ Floats = npt.NDArray[np.float32]
 
 class TripletModel(Model[C]):
     """Learns by passes over triplets (user, positive, negative)."""
+
+    weighting = BY_SAMPLING
 
     @abstractmethod
     def _start(self, train: Interactions, seed: int) -> Arrays:

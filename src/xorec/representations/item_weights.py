@@ -11,14 +11,20 @@ import numpy.typing as npt
 
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.histories import HISTORY, alone, pack_history, unpack_history
+from xorec.representations.histories import (
+    HISTORY,
+    alone,
+    is_weighted,
+    pack_history,
+    unpack_history,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
 class ItemWeights(Representation):
-    """score(u, j) = sum over the items i of u of weights[i, j].
+    """score(u, j) = sum over the items i of u of weights[i, j], times what i counts in the history.
 
     weights: float32 (k, k), between the k items at the rows `items`; other items say nothing and
     score 0. history: sparse (n, m). A query is a sparse row of items.
@@ -59,23 +65,32 @@ class ItemWeights(Representation):
         return self.history[users]
 
     def score(self, queries: Any) -> Scores:
-        from xorec.representations.item_weights_kernels import sum_rows
-
-        sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
-        indptr, indices = queries.indptr.astype(np.int64), queries.indices.astype(np.int32)
-        sum_rows(indptr, indices, self._row_of, self.weights, sums)
+        sums = self._sums(queries)
         if len(self.items) == self.n_items:
             return sums
         scores = np.zeros((queries.shape[0], self.n_items), dtype=np.float32)
         scores[:, self.items] = sums
         return scores
 
+    def _sums(self, queries: Any) -> Scores:
+        """The scores of `items` alone."""
+        from xorec.representations.item_weights_kernels import sum_rows
+
+        if is_weighted(queries):
+            weighed = queries if len(self.items) == self.n_items else queries[:, self.items]
+            products: Scores = weighed @ self.weights
+            return products
+        sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
+        indptr, indices = queries.indptr.astype(np.int64), queries.indices.astype(np.int32)
+        sum_rows(indptr, indices, self._row_of, self.weights, sums)
+        return sums
+
     def among_items(self) -> ItemWeights:
         """An item as somebody who has that item alone."""
         return ItemWeights(self.weights, self.items, alone(self.n_items))
 
     def likeness(self, items: Rows, item: int) -> Scores:
-        """What each of `items` adds to the score of `item`: they sum to it."""
+        """What each of `items` adds to the score of `item` where it counts 1."""
         rows, column = self._row_of[items], self._row_of[item]
         if column < 0:
             return np.zeros(len(rows), dtype=np.float32)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Neighbours(Representation):
-    """score(u, j) = sum over the items i of u of similarity[i, j].
+    """score(u, j) = sum over the items i of u of similarity[i, j], times what i counts for u.
 
     similarity: sparse (m, m), row i holds the neighbours of item i; history: sparse (n, m).
     A query is a sparse row of items.
@@ -54,7 +54,7 @@ class Neighbours(Representation):
         return Neighbours(self.similarity, alone(self.n_items))
 
     def likeness(self, items: Rows, item: int) -> Scores:
-        """What each of `items` adds to the score of `item`: they sum to it."""
+        """What each of `items` adds to the score of `item` where it counts 1."""
         column: Scores = self.similarity[items][:, [item]].toarray()[:, 0]
         return column
 

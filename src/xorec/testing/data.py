@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,6 +40,12 @@ def planted(
     user_rows = np.repeat(np.arange(users), per_user)
     ids = Ids("int64", np.arange(users)), Ids("int64", 1000 + np.arange(items))
     return Interactions.from_rows(*ids, user_rows, np.concatenate(rows))
+
+
+def weighted(data: Interactions, seed: int = 0) -> Interactions:
+    """The same pairs with weights from about 0.3 to 3, whose mean is 1."""
+    weights = np.exp(np.random.default_rng(seed).uniform(-1.2, 1.2, data.n_pairs))
+    return replace(data, weights=(weights / weights.mean()).astype(np.float32))
 
 
 def halves(

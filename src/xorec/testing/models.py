@@ -12,14 +12,25 @@ import pytest
 
 from xorec.core.errors import DataError, NotFittedError, OptionError, UnknownIdError
 from xorec.core.options import RunOptions
+from xorec.core.progress import Progress
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
 from xorec.models import MODELS, model_class
 from xorec.models.base import Model
 from xorec.models.baselines.popularity import Popularity
 from xorec.recommender.recommender import Recommender
-from xorec.testing.data import checkerboard, halves, planted
+from xorec.testing.data import checkerboard, halves, planted, weighted
 from xorec.training import passes
+
+
+class Notes(Progress):
+    """Remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.said.append(message)
 
 
 class ModelTests:
@@ -105,8 +116,27 @@ class ModelTests:
         files = [(tmp_path / f"{threads}.xorec").read_bytes() for threads in (1, 2, 3)]
         assert files[0] == files[1] == files[2]
 
+    def test_weights_are_used_or_said_to_be_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Weights of 1 are as none, to the last bit; others are the same for any threads."""
+        monkeypatch.setattr(passes, "SHARE", 1)
+        data, notes = planted(60, 40), Notes()
+        ones = replace(data, weights=np.ones(data.n_pairs, dtype=np.float32))
+        bare, same, one, three = (
+            self._learned(pairs, RunOptions(seed=7, threads=threads, progress=notes))
+            for pairs, threads in ((data, 1), (ones, 1), (weighted(data), 1), (weighted(data), 3))
+        )
+        assert same == bare
+        assert one == three
+        ignored = f"{self.model.name} does not use weights: every pair counts the same."
+        assert (one == bare) == (ignored in notes.said) == (not self.model.weighting)
+
+    def _learned(self, data: Interactions, options: RunOptions) -> dict[str, bytes]:
+        tensors = self.make().fit(data, options=options).representation_.tensors()
+        assert all(np.isfinite(tensor).all() for tensor in tensors.values())
+        return {name: tensor.tobytes() for name, tensor in tensors.items()}
+
     def test_model_file_round_trip(self, tmp_path: Path) -> None:
-        data = planted(60, 40)
+        data = weighted(planted(60, 40))
         before = Recommender.from_model(self.make().fit(data), data)
         before.save(tmp_path / "model.xorec")
         after = Recommender.load(tmp_path / "model.xorec")

@@ -8,6 +8,9 @@ steps, both parallel:
 2. items: each item belongs to one part of the items, for which the block's pairs are gone through
    in order; users are as their step left them.
 
+Where pairs have weights, a pair comes as often as it weighs, in each epoch on average: a weight of
+2.3 (the mean is 1) comes twice, and a third time with probability 0.3, by a counter of its own.
+
 So every number is computed in one fixed order: the result depends on the seed and on the number
 of blocks, never on the number of threads.
 """
@@ -28,6 +31,7 @@ from xorec.data.interactions import Interactions
 
 _BLOCK_STREAM = 0x626C6F636B73  # keeps these draws apart from those of the negatives
 _DRAW_STREAM = 0x7573657273  # and these from both
+_TIMES_STREAM = 0x74696D6573  # and these from all
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +39,14 @@ class Block:
     """Pairs of one block, grouped by user.
 
     pairs: positions in `train.indices`; users: the user row of each pair;
-    starts: where each user's run of pairs begins, and the end of the last one.
+    starts: where each user's run of pairs begins, and the end of the last one; draws: the number of
+    each pair in the stream of the negatives: a pair that comes again has other ones.
     """
 
     pairs: npt.NDArray[np.int64]
     users: npt.NDArray[np.int32]
     starts: npt.NDArray[np.int64]
+    draws: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -52,9 +58,19 @@ class Block:
 
 
 def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) -> Iterator[Block]:
-    """The pairs of `train`, each once, in random blocks of about `pairs_per_block`."""
+    """The pairs of `train`, each once or by weight, in random blocks of about `pairs_per_block`."""
     count = max(1, round(train.n_pairs / pairs_per_block))
-    yield from _blocks(*_deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch))
+    if train.weights is None:
+        yield from _blocks(*_deal(train.indptr, count, seed ^ _BLOCK_STREAM, epoch))
+        return
+    weights = train.weights / train.weights.mean(dtype=np.float64)
+    times = _times(train.indptr, weights, seed ^ _TIMES_STREAM, epoch)
+    before = np.concatenate([[0], np.cumsum(times)])
+    dealt = before[train.indptr]
+    bounds, places, users = _deal(dealt, count, seed ^ _BLOCK_STREAM, epoch)
+    pairs = np.repeat(np.arange(train.n_pairs), times)[places]
+    draws = places - (dealt - train.indptr)[users]
+    yield from _blocks(bounds, pairs, users, draws)
 
 
 def user_blocks_of(
@@ -66,20 +82,27 @@ def user_blocks_of(
     dealt = np.cumsum(np.concatenate([[0], np.where(train.user_counts > 0, each, 0)]))
     count = max(1, round(int(dealt[-1]) / pairs_per_block))
     bounds, _, users = _deal(dealt, count, seed ^ _BLOCK_STREAM, epoch)
-    yield from _blocks(
-        bounds, _random_pairs(train.indptr, users, seed ^ _DRAW_STREAM, epoch), users
-    )
+    if train.weights is None:
+        pairs = _random_pairs(train.indptr, users, seed ^ _DRAW_STREAM, epoch)
+    else:
+        sums = np.concatenate([[0], np.cumsum(train.weights, dtype=np.float64)])
+        pairs = _weighted_pairs(train.indptr, sums, users, seed ^ _DRAW_STREAM, epoch)
+    yield from _blocks(bounds, pairs, users)
 
 
 def _blocks(
-    bounds: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64], users: npt.NDArray[np.int32]
+    bounds: npt.NDArray[np.int64],
+    pairs: npt.NDArray[np.int64],
+    users: npt.NDArray[np.int32],
+    draws: npt.NDArray[np.int64] | None = None,
 ) -> Iterator[Block]:
+    draws = pairs if draws is None else draws
     for begin, end in pairwise(bounds):
         if end > begin:
             owners = users[begin:end]
             runs = np.flatnonzero(owners[1:] != owners[:-1]) + 1
             starts = np.concatenate([[0], runs, [end - begin]])
-            yield Block(pairs[begin:end], owners, starts)
+            yield Block(pairs[begin:end], owners, starts, draws[begin:end])
 
 
 @kernel
@@ -91,6 +114,32 @@ def _random_pairs(indptr: Any, users: Any, seed: Any, epoch: Any) -> Any:
         count = indptr[user + 1] - indptr[user]
         pairs[at] = indptr[user] + below(draw(stream(seed, epoch, user), at), count)
     return pairs
+
+
+@kernel
+def _weighted_pairs(indptr: Any, sums: Any, users: Any, seed: Any, epoch: Any) -> Any:
+    """The same, a pair as often as it weighs; sums: the weights before each pair, and of all."""
+    pairs = np.empty(len(users), dtype=np.int64)
+    for at in range(len(users)):
+        first, past = indptr[users[at]], indptr[users[at] + 1]
+        share = below(draw(stream(seed, epoch, users[at]), at), 1 << 30) / (1 << 30)
+        goal = sums[first] + share * (sums[past] - sums[first])
+        found = first + np.searchsorted(sums[first + 1 : past], goal, side="right")
+        pairs[at] = min(found, past - 1)
+    return pairs
+
+
+@kernel
+def _times(indptr: Any, weights: Any, seed: Any, epoch: Any) -> Any:
+    """How often each pair comes: its weight, rounded up with the probability of its fraction."""
+    times = np.empty(len(weights), dtype=np.int64)
+    for user in range(len(indptr) - 1):
+        key = stream(seed, epoch, user)
+        for pair in range(indptr[user], indptr[user + 1]):
+            whole = np.int64(weights[pair])
+            chance = below(draw(key, pair - indptr[user]), 1 << 30)
+            times[pair] = whole + (chance < (weights[pair] - whole) * (1 << 30))
+    return times
 
 
 @kernel

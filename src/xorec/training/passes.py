@@ -24,6 +24,8 @@ from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
 from xorec.training.row_kernels import renumber
 from xorec.training.rows import empty_rows, hold_rows, take_rows, write_rows, zero_rows
 
+BY_SAMPLING = "a pair comes as often as it weighs, in each epoch on average"
+"""What weights do to a model that learns by passes (`Model.weighting`)."""
 _BLOCKS, _FEWEST = 64, 256
 """A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items
 know of each other must not get too old, or popular items overshoot."""
@@ -191,7 +193,7 @@ class Pass:
     """None: all rows."""
 
     def run(self, step_of: StepOf, after: Callable[[int], object] = lambda pairs: None) -> float:
-        """Learn from every pair once; returns the mean loss of a triplet as it was met.
+        """Learn from every pair once (or by weight); returns the mean loss of a triplet as met.
 
         after: what is to be done after each block; it is told the number of pairs.
         """
@@ -246,5 +248,5 @@ class Pass:
         pairs, users = block.pairs[chunk], block.users[chunk]
         negatives = np.empty((len(pairs), self.negatives), dtype=np.int32)
         turn = (self.epoch << 24) + number if self.per_user else self.epoch  # pairs come again
-        self.sampler.draw(negatives, pairs, users, self.seed, turn)
+        self.sampler.draw(negatives, block.draws[chunk], users, self.seed, turn)
         return Triplets(users, self.train.indices[pairs], negatives)

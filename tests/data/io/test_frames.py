@@ -47,7 +47,9 @@ def test_a_frame_of_any_library(library: str) -> None:
     assert data.times is not None
     assert data.times.tolist() == [8, 9, 7]
     assert data.notes == (
-        "columns guessed: user = userId, item = movieId, rating = rating, time = timestamp",
+        "columns guessed: user = userId, item = movieId, rating = rating, time = timestamp; "
+        "not used: notes",
+        "every rating counts as positive, 1 to 3; min_rating 3 (--min-rating) would keep 33 %",
     )
 
 
@@ -146,9 +148,18 @@ def test_a_matrix_keeps_its_numbers_and_values() -> None:
         data = read(kind(dense))
         assert (data.n_users, data.n_items) == (3, 3)
         assert pairs_of(data) == [(0, 1), (2, 0), (2, 2)]
-        assert data.ratings is not None
-        assert data.ratings.tolist() == [2, 1, 5]
-    assert read(sparse.csr_array(dense > 0)).ratings is None
+        assert data.ratings is None
+        raw = read(kind(dense), weight_scale="none").weights
+        assert raw is not None
+        assert raw.tolist() == [2, 1, 5]
+    rated = read(sparse.csr_array(dense), rating_column="value")
+    assert rated.ratings is not None
+    assert (rated.ratings.tolist(), rated.weights) == ([2, 1, 5], None)
+    ones = read(sparse.csr_array(dense > 0))
+    assert (ones.ratings, ones.weights) == (None, None)
+    assert read(sparse.csr_array(dense), weight_column="").weights is None
+    with pytest.raises(DataError, match=r"data row 2: -1.0 is not a weight"):
+        read(sparse.csr_array(np.array([[2.0, -1.0]])))
 
 
 def test_a_matrix_with_stored_zeros_repeats_or_nothing() -> None:
@@ -156,7 +167,7 @@ def test_a_matrix_with_stored_zeros_repeats_or_nothing() -> None:
     data = read(sparse.coo_array(entries, shape=(1, 2)))
     assert pairs_of(data) == [(0, 0)]
     assert "1 stored zeros left out" in data.notes
-    assert "1 repeated pairs merged, the last kept" in data.notes
+    assert "1 repeated pairs merged, their weights summed" in data.notes
     with pytest.raises(DataError, match="the matrix has no interactions"):
         read(sparse.csr_array((2, 2)))
     with pytest.raises(DataError, match="NaN"):

@@ -130,10 +130,10 @@ def test_columns_can_be_named_and_switched_off(tmp_path: Path) -> None:
     path.write_text("who,what,rating,user\na,b,5,1\nc,d,4,2\n")
     data = read(path, user_column="who", item_column="what", rating_column="")
     assert (list(data.users), list(data.items), data.ratings) == (["a", "c"], ["b", "d"], None)
-    assert data.notes == ()
+    assert data.notes == ("columns not used: rating, user",)
     guessed = read(path, item_column="what")
     assert list(guessed.users) == [1, 2]
-    assert guessed.notes == ("columns guessed: user = user, rating = rating",)
+    assert guessed.notes[0] == "columns guessed: user = user, rating = rating; not used: who"
 
 
 def test_guesses_prefer_the_products_own_id(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from xorec.models.baselines import ease
 from xorec.models.baselines.ease import EASE, item_weights, memory_available
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
-from xorec.testing.data import planted
+from xorec.testing.data import planted, weighted
 from xorec.testing.models import PersonalModelTests
 
 
@@ -73,6 +73,18 @@ def test_scores_are_the_users_row_times_the_weights() -> None:
     for user, item in ((3, 7), (50, 21)):
         own = data.of_user(user)
         np.testing.assert_allclose(found.likeness(own, item).sum(), expected[user, item], atol=1e-5)
+
+
+@pytest.mark.parametrize("items", [40, 15])
+def test_weighted_pairs_are_entries_of_the_matrix(items: int) -> None:
+    data = weighted(planted(80, 40))
+    assert data.weights is not None
+    chosen = np.flatnonzero(tie_rank(data.items, data.item_counts) < items)
+    X = data.matrix(np.sqrt(data.weights)).toarray().astype(np.float64)[:, chosen]
+    expected = np.zeros((80, 40))
+    expected[:, chosen] = X @ brute_force(X, 30.0)
+    found = EASE(reg=30.0, items=items).fit(data).representation_
+    np.testing.assert_allclose(found.scores(np.arange(80)), expected, atol=1e-5)
 
 
 def test_items_keeps_the_most_popular_and_learns_from_them_alone() -> None:

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+import xorec
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate
 from xorec.models.factorization.als import ALS, Side
 from xorec.representations.vectors import Vectors
-from xorec.testing.data import halves, planted
+from xorec.testing.data import halves, planted, weighted
 from xorec.testing.models import EpochModelTests
 from xorec.testing.processes import compiled_and_loaded
 
@@ -37,7 +40,7 @@ def vectors(data: Interactions, size: int) -> tuple[np.ndarray, np.ndarray]:
 def objective(data: Interactions, B: np.ndarray, D: np.ndarray) -> float:
     """The formula, by a loop over all users and all items."""
     reg, unobserved, nu = SETTINGS["reg"], SETTINGS["unobserved"], SETTINGS["reg_exponent"]
-    own = data.matrix().toarray().astype(np.float64)
+    own = data.matrix(data.weights).toarray().astype(np.float64)
     n, m = own.shape
     total = 0.0
     for u in range(n):
@@ -48,6 +51,28 @@ def objective(data: Interactions, B: np.ndarray, D: np.ndarray) -> float:
     for i in range(m):
         total += reg * (own[:, i].sum() + unobserved * n) ** nu * (D[i] @ D[i])
     return float(total)
+
+
+@pytest.mark.parametrize("size", [1, 8, 13])
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-6), (np.float32, 1e-4)])
+def test_a_half_sweep_solves_every_weighted_normal_equation(
+    size: int, dtype: type, digits: float
+) -> None:
+    """As below, and the weights of pairs multiply their terms."""
+    data = weighted(planted(40, 30, per_user=12))
+    data = data.select((data.user_rows % 3 > 0) | (np.arange(data.n_pairs) % 4 == 0))
+    B: Any
+    D: Any
+    B, D = (rows.astype(dtype) for rows in vectors(data, size))
+    sides(data)[0].solve(B, D, ThreadPool(1))
+    D = D.astype(np.float64)
+    W = data.matrix(data.weights).toarray().astype(np.float64)
+    for u in range(data.n_users):
+        weight = SETTINGS["reg"] * (W[u].sum() + SETTINGS["unobserved"] * 30) ** 0.7
+        confidence = SETTINGS["unobserved"] + W[u]
+        system = D.T @ (confidence[:, None] * D) + weight * np.eye(size)
+        expected = np.linalg.solve(system, D.T @ W[u])
+        np.testing.assert_allclose(B[u], expected, rtol=digits, atol=digits)
 
 
 @pytest.mark.parametrize("size", [1, 3, 8, 13, 24])
@@ -84,15 +109,34 @@ def test_many_pairs_are_taken_in_pieces() -> None:
     np.testing.assert_allclose(D[0], np.linalg.solve(system, own.sum(axis=0)), rtol=1e-9)
 
 
+@pytest.mark.parametrize("weigh", [False, True])
 @pytest.mark.parametrize("size", [2, 9, 20])
-def test_the_objective_equals_a_loop_over_all_users_and_items(size: int) -> None:
+def test_the_objective_equals_a_loop_over_all_users_and_items(size: int, weigh: bool) -> None:
     data = planted(40, 30, per_user=12)
+    data = weighted(data) if weigh else data
+    digits = 1e-6 if weigh else 1e-9  # weights are float32
     B, D = vectors(data, size)
     users, items = sides(data)
     found = users.solve(B, D, ThreadPool(1)) + items.penalty(D)
-    assert found == pytest.approx(objective(data, B, D), rel=1e-9)
+    assert found == pytest.approx(objective(data, B, D), rel=digits)
     found = items.solve(D, B, ThreadPool(1)) + users.penalty(B)
-    assert found == pytest.approx(objective(data, B, D), rel=1e-9)
+    assert found == pytest.approx(objective(data, B, D), rel=digits)
+
+
+def test_a_pair_of_many_plays_is_fitted_better() -> None:
+    """Counts from 1 to 500 are no ones: what is played more is predicted higher."""
+    rng = np.random.default_rng(0)
+    places = rng.permutation(40 * 60)[:500]
+    rows = pl.DataFrame({"user": places % 40, "item": places // 40, "count": np.arange(1, 501)})
+    data = xorec.read(rows)
+    assert data.weights is not None
+    heavy = data.weights > np.median(data.weights)
+    gain = []
+    for pairs in (data, replace(data, weights=None)):
+        learned = ALS(dimensions=4, epochs=8, reg=0.01).fit(pairs).representation_
+        fitted = learned.scores(np.arange(data.n_users))[data.user_rows, data.indices]
+        gain.append(fitted[heavy].mean() - fitted[~heavy].mean())
+    assert gain[0] > gain[1] + 0.02
 
 
 def test_the_loss_is_the_objective_of_what_was_learned_and_never_rises() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
-from xorec.core.progress import Progress
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
@@ -23,7 +22,7 @@ from xorec.representations.codes import Codes
 from xorec.representations.shortlist import Shortlist
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
-from xorec.testing.models import PersonalModelTests
+from xorec.testing.models import Notes, PersonalModelTests
 
 QUICK: dict[str, Any] = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
 
@@ -41,16 +40,6 @@ class TestInt8(PersonalModelTests):
 class TestAsymmetricSecondStage(PersonalModelTests):
     model = DSIML
     settings = {**QUICK, "shortlist": 50, "asymmetric": True}  # noqa: RUF012
-
-
-class Notes(Progress):
-    """Remembers what was said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def note(self, message: str) -> None:
-        self.said.append(message)
 
 
 @dataclass(frozen=True)

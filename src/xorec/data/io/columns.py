@@ -10,8 +10,11 @@ from xorec.core.errors import DataError
 from xorec.core.printable import listed, quoted
 from xorec.core.suggestions import did_you_mean
 
-ROLES = ("user", "item", "rating", "time", "split")
+ROLES = ("user", "item", "rating", "weight", "time", "split")
 """What a column can be for; the argument that names it is the role + "_column"."""
+
+REPEATS = "repeats"
+"""Named as the column of weights where no column is called so: how often each pair comes."""
 
 # The first of these that a file has is taken; compared without case, blanks and punctuation.
 _KNOWN = {
@@ -20,13 +23,25 @@ _KNOWN = {
     "item": "item itemid iid itemkey movieid movie parentasin asin productid product businessid "
     "gmapid bookid isbn songid song trackid track artistid artist gameid game appid newsid "
     "articleid article videoid video recipeid beerid placeid venueid poiid courseid sku",
-    "rating": "rating ratings overall stars star score rate reviewscore reviewoverall",
+    "rating": "rating ratings overall stars star score rate reviewscore reviewoverall userrating "
+    "bookrating feedback",
+    "weight": "weight weights strength confidence count counts plays playcount listens listencount "
+    "views viewcount clicks clickcount purchases quantity qty hours hoursplayed playtime minutes "
+    "watchtime frequency",
     "time": "timestamp time unixreviewtime unixtime unixtimestamp ts datetime date ratedat "
     "createdat reviewtime reviewdate",
     "split": "split part subset",
     "name": "name title itemname productname itemtitle movietitle producttitle",
     "category": "category categories genre genres class tag tags section maincategory",
 }
+
+# Ids of rows, visits and orders: neither whose they are nor of what.
+_OTHER_IDS = (
+    "id ids rowid eventid sessionid visitid orderid invoiceid transactionid reviewid ratingid "
+    "requestid queryid deviceid storeid shopid categoryid genreid brandid timeid"
+)
+_NO_IDS = "paid unpaid valid bid grid said android"
+"""Words that end like an id."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,7 @@ class Columns:
     user: str
     item: str
     rating: str | None = None
+    weight: str | None = None
     time: str | None = None
     split: str | None = None
     notes: tuple[str, ...] = ()
@@ -70,29 +86,51 @@ def choose_columns(
     by_position = dict(zip(positions, names, strict=False))
     for role in ROLES:
         name = wanted.get(role)
+        if role == "weight" and name == REPEATS and REPEATS not in names:
+            name = ""
         if name:
             _require(name, role, names, place)
         elif name is None:
             name = by_position.get(role) if positions else guess(role, names)
-            name = None if name in wanted.values() else name
+            name = None if name in wanted.values() or _is_doubtful(role, chosen, names) else name
             if name is not None:
                 guessed.append(role)
         chosen[role] = name or None
     if len(names) == 2:
         guessed += _take_what_is_left(chosen, names)
+    ids = [name for name in _id_columns(names) if name not in chosen.values()]
+    for role, other in (("user", "item"), ("item", "user")):
+        if chosen[role] is None and chosen[other] is not None and len(ids) == 1:
+            chosen[role] = ids[0]
+            guessed.append(role)
     for role in ("user", "item"):
         if chosen[role] is None:
+            perhaps = f"perhaps {' or '.join(ids)}; " if ids else ""
             raise DataError(
                 f"{place}: which column holds the {role}s? Name it with {role}_column "
-                f"(--{role}-column); there are: {listed(names)}."
+                f"(--{role}-column); {perhaps}there are: {listed(names)}."
             )
     _refuse_doubles(chosen, place)
-    notes = _report(chosen, guessed)
-    return Columns(str(chosen["user"]), str(chosen["item"]), *_rest(chosen), notes)
+    rest = {role: chosen[role] for role in ROLES[2:]}
+    notes = _report(chosen, guessed, names)
+    return Columns(str(chosen["user"]), str(chosen["item"]), **rest, notes=notes)
 
 
-def _rest(chosen: Mapping[str, str | None]) -> tuple[str | None, str | None, str | None]:
-    return chosen["rating"], chosen["time"], chosen["split"]
+def _is_doubtful(role: str, chosen: Mapping[str, str | None], names: Sequence[str]) -> bool:
+    """Beside ratings, or as one of two columns, a count is not guessed to be a weight."""
+    return role == "weight" and (chosen["rating"] is not None or len(names) == 2)
+
+
+def _id_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called an id of something: `Anime_ID`, `beerId`, `sid`.
+
+    Where some are set off as these two, words that merely end in "id" are left aside.
+    """
+    others = [*_OTHER_IDS.split(), *_NO_IDS.split()]
+    ids = [name for name in names if re.search("ids?$", _plain(name))]
+    ids = [name for name in ids if _plain(name) not in others]
+    set_off = [name for name in ids if re.search(r"([^A-Za-z](?i:ids?)|[a-z]I[Dd]s?)$", name)]
+    return set_off or ids
 
 
 def _take_what_is_left(chosen: dict[str, str | None], names: Sequence[str]) -> list[str]:
@@ -124,12 +162,18 @@ def _refuse_doubles(chosen: Mapping[str, str | None], place: str) -> None:
                 )
 
 
-def _report(chosen: Mapping[str, str | None], guessed: Sequence[str]) -> tuple[str, ...]:
-    if not guessed:
-        return ()
+def _report(
+    chosen: Mapping[str, str | None], guessed: Sequence[str], names: Sequence[str]
+) -> tuple[str, ...]:
+    """One line: what was taken as what, and what is not used."""
     pairs = ", ".join(f"{role} = {chosen[role]}" for role in ROLES if role in guessed)
-    return (f"columns guessed: {pairs}",)
+    unused = ", ".join(name for name in names if name not in chosen.values())
+    parts = [f"columns guessed: {pairs}"] if pairs else []
+    if unused:
+        parts.append(f"not used: {unused}" if pairs else f"columns not used: {unused}")
+    return ("; ".join(parts),) if parts else ()
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    """For comparison; "userId:token", as RecBole writes it, is "userid"."""
+    return re.sub(r"[^a-z0-9]", "", re.sub(r":(token|float)(_seq)?$", "", name.lower()))

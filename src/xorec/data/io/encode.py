@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,30 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.formats.base import Source, polars_errors
 from xorec.data.io.id_encoder import HashCollision, IdEncoder
 from xorec.data.io.id_kernels import renumber
-from xorec.data.io.values import Place, parts_of, ratings_of, times_of
-from xorec.data.merge import merge_pairs, take_pairs
+from xorec.data.io.values import Place, parts_of, ratings_of, times_of, weights_of
+from xorec.data.merge import Merged, merge_pairs, take_pairs
+from xorec.data.ratings import rating_note
+from xorec.data.weights import scaled_weights, summed_weights
 
 if TYPE_CHECKING:
     import polars as pl
 
+_CONVERT: dict[str, Callable[[pl.Series, Place], npt.NDArray[Any]]] = {
+    "rating": ratings_of,
+    "weight": weights_of,
+    "time": times_of,
+    "split": parts_of,
+}
 BATCH = 100_000
 """Rows a batch: small enough to stay in the cache, large enough to cost nothing in Python."""
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """How pairs get their weights. scale: of `data.weights`; by_repeats: how often a pair comes."""
+
+    scale: str = "log"
+    by_repeats: bool = False
 
 
 @dataclass
@@ -45,7 +61,12 @@ class _Pass:
         self.arrays[role].extend(values)
 
 
-def encode(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> Interactions:
+def encode(
+    source: Source,
+    columns: Columns,
+    options: RunOptions = DEFAULTS,
+    weighing: Weighing = Weighing(),  # noqa: B008 - immutable
+) -> Interactions:
     """Read a source: distinct pairs by rows, rows by sorted ids; notes say what was merged."""
     import polars as pl
 
@@ -56,7 +77,7 @@ def encode(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> 
             if source.scan is None:
                 raise
             gathered = _gather(source, columns, options)  # text will say what is no number
-    return _interactions(source, columns, gathered, options.thread_count)
+    return _interactions(source, columns, gathered, weighing, options.thread_count)
 
 
 def _gather(source: Source, columns: Columns, options: RunOptions) -> _Pass:
@@ -74,7 +95,7 @@ def _with_numbers(source: Source, columns: Columns) -> Source:
 
     if source.scan is None:
         return source
-    wanted = {columns.rating: pl.Float32, columns.time: pl.Int64}
+    wanted = {columns.rating: pl.Float32, columns.weight: pl.Float64, columns.time: pl.Int64}
     types = {name: dtype for name, dtype in wanted.items() if name is not None}
     return replace(source, frame=source.scan(types))
 
@@ -121,7 +142,7 @@ def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: 
         _refuse_empty(ids, Place(source.name, name, gathered.rows), role)
         is_row = name in source.known_ids
         gathered.extend(role, ids.to_numpy().astype(np.int32) if is_row else encoder.add(ids))
-    for role, convert in (("rating", ratings_of), ("time", times_of), ("split", parts_of)):
+    for role, convert in _CONVERT.items():
         name = getattr(columns, role)
         if name is not None:
             gathered.extend(role, convert(batch[role], Place(source.name, name, gathered.rows)))
@@ -150,7 +171,9 @@ def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
         )
 
 
-def _interactions(source: Source, columns: Columns, gathered: _Pass, threads: int) -> Interactions:
+def _interactions(
+    source: Source, columns: Columns, gathered: _Pass, weighing: Weighing, threads: int
+) -> Interactions:
     arrays = {role: array.finish() for role, array in gathered.arrays.items()}
     users = _ids(source, columns.user, "user", gathered.encoders["user"], arrays["user"])
     items = _ids(source, columns.item, "item", gathered.encoders["item"], arrays["item"])
@@ -160,18 +183,23 @@ def _interactions(source: Source, columns: Columns, gathered: _Pass, threads: in
     notes = [*source.notes, *columns.notes]
     if gathered.blank:
         notes.append(f"{gathered.blank:,} blank lines skipped")
+    if weighing.by_repeats:
+        arrays["weight"] = np.ones(len(arrays["user"]))
     if merged.repeats:
-        which = "latest" if times is not None else "last"
-        notes.append(f"{merged.repeats:,} repeated pairs merged, the {which} kept")
+        notes.append(_merge_note(arrays, merged.repeats))
     if merged.moved:
         notes.append(f"{merged.moved:,} pairs in several parts kept in the first of them")
+    weights, said = _weights(arrays, merged, len(items), weighing.scale)
+    ratings = None if ratings is None else take_pairs(ratings, merged.order, threads)
+    notes += [note for note in (said, rating_note(ratings)) if note]
     return Interactions(
         users,
         items,
         merged.indptr,
         merged.indices,
         times=None if times is None else take_pairs(times, merged.order, threads),
-        ratings=None if ratings is None else take_pairs(ratings, merged.order, threads),
+        ratings=ratings,
+        weights=weights,
         parts=None if parts is None else take_pairs(parts, merged.order, threads),
         notes=tuple(notes),
         parts_from=_parts_from(source, columns),
@@ -189,6 +217,40 @@ def _parts_from(source: Source, columns: Columns) -> dict[str, str]:
         return {}
     files = ", ".join(source.part_files)
     return {"files": files} if files else {"column": columns.split}
+
+
+def _merge_note(arrays: dict[str, npt.NDArray[Any]], repeats: int) -> str:
+    which = "latest" if "time" in arrays else "last"
+    if "weight" in arrays:
+        ending = ", their weights summed"
+    elif "rating" in arrays:
+        ending = f", the {which} kept"
+    else:
+        ending = f", the {which} kept (weight_column 'repeats' would weigh pairs by their number)"
+    return f"{repeats:,} repeated pairs merged{ending}"
+
+
+def _weights(
+    arrays: dict[str, npt.NDArray[Any]], merged: Merged, n_items: int, scale: str
+) -> tuple[npt.NDArray[np.float32] | None, str | None]:
+    """The weights of the pairs that stay, if there are any, and a note."""
+    raw = arrays.get("weight")
+    if raw is None:
+        return None, None
+    if merged.repeats:
+        pairs = arrays["user"].astype(np.int64) * n_items + arrays["item"]
+        raw = summed_weights(raw, pairs, merged.order, arrays.get("split"))
+    else:
+        raw = raw[merged.order]
+    weights = scaled_weights(raw, scale)
+    if weights is None:
+        return None, f"every weight is {raw[0]:g}: the same as none"
+    how = ", on a log scale" if scale == "log" else ""
+    span = f"{raw.min():g} to {raw.max():g}{how}"
+    return (
+        weights,
+        f"weights from {span}: each pair counts as {weights.min():.3g} to {weights.max():.3g}",
+    )
 
 
 def _ids(

@@ -11,7 +11,8 @@ from xorec.core.memory import require_address_space
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
-from xorec.data.io.columns import choose_columns
+from xorec.data.io.columns import REPEATS, choose_columns
+from xorec.data.weights import check_scale
 
 if TYPE_CHECKING:
     from xorec.data.io.content import Limits
@@ -24,6 +25,7 @@ def read(
     user_column: str | None = None,
     item_column: str | None = None,
     rating_column: str | None = None,
+    weight_column: str | None = None,
     time_column: str | None = None,
     split_column: str | None = None,
     format: str | None = None,
@@ -32,6 +34,7 @@ def read(
     item_info: Any = None,
     max_expanded: int | str | None = None,
     max_line: int | str | None = None,
+    weight_scale: str = "log",
     threads: int | None = None,
     progress: Progress = SILENT,
 ) -> Interactions:
@@ -43,6 +46,9 @@ def read(
       Arrow frame; a SciPy sparse matrix; rows of (user, item[, rating[, time]]).
     user_column ... split_column: names of columns; None guesses, "" means "there is none".
       Columns without a header are called column_1, column_2, ...
+    weight_column: how strong a pair is: counts, hours, ...; "repeats", where no column is called
+      so, weighs a pair by its number of rows. Weights of repeated pairs are summed.
+    weight_scale: "log" (`data.weights`) for strengths of a wide range, "none" for ready weights.
     format: a name of `data.io.formats.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
       is wrong; so separator and has_header, for the layout of a text file.
     item_info: a second file or frame with item names and categories.
@@ -65,16 +71,18 @@ def read(
     '1 repeated pairs merged, the last kept'
     """
     from xorec.data.io.content import make_limits
-    from xorec.data.io.encode import encode
+    from xorec.data.io.encode import Weighing, encode
     from xorec.data.io.formats.base import Layout
     from xorec.data.io.formats.registry import open_object
     from xorec.data.io.item_info import add_item_info
 
     require_address_space()
+    check_scale(weight_scale)
     wanted = {
         "user": user_column,
         "item": item_column,
         "rating": rating_column,
+        "weight": weight_column,
         "time": time_column,
         "split": split_column,
     }
@@ -88,7 +96,8 @@ def read(
     else:
         opened = open_object(source, wanted)
     columns = opened.chosen or choose_columns(opened.columns, wanted, opened.name, opened.positions)
-    data = encode(opened, columns, RunOptions(threads=threads, progress=progress))
+    weighing = Weighing(weight_scale, by_repeats=weight_column == REPEATS and not columns.weight)
+    data = encode(opened, columns, RunOptions(threads=threads, progress=progress), weighing)
     for info in infos:
         data = add_item_info(data, info, limits)
     return data

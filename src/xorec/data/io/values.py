@@ -1,4 +1,4 @@
-"""The columns beside the ids: ratings, times and the part of a given split, as plain arrays.
+"""The columns beside the ids: ratings, weights, times and the given split, as plain arrays.
 
 Each function takes one batch of a column and says exactly which value, in which row, is wrong.
 """
@@ -56,6 +56,23 @@ def ratings_of(column: pl.Series, place: Place) -> npt.NDArray[np.float32]:
         numbers = pl.select(pl.when(numbers.is_finite()).then(numbers)).to_series()
     _refuse_nulls(numbers, column, place, "is not a rating", way_out)
     return numbers.to_numpy().astype(np.float32, copy=False)
+
+
+def weights_of(column: pl.Series, place: Place) -> npt.NDArray[np.float64]:
+    """Weights as float64; one that is empty, unreadable, infinite, 0 or less is refused."""
+    import polars as pl
+
+    way_out = "weights are above 0: mend or drop that row, or read without (weight_column='')."
+    if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Null)):
+        raise DataError(
+            f"{place.name}, column {place.column!r}: {column.dtype} values are not weights; "
+            "name a column of numbers with weight_column, or none with weight_column=''."
+        )
+    numbers = _unblanked(column).cast(pl.Float64, strict=False)
+    kept = numbers.cast(pl.Float32)  # as which they are kept: what is too small there is 0
+    usable = kept.is_finite() & (kept > 0)
+    _refuse_nulls(numbers.set(~usable, None), column, place, "is not a weight", way_out)
+    return numbers.to_numpy().astype(np.float64, copy=False)
 
 
 def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:

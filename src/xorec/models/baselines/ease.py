@@ -1,6 +1,7 @@
 """EASE (Steck 2019): every item is predicted from all others, by least squares in closed form.
 
-minimise  |X - X B|^2 + reg |B|^2  over B with a zero diagonal, X the users x items matrix of ones.
+minimise  |X - X B|^2 + reg |B|^2  over B with a zero diagonal, X the users x items matrix of ones,
+or of the roots of the weights.
 With P = (X'X + reg I)^-1 the answer is B_ij = -P_ij / P_jj, and a user's scores are x_u B.
 """
 
@@ -20,7 +21,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import one_row
+from xorec.models.baselines.histories import one_row, root_matrix, root_weights
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
@@ -64,6 +65,7 @@ class EASE(Model[EASEConfig]):
 
     name = "ease"
     Config = EASEConfig
+    weighting = "a pair's entry in the matrix is the root of its weight"
     space: ClassVar[Space] = {"reg": Float(20.0, 2000.0, log=True)}
 
     def _learn(
@@ -77,9 +79,9 @@ class EASE(Model[EASEConfig]):
             width = self.config.neighbours
             if not width:
                 kept = weights.astype(np.float32, copy=False)
-                return ItemWeights(kept, items, train.matrix())
+                return ItemWeights(kept, items, root_matrix(train))
             similarity = _largest(weights, items, order, min(width, count), pool)
-        return Neighbours(similarity, train.matrix())
+        return Neighbours(similarity, root_matrix(train))
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
@@ -101,8 +103,10 @@ def item_weights(
     dtype = np.float64 if k <= _SMALL else np.float32
     _refuse_too_large(k, dtype)
     B = np.empty((k, k), dtype=dtype)
-    kept = _columns(train, items)
-    pool.map_ranges(k, lambda begin, end: count_together(*kept, B, begin, end), per_thread=16)
+    by_user, by_item = _columns(train, items)
+    pool.map_ranges(
+        k, lambda begin, end: count_together(by_user, by_item, B, begin, end), per_thread=16
+    )
     B[np.diag_indices(k)] += dtype(reg)
     negative_inverse(B, pool)
     diagonal = -B.diagonal()
@@ -113,14 +117,19 @@ def item_weights(
 
 def _columns(
     train: Interactions, items: npt.NDArray[np.integer]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """The pairs of these items alone, renumbered: by user, then by item."""
+) -> tuple[tuple[npt.NDArray[Any], ...], tuple[npt.NDArray[Any], ...]]:
+    """The pairs of these items alone, renumbered, and the roots of their weights: by user, by item.
+
+    The roots are empty where there are no weights.
+    """
     place = np.full(train.n_items, -1, dtype=np.int32)
     place[items] = np.arange(len(items), dtype=np.int32)
     part = train.select(place[train.indices] >= 0)
     item_indptr, users = part.by_item
     bounds = np.append(item_indptr[items], item_indptr[-1])
-    return part.indptr, place[part.indices], bounds, users
+    roots = np.empty(0, np.float32) if train.weights is None else root_weights(part)
+    item_roots = roots[part.item_order] if len(roots) else roots
+    return (part.indptr, place[part.indices], roots), (bounds, users, item_roots)
 
 
 def _largest(

@@ -11,10 +11,13 @@ from xorec.search.top_k_kernels import score_key, select
 
 
 @kernel
-def count_together(
-    indptr: Any, indices: Any, item_indptr: Any, item_users: Any, found: Any, begin: Any, end: Any
-) -> None:
-    """Rows begin..end of the lower half of X'X into found (m, m): users who have both items."""
+def count_together(by_user: Any, by_item: Any, found: Any, begin: Any, end: Any) -> None:
+    """Rows begin..end of the lower half of X'X into found (m, m): users who have both items.
+
+    by_user (indptr, items, roots), by_item (indptr, users, roots): roots of the weights, or empty.
+    """
+    indptr, indices, roots = by_user
+    item_indptr, item_users, item_roots = by_item
     for i in range(begin, end):
         found[i, : i + 1] = 0
         for at in range(item_indptr[i], item_indptr[i + 1]):
@@ -23,7 +26,7 @@ def count_together(
                 j = indices[pair]
                 if j > i:
                     break
-                found[i, j] += 1
+                found[i, j] += item_roots[at] * roots[pair] if len(roots) else 1
 
 
 @kernel

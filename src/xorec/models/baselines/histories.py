@@ -1,4 +1,8 @@
-"""Users as rows of items: what models of item-to-item weights take as a query."""
+"""Users as rows of items: what models of item-to-item weights take as a query.
+
+With weights, an entry is the root of the pair's weight: then X'X, which these models learn from,
+has the sums of the weights on its diagonal, as it has the numbers of pairs without them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from xorec.data.interactions import Interactions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -18,3 +24,15 @@ def one_row(history: npt.NDArray[np.integer], n_items: int) -> csr_array[np.floa
     items = np.unique(history)
     ones = np.ones(len(items), dtype=np.float32)
     return csr_array((ones, items, [0, len(items)]), shape=(1, n_items))
+
+
+def root_weights(train: Interactions) -> npt.NDArray[np.float32]:
+    """The root of each pair's weight; ones where there are none."""
+    if train.weights is None:
+        return np.ones(train.n_pairs, dtype=np.float32)
+    return np.sqrt(train.weights)
+
+
+def root_matrix(train: Interactions) -> csr_array[np.float32]:
+    """X: users x items, with the roots of the weights."""
+    return train.matrix(root_weights(train))

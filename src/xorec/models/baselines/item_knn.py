@@ -12,7 +12,7 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import one_row
+from xorec.models.baselines.histories import one_row, root_matrix, root_weights
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
 from xorec.training.config import ModelConfig
@@ -36,6 +36,9 @@ class ItemKNNConfig(ModelConfig):
 class ItemKNN(Model[ItemKNNConfig]):
     """similarity(i, j) = |U_i and U_j| / (sqrt(|U_i| |U_j|) + shrink), U_i the users of item i.
 
+    With weights w_ui, |U_i| is the sum of w_ui, |U_i and U_j| the sum of sqrt(w_ui w_uj), and a
+    user's items count by sqrt(w_ui).
+
     >>> import xorec
     >>> pairs = [("ann", "tea"), ("ann", "rye"), ("bob", "tea"), ("bob", "rye"), ("eve", "tea")]
     >>> data = xorec.Interactions.from_pairs(pairs)
@@ -46,12 +49,13 @@ class ItemKNN(Model[ItemKNNConfig]):
 
     name = "item-knn"
     Config = ItemKNNConfig
+    weighting = "cosine of weighted users; a user's items count by the root of their weights"
     space: ClassVar[Space] = {"neighbours": Int(10, 500, log=True), "shrink": Float(0.0, 50.0)}
 
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        return Neighbours(self._similarity(train, options), train.matrix())
+        return Neighbours(self._similarity(train, options), root_matrix(train))
 
     def _similarity(self, train: Interactions, options: RunOptions) -> csr_array[np.float32]:
         from scipy.sparse import csr_array
@@ -66,8 +70,10 @@ class ItemKNN(Model[ItemKNNConfig]):
             np.empty(m, dtype=np.int64),
         )
         order = tie_rank(train.items, train.item_counts)
-        pairs = ((train.indptr, train.indices), train.by_item)
-        how = ((order, np.argsort(order)), np.float32(self.config.shrink))
+        roots = root_weights(train)
+        pairs = ((train.indptr, train.indices, roots), (*train.by_item, roots[train.item_order]))
+        sizes = np.bincount(train.indices, train.weights, m).astype(np.float32)
+        how = ((order, np.argsort(order), sizes), np.float32(self.config.shrink))
         with options.thread_pool() as pool:
             pool.map_ranges(m, lambda begin, end: nearest_items(*pairs, *how, nearest, begin, end))
         kept = np.arange(width) < nearest.counts[:, None]

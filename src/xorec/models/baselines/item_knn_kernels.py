@@ -1,4 +1,4 @@
-"""The kernel of ItemKNN: co-occurrence counts of one item at a time, and the nearest kept."""
+"""The kernel of ItemKNN: co-occurrences of one item at a time, and the nearest kept."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class NearestItems(NamedTuple):
 
 @kernel
 def nearest_items(
-    by_user: Any, by_item: Any, ties: Any, shrink: Any, nearest: Any, begin: Any, end: Any
+    by_user: Any, by_item: Any, about: Any, shrink: Any, nearest: Any, begin: Any, end: Any
 ) -> None:
     """The nearest items of items begin..end into rows of `nearest`.
 
-    by_user (indptr, items), by_item (indptr, users): the pairs; ties: (tie rank of each item,
-    item at each rank). Best first; equal ones by the tie rule. Items that share no user are no
-    neighbours.
+    by_user (indptr, items, roots), by_item (indptr, users, roots): the pairs and the roots of their
+    weights; about: (tie rank of each item, item at each rank, sum of each item's weights). Best
+    first; equal ones by the tie rule. Items that share no user are no neighbours.
     """
-    indptr, indices = by_user
-    item_indptr, item_users = by_item
-    tie_rank, item_at = ties
+    indptr, indices, roots = by_user
+    item_indptr, item_users, item_roots = by_item
+    tie_rank, item_at, sizes = about
     items, weights, counts = nearest
     m, width = items.shape
-    together = np.zeros(m, dtype=np.int32)
+    together = np.zeros(m, dtype=np.float64)
     touched = np.empty(m, dtype=np.int32)
     keys = np.empty(m, dtype=np.uint64)
     for i in range(begin, end):
@@ -47,12 +47,10 @@ def nearest_items(
                     if together[j] == 0:
                         touched[found] = j
                         found += 1
-                    together[j] += 1
-        size = np.float32(item_indptr[i + 1] - item_indptr[i])
+                    together[j] += np.float64(item_roots[at]) * roots[pair]
         for place in range(found):
             j = touched[place]
-            other = np.float32(item_indptr[j + 1] - item_indptr[j])
-            cosine = np.float32(together[j]) / (np.sqrt(size * other) + shrink)
+            cosine = np.float32(together[j]) / (np.sqrt(sizes[i] * sizes[j]) + shrink)
             keys[place] = score_key(cosine) | np.uint64(tie_rank[j])
         kept = min(width, found)
         if kept < found:
@@ -60,9 +58,8 @@ def nearest_items(
         keys[:kept].sort()
         for place in range(kept):
             j = item_at[np.int64(keys[place] & np.uint64(0xFFFFFFFF))]
-            other = np.float32(item_indptr[j + 1] - item_indptr[j])
             items[i, place] = j
-            weights[i, place] = np.float32(together[j]) / (np.sqrt(size * other) + shrink)
+            weights[i, place] = np.float32(together[j]) / (np.sqrt(sizes[i] * sizes[j]) + shrink)
         counts[i] = kept
         for place in range(found):
             together[touched[place]] = 0

@@ -20,7 +20,7 @@ class PopularityConfig(ModelConfig):
 
 
 class Popularity(Model[PopularityConfig]):
-    """score(u, i) = the number of training pairs of item i.
+    """score(u, i) = the number of training pairs of item i, or the sum of their weights.
 
     >>> import xorec
     >>> data = xorec.Interactions.from_pairs([("ann", "tea"), ("bob", "tea"), ("bob", "rye")])
@@ -31,11 +31,13 @@ class Popularity(Model[PopularityConfig]):
     name = "popularity"
     Config = PopularityConfig
     cost = 0.05
+    weighting = "an item's score is the sum of its pairs' weights"
 
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        return SharedScores(train.item_counts.astype(np.float32), train.n_users)
+        counts = np.bincount(train.indices, train.weights, train.n_items)
+        return SharedScores(counts.astype(np.float32), train.n_users)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is like any other."""

@@ -1,12 +1,14 @@
 """ALS for implicit feedback (Hu et al. 2008), in the form that Rendle et al. (2022) tuned.
 
-minimise  sum over the pairs (u, i) of (1 - b_u.d_i)^2
+minimise  sum over the pairs (u, i) of w_ui (1 - b_u.d_i)^2
         + unobserved * sum over ALL (u, i) of (b_u.d_i)^2
         + reg * ( sum over u of (n_u + unobserved m)^nu |b_u|^2
                 + sum over i of (n_i + unobserved n)^nu |d_i|^2 ),
 
-n_u, n_i the pairs of a user and an item, of n users and m items. With the items fixed each user
-has a separate least squares problem, solved exactly; then each item; that is an epoch, and
+n_u, n_i the weights w_ui of a user's and an item's pairs, summed (w_ui = 1 without weights, and
+these are numbers of pairs), of n users and m items. The confidence c_ui = 1 + alpha w_ui of
+Hu et al. is unobserved + w_ui here, divided by unobserved = 1 / alpha. With the items fixed each
+user has a separate least squares problem, solved exactly; then each item; that is an epoch, and
 the objective never rises.
 """
 
@@ -81,6 +83,7 @@ class ALS(Model[ALSConfig]):
         "unobserved": Float(2e-3, 0.5, log=True),
         "reg_exponent": Choice((0.5, 1.0)),
     }
+    weighting = "the error of a pair counts as its weight (confidence unobserved + weight)"
     learns_vectors = True
 
     def _learn(
@@ -109,8 +112,10 @@ class ALS(Model[ALSConfig]):
         }
 
     def _sides(self, train: Interactions) -> tuple[Side, Side]:
-        users = Side.of(train.indptr, train.indices, train.n_items, self.config)
-        return users, Side.of(*train.by_item, train.n_users, self.config)
+        weights = train.weights
+        by_item = None if weights is None else weights[train.item_order]
+        users = Side.of(train.indptr, train.indices, train.n_items, self.config, weights)
+        return users, Side.of(*train.by_item, train.n_users, self.config, by_item)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the step of a sweep over users, for this one alone."""
@@ -142,13 +147,15 @@ class ALS(Model[ALSConfig]):
 class Side:
     """The pairs by user, or by item: those of row r are indices[indptr[r]:indptr[r + 1]].
 
-    ridge (rows,): the weight of each row's squared norm.
+    ridge (rows,): the weight of each row's squared norm; roots: those of the pairs' weights, empty
+    where all weigh 1.
     """
 
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     ridge: npt.NDArray[np.float64]
     unobserved: float
+    roots: npt.NDArray[np.float32]
 
     @classmethod
     def of(
@@ -157,10 +164,13 @@ class Side:
         indices: npt.NDArray[np.int32],
         others: int,
         config: ALSConfig,
+        weights: npt.NDArray[np.float32] | None = None,
     ) -> Side:
         """others: how many rows there are on the other side."""
-        weight = np.diff(indptr) + config.unobserved * others
-        return cls(indptr, indices, config.reg * weight**config.reg_exponent, config.unobserved)
+        weight = _row_sums(indptr, weights) + config.unobserved * others
+        ridge = config.reg * weight**config.reg_exponent
+        roots = np.empty(0, np.float32) if weights is None else np.sqrt(weights)
+        return cls(indptr, indices, ridge, config.unobserved, roots)
 
     def penalty(self, vectors: npt.NDArray[Any]) -> float:
         """What the norms of these rows add to the objective."""
@@ -179,7 +189,7 @@ class Side:
         axes: the principal axes, where `others` are only some of the other side. Returns the
         parts of the objective that hang on these rows: all of it but the other side's penalty.
         """
-        from xorec.models.factorization.als_kernels import solve_rows
+        from xorec.models.factorization.als_kernels import RowPairs, solve_rows
 
         chosen = np.arange(len(vectors)) if rows is None else np.asarray(rows, dtype=np.int64)
         lengths, turn = axes or principal_axes(others, pool)
@@ -190,12 +200,22 @@ class Side:
 
         def work(begin: int, end: int) -> None:
             part = slice(begin, end)
-            pairs = (chosen[part], self.indptr, self.indices)
-            solve_rows(*pairs, turned, spread, ridge, found[part], values[part])
+            pairs = RowPairs(self.indptr, self.indices, self.roots)
+            solve_rows(chosen[part], pairs, turned, spread, ridge, found[part], values[part])
 
         pool.map_ranges(len(chosen), work, per_thread=16)
         vectors[chosen] = _products(found, turn.T, pool)
         return float(values.sum())
+
+
+def _row_sums(
+    indptr: npt.NDArray[np.int64], weights: npt.NDArray[np.float32] | None
+) -> npt.NDArray[Any]:
+    """The weights of each row, or its number of pairs."""
+    counts = np.diff(indptr)
+    if weights is None:
+        return counts
+    return np.bincount(np.repeat(np.arange(len(counts)), counts), weights, len(counts))
 
 
 @once_for_each

@@ -21,7 +21,7 @@ from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
 from xorec.training.epochs import EpochTrainer
-from xorec.training.passes import GradientStep, Pass
+from xorec.training.passes import BY_SAMPLING, GradientStep, Pass
 from xorec.training.propagation import Propagation
 
 
@@ -120,6 +120,8 @@ T = TypeVar("T", bound=GraphConfig)
 
 class TripletGraphModel(GraphModel[T]):
     """Learns from triplets: one step of the encoder after each block of them."""
+
+    weighting = BY_SAMPLING
 
     mean_loss = False
     """Whether the loss of a block is a mean over its triplets, and the L2 term over its pairs."""

@@ -93,6 +93,7 @@ class LightRec(Model[LightRecConfig]):
 
     name = "lightrec"
     Config = LightRecConfig
+    weighting = "in its start; then a pair comes as often as it weighs"
     space: ClassVar[Space] = {
         "learning_rate": Float(1e-3, 1e-2, log=True),
         "distill": Float(10.0, 1000.0, log=True),

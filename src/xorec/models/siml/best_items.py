@@ -38,4 +38,7 @@ def with_best_items(
         user_rows.append(np.repeat(rows, hits.counts).astype(np.int32))
         item_rows.append(hits.items[kept])
     pairs = np.concatenate(user_rows), np.concatenate(item_rows)
-    return Interactions.from_rows(train.users, train.items, *pairs)
+    weights = train.weights
+    if weights is not None:
+        weights = np.append(weights, np.ones(len(pairs[0]) - len(weights), dtype=np.float32))
+    return Interactions.from_rows(train.users, train.items, *pairs, weights=weights)

@@ -119,6 +119,7 @@ class DSIML(Model[DSIMLConfig]):
 
     name = "dsiml"
     Config = DSIMLConfig
+    weighting = "in its start; then a pair comes as often as it weighs (ste)"
     space: ClassVar[Space] = {
         "temperature": Float(2.5, 6.0, log=True),
         "softness": Float(0.5, 2.0),

@@ -1,4 +1,4 @@
-"""SciPy sparse matrices: row and column numbers are the ids, stored values the ratings."""
+"""SciPy sparse matrices: row and column numbers are the ids, stored values the weights."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.data.ids import Ids
-from xorec.data.io.columns import Columns
+from xorec.data.io.columns import choose_columns
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 
-MATRIX = "the matrix"
+MATRIX, VALUE = "the matrix", "value"
 EMPTY_FINE, EMPTY_RATIO = 10**7, 100
 """Rows or columns that a matrix may have, whatever it holds; and beyond, for each value."""
 
@@ -23,9 +23,10 @@ def _is_matrix(thing: Any) -> bool:
 
 
 def _open(matrix: Any, wanted: Wanted) -> Source:
-    """Values that all are 1 are no ratings. Rows and columns without values stay, so the numbers
+    """The column of values is called "value": weights, or ratings where rating_column says so.
 
-    of the matrix are the rows of the interactions too.
+    Values that all are 1 are neither. Rows and columns without values stay, so the numbers of the
+    matrix are the rows of the interactions too.
     """
     import polars as pl
 
@@ -34,14 +35,21 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
     with np.errstate(over="ignore"):
         values = entries.data[stored].astype(np.float32)
     if not np.isfinite(values).all():
-        raise DataError(f"{MATRIX} has NaN or infinite values: take them out: no ratings.")
+        raise DataError(
+            f"{MATRIX} has NaN or infinite values: take them out, for they are no weights."
+        )
     if not len(values):
         raise DataError(f"{MATRIX} has no interactions: check the file and the filters.")
     columns = {"user": entries.row[stored], "item": entries.col[stored]}
-    has_ratings = not (values == 1).all()
-    if has_ratings:
-        columns["rating"] = values
     notes = ["users are the rows of the matrix, items its columns"]
+    if not (values == 1).all():
+        columns[VALUE] = values
+    is_rating = wanted.get("rating") == VALUE
+    names = {**wanted, "user": "user", "item": "item", "rating": VALUE if is_rating else ""}
+    if not is_rating and VALUE in columns and wanted.get("weight") is None:
+        names["weight"] = VALUE
+        notes.append("its values are weights (ratings with rating_column='value')")
+    chosen = choose_columns(tuple(columns), names, MATRIX, ())
     if len(values) < len(entries.data):
         notes.append(f"{len(entries.data) - len(values):,} stored zeros left out")
     users, items = (Ids("int64", np.arange(size, dtype=np.int64)) for size in entries.shape)
@@ -51,7 +59,7 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
         tuple(columns),
         notes=tuple(notes),
         known_ids={"user": users, "item": items},
-        chosen=Columns("user", "item", "rating" if has_ratings else None),
+        chosen=chosen,
     )
 
 
@@ -83,7 +91,7 @@ def _entries(matrix: Any) -> Any:
 
 MATRICES = ObjectFormat(
     "a SciPy sparse matrix",
-    "SciPy sparse matrix: rows are users, columns items, values ratings",
+    "SciPy sparse matrix: rows are users, columns items, values weights",
     _is_matrix,
     _open,
 )
