@@ -25,7 +25,7 @@ def align(data: Interactions, users: Ids, items: Ids, what: str, where: str) -> 
     >>> aligned.notes
     ('1 pairs of the test part left out: 1 of 2 users and 1 of 1 items are in the training part',)
     """
-    if _same(data.users, users) and _same(data.items, items):
+    if data.users == users and data.items == items:
         return data
     data.require_pairs(what)
     user_rows, item_rows = users.find_many(data.users), items.find_many(data.items)
@@ -75,7 +75,3 @@ def _categories_of(data: Interactions, items: Ids) -> Categories | None:
     nothing = len(indptr) - 1  # a row behind the last
     with_nothing = replace(data.categories, indptr=np.append(indptr, indptr[-1]))
     return with_nothing.select(np.where(rows < 0, nothing, rows))
-
-
-def _same(ids: Ids, others: Ids) -> bool:
-    return ids is others or ids == others

@@ -117,6 +117,8 @@ class Ids:
         return (self[row] for row in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Ids) or self.kind != other.kind:
             return False
         if isinstance(self.values, Text) and isinstance(other.values, Text):
