@@ -1,0 +1,122 @@
+"""The tool that asks whether the tests see a fault, on a package of one line."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "mutate.py"
+
+FAULTS = """
+[[fault]]
+name = "minus"
+file = "src/sums/add.py"
+old = "a + b"
+new = "a - b"
+tests = ["tests/test_sums.py::test_sum"]
+why = "sums are wrong"
+
+[[fault]]
+name = "unseen"
+file = "src/sums/add.py"
+old = "a + b"
+new = "b + a"
+tests = ["tests"]
+why = "nothing"
+
+[[fault]]
+name = "not-python"
+file = "src/sums/add.py"
+old = "a + b"
+new = "a +"
+tests = ["tests"]
+why = "nobody would run it"
+
+[[fault]]
+name = "moved"
+file = "src/sums/add.py"
+old = "a * b"
+new = "a / b"
+tests = ["tests"]
+why = "nobody knows"
+"""
+
+TEST = """
+from sums.add import add
+
+def test_sum():
+    assert add(2, 1) == 3
+"""
+
+
+@pytest.fixture(scope="module")
+def tool() -> Any:
+    return SimpleNamespace(**runpy.run_path(str(TOOL), run_name="mutate"))
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    files = {
+        "src/sums/__init__.py": "",
+        "src/sums/add.py": "def add(a, b):\n    return a + b\n",
+        "src/sums/total.py": "def total(values):\n    import sums.add\n    return sums.add\n",
+        "src/sums/mean.py": "from sums.total import total\n",
+        "src/sums/alone.py": "import math\n",
+        "tests/test_sums.py": TEST,
+        "tools/faults/sums.toml": FAULTS,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_killed_survived_and_stale(house: Path) -> None:
+    written = house / "outcomes.json"
+    command = [sys.executable, str(TOOL), "--root", str(house), "--json", str(written)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert written.exists(), done.stdout + done.stderr
+    assert done.returncode == 1
+    fates = {one["name"]: (one["fate"], one["by"]) for one in json.loads(written.read_text())}
+    assert fates == {
+        "minus": ("killed", "tests/test_sums.py::test_sum"),
+        "unseen": ("SURVIVED", "nothing"),
+        "not-python": ("STALE", "with `new` it is not Python: invalid syntax (<unknown>, line 2)"),
+        "moved": ("STALE", "`old` stands 0 times in src/sums/add.py"),
+    }
+    assert done.stdout.splitlines()[-1].split() == ["all", "4", "1", "1", "2"]
+    assert (house / "src/sums/add.py").read_text() == "def add(a, b):\n    return a + b\n"
+
+
+def test_what_hangs_is_killed(tool: Any, house: Path) -> None:
+    (fault, *_) = tool.read_faults(house / "tools/faults")
+    hangs = replace(fault, old="return a + b", new="while True:\n        pass")
+    assert tool.judge(hangs, house, 1.5).by == "by the limit of 1.5 seconds: it hangs"
+
+
+def test_kernels_are_forgotten_wherever_the_change_may_be_inlined(tool: Any, house: Path) -> None:
+    kept = {}
+    for name in ("add", "total", "mean", "alone"):
+        kept[name] = house / "src/sums/__pycache__" / f"{name}.function-1.py311.nbi"
+        kept[name].parent.mkdir(exist_ok=True)
+        kept[name].touch()
+    tool.apply(tool.read_faults(house / "tools/faults")[0], house)
+    assert {name for name, path in kept.items() if path.exists()} == {"alone"}
+
+
+def test_the_faults_of_this_repository_can_be_applied(tool: Any) -> None:
+    faults = tool.read_faults(ROOT / "tools" / "faults")
+    assert faults
+    assert {one.name: one.stale(ROOT) for one in faults if one.stale(ROOT)} == {}
+    assert [name for name, n in Counter(one.name for one in faults).items() if n > 1] == []

@@ -1,0 +1,199 @@
+"""Do the tests see a fault? Applies small faults one by one to a copy and runs the mirrored tests.
+
+    python tools/mutate.py                              # every fault of tools/faults/, an hour
+    python tools/mutate.py --room search                # those of tools/faults/search.toml
+    python tools/mutate.py --fault deny-not-sorted      # one
+
+A fault is killed where a test fails, the process dies or the time is over, and survives where all
+tests pass: then a test is missing. It is stale where `old` does not stand exactly once in the file,
+`new` is not Python or no test is found. Exit code 1: a fault is stale or more than 5 % survive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "report", "demo")
+MAY_SURVIVE = 0.05
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A small change of one file, the tests that must notice, and what a user would suffer."""
+
+    room: str
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    why: str
+
+    def stale(self, root: Path) -> str:
+        """Why the fault cannot be applied, or nothing."""
+        path = root / self.file
+        text = path.read_text() if path.is_file() else ""
+        missing = [test for test in self.tests if not (root / test.split("::")[0]).exists()]
+        if text.count(self.old) != 1:
+            return f"`old` stands {text.count(self.old)} times in {self.file}"
+        try:
+            if ast.dump(ast.parse(text.replace(self.old, self.new))) == ast.dump(ast.parse(text)):
+                return "`new` means the same as `old`"
+        except SyntaxError as error:
+            return f"with `new` it is not Python: {error}"
+        return f"no such test: {missing[0]}" if missing else ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a fault: killed, SURVIVED or STALE, and by what."""
+
+    room: str
+    name: str
+    fate: str
+    by: str
+    seconds: float
+
+
+def read_faults(folder: Path) -> list[Fault]:
+    """All faults of a folder; the name of the file is their room."""
+    return [
+        Fault(path.stem, **entry | {"tests": tuple(entry["tests"])})
+        for path in sorted(folder.glob("*.toml"))
+        for entry in tomllib.loads(path.read_text()).get("fault", [])
+    ]
+
+
+def importers(source: Path, changed: Path) -> set[Path]:
+    """The changed file and all files that import it, however far: kernels there hold its text."""
+
+    def module(path: Path) -> str:
+        return ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+
+    uses: dict[Path, set[str]] = {}
+    for path in source.rglob("*.py"):
+        uses[path] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                uses[path] |= {name.name for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{name.name}" for name in node.names}
+                uses[path] |= {node.module, *names}
+    found, last = {changed}, set[Path]()
+    while found != last:
+        last, names = set(found), {module(path) for path in found}
+        found |= {path for path, used in uses.items() if used & names}
+    return found
+
+
+def apply(fault: Fault, root: Path) -> None:
+    """Change the file, and forget what was compiled of it: numba looks at one file's date only."""
+    path = root / fault.file
+    path.write_text(path.read_text().replace(fault.old, fault.new))
+    for stale in importers(root / "src", path) if (root / "src") in path.parents else {path}:
+        for kept in stale.parent.glob(f"__pycache__/{stale.stem}.*"):
+            kept.unlink()
+
+
+def run_tests(root: Path, tests: tuple[str, ...], seconds: float | None) -> tuple[int | None, str]:
+    """pytest's exit code (None where the time was over) and what it said."""
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-rfE", "--tb=line"]
+    # a hypothesis that draws the same examples each time, and the package of the copy
+    environment = os.environ | {"PYTHONPATH": str(root / "src"), "CI": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *options, *tests],
+        cwd=root, env=environment, start_new_session=True,
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+    return process.returncode, said
+
+
+def judge(fault: Fault, clean: Path, seconds: float) -> Outcome:
+    """Apply one fault to a copy of the clean tree, whose kernels are compiled, and test it."""
+    begun = time.monotonic()
+
+    def outcome(fate: str, by: str) -> Outcome:
+        return Outcome(fault.room, fault.name, fate, by, round(time.monotonic() - begun, 1))
+
+    if reason := fault.stale(clean):
+        return outcome("STALE", reason)
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        copy = Path(shutil.copytree(clean, Path(folder) / "copy", symlinks=True))
+        apply(fault, copy)
+        code, said = run_tests(copy, fault.tests, seconds)
+    if code == 0:
+        return outcome("SURVIVED", fault.why)
+    if code is None:
+        return outcome("killed", f"by the limit of {seconds:g} seconds: it hangs")
+    if code == 5:
+        return outcome("STALE", "no tests in " + " ".join(fault.tests))
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
+    return outcome("killed", failed[1] if failed else f"by exit code {code}")
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """How many were killed, survived or are stale, by room."""
+    rows: list[tuple[str, ...]] = [("room", "faults", "killed", "SURVIVED", "STALE")]
+    for room in [*dict.fromkeys(one.room for one in outcomes), "all"]:
+        fates = Counter(one.fate for one in outcomes if room in (one.room, "all"))
+        rows.append((room, str(fates.total()), *(str(fates[fate]) for fate in rows[0][2:])))
+    return "\n".join(f"{row[0]:16}" + "".join(f"{cell:>10}" for cell in row[1:]) for row in rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--room", action="append", help="only faults of this room")
+    parser.add_argument("--fault", nargs="+", help="only faults of these names")
+    parser.add_argument("--jobs", type=int, default=1, help="faults tried at once")
+    parser.add_argument("--seconds", type=float, default=300, help="limit of a fault")
+    parser.add_argument("--json", type=Path, help="write the outcomes to this file")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
+    asked = parser.parse_args()
+    faults = read_faults(asked.root / "tools" / "faults")
+    faults = [one for one in faults if not asked.room or one.room in asked.room]
+    faults = [one for one in faults if not asked.fault or one.name in asked.fault]
+    if not faults:
+        parser.error("no such fault: see tools/faults/")
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        clean = Path(shutil.copytree(asked.root, Path(folder) / "clean", ignore=LEFT_OUT))
+        union = {test: None for one in faults if not one.stale(clean) for test in one.tests}
+        code, said = run_tests(clean, tuple(union), None) if union else (0, "")
+        if code != 0:
+            print(said, "the tests must pass without a fault", sep="\n")
+            return 1
+        outcomes = []
+        with ThreadPoolExecutor(asked.jobs) as pool:
+            for one in pool.map(lambda fault: judge(fault, clean, asked.seconds), faults):
+                outcomes.append(one)
+                print(f"{one.fate:9}{one.seconds:7.1f} s  {one.room}/{one.name}: {one.by}")
+                sys.stdout.flush()
+    print(table(outcomes))
+    if asked.json:
+        asked.json.write_text(json.dumps([asdict(one) for one in outcomes], indent=1))
+    fates = Counter(one.fate for one in outcomes)
+    return int(fates["STALE"] > 0 or fates["SURVIVED"] > MAY_SURVIVE * len(outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
