@@ -106,9 +106,10 @@ def apply(fault: Fault, root: Path) -> None:
     """Change the file, and forget what was compiled of it: numba looks at one file's date only."""
     path = root / fault.file
     path.write_text(path.read_text().replace(fault.old, fault.new))
-    for stale in importers(root / "src", path) if (root / "src") in path.parents else {path}:
-        for kept in stale.parent.glob(f"__pycache__/{stale.stem}.*"):
-            kept.unlink()
+    changed = importers(root / "src", path) if (root / "src") in path.parents else {path}
+    kept = [kept for one in changed for kept in one.parent.glob(f"__pycache__/{one.stem}.*")]
+    for compiled in {*kept, *(root / "tests").rglob("*.nb[ci]")}:
+        compiled.unlink()
 
 
 def run_tests(root: Path, tests: tuple[str, ...], seconds: float | None) -> tuple[int | None, str]:

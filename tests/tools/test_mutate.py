@@ -107,10 +107,11 @@ def test_what_hangs_is_killed(tool: Any, house: Path) -> None:
 
 def test_kernels_are_forgotten_wherever_the_change_may_be_inlined(tool: Any, house: Path) -> None:
     kept = {}
-    for name in ("add", "total", "mean", "alone"):
-        kept[name] = house / "src/sums/__pycache__" / f"{name}.function-1.py311.nbi"
-        kept[name].parent.mkdir(exist_ok=True)
-        kept[name].touch()
+    for name in ("src/sums/add", "src/sums/total", "src/sums/mean", "src/sums/alone", "tests/test"):
+        path = house / f"{name}.py"
+        kept[path.stem] = path.parent / "__pycache__" / f"{path.stem}.function-1.py311.nbi"
+        kept[path.stem].parent.mkdir(exist_ok=True)
+        kept[path.stem].touch()
     tool.apply(tool.read_faults(house / "tools/faults")[0], house)
     assert {name for name, path in kept.items() if path.exists()} == {"alone"}
 
