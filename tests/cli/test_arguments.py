@@ -59,6 +59,8 @@ def test_the_columns_that_were_given_are_read(tmp_path: Path) -> None:
 
 def test_lists_of_ids_numbers_and_names() -> None:
     assert args.parse_ids(Ids("int64", np.array([7, 12, 103])), " 12, 103 ,,7") == [12, 103, 7]
+    drinks = Interactions.from_pairs([("ann", "tea"), ("ann", "oat milk")]).items
+    assert args.parse_ids(drinks, " tea , oat milk") == ["tea", "oat milk"]
     assert args.parse_ks("20,100,5") == (20, 100, 5)
     assert args.parse_names("bpr, siml") == ("bpr", "siml")
 

@@ -23,6 +23,7 @@ ROWS = [
     ("eve", "tea", TEST),  # nobody knows eve,
     ("ann", "yam", TEST),  # nor yams
     ("eve", "yam", TEST),
+    ("eve", "rye", TEST),
 ]
 
 
@@ -54,7 +55,7 @@ def test_the_part_that_is_asked_for_without_what_the_model_knows(
     assert told(train) == told(KNOWN)
     assert told(test) == expected
     assert (test.users, test.items) == (SHOP.users, SHOP.items)
-    left_out = ["3 pairs left out: their user", "1 pairs left out: the model"]
+    left_out = ["4 pairs left out: their user", "1 pairs left out: the model"]
     assert [note[: len(text)] for note, text in zip(notes, left_out, strict=False)] == (
         left_out if part != "validation" else []
     )
