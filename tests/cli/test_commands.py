@@ -3,9 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import xorec
+from xorec.core.options import RunOptions
 from xorec.models import MODELS
+from xorec.models.factorization.bpr import BPR
 from xorec.recommender.recommender import Recommender
 
 from .conftest import Run
@@ -95,6 +99,105 @@ def test_recommend_with_only_some_items(run: Run, model: Path) -> None:
     assert set(ids) <= {1003, 1008, 1011}
     denied = run("recommend", model, "--user", "u7", "--deny", str(ids[0]), "-k", 60, "--json")
     assert ids[0] not in [item["id"] for item in json.loads(denied.stdout)["items"]]
+
+
+def test_rules_hold_for_somebody_new_and_seen_for_everybody(run: Run, model: Path) -> None:
+    shop, new = Recommender.load(model), "1008,1003"
+
+    def listed(*words: object) -> list[int]:
+        answer = json.loads(run("recommend", model, *words, "-k", 80, "--json").stdout)
+        return [item["id"] for item in answer["items"]]
+
+    assert listed("--items", new) == shop.recommend_for([1008, 1003], 80).ids()
+    assert set(listed("--items", new, "--allow", "1011, 1008,1002")) == {1002, 1011}
+    assert set(listed("--items", new, "--deny", "1011, 1002")) == {
+        *range(1000, 1080),
+    } - {1002, 1003, 1008, 1011}
+    assert sorted(listed("--user", "u7", "--seen")) == [*range(1000, 1080)]
+    own = set(shop.items.take(shop.items_of(shop.user_row("u7"))))
+    assert set(listed("--user", "u7")) == {*range(1000, 1080)} - own
+    table = run("recommend", model, "--user", "u7", "-k", 3).stdout.splitlines()
+    ranks = [line.split()[0] for line in table if line.split() and line.split()[0].isdigit()]
+    assert ranks == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("words", [(), ("--seen",)])
+def test_lists_of_everybody_are_the_lists_one_by_one(
+    run: Run, model: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    lists, shop = tmp_path / "lists.csv", Recommender.load(model)
+    assert run("recommend", model, "--all-users", "-k", 4, "-o", lists, *words, "-q").exit_code == 0
+    rows = [line.split(",") for line in lists.read_text().splitlines()[1:]]
+    for user in ("u0", "u7", "u119"):
+        found = [int(row[2]) for row in rows if row[0] == user]
+        assert found == shop.recommend(user, 4, seen=bool(words)).ids()
+    for rule in ("--allow", "--deny"):
+        refused = run("recommend", model, "--all-users", rule, 1003, "-o", lists)
+        assert refused.exit_code == 2
+        assert "leave them out with --all-users" in refused.stderr
+
+
+def test_fit_goes_on_with_resume_alone(
+    run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was learned is kept until the model is written."""
+    out = tmp_path / "m.xorec"
+    words = ("fit", ratings, "--model", "bpr", "--epochs", 3, "--seed", 5, "-o", out)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recommender, "save", stopped)
+        assert run(*words).exit_code == 130
+    assert not out.exists()
+    anew, again = run(*words), None
+    assert "resumed" not in anew.stderr
+    whole = out.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Recommender, "save", stopped)
+        run(*words)
+    again = run(*words, "--resume")
+    assert "bpr: resumed after epoch 3." in again.stderr
+    assert out.read_bytes() == whole
+    assert Recommender.load(out).metadata["seed"] == 5
+
+
+def test_the_seed_and_the_settings_are_those_that_were_given(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "m.xorec"
+    words = ("--epochs", 2, "--dimensions", 4, "--learning-rate", 0.05, "--seed", 6, "-q")
+    assert run("fit", ratings, "--model", "bpr", *words, "-o", out).exit_code == 0
+    plain = BPR(epochs=2, dimensions=4, learning_rate=0.05)
+    plain.fit(xorec.read(ratings), options=RunOptions(seed=6))
+    found = Recommender.load(out).representation.tensors()
+    for name, tensor in plain.representation_.tensors().items():
+        np.testing.assert_array_equal(found[name], tensor)
+
+
+def test_evaluate_takes_the_part_that_is_asked_for(
+    run: Run, ratings: Path, model: Path, tmp_path: Path
+) -> None:
+    shop = Recommender.load(model)
+    first, second = shop.recommend("u7", 2).ids()
+    data = tmp_path / "split.csv"
+    data.write_text(f"user_id,item_id,split\nu7,{first},validation\nu7,{second},test\n")
+    values = {}
+    for part in ("test", "validation"):
+        answer = json.loads(run("evaluate", model, data, "--part", part, "--json", "-q").stdout)
+        assert answer["split"]["part"] == part
+        values[part] = answer["rows"][0]["mrr@10"]
+    assert values == {"test": 0.5, "validation": 1.0}
+
+
+def test_compare_takes_settings_and_cut_offs(run: Run, ratings: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("[bpr]\nepochs = 1\ndimensions = 4\n")
+    words = ("--models", "bpr", "--config", tmp_path / "s.toml", "--ks", "20,5", "--json", "-q")
+    (row,) = json.loads(run("compare", ratings, *words).stdout)["rows"]
+    assert row["dimensions"] == 4
+    assert "ndcg@20_low" in row
+    assert "ndcg@10" not in row
 
 
 def test_lists_for_all_users_and_items(run: Run, model: Path, tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ import subprocess
 import time
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from xorec.cli.settings import read_config
 from xorec.cli.tune import settings_file
+from xorec.data.split import Split
 from xorec.experiments.tuning.tuning import Trial, Tuned
 from xorec.recommender.recommender import Recommender
 
@@ -51,6 +53,32 @@ def test_the_same_command_goes_on(
     assert len(more["rows"]) == 8
     assert all(row in more["rows"] for row in first["rows"])
     refused(run("tune", ratings, *KNN, 8, "--seed", 1, "-q"), "item-knn.study", "seed", "--study")
+
+
+def test_options_reach_the_trials(
+    run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def trials(model: str, parts: Split, **how: Any) -> Tuned:
+        asked.append({**how, "parts": parts.describe()})
+        done = [Trial(n, "complete", v, 2, 1.0, {}, {}) for n, v in enumerate((0.1, 0.3, 0.2))]
+        return Tuned(model, how["metric"], {}, done)
+
+    monkeypatch.setattr("xorec.experiments.tuning.tuning.tune", trials)
+    words = ("--metric", "recall@7", "--no-prune", "--timeout", 60, "--seed", 4, "--study", "s")
+    result = run("tune", ratings, *KNN, 3, *words, "--shrink", 2.5, "--json", "-q")
+    answer = json.loads(result.stdout)
+    assert [row["number"] for row in answer["rows"]] == [1, 2, 0], "the best first"
+    (how,) = asked
+    assert (how["trials"], how["metric"], how["prune"], how["timeout"]) == (
+        3,
+        "recall@7",
+        False,
+        60,
+    )
+    assert (how["fixed"], how["study"], how["options"].seed) == ({"shrink": 2.5}, Path("s"), 4)
+    assert how["parts"]["seed"] == 4
 
 
 def test_ctrl_c_and_kill_9_lose_no_finished_trial(ratings: Path, tmp_path: Path) -> None:

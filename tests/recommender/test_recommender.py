@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from xorec.core.errors import ModelFileError, OptionError, UnknownIdError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
+from xorec.data.tie_rank import tie_rank
 from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommended, Recommender
+from xorec.representations.codes import Codes
 from xorec.testing.data import checkerboard, planted
 
 
@@ -66,8 +69,6 @@ def test_to_frame(board: Recommender) -> None:
 
 
 def test_names_travel_with_the_file(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     data = Interactions.from_pairs([(1, 10), (1, 20), (2, 20), (2, 30)])
     data = replace(data, names=Text.pack(["ten", "twenty", "thirty"]))
     Recommender.from_model(Popularity().fit(data), data).save(tmp_path / "m.xorec")
@@ -132,3 +133,20 @@ def test_indexes_are_made_on_the_threads_that_a_recommender_is_given(
     assert len(shop.similar(data.items[0]))
     assert len(shop.similar_users(data.users[0]))
     assert shop.update(Interactions.from_pairs([(data.users[0], data.items[5])])).threads == 1
+
+
+def test_of_users_alike_those_with_more_items_come_first() -> None:
+    """All codes are equal, so the tie rule alone orders them: by items, not by row."""
+    own = {"ann": "x", "bob": "xyz", "cy": "xy", "dee": "z"}
+    data = Interactions.from_pairs([(user, item) for user, items in own.items() for item in items])
+    model = Popularity().fit(data)
+    shop = Recommender.from_model(model, data)
+    codes = Codes.from_signs(np.ones((4, 8)), np.ones((3, 8)))
+    assert replace(shop, representation=codes).similar_users("dee").ids()[:2] == ["bob", "cy"]
+
+
+def test_the_tie_rule_is_that_of_evaluation() -> None:
+    data = planted(60, 40)
+    shop = Recommender.from_model(Popularity().fit(data), data)
+    np.testing.assert_array_equal(shop.tie_rank, tie_rank(data.items, data.item_counts))
+    np.testing.assert_array_equal(shop.prior, data.item_counts)

@@ -72,6 +72,18 @@ def test_many_lists_with_a_prepared_filter(shop: Recommender) -> None:
     ]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_somebody_new_is_offered_none_of_their_items_in_whatever_order_they_come(
+    shop: Recommender, order: int
+) -> None:
+    history = [1000 + item for item in (3, 8, 8, 21, 34, 55)][::order]
+    rules: dict[str, Any] = {"deny": [1040, 1007], "allow": [*range(1059, 999, -1)]}
+    for how in ({}, rules):
+        best = shop.recommend_for(history, 60, **how)
+        assert set(best.ids()) == {*range(1000, 1060)} - {*history} - {*how.get("deny", [])}
+        assert best.ids() == shop.recommend_for(sorted(history), 60, **how).ids()
+
+
 def test_an_unknown_user_among_many_is_named(shop: Recommender) -> None:
     with pytest.raises(UnknownIdError, match="user 'nobody' is not in the model"):
         shop.recommend_many([3, "nobody", 4])

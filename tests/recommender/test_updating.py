@@ -2,15 +2,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import Interactions
+from xorec.data.text import Text
 from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
-from xorec.models.base import Model
+from xorec.models.base import DataUpdate, Model
+from xorec.models.factorization.als import ALS
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
@@ -87,6 +90,62 @@ def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
 
     updated = evaluate(Reordered(), train, test, ks=(10,))
     assert updated["ndcg@10"] > 0.85 * full["ndcg@10"]
+
+
+def named_shop(seed: int = 0) -> Recommender:
+    """Text ids and names: tea has two users, milk and rye one each."""
+    pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "rye")]
+    data = Interactions.from_pairs(pairs)
+    names = {"tea": "Green tea", "milk": "Oat milk", "rye": "Rye bread"}
+    data = replace(data, names=Text.pack([names[item] for item in data.items]))
+    return Recommender.from_model(ALS(dimensions=4, epochs=2).fit(data), data, seed=seed)
+
+
+def test_text_ids_and_names_of_all_items_are_right(tmp_path: Path) -> None:
+    """New ids in an order of their own, between known ones; one of the new items has no name."""
+    new = Interactions.from_pairs([("zoe", "yam"), ("cy", "tea"), ("cy", "fig"), ("ann", "kiwi")])
+    labels = {"yam": "Yam root", "tea": "another name", "fig": "Dried figs", "kiwi": "Kiwi"}
+    for names in (Text.pack([labels[item] for item in new.items]), None):
+        grown = named_shop().update(replace(new, names=names))
+        grown.save(tmp_path / "m.xorec")
+        shop = Recommender.load(tmp_path / "m.xorec")
+        assert set(shop.users) == {"ann", "bob", "cy", "zoe"}
+        assert list(shop.users)[:2] == ["ann", "bob"]
+        assert list(shop.items)[:3] == list(named_shop().items)
+        own = {
+            user: set(shop.items.take(shop.items_of(shop.user_row(user)))) for user in shop.users
+        }
+        assert own == {
+            "ann": {"tea", "milk", "kiwi"},
+            "bob": {"tea", "rye"},
+            "cy": {"tea", "fig"},
+            "zoe": {"yam"},
+        }
+        known = {"tea": "Green tea", "milk": "Oat milk", "rye": "Rye bread"}
+        fresh = labels if names is not None else {item: item for item in labels}
+        listed = {one.id: one.name for one in shop.recommend("zoe", 9, seen=True).items}
+        assert listed == {**fresh, **known}
+
+
+def test_an_item_is_made_anew_where_more_than_half_of_its_pairs_are_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exactly doubled, it stays: tea 2 + 2, milk 1 + 1, rye 1 + 2, and fig is new."""
+    updates: list[DataUpdate] = []
+    solve = ALS._update
+
+    def spy(self: ALS, before: Any, update: DataUpdate) -> Any:
+        updates.append(update)
+        return solve(self, before, update)
+
+    monkeypatch.setattr(ALS, "_update", spy)
+    pairs = [("cy", "tea"), ("dee", "tea"), ("cy", "milk"), ("cy", "rye"), ("dee", "rye")]
+    grown = named_shop(seed=5).update(Interactions.from_pairs([*pairs, ("ann", "fig")]))
+    (update,) = updates
+    assert set(grown.items.take(update.items)) == {"rye", "fig"}
+    assert set(grown.users.take(update.users)) == {"ann", "cy", "dee"}
+    assert update.known.tolist() == [2, 2, 0, 0]
+    assert grown.metadata["seed"] == 5
 
 
 def test_the_same_update_gives_the_same_file(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from xorec.data.interactions import Interactions
 from xorec.testing.data import planted, weighted
 from xorec.training.blocks import blocks_of, item_parts, user_blocks_of
 
@@ -85,3 +86,47 @@ def test_users_drawn_equally_often_draw_their_pairs_by_weight() -> None:
             times += np.bincount(block.pairs, minlength=data.n_pairs)
     shares = data.weights / np.bincount(data.user_rows, data.weights)[data.user_rows]
     np.testing.assert_allclose(times / (600 * 20), shares, atol=0.012)
+
+
+def test_a_pairs_block_hangs_on_its_place_among_the_pairs_of_its_user() -> None:
+    """A pair less of one user leaves the blocks of all others as they are."""
+    data = planted(90, 60)
+    less = data.select(np.arange(data.n_pairs) != 5)
+
+    def blocks(part: Interactions) -> dict[tuple[int, int], int]:
+        return {
+            (int(user), int(part.indices[pair])): number
+            for number, block in enumerate(blocks_of(part, 250, seed=4, epoch=2))
+            for user, pair in zip(block.users, block.pairs, strict=True)
+        }
+
+    whole, rest = blocks(data), blocks(less)
+    others = {key: number for key, number in whole.items() if key[0] != data.user_rows[5]}
+    assert others == {key: rest[key] for key in others}
+    assert len(set(others.values())) > 5
+
+
+def test_of_blocks_by_user_everybody_has_as_many_pairs_of_their_own() -> None:
+    data = planted(90, 60, per_user=10)
+    data = data.select((data.user_rows != 7) & ((data.user_rows % 3 > 0) | (data.indices % 2 > 0)))
+    drawn: set[int] = set()
+    for epoch in range(12):
+        blocks = list(user_blocks_of(data, 100, seed=1, epoch=epoch))
+        users = np.concatenate([block.users for block in blocks])
+        pairs = np.concatenate([block.pairs for block in blocks])
+        np.testing.assert_array_equal(users, data.user_rows[pairs])
+        active = data.user_counts > 0
+        each = round(data.n_pairs / np.count_nonzero(active))
+        np.testing.assert_array_equal(np.bincount(users, minlength=90), np.where(active, each, 0))
+        drawn |= set(pairs.tolist())
+    assert drawn == set(range(data.n_pairs)), "a pair is never drawn"
+
+
+def test_what_is_drawn_of_a_user_changes_with_epoch_and_seed() -> None:
+    data = planted(60, 60)
+    whole = [next(user_blocks_of(data, 10**9, *key)) for key in ((0, 0), (0, 0), (0, 1), (1, 0))]
+    first, same, epoch, seed = (block.pairs for block in whole)
+    assert len(first) == data.n_pairs
+    np.testing.assert_array_equal(first, same)
+    assert np.mean(first == epoch) < 0.2
+    assert np.mean(first == seed) < 0.2

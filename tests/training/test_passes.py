@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -146,25 +146,83 @@ def test_in_place_is_the_same_where_no_other_item_is_read(parts: int) -> None:
     assert copied.items.vectors.tobytes() == in_place.items.vectors.tobytes()
 
 
-def test_a_pass_comes_by_every_pair_once() -> None:
-    seen: list[Any] = []
+class Spy(ScaleInvariantStep):
+    """The users' step alone; keeps the triplets that it was given."""
 
-    class Spy(ScaleInvariantStep):
-        moves_items = False
+    moves_items = False
+    seen: ClassVar[list[Triplets]] = []
 
-        def step_users(self, triplets: Triplets) -> Any:
-            seen.append(triplets)
-            return super().step_users(triplets)
+    def step_users(self, triplets: Triplets) -> Any:
+        self.seen.append(triplets)
+        return super().step_users(triplets)
 
+    def loss(self, losses: Any) -> float:
+        """As if each of the two negatives of a pair had a loss of 3."""
+        return 2 * 3.0 * len(losses)
+
+
+def spied_pass(
+    *, threads: int = 1, size: int = 300, seed: int = 1, epoch: int = 0, per_user: bool = False
+) -> tuple[list[Triplets], float]:
+    """The triplets of a pass with two negatives, and its mean loss; items must stay."""
+    Spy.seen.clear()
     n, m = DATA.n_users, DATA.n_items
     users, fixed = Rows.of(normal(0, n), np.ones(n, np.float32)), Rows.fixed(normal(1, m))
     step = Spy(users, fixed, SIML().config.terms())
     items = fixed.vectors.copy()
-    with ThreadPool(2) as pool:
-        Pass(DATA, Negatives.of(DATA), 2, 300, 1, 0, pool).run(lambda block, pairs: step)
-    pairs = {(int(u), int(i)) for t in seen for u, i in zip(t.users, t.positives, strict=True)}
-    assert sum(len(t.users) for t in seen) == len(pairs) == DATA.n_pairs
-    assert all(i in DATA.of_user(u) for u, i in pairs)
-    drawn = {(int(u), int(j)) for t in seen for u, js in zip(*t[::2], strict=True) for j in js}
-    assert not drawn & pairs
+    with ThreadPool(threads) as pool:
+        run = Pass(DATA, Negatives.of(DATA), 2, size, seed, epoch, pool, per_user=per_user)
+        loss = run.run(lambda block, pairs: step)
     np.testing.assert_array_equal(items, fixed.vectors)
+    return list(Spy.seen), loss
+
+
+def by_pair(seen: list[Triplets]) -> dict[tuple[int, int], list[tuple[int, list[int]]]]:
+    """(block, negatives) of each pair, as often as it came."""
+    found: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
+    for block, triplets in enumerate(seen):
+        for user, item, negatives in zip(*triplets, strict=True):
+            found.setdefault((int(user), int(item)), []).append((block, negatives.tolist()))
+    return found
+
+
+def test_a_pass_comes_by_every_pair_once() -> None:
+    seen, loss = spied_pass(threads=2)
+    pairs = by_pair(seen)
+    assert sum(len(t.users) for t in seen) == len(pairs) == DATA.n_pairs
+    assert all(item in DATA.of_user(user) for user, item in pairs)
+    drawn = {(pair[0], j) for pair, ((_, own),) in pairs.items() for j in own}
+    assert not drawn & set(pairs)
+    assert loss == pytest.approx(3.0), "the mean of a triplet"
+
+
+@pytest.mark.parametrize("size", [100, 400])
+def test_a_block_has_as_many_pairs_as_are_set(size: int) -> None:
+    seen, _ = spied_pass(size=size)
+    most = min(size, 256)  # or what makes 64 blocks, but at least 256
+    assert len(seen) == round(DATA.n_pairs / most)
+    assert max(len(triplets.users) for triplets in seen) < 1.5 * most
+
+
+def test_blocks_and_negatives_change_with_epoch_and_seed() -> None:
+    one, same, epoch, seed = (
+        by_pair(spied_pass(size=100, epoch=epoch, seed=seed)[0])
+        for epoch, seed in ((0, 1), (0, 1), (1, 1), (0, 2))
+    )
+    assert one == same
+    for other in (epoch, seed):
+        assert np.mean([one[pair][0][0] == other[pair][0][0] for pair in one]) < 0.3
+        assert np.mean([one[pair][0][1] == other[pair][0][1] for pair in one]) < 0.1
+
+
+def test_a_pair_that_comes_again_meets_other_negatives() -> None:
+    pairs = by_pair(spied_pass(size=100, per_user=True)[0])
+    assert sum(len(came) for came in pairs.values()) == DATA.n_pairs
+    again = [
+        one[1] == other[1]
+        for came in pairs.values()
+        for one, other in pairwise(came)
+        if one[0] != other[0]
+    ]
+    assert len(again) > 100
+    assert np.mean(again) < 0.1

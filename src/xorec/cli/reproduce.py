@@ -161,7 +161,7 @@ def _plan(
     question = experiments.question
     if question is None:
         raise OptionError(f"say what to reproduce: {', '.join(QUESTIONS)} or all.")
-    asked = QUESTIONS if question == "all" else args.parse_names(question)
+    asked = tuple(QUESTIONS) if question == "all" else args.parse_names(question)
     base: dict[str, Any] = dict(QUICK) if experiments.quick else {}
     if seed and fields["seeds"] is None:
         base["seeds"] = tuple(seed + one for one in base.get("seeds", (0, 1, 2)))

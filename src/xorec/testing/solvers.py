@@ -209,9 +209,16 @@ class SolverTests:
             self.make().solve(A, c, start)
 
     def test_rounding_is_no_asymmetry(self) -> None:
+        """What is solved is the symmetric problem; what rounding does not explain is refused."""
         A, c = random_problem(6, 11)
+        even = self.make().solve(A, c, np.ones(6))
         A[2, 3] += 1e-13
-        self.make().solve(A, c)
+        found = self.make().solve(A, c, np.ones(6))
+        assert (found.z == even.z).all()
+        assert found.value == pytest.approx(even.value, abs=1e-12)
+        A[2, 3] += 1e-6
+        with pytest.raises(DataError, match="A is not symmetric"):
+            self.make().solve(A, c)
 
     @pytest.mark.parametrize("seed", [-1, 2**63])
     def test_bad_seeds_are_refused(self, seed: int) -> None:

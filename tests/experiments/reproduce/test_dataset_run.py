@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from xorec.core.options import RunOptions
+from xorec.data.datasets.catalog import load_data
+from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
+from xorec.experiments.reproduce.cache import Cache
 from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.experiments.reproduce.plan import Source
+from xorec.experiments.tuning.tuning import Trial, Tuned
 from xorec.models import model_class
 
-from .conftest import MakeDataset
+from .conftest import MakeDataset, small_plan
 
 
 def test_a_choice_has_as_many_trials_for_all_and_never_sees_the_test_part(
@@ -79,6 +86,41 @@ def test_given_choices_are_taken(make_dataset: MakeDataset) -> None:
     assert other.choose("bpr").settings["epochs"] == 1
     assert other.is_chosen("bpr")
     assert not other.is_chosen("cml")
+    elsewhere = given.model_copy(update={"data": "another set"})
+    plan = dataset.plan.model_copy(update={"chosen": (elsewhere, choice)})
+    other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
+    assert other.choose("bpr") == choice
+
+
+def test_a_choice_is_the_refit_of_the_best_trial(
+    make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = [
+        Trial(number, "complete", value, epochs, 2.0, {"reg": 0.1 * number}, {"epochs": epochs})
+        for number, (value, epochs) in enumerate([(0.1, 9), (0.3, 4), (0.2, 7)])
+    ]
+    asked: list[dict[str, Any]] = []
+
+    def tune(model: str, parts: Split, **how: Any) -> Tuned:
+        asked.append(how)
+        return Tuned(model, "ndcg@20", {}, trials)
+
+    monkeypatch.setattr("xorec.experiments.reproduce.dataset_run.tune", tune)
+    choice = make_dataset(trials=3, seeds=(6, 7)).choose("bpr")
+    assert choice.settings == {"epochs": 4}
+    assert (choice.validation, choice.default, choice.trials, choice.seconds) == (0.3, 0.1, 3, 6.0)
+    assert (asked[0]["trials"], asked[0]["options"].seed) == (3, 6)
+
+
+def test_a_data_set_is_split_by_the_first_seed(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    rows = [f"{user},{item}" for user in range(30) for item in range(user % 5, 40, 5)]
+    path.write_text("user,item\n" + "\n".join(rows) + "\n")
+    plan = small_plan(seeds=(4, 5), test=0.3, validation=0.2)
+    found = DatasetRun.open(Source(path=str(path)), plan, Cache(tmp_path / "c"), RunOptions())
+    parts = split(load_data(str(path)), test=0.3, validation=0.2, seed=4)
+    assert parts.validation is not None
+    assert found._digests == [part.digest() for part in (parts.train, parts.validation, parts.test)]
 
 
 def test_changed_code_chooses_and_tests_again(

@@ -84,6 +84,13 @@ def test_rows_are_the_means_of_the_tests_by_category(make_dataset: MakeDataset) 
         ]
         assert rows["even"][f"{method}_ndcg@20"] == pytest.approx(np.mean(by_seed))
     assert found.section().tables[0].rows == found.four
+    tested = dataset.test("siml", 0).values["categories"]
+    smallest = min(tested, key=lambda one: int(one["users"]))
+    with pytest.MonkeyPatch.context() as patch:  # so many users, or more
+        patch.setattr("xorec.experiments.reproduce.rq4_imbalance.USERS", smallest["users"])
+        assert len(Imbalance(dataset).rows) == len(tested)
+        patch.setattr("xorec.experiments.reproduce.rq4_imbalance.USERS", smallest["users"] + 1)
+        assert smallest["category"] not in [row["category"] for row in Imbalance(dataset).rows]
 
 
 def test_a_point_changes_both_stages_and_is_judged_on_validation(make_dataset: MakeDataset) -> None:

@@ -14,7 +14,7 @@ from xorec.core.options import RunOptions
 from xorec.core.progress import Progress, Task
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
-from xorec.experiments.tuning.proposals import even_point
+from xorec.experiments.tuning.proposals import distribution, even_point, propose
 from xorec.experiments.tuning.study_file import open_study
 from xorec.experiments.tuning.tuning import Trial, Tuned, tune
 from xorec.experiments.tuning.watching import clearly_worse
@@ -132,6 +132,7 @@ def test_a_study_of_something_else_is_refused(parts: Split, tmp_path: Path) -> N
         {"metric": "recall@10"},
         {"options": RunOptions(seed=1)},
         {"fixed": {"shrink": 1.0}},
+        {"prune": False},
     ):
         with pytest.raises(OptionError, match=r"s\.study is of another run"):
             tune("item-knn", parts, trials=2, study=path, **cast(Any, other))
@@ -173,6 +174,48 @@ def test_a_fit_that_fails_is_recorded(parts: Split, monkeypatch: pytest.MonkeyPa
     none = tune("bpr", parts, trials=2, fixed={**QUICK, "negatives": 9})
     with pytest.raises(XorecError, match="no trial of bpr came to its end: bpr diverged"):
         _ = none.best
+
+
+def test_the_best_is_the_first_of_equal_trials_that_came_to_their_end() -> None:
+    states = ["complete", "complete", "pruned", "complete", "failed"]
+    values = [0.2, 0.5, 0.9, 0.5, None]
+    trials = [
+        Trial(number, state, value, 3, 1.0, {"x": number}, {})
+        for number, (state, value) in enumerate(zip(states, values, strict=True))
+    ]
+    found = Tuned("bpr", "ndcg@20", {"y": 7}, trials)
+    assert found.best.number == 1
+    assert found.settings == {"y": 7, "x": 1}
+
+
+def test_the_seed_reaches_every_proposal() -> None:
+    from optuna.trial import create_trial
+
+    space = {"x": Float(0.0, 1.0)}
+    finished = [
+        create_trial(value=v, params={"x": v}, distributions={"x": distribution(space["x"])})
+        for v in (0.1, 0.7, 0.4, 0.9, 0.2)
+    ]
+    for count in (1, 3, 5):  # points that fill the space, then TPE
+        one, same, other = (
+            propose("bpr", cast(Any, space), finished[:count], seed, {}) for seed in (0, 0, 1)
+        )
+        assert one == same != other
+
+
+def test_the_metric_that_is_asked_for_is_measured(parts: Split) -> None:
+    found = tune("item-knn", parts, trials=1, metric="recall@7", options=OPTIONS)
+    model = model_class("item-knn")().fit(parts.train)
+    assert parts.validation is not None
+    result = evaluate(model.representation_, parts.train, parts.validation, ks=(7,))
+    assert found.best.value == result["recall@7"] != result["ndcg@7"]
+
+
+def test_trials_leave_a_checkpoint_of_the_caller_alone(parts: Split, tmp_path: Path) -> None:
+    options = replace(OPTIONS, checkpoint=tmp_path / "mine", resume=True)
+    found = tune("bpr", parts, trials=2, fixed=QUICK, options=options)
+    assert [trial.state for trial in found.trials] == ["complete"] * 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_clearly_worse() -> None:

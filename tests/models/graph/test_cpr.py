@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.models.graph.cpr import CPR, drawn_cycles
 from xorec.models.graph.cpr_kernels import Chosen, Cycles, cycle_gradients, cycle_scores
@@ -105,3 +106,18 @@ def test_loss_and_gradients(parts: int) -> None:
                 ends.append(loss_by_hand(users, items, cycles, kept))
             table[at] += eps
             np.testing.assert_allclose(slope[at], (ends[0] - ends[1]) / (2 * eps), atol=1e-8)
+
+
+def test_each_batch_of_each_epoch_has_its_own_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xorec.models.graph import cpr
+
+    turns: list[tuple[int, int]] = []
+
+    def spy(train: Any, sizes: Any, seed: int, turn: int, pool: Any) -> Any:
+        turns.append((seed, turn))
+        return drawn_cycles(train, sizes, seed, turn, pool)
+
+    monkeypatch.setattr(cpr, "drawn_cycles", spy)
+    model = CPR(epochs=3, batch_size=400, dimensions=4)
+    model.fit(planted(60, 40), options=RunOptions(seed=5))
+    assert turns == [(5, turn) for turn in range(9)]  # three batches of 1,200 pairs

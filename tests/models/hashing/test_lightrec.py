@@ -236,3 +236,8 @@ def test_residual_k_means_finds_planted_sums() -> None:
     encoder = ItemEncoder(codebooks, np.array(2 * [np.eye(8, dtype=np.float32)]), 1.0)
     _, sums = encoder.encode(items, ThreadPool(1))
     np.testing.assert_allclose(sums, items, atol=1e-4)
+
+
+def test_steps_shrink_from_epoch_to_epoch() -> None:
+    rates = [LightRec(learning_rate=0.6).config.rate(epoch) for epoch in range(3)]
+    assert rates == pytest.approx([0.6, 0.4, 0.3])

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import DataUpdate
@@ -240,3 +241,16 @@ def test_update_learns_new_items() -> None:
     fitted = evaluate(PHD(**TINY).fit(train).representation_, train, theirs, ks=(10,))["ndcg@10"]
     after = evaluate(codes, train, theirs, ks=(10,))["ndcg@10"]
     assert after > max(2 * before, 0.8 * fitted)
+
+
+def test_each_block_of_each_epoch_draws_its_own_codes() -> None:
+    data = planted(60, 40)
+    model = PHD(bits=8)
+    arrays = model._start(data, 3)
+    steps = [
+        model._step_of(arrays, epoch, 3, ThreadPool(1))(block, 100)
+        for epoch in (0, 1, 2)
+        for block in (0, 1)
+    ]
+    assert all(isinstance(step, PHDStep) and step.terms.seed == 3 for step in steps)
+    assert len({step.terms.turn for step in steps}) == 6  # type: ignore[attr-defined]

@@ -88,6 +88,36 @@ def test_a_cache_learns_the_vectors_once_and_changes_nothing(
             np.testing.assert_array_equal(tensor, other.representation_.tensors()[name])
 
 
+def test_a_cache_knows_seeds_settings_and_parts_apart(tmp_path: Path) -> None:
+    """What one fit has left is never taken for another's."""
+    train, validation = halves(planted(60, 40))
+    starts = [Signs(start={**SHORT, "epochs": epochs}).config.start for epochs in (1, 2)]
+    cases: list[tuple[Any, Any, Any, int]] = [
+        (starts[0], train, None, 1),
+        (starts[1], train, None, 1),
+        (starts[0], train, validation, 1),
+        (starts[0], train.union(validation), None, 1),
+        (starts[0], train, None, 2),
+    ]
+    for _ in range(2):
+        for start, one, other, seed in cases:
+            options = RunOptions(seed=seed)
+            plain = pretrain(start, one, other, options)
+            kept = pretrain(start, one, other, replace(options, cache=tmp_path))
+            np.testing.assert_array_equal(plain.user_vectors, kept.user_vectors)
+            assert plain.epochs == kept.epochs
+    assert len(list(tmp_path.iterdir())) == len(cases)
+
+
+def test_vectors_of_one_seed_are_turned_by_the_seed() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 16)).astype(np.float32)
+    for turn in ("itq", "random"):
+        model = Signs(bits=16, turn=turn)
+        one, same, other = (model._turn(rows, seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, same)
+        assert np.abs(one - other).max() > 0.1
+
+
 def test_bad_starts_are_named() -> None:
     with pytest.raises(OptionError, match="signs: start: its model must be als"):
         Signs(start={"model": "ease"})

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,15 +9,19 @@ import pytest
 
 from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError, OptionError
+from xorec.core.options import RunOptions
 from xorec.core.rng import draw, stream
 from xorec.core.threads import ThreadPool
 from xorec.data.datasets.catalog import load_data
+from xorec.data.negatives import Negatives
 from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.fitting import fit_with_validation
 from xorec.models.siml.best_items import with_best_items
 from xorec.models.siml.dsiml import DSIML
+from xorec.models.siml.optimizers import OPTIMIZERS
+from xorec.models.siml.optimizers.ste import epoch_terms
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_kernels import ITEMS, USERS, Terms
 from xorec.representations.codes import Codes
@@ -29,6 +35,7 @@ from xorec.testing.references.scale_invariant import (
 )
 from xorec.testing.steps import step_items, step_users
 from xorec.training.discrete.rotation import to_dimensions
+from xorec.training.discrete.sweeps import SweepResult
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import SIGNS
 
@@ -114,7 +121,7 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
         spent[u] += gradient @ gradient
         expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
         codes[u] = shown_code(expected[u], terms, key, int(i + 1) * d)
-    step = ScaleInvariantStep(users, items, terms)
+    step = ScaleInvariantStep(users, items, terms, block=2)
     result = step_users(step, Triplets(owner, positives, negatives))
     np.testing.assert_allclose(own_users, expected, atol=1e-5)
     for u, code in codes.items():
@@ -139,8 +146,55 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
     step_items(step, result, 2)
     np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)
     for v in np.unique(np.append(positives, negatives)):
-        code = shown_code(own_items[v], terms, int(stream(5 ^ ITEMS, 2, v)), d)
+        code = shown_code(own_items[v], terms, int(stream(5 ^ ITEMS, 2, v)), 3 * d)
         np.testing.assert_allclose(items.snapshot[v], code, atol=1e-4)
+
+
+def test_steps_run_out_and_bits_harden_over_the_epochs() -> None:
+    config = DSIML(bits=32, epochs=5, learning_rate=3.0, softness=0.7).config
+    terms = [epoch_terms(config, epoch, 9) for epoch in range(5)]
+    assert [one.rate for one in terms] == pytest.approx([1.5, 1.2, 0.9, 0.6, 0.3])  # 32 of 64 bits
+    assert [one.hardness for one in terms] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert [one.epoch for one in terms] == list(range(5))
+    assert {(one.seed, one.softness, one.kind) for one in terms} == {(9, 0.7, SIGNS)}
+    assert epoch_terms(DSIML(bits=128, epochs=5).config, 0, 0).rate == 1.0
+    assert epoch_terms(DSIML(epochs=1).config, 0, 0).hardness == 0.0
+
+
+def test_each_block_of_an_epoch_has_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = []
+
+    def spy(users: Any, items: Any, terms: Any, block: int, teacher: Any) -> ScaleInvariantStep:
+        blocks.append((terms.epoch, block))
+        return ScaleInvariantStep(users, items, terms, block, teacher)
+
+    monkeypatch.setattr("xorec.models.siml.optimizers.ste.ScaleInvariantStep", spy)
+    DSIML(bits=8, epochs=2, block_size=300, start={"epochs": 1}).fit(planted(60, 40))
+    assert blocks == [(epoch, block) for epoch in range(2) for block in range(5)]  # of 256 pairs
+
+
+@pytest.mark.parametrize("optimizer", ["flip", "bqp"])
+def test_sweeps_have_the_loss_that_is_set_and_fresh_negatives(
+    optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+
+    def spy(B: Any, D: Any, triplets: Triplets, terms: Any, pool: Any, **how: Any) -> SweepResult:
+        calls.append((triplets, terms, how))
+        return SweepResult(0.0, 0.0, 0, 0)
+
+    monkeypatch.setattr(f"xorec.models.siml.optimizers.{optimizer}.{optimizer}_sweep", spy)
+    loss = {"temperature": 2.5, "gamma": 0.7, "lambda_": 0.4, "margin": "geometric"}
+    settings: dict[str, Any] = {"epochs": 2, "solver": "exact", "negatives": 3, **loss}
+    data, options = planted(60, 40), RunOptions(seed=6)
+    DSIML(bits=8, optimizer=optimizer, start={"epochs": 1}, **settings).fit(data, options=options)
+    for epoch, (triplets, terms, how) in enumerate(calls):
+        assert terms._asdict() == loss
+        expected = Negatives.of(data, 0.0).draw_all(3, 6, epoch)
+        np.testing.assert_array_equal(triplets.negatives, expected)
+        np.testing.assert_array_equal(triplets.positives, data.indices)
+        assert how == ({"solver": "exact", "seed": 6} if optimizer == "bqp" else {})
+    assert len(calls) == 2
 
 
 def test_learning_the_bits_beats_taking_signs() -> None:
@@ -217,6 +271,55 @@ def test_auto_takes_what_is_best_on_validation() -> None:
         assert value <= found + 1e-12
         assert name != model.optimizer_ or value == found
     assert model.refit_settings()["optimizer"] == model.optimizer_
+
+
+def test_auto_without_validation_takes_the_last_of_its_order() -> None:
+    model = DSIML(bits=8, epochs=1, optimizer="auto", start={"epochs": 1}).fit(planted(60, 40))
+    assert model.optimizer_ == "ste"
+
+
+def test_auto_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each optimiser has a checkpoint of its own: one must not take up another's codes."""
+    train, validation = halves(planted(80, 60))
+    settings: dict[str, Any] = {"bits": 16, "epochs": 3, "optimizer": "auto"}
+    settings["start"] = {"epochs": 2}
+    whole = DSIML(**settings).fit(train, validation)
+
+    def killed(*_: Any) -> float:
+        raise KeyboardInterrupt
+
+    options = RunOptions(checkpoint=tmp_path / "c")
+    with monkeypatch.context() as patch:
+        patch.setattr(OPTIMIZERS["ste"], "run_epoch", killed)
+        with pytest.raises(KeyboardInterrupt):
+            DSIML(**settings).fit(train, validation, options)
+    again = DSIML(**settings).fit(train, validation, replace(options, resume=True))
+    assert again.optimizer_ == whole.optimizer_
+    for name, tensor in whole.representation_.tensors().items():
+        np.testing.assert_array_equal(tensor, again.representation_.tensors()[name])
+
+
+def test_given_vectors_are_turned_by_the_seed() -> None:
+    rng = np.random.default_rng(0)
+    users, items = rng.standard_normal((60, 12)), rng.standard_normal((40, 12))
+    model = DSIML.from_vectors(users, items, bits=12, optimizer="none")
+    one, same, other = (
+        model.fit(planted(60, 40), options=RunOptions(seed=seed)).representation_.tensors()
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one["item_codes"], same["item_codes"])
+    assert (one["item_codes"] != other["item_codes"]).any()
+
+
+@pytest.mark.parametrize(("optimizer", "epochs"), [("ste", 9), ("flip", 4), ("bqp", 4)])
+def test_a_refit_has_the_epochs_that_were_best_where_it_can_stop(
+    optimizer: str, epochs: int
+) -> None:
+    """Signs of ste are hard only when the last epoch is done."""
+    model = DSIML(bits=8, epochs=9, optimizer=optimizer, start={"epochs": 7})
+    model.optimizer_, model.epochs_, model.start_epochs_ = optimizer, 4, 5
+    settings = model.refit_settings()
+    assert (settings["epochs"], settings["start"]["epochs"]) == (epochs, 5)
 
 
 def test_vectors_that_do_not_fit_are_refused() -> None:

@@ -143,3 +143,40 @@ def test_norms_are_what_they_are_said_to_be(norms: str, reg: float) -> None:
             assert lengths.max() <= 1 + 1e-5
         else:
             assert lengths.max() > 1.01
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+@pytest.mark.parametrize("form", ["triplet", "npair"])
+def test_reg_counts_once_for_each_pair_and_negative_that_is_there(form: str, parts: int) -> None:
+    """Free norms, some negatives missing, of one pair all: the reference loss and reg |row|^2 / 2
+    of the user and the positive of each pair, and of each negative that is there."""
+    users, items, t = block(np.random.default_rng(3))
+    t.negatives[np.random.default_rng(4).random(t.negatives.shape) < 0.3] = -1
+    t.negatives[7] = -1
+    before, reg = items.astype(np.float64), 0.2
+    settings = {"form": form, "norms": "free", "reg": reg, "lambda_": 0.7}
+    steps, config, loss, (spent, item_spent) = steps_over(users, items, t, settings)
+    slopes: list[Any] = []
+    expected = users.astype(np.float64)
+    for u, i, js in zip(t.users, t.positives, t.negatives, strict=True):
+        rows = (expected[u], before[i], before[js[js >= 0]])
+        gradient = reg * expected[u]
+        x, y = pairwise_part(*rows), scale_part(*rows, temperature=config.temperature)
+        slopes.append(siml_slopes(x, y, form=config.form) if len(rows[2]) else ([], []))
+        if len(rows[2]):
+            gradient = gradient + siml_gradients(*rows, **loss)[0]
+        expected[u] = adagrad(expected[u], spent, u, gradient)
+    result = step_users(steps, t)
+    np.testing.assert_allclose(users, expected, atol=2e-5)
+    moved, scale = before.copy(), config.lambda_ * config.temperature
+    for (v, w), u, i, js in zip(slopes, t.users, t.positives, t.negatives, strict=True):
+        there, b = js[js >= 0], users[u].astype(np.float64)
+        together = reg * moved[i]
+        for k, j in enumerate(there):
+            together = together + scale * w[k] * 2 * (before[j] - b) - v[k] * b / 2
+        moved[i] = adagrad(moved[i], item_spent, i, together)
+        for k, j in enumerate(there):
+            apart = scale * w[k] * 2 * (b + before[i]) + v[k] * b / 2 + reg * moved[j]
+            moved[j] = adagrad(moved[j], item_spent, j, apart)
+    step_items(steps, result, parts)
+    np.testing.assert_allclose(items, moved, atol=5e-5)

@@ -75,7 +75,8 @@ class ScoreIndex:
             if exclude is not None:
                 (begin, end), rows = check_lists(exclude, count, "exclude")
                 seen = check_rows(rows[begin:end], items, "exclude")
-                denied = np.union1d(denied, seen).astype(np.int32) if len(denied) else seen
+                excluded = np.union1d(denied, seen) if len(denied) else seen
+                return self._one(queries, k, excluded)
             return self._one(queries, k, denied)
         if exclude is None:
             exclude = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)

@@ -55,6 +55,15 @@ def test_node_limit_is_kept_and_told() -> None:
     assert found.value <= Tabu(starts=2).solve(A, c, start).value
 
 
+@pytest.mark.parametrize("limit", [100, 4300])
+def test_node_limit_is_kept_by_both_bounds_together(limit: int) -> None:
+    """Up to 40 bits a rough bound goes first, for 4,000 nodes: what is left is for the fine one."""
+    A, c = random_problem(40, 0)
+    found = Exact(node_limit=limit).solve(A, c, np.ones(40, dtype=np.int8))
+    assert not found.proven
+    assert found.steps == limit + 1
+
+
 @pytest.mark.parametrize("scale", [1e-280, 1e-12, 1e12, 1e280])
 def test_scale_does_not_matter(scale: float) -> None:
     A, c = random_problem(12, 4)

@@ -51,3 +51,11 @@ def test_settings_are_checked() -> None:
         Tabu(starts=0)
     with pytest.raises(OptionError, match="flips is -1"):
         Tabu(flips=-1)
+
+
+def test_so_many_steps_are_walked_from_kicks_of_the_seed() -> None:
+    A, c = random_problem(30, 0)
+    start = Descent().solve(A, c, np.ones(30, dtype=np.int8)).z  # so that no descent comes first
+    assert Tabu(starts=1, flips=7).solve(A, c, start).steps == 7
+    assert Tabu(starts=1).solve(A, c, start).steps == 30
+    assert len({Tabu(starts=3).solve(A, c, start, seed=seed).steps for seed in range(8)}) > 1

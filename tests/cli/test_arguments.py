@@ -1,0 +1,118 @@
+"""What options become: nothing that was given is dropped on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.cli import arguments as args
+from xorec.cli.fit import _training_parts
+from xorec.cli.output import show_bytes
+from xorec.cli.reproduce import Experiments, _plan
+from xorec.core.options import RunOptions
+from xorec.core.progress import SILENT
+from xorec.data.ids import Ids
+from xorec.data.interactions import TEST, TRAIN, Interactions
+from xorec.data.split import Split, split
+from xorec.testing.data import planted
+
+PAIRS = planted(40, 30)
+
+
+def digests(parts: Split) -> list[str | None]:
+    three = (parts.train, parts.validation, parts.test)
+    return [None if part is None else part.digest() for part in three]
+
+
+def test_a_run_has_the_seed_the_threads_and_the_silence_that_were_given() -> None:
+    options = args.Run(seed=5, threads=3, quiet=True).options()
+    assert (options.seed, options.threads, options.progress) == (5, 3, SILENT)
+
+
+@pytest.mark.parametrize("method", ["random", "per-user"])
+def test_a_split_is_the_one_that_was_asked_for(method: Any) -> None:
+    choice = args.SplitChoice(split=method, test=0.3, validation=0.2)
+    expected = split(PAIRS, method=method, test=0.3, validation=0.2, seed=7)
+    assert digests(choice.parts(PAIRS, 7)) == digests(expected)
+
+
+def test_every_column_that_was_given_is_passed_on() -> None:
+    given: dict[str, Any] = {
+        **{"user_column": "u", "item_column": "i", "rating_column": "r", "time_column": "t"},
+        **{"split_column": "s", "item_info": Path("info.csv")},
+    }
+    assert args.Columns(**given).given() == given
+    assert args.Columns(item_column="i").given() == {"item_column": "i"}
+
+
+def test_the_columns_that_were_given_are_read(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("item,user,bought\nx,1,5\ny,1,6\ny,2,5\n")
+    how: dict[str, Any] = {"user_column": "item", "item_column": "bought"}
+    source = args.DataSource(data=str(tmp_path / "d.csv"), **how)
+    data = source.load(RunOptions())
+    assert (set(data.users), set(data.items)) == ({"x", "y"}, {5, 6})
+
+
+def test_lists_of_ids_numbers_and_names() -> None:
+    assert args.parse_ids(Ids("int64", np.array([7, 12, 103])), " 12, 103 ,,7") == [12, 103, 7]
+    drinks = Interactions.from_pairs([("ann", "tea"), ("ann", "oat milk")]).items
+    assert args.parse_ids(drinks, " tea , oat milk") == ["tea", "oat milk"]
+    assert args.parse_ks("20,100,5") == (20, 100, 5)
+    assert args.parse_names("bpr, siml") == ("bpr", "siml")
+
+
+def test_settings_of_a_model() -> None:
+    words = ["--learning-rate", "0.1", "--epochs=20", "--form", "npair", "--asymmetric", "true"]
+    found = args.parse_settings(words)
+    assert found == {"learning_rate": 0.1, "epochs": 20, "form": "npair", "asymmetric": True}
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_fit_validates_on_a_part_drawn_by_the_seed(seed: int) -> None:
+    options = RunOptions(seed=seed)
+    assert _training_parts(PAIRS, 0.0, options) == (PAIRS, None)
+    train, held_out = _training_parts(PAIRS, 0.2, options)
+    parts = split(PAIRS, method="random", test=0.2, seed=seed)
+    assert held_out is not None
+    assert (train.digest(), held_out.digest()) == (parts.train.digest(), parts.test.digest())
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.25])
+def test_fit_leaves_the_test_part_out_and_validates_on_some_of_the_rest(validation: float) -> None:
+    given = np.where(np.arange(PAIRS.n_pairs) % 4 == 0, TEST, TRAIN).astype(np.int8)
+    data = replace(PAIRS, parts=given)
+    train, held_out = _training_parts(data, validation, RunOptions(seed=3))
+    learned: list[Interactions] = [train] if held_out is None else [train, held_out]
+    assert (held_out is None) == (validation == 0.0)
+    assert sum(part.n_pairs for part in learned) == np.count_nonzero(given == TRAIN)
+    if held_out is not None:
+        assert held_out.n_pairs == pytest.approx(0.25 * np.count_nonzero(given == TRAIN), rel=0.2)
+
+
+def test_seeds_cores_and_lengths_reach_the_plan() -> None:
+    many = Experiments(question="rq1", seeds=3, trials=4, bits="16,24", grid_seeds=2)
+    plan = _plan(many, 5, many.sources(3.0, {"user_column": "u"}), many.fields(5))
+    assert (plan.seeds, plan.seed, plan.trials) == ((5, 6, 7), 5, 4)
+    assert (plan.bits, plan.grid_seeds, plan.questions) == ((16, 24), 2, ("rq1",))
+    assert [(one.min_rating, one.columns) for one in plan.data] == [(3.0, {"user_column": "u"})]
+    plain = Experiments(question="all", quick=True)
+    every = _plan(plain, 5, plain.sources(None, {}), plain.fields(5))
+    assert (every.seeds, every.questions) == ((5, 6), ("rq1", "rq2", "rq3", "rq4", "rq5"))
+    two = Experiments(question="rq1", data=["a", "b"], core=[2, 3])
+    assert [(one["path"], one["core"]) for one in two.sources(None, {})] == [("a", 2), ("b", 3)]
+    one_core = Experiments(question="rq1", data=["a", "b"], core=[2])
+    assert [one["core"] for one in one_core.sources(None, {})] == [2, 2]
+
+
+def test_sizes_are_in_thousands() -> None:
+    assert [show_bytes(count) for count in (999, 1000, 1234567, 10**9, 25 * 10**11)] == [
+        "999 B",
+        "1.0 kB",
+        "1.2 MB",
+        "1.0 GB",
+        "2500.0 GB",
+    ]
