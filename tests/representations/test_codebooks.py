@@ -79,5 +79,7 @@ def test_bad_input_is_refused() -> None:
         Codebooks(users, items.astype(np.int32), books)
     with pytest.raises(DataError, match="word 39 but a book has only 20"):
         Codebooks(users, items, books[:, :20])
+    with pytest.raises(DataError, match="word 39 but a book has only 39"):
+        Codebooks(users, items, books[:, :39])
     with pytest.raises(DataError, match="6 numbers but the books' 7"):
         Codebooks(users[:, :6], items, books)

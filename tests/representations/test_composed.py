@@ -75,10 +75,14 @@ def test_groups_become_whole_bytes() -> None:
 
 def test_items_and_users_among_themselves() -> None:
     codes = make(20, 4)
-    items = codes.among_items()
-    np.testing.assert_array_equal(codes.similar(np.arange(31)), exact(items, np.float32))
-    assert items.groups == 4
-    assert codes.among_users().n_items == 9
+    sides = (
+        (codes.among_items(), codes.item_codes, codes.item_weights),
+        (codes.among_users(), codes.user_codes, codes.user_weights),
+    )
+    for among, words, weights in sides:
+        expected = exact(ComposedCodes(words, words, weights, weights, 20), np.float32)
+        np.testing.assert_array_equal(among.scores(np.arange(len(words))), expected)
+    np.testing.assert_array_equal(codes.similar(np.arange(31)), sides[0][0].scores(np.arange(31)))
     agreed = unpack_signs(codes.user_codes[3:4], 20) == unpack_signs(codes.item_codes[5:6], 20)
     assert codes.bits_agreed(codes.queries(np.array([3])), 5) == agreed.sum()
     assert codes.item_distances(np.arange(31), 5) is None

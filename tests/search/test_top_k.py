@@ -69,6 +69,17 @@ def test_the_best_items_all_in_one_run() -> None:
     check(scores, 50, 0, [list(range(0, 40, 2))])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_who_has_seen_the_best_and_others_takes_the_quick_way_too(seed: int) -> None:
+    """What is seen lies before, between and behind the few items that reach the bound."""
+    rng, m, k = np.random.default_rng(seed), CHUNK * 300, 20
+    scores = rng.standard_normal((2, m)).astype(np.float32)
+    best = np.argsort(-scores, axis=1)[:, : 2 * k : 2]
+    seen = [sorted({*best[b].tolist(), *rng.choice(m, 100).tolist()}) for b in range(2)]
+    assert max(map(len, seen)) + k < m // CHUNK
+    check(scores, k, seed, seen)
+
+
 def test_everything_seen_leaves_nothing() -> None:
     hits = top_k(
         np.ones((2, 4), np.float32),
