@@ -57,6 +57,11 @@ USERS, ITEMS = Ids.of(range(3)), Ids.of(range(300))
         lambda: TABLES.search(QUERIES, 3, exclude=(LISTS[0], LISTS[1] + 2**32)),
         lambda: TABLES.search(QUERIES, 3, exclude=(LISTS[0][:, None], LISTS[1])),
         lambda: TABLES.search(QUERIES, 3, exclude=LISTS[1]),  # type: ignore[arg-type]
+        lambda: TABLES.search(QUERIES, 3, exclude=(LISTS[0][::-1], LISTS[1])),
+        lambda: TABLES.search(QUERIES[:1], 3, exclude=(np.array([-5, 3]), LISTS[1])),
+        lambda: TABLES.search(QUERIES, 3, allow=(LISTS[0] + 10**9, LISTS[1])),
+        lambda: TABLES.search(QUERIES, 3, allow=(LISTS[0] - 10**9, LISTS[1])),
+        lambda: TABLES.search(QUERIES, 3, allow=(LISTS[0], LISTS[1][:3])),
         lambda: SCORES.search(FLOATS[:1], 3, exclude=(np.array([0, 1]), np.array([300]))),
         lambda: SCORES.search(FLOATS[:4], 3, exclude=(LISTS[0], LISTS[1] - 5)),
     ],
