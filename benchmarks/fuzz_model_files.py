@@ -29,7 +29,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=7200)
     wanted = parser.parse_args()
     end, done, number = time.monotonic() + wanted.seconds, Counter[str](), 0
-    with tempfile.TemporaryDirectory() as name:
+    memory = Path("/dev/shm")  # every file is flushed: memory does that at once
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         folder = Path(name)
         files = write_files(folder)
         for path in files:

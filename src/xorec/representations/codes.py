@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import as_contiguous, digest, float_rows, positive_int
+from xorec.core.arrays import as_array, as_contiguous, digest, float_rows, positive_int
 from xorec.core.bits import MOST_BITS, Words, has_bits_behind, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
@@ -173,11 +173,16 @@ def check_words(user_codes: Words, item_codes: Words, bits: int) -> None:
     if positive_int(bits, "bits") > MOST_BITS:
         raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
     for name, words in (("user", user_codes), ("item", item_codes)):
-        dtype, shape = getattr(words, "dtype", type(words).__name__), np.shape(words)
-        if dtype != np.uint64 or len(shape) != 2 or shape[1] != words_for(bits):
+        found = as_array(words, f"the {name} codes")
+        if found.dtype != np.uint64 or found.ndim != 2:
             raise DataError(
-                f"the {name} codes are {dtype} of shape {shape} but {bits} bits fill uint64 of "
-                f"(n, {words_for(bits)}): pack them with xorec.core.bits.pack_signs."
+                f"the {name} codes are {found.dtype} of shape {found.shape}, not uint64 of two "
+                "dimensions: pack them with xorec.core.bits.pack_signs."
+            )
+        if found.shape[1] != words_for(bits):
+            raise DataError(
+                f"the {name} codes have {found.shape[1]} words but {bits} bits fill "
+                f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
             )
         if has_bits_behind(words, bits):
             raise DataError(f"the {name} codes have bits behind the last of {bits}.")

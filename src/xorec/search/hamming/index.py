@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import as_contiguous, positive_int
+from xorec.core.arrays import as_contiguous, positive_int, whole_numbers
 from xorec.core.bits import Words
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool, available_threads
@@ -284,7 +284,9 @@ class HammingIndex:
         checked: their values were looked at before. threads: to look at them; None for all cores.
         """
         codes, masked = check_codes(codes, bits), is_masked(distance)
-        rank = as_contiguous(tie_rank) if checked else check_tie_rank(tie_rank, len(codes))
+        rank = as_contiguous(whole_numbers(tie_rank, "tie_rank").astype(np.int32, copy=False))
+        if len(rank) != len(codes):
+            raise DataError(f"there are {len(rank)} tie ranks but {len(codes)} items.")
         saved = {name: as_contiguous(array) for name, array in tensors.items()}
         with ThreadPool(threads or available_threads()) as every:
             pool = None if checked else every

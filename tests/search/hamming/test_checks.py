@@ -1,0 +1,55 @@
+"""What a file has kept of an index is checked; what an index itself has written passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xorec.core.errors import DataError
+from xorec.search.hamming.checks_kernels import are_inverse, has_each_once
+from xorec.search.hamming.index import HammingIndex
+
+
+@pytest.mark.parametrize("bits", [61, 67])
+def test_tables_of_unequal_width_pass(bits: int) -> None:
+    """A narrower table has fewer buckets than the room that all tables have."""
+    rng = np.random.default_rng(bits)
+    words = rng.integers(0, 2**64, (3000, -(-bits // 64)), dtype=np.uint64)
+    words[:, -1] >>= np.uint64(-bits % 64)
+    rank = rng.permutation(3000).astype(np.int32)
+    index = HammingIndex(words, bits, rank, method="mih", threads=1)
+    assert bits % len(index.tensors()["places"])
+    again = HammingIndex.from_tensors(index.tensors(), words, bits, rank, threads=2)
+    np.testing.assert_array_equal(
+        again.search(words[:9], 5).items, index.search(words[:9], 5).items
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("name", "value"), [("rows", 5), ("rows", -1), ("places", 10**9)])
+def test_values_out_of_place_are_refused(name: str, value: int, threads: int) -> None:
+    codes = np.random.default_rng(0).integers(0, 2**64, (500, 1), dtype=np.uint64)
+    index = HammingIndex(codes, 64, method="mih", threads=1)
+    kept = {key: array.copy() for key, array in index.tensors().items()}
+    kept[name].reshape(-1)[400] = value
+    with pytest.raises(DataError, match=f"index.{name}"):
+        HammingIndex.from_tensors(kept, codes, 64, index.tie_rank, threads=threads)
+    again = HammingIndex.from_tensors(index.tensors(), codes, 64, index.tie_rank, checked=True)
+    np.testing.assert_array_equal(
+        again.search(codes[:3], 2).items, index.search(codes[:3], 2).items
+    )
+
+
+def test_kernels_against_numpy() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.permutation(200).astype(np.int32)
+    ranks = np.argsort(rows).astype(np.int32)
+    room = np.zeros(4, dtype=np.uint64)
+    assert are_inverse(rows, ranks, 0, 200)
+    assert has_each_once(rows, room.copy())
+    for value in (-1, 200, 2**31 - 1, -(2**31), rows[8]):
+        wrong = rows.copy()
+        wrong[7] = value
+        assert not has_each_once(wrong, room.copy())
+        assert not are_inverse(wrong, ranks, 0, 200)
+        assert not are_inverse(rows, np.where(np.arange(200) == 7, value, ranks), 0, 200)
