@@ -122,3 +122,24 @@ def test_bad_settings_file(run: Run, ratings: Path, tmp_path: Path) -> None:
 
 def test_unknown_split(run: Run, ratings: Path) -> None:
     refused(run("compare", ratings, "--split", "half", "-q"), "'half'", "leave-last")
+
+
+def test_too_little_memory_is_one_line(
+    run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("xorec.data.io.read.require_address_space", refuse)
+    result = run("fit", ratings, "-o", tmp_path / "m", "-q")
+    refused(result, "out of memory")
+
+
+def test_an_error_of_ours_stays_a_traceback(
+    run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down() -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("xorec.data.io.read.require_address_space", break_down)
+    assert isinstance(run("fit", ratings, "-o", tmp_path / "m", "-q").exception, RuntimeError)

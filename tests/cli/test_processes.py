@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+import xorec
+from xorec.testing import endings
+
 XOREC = [sys.executable, "-m", "xorec"]
+UPDATE = next(command for command in endings.COMMANDS if command.name == "update")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -69,6 +74,51 @@ def test_ctrl_c_is_130_says_how_to_go_on_and_leaves_no_model(ratings: Path, tmp_
     assert "Traceback" not in errors
     assert not out.exists()
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("endings")
+    endings.prepare(folder, users=60)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_update(place: Path) -> bytes | None:
+    return endings.unbroken(place, UPDATE)[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("after", [0.0, 0.15, 0.6])
+def test_a_signal_at_any_moment_is_quiet_and_leaves_nothing(
+    place: Path, whole_update: bytes | None, number: signal.Signals, after: float
+) -> None:
+    """A sample of `benchmarks/signals.py`."""
+    how, wrong = endings.interrupt(place, UPDATE, number, after, whole_update)
+    assert not wrong, how
+
+
+def test_a_killed_update_leaves_a_whole_file_and_what_it_left_goes(
+    place: Path, whole_update: bytes | None
+) -> None:
+    """A sample of `benchmarks/kills.py`."""
+    _, wrong = endings.kill(place, UPDATE, 0.8, whole_update)
+    assert not wrong
+
+
+def test_updates_of_one_file_at_once_are_all_in_it(place: Path, tmp_path: Path) -> None:
+    shutil.copy(place / "als.xorec", tmp_path / "m.xorec")
+    processes = []
+    for number in range(4):
+        (tmp_path / f"{number}.csv").write_text(f"user,item\nnew{number},3\nnew{number},5\n")
+        words = ["update", "m.xorec", f"{number}.csv", "-q"]
+        processes.append(
+            subprocess.Popen([*XOREC, *words], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        )
+    assert [process.wait(timeout=120) for process in processes] == [0] * 4
+    users = xorec.Recommender.load(tmp_path / "m.xorec").users
+    assert all(f"new{number}" in users for number in range(4))
+    assert sorted(os.listdir(tmp_path)) == ["0.csv", "1.csv", "2.csv", "3.csv", "m.xorec"]
 
 
 @pytest.mark.parametrize("where", ["readonly", "writable"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import XorecError
-from xorec.core.files import replacing, save_tensors
+from xorec.core.files import replacing, save_tensors, temporary_folder, write_text
 
 
 def test_the_target_appears_only_when_all_is_written(tmp_path: Path) -> None:
@@ -114,3 +114,60 @@ def test_a_real_write_error_inside_safetensors_is_translated(tmp_path: Path) -> 
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    real, link = tmp_path / "there" / "real", tmp_path / "link"
+    real.parent.mkdir()
+    link.symlink_to(real)
+    for text in ("made", "made anew"):
+        write_text(link, text)
+        assert link.is_symlink()
+        assert real.read_text() == text
+    assert os.listdir(real.parent) == ["real"]
+
+
+def test_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name, reason in (
+        ("folder", "Is a directory"),
+        ("pipe", "not a file"),
+        ("loop", "Too many levels"),
+    ):
+        with pytest.raises(XorecError, match=f"cannot write .*{name}.*{reason}"):
+            write_text(tmp_path / name, "")
+    assert sorted(os.listdir(tmp_path)) == ["folder", "loop", "pipe"]
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_and_a_living_one_keeps_its_own(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "a[1].txt"
+    stale, other = tmp_path / ".a[1].txt.00c0ffee.tmp", tmp_path / ".a1.txt.00c0ffee.tmp"
+    stale.write_text("half")
+    other.write_text("of another file")
+    with replacing(target) as living:
+        living.write_text("first")
+        assert not stale.exists()
+        write_text(target, "second")
+        assert living.exists()
+    assert target.read_text() == "first"
+    assert sorted(os.listdir(tmp_path)) == [other.name, target.name]
+
+
+def test_the_rights_are_those_of_any_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_text(tmp_path / "file", "")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_temporary_folder_is_private_and_goes() -> None:
+    with temporary_folder() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "file").write_text("")
+    assert not folder.exists()

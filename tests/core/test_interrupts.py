@@ -1,80 +1,102 @@
-"""Ctrl-C is remembered, whatever becomes of the exception."""
+"""Signals: one thread answers them, whatever the others do."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from xorec.core import interrupts
-from xorec.core.progress import SILENT
+
+_BEGIN = """
+import threading, os, signal, sys, time
+from pathlib import Path
+from xorec.core import interrupts
+from xorec.core.files import replacing, temporary_folder
+signal.signal(signal.SIGINT, signal.default_int_handler)
+interrupts.listen()
+def press(number):
+    os.kill(os.getpid(), number)
+"""
 
 
-@pytest.fixture
-def _pressed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "_pressed", True)
+def run(code: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*more, sys.executable, "-c", _BEGIN + code],
+        cwd=folder, env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True,
+        check=False, timeout=120,
+    )  # fmt: skip
 
 
-@pytest.mark.usefixtures("_pressed")
-def test_a_bar_stops_at_its_next_step() -> None:
-    with SILENT.task("work", 3) as task, pytest.raises(KeyboardInterrupt):
-        task.advance()
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_what_is_temporary_goes_and_one_line_says_how_to_go_on(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("old")
+    code = f"""
+with (
+    interrupts.interrupt_hint(lambda: "Run it again with --resume."),
+    replacing(Path("file")) as temporary,
+    temporary_folder() as folder,
+):
+    temporary.write_text("half")
+    (folder / "below").mkdir()
+    press(signal.{name})
+    time.sleep(60)
+"""
+    done = run(code, tmp_path)
+    assert done.returncode == 128 + getattr(signal, name), done.stderr
+    assert done.stderr == "interrupted. Run it again with --resume.\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
 
 
-@pytest.mark.usefixtures("_pressed")
-def test_an_error_that_follows_the_press_is_the_interrupt() -> None:
+@pytest.mark.parametrize(
+    "work",
+    [
+        "sorted(range(10**7), key=lambda n: press(signal.SIGINT) if n == 5 else time.sleep(1))",
+        "press(signal.SIGINT); threading.Event().wait()",
+        "lock = threading.Lock(); lock.acquire(); press(signal.SIGINT); lock.acquire()",
+    ],
+    ids=["callback", "waiting", "deadlock"],
+)
+def test_nothing_keeps_the_process_from_ending(tmp_path: Path, work: str) -> None:
+    done = run(work, tmp_path)
+    assert (done.returncode, done.stderr) == (130, "interrupted.\n")
+
+
+def test_a_second_press_changes_nothing(tmp_path: Path) -> None:
+    hint = "interrupts.interrupt_hint(lambda: (press(signal.SIGINT), time.sleep(0.1), 'Go on.')[2])"
+    done = run(f"with {hint}:\n    press(signal.SIGINT); time.sleep(60)", tmp_path)
+    assert (done.returncode, done.stderr) == (130, "interrupted. Go on.\n")
+
+
+def test_a_hint_that_fails_does_not_keep_it(tmp_path: Path) -> None:
+    code = "with interrupts.interrupt_hint(lambda: 1 / 0):\n    press(2); time.sleep(60)"
+    assert run(code, tmp_path).returncode == 130
+
+
+def test_after_the_work_a_signal_is_the_systems(tmp_path: Path) -> None:
+    done = run("interrupts.forget(); press(signal.SIGINT); time.sleep(60)", tmp_path)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    """As after nohup."""
+    done = run("press(signal.SIGHUP); time.sleep(0.2); print('went on')", tmp_path, "nohup")
+    assert done.stdout == "went on\n", done.stderr
+
+
+def test_the_hint_of_the_library_is_in_the_exception() -> None:
     with (
         pytest.raises(KeyboardInterrupt, match="go on"),
         interrupts.interrupt_hint(lambda: "go on"),
     ):
-        raise SystemError("returned a result with an exception set")
+        raise KeyboardInterrupt
 
 
 def test_other_errors_pass() -> None:
     with pytest.raises(SystemError, match="mine"), interrupts.interrupt_hint(lambda: "go on"):
         raise SystemError("mine")
-
-
-@pytest.mark.parametrize("ignored", [True, False])
-def test_who_was_told_to_ignore_the_press_goes_on_ignoring_it(ignored: bool) -> None:
-    """As under nohup, or in the background of a script."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
-        interrupts.listen()
-        assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) is ignored
-        assert (signal.getsignal(signal.SIGINT) is interrupts._press) is not ignored
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_a_press_that_a_finaliser_swallows_still_ends_the_command() -> None:
-    code = """
-import os, signal
-from xorec.core import interrupts
-from xorec.cli import main as cli
-from xorec.core.progress import SILENT
-
-class Swallows:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-
-def work():
-    Swallows()
-    with SILENT.task("work") as task:
-        task.advance()
-    print("went on")
-
-cli.app.command("work")(work)
-import sys
-sys.argv = ["xorec", "work"]
-signal.signal(signal.SIGINT, signal.default_int_handler)
-cli.main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 128 + signal.SIGINT, done.stderr
-    assert "went on" not in done.stdout

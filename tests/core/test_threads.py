@@ -39,3 +39,18 @@ def test_an_error_in_a_piece_comes_out(threads: int) -> None:
 
     with ThreadPool(threads) as pool, pytest.raises(ValueError, match="piece 5"):
         pool.map(20, work)
+
+
+def test_where_no_thread_can_be_started_the_work_is_done_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With little address space, say; waiting for a thread that never began would hang."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    done: list[int] = []
+    with ThreadPool(3) as pool:
+        pool.map(10, done.append)
+    assert sorted(done) == list(range(10))

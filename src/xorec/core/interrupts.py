@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock, Thread
+from types import FrameType
 
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -35,6 +36,8 @@ def listen() -> None:
         return  # not on Windows: Ctrl-C stays a KeyboardInterrupt there
     heard = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    for number in heard:
+        signal.signal(number, _end)  # where a thread was there before, and lets it through
     try:
         Thread(target=_wait, args=(heard,), name="signals", daemon=True).start()
     except RuntimeError:  # no memory for a thread: the system's answer is quiet, too
@@ -81,7 +84,10 @@ def interrupt_hint(hint: Callable[[], str]) -> Iterator[None]:
 
 
 def _wait(heard: set[signal.Signals]) -> None:
-    number = signal.sigwait(heard)
+    _end(signal.sigwait(heard))
+
+
+def _end(number: int, frame: FrameType | None = None) -> None:
     try:
         making.acquire(timeout=1)  # and never let go; a disk that hangs does not keep us
         hint = _hints[-1]() if _hints else ""

@@ -1,0 +1,109 @@
+"""One writer at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from xorec.core.errors import XorecError
+from xorec.core.locks import locked
+
+HOLD = """
+import sys, time
+from xorec.core.locks import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def holder(path: Path, seconds: float) -> subprocess.Popen[str]:
+    """A process that holds the lock of `path`."""
+    command = [sys.executable, "-c", HOLD, str(path), str(seconds)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_who_waits_in_vain_is_told_for_whom(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    process = holder(path, 60)
+    try:
+        with pytest.raises(XorecError, match=rf"process {process.pid} \(since .*m, and 0.1 s"):
+            take(path, wait=0.1)
+    finally:
+        process.kill()
+        process.communicate()
+    take(path, wait=0)  # the lock of a killed process is none, and its file goes with the next
+    assert os.listdir(tmp_path) == []
+
+
+def take(path: Path, wait: float) -> None:
+    with locked(path, wait):
+        pass
+
+
+def test_who_waits_long_is_told_once(tmp_path: Path) -> None:
+    path, notes = tmp_path / "m", list[str]()
+    process = holder(path, 1.5)
+    with locked(path, 60, notes.append):
+        pass
+    process.communicate()
+    assert len(notes) == 1
+    assert f"process {process.pid}" in notes[0]
+
+
+def test_threads_take_turns_and_one_may_take_it_twice(tmp_path: Path) -> None:
+    inside, most = 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(5):
+            with locked(tmp_path / "m"), locked(tmp_path / "m"):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.001)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    link.symlink_to(real)
+    process = holder(link, 60)
+    with pytest.raises(XorecError, match="is writing"):
+        take(real, wait=0)
+    process.kill()
+    process.communicate()
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(XorecError, match=r"cannot write .*file/m"):
+        take(tmp_path / "file" / "m", wait=0)
+
+
+def test_a_lock_file_of_others_is_no_trouble(tmp_path: Path) -> None:
+    (tmp_path / ".m.lock").write_bytes(b"\xff\xff not JSON")
+    take(tmp_path / "m", wait=0)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_error_inside_lets_go_and_passes(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="mine"), locked(tmp_path / "m"):
+        raise OSError("mine")
+    take(tmp_path / "m", wait=0)
