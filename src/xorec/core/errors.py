@@ -4,7 +4,7 @@ Every message names the value, the place (file, column, row) where there is one,
 out. The command line prints it as one line and exits with code 2; the library just raises.
 """
 
-from xorec.core.printable import printable, shortened
+from xorec.core.printable import message_text
 
 
 class XorecError(Exception):
@@ -21,7 +21,7 @@ class XorecError(Exception):
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(shortened(printable(shortened(str(message)), lines=True)))
+        super().__init__(message_text(str(message)))
 
 
 class DataError(XorecError):

@@ -52,6 +52,15 @@ def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
     return text[: room - end] + gap + text[len(text) - end :]
 
 
+def message_text(text: str) -> str:
+    """A message of at most `LONGEST_MESSAGE` characters that is safe to show."""
+    for part in (1, 2, 4, 10):  # an escape has up to ten characters
+        safe = printable(shortened(text, LONGEST_MESSAGE // part), lines=True)
+        if len(safe) <= LONGEST_MESSAGE:
+            break
+    return safe
+
+
 def quoted(value: Any) -> str:
     """A value from outside as messages show it: `repr`, cut if it is long.
 
@@ -60,9 +69,12 @@ def quoted(value: Any) -> str:
     >>> len(quoted("tea" * 100_000))
     200
     """
-    if isinstance(value, int) and value.bit_length() > 4096:  # Python refuses to write it
+    if isinstance(value, int) and value.bit_length() > 4096:
         return f"<a whole number of {value.bit_length():,} bits>"
-    return shortened(repr(value), LONGEST_VALUE)
+    try:
+        return shortened(repr(value), LONGEST_VALUE)
+    except ValueError:  # such a number is inside it
+        return f"<a {type(value).__name__} that cannot be shown>"
 
 
 def listed(names: Any) -> str:

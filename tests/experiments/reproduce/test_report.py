@@ -275,3 +275,23 @@ def test_the_terminal_has_every_value_within_80_columns(
     assert sum(line.startswith("light-rec ") for line in lines) == printed.count("Ten cut-offs")
     assert "- [holds in part] It ranks best." in lines
     assert "    0.33 < 0.34 & more" in lines
+
+
+EVIL = "=cmd|' /C calc'!A0\x1b[31m\u202e$x$"
+
+
+def test_names_from_the_data_do_no_harm(tmp_path: Path) -> None:
+    rows = [{"name": EVIL, "gain": -0.5, "@note": "-1", "text": "+a"}, {"name": "b", "gain": 1.0}]
+    table = Table("t", EVIL, [Column("name", EVIL, "text"), Column("gain", "gain")], rows)
+    lines = [Line(EVIL, [1, 2], [1.0, 2.0]), Line("$", [1, 2], [2.0, 1.0])]
+    figure = Figure("f", EVIL, [Panel(EVIL, EVIL, "y", lines)])
+    section = Section("rq1", EVIL, EVIL, [EVIL], [table], [figure], [])
+    files = write_report(tmp_path, Report(EVIL, [section], {"data": EVIL}))
+    for path in files:
+        if path.suffix != ".png":
+            assert not set(path.read_text()) & set("\x1b\u202e"), path
+    assert "\\x1b[31m\\u202e$x$" in (tmp_path / "figures" / "f.svg").read_text()
+    text = (tmp_path / "tables" / "t.csv").read_text().splitlines()
+    assert text[0] == "name,gain,'@note,text"
+    assert text[1].startswith("'=cmd|' /C calc'!A0")
+    assert text[1].endswith(",-0.5,-1,'+a")

@@ -85,7 +85,7 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
         return as_series(column.to_list())
     try:
         return column.to_polars()
-    except (ValueError, TypeError, NotImplementedError):  # Arrow makes nothing of it
+    except (ValueError, TypeError, OverflowError, NotImplementedError):  # Arrow makes nothing of it
         return as_series(column.to_list())
 
 

@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xorec.data.io.formats.base import DataFile, FileFormat, Source
-from xorec.data.io.formats.separated import WHITESPACE, open_separated, scan_csv, text_table
+from xorec.data.io.formats.separated import (
+    WHITESPACE,
+    numbered,
+    open_separated,
+    scan_csv,
+    text_table,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +25,8 @@ def _open(file: DataFile) -> Source:
         return open_separated(file, separator)
     table = text_table(file, separator, has_header=True)
     raw = scan_csv(table, {}, quote_char=None).collect_schema().names()
-    plain = {name: name.split(":")[0] for name in raw}  # user_id:token -> user_id
+    names = [name.split(":")[0] for name in raw]  # user_id:token -> user_id
+    plain = dict(zip(raw, names if table.has_header else numbered(len(raw)), strict=True))
 
     def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
         wanted = {name: types[plain[name]] for name in raw if plain[name] in types}

@@ -63,16 +63,31 @@ def _open(matrix: Any, wanted: Wanted) -> Source:
     )
 
 
+def _require_whole(matrix: Any) -> None:
+    """Refuse what SciPy would convert without a look."""
+    if hasattr(matrix, "check_format"):  # rows, columns, blocks
+        matrix.check_format(full_check=True)
+    if matrix.format == "dia":
+        data, offsets = matrix.data, matrix.offsets
+        if data.ndim != 2 or offsets.shape != data.shape[:1] or offsets.dtype.kind not in "iu":
+            raise ValueError("its diagonals and offsets do not fit")
+    if matrix.format == "lil":
+        lengths = [list(map(len, lists)) for lists in (matrix.rows, matrix.data)]
+        if lengths[0] != lengths[1] or len(lengths[0]) != matrix.shape[0]:
+            raise ValueError("its lists of rows and values do not fit")
+
+
 def _entries(matrix: Any) -> Any:
     """The stored values by row and column, all in range.
 
     SciPy's own conversions trust the arrays of a matrix and write wherever these say.
     """
+    if matrix.dtype.kind not in "biuf":
+        raise DataError(f"{MATRIX} has {matrix.dtype} values: give real numbers.")
     try:
         if len(matrix.shape) != 2:
             raise ValueError(f"it has {len(matrix.shape)} dimensions, not 2")
-        if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)
+        _require_whole(matrix)
         most = max(EMPTY_FINE, EMPTY_RATIO * int(matrix.nnz))
         if not 0 < min(matrix.shape) <= max(matrix.shape) <= most:
             raise ValueError(f"a shape of {matrix.shape} for {matrix.nnz} values")
@@ -84,8 +99,6 @@ def _entries(matrix: Any) -> Any:
                 raise ValueError("it has values outside its shape")
     except (ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
         raise DataError(f"{MATRIX} is broken or far too empty: {error}.") from None
-    if entries.data.dtype.kind not in "biuf":
-        raise DataError(f"{MATRIX} has {entries.data.dtype} values: give real numbers.")
     return entries
 
 

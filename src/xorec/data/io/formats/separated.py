@@ -92,7 +92,7 @@ def open_separated(file: DataFile, separator: str) -> Source:
         return _open_lines(table)
     frame = scan_csv(table, {})
     found = frame.collect_schema().names()  # without a header polars counts from 0 or 1, by version
-    names = found if table.has_header else _numbered(len(found))
+    names = found if table.has_header else numbered(len(found))
     ours = dict(zip(found, names, strict=True))
 
     def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
@@ -102,7 +102,7 @@ def open_separated(file: DataFile, separator: str) -> Source:
     return replace(table.source(frame.rename(ours), names), scan=scan)
 
 
-def _numbered(count: int) -> list[str]:
+def numbered(count: int) -> list[str]:
     """The names of columns without a header."""
     return [f"column_{at}" for at in range(1, count + 1)]
 
@@ -120,7 +120,7 @@ def _open_lines(table: TextTable) -> Source:
         names = [unquote(field) for field in first]
         frame = frame.slice(1)
     else:
-        names = _numbered(len(first))
+        names = numbered(len(first))
     field = pl.col("fields").list
     columns = {name: field.get(at, null_on_oob=True) for at, name in enumerate(names)}
     return table.source(frame.select(**columns), names)

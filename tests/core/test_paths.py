@@ -1,0 +1,80 @@
+"""What is at a path is looked at before it is opened."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from xorec.core import paths
+from xorec.core.errors import DataError, ModelFileError, XorecError
+from xorec.core.files import replacing
+from xorec.core.paths import open_once, require_file, what_is_at
+
+
+def test_a_pipe_without_a_writer_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "WAIT_FOR_WRITER", 0.05)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="nobody writes to the pipe"):
+        open_once(tmp_path / "pipe", DataError)
+    with pytest.raises(ModelFileError, match="is a pipe: give a model file"):
+        require_file(tmp_path / "pipe", ModelFileError, "model file")
+
+
+def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    sent = os.urandom(300_000)
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(sent))
+    writer.start()
+    file, is_pipe = open_once(tmp_path / "pipe", DataError)
+    got = b"".join(iter(lambda: file.read(1 << 16), b""))
+    file.close()
+    writer.join()
+    assert is_pipe
+    assert got == sent
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("/dev/zero", "a device"),
+        ("/dev/null", "a device"),
+        ("/", "a folder"),
+        ("a\0b", "zero byte"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_at_once(path: str, word: str) -> None:
+    with pytest.raises(DataError, match=word):
+        open_once(Path(path), DataError)
+
+
+def test_loops_files_as_folders_and_sockets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("file").write_text("x")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket")
+        for name, word in (("loop", "circle"), ("file/x", "not a folder"), ("a" * 999, "too long")):
+            with pytest.raises(DataError, match=word):
+                what_is_at(Path(name), DataError)
+        with pytest.raises(DataError, match="a socket"):
+            open_once(Path("socket"), DataError)
+    assert what_is_at(Path("file")) == "a file"
+    assert what_is_at(Path("nothing")) == ""
+
+
+def test_no_file_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("pipe", "null"):
+        with pytest.raises(XorecError, match="cannot write"), replacing(tmp_path / name):
+            pytest.fail("it was opened")
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "null").is_symlink()
