@@ -30,7 +30,11 @@ def update(
     from xorec.recommender.updating import UpdateSummary
 
     before = Recommender.load(model, threads=run.threads)
-    after = before.update(source.load(run.options()))
+    options = run.options()
+    new = source.load(options)
+    if new.weights is not None:
+        options.progress.note("an update counts every pair the same: weights are used by fit.")
+    after = before.update(new)
     path = output or Path(model)
     after.save(path)
     summary = UpdateSummary.of(before, after).to_dict()
