@@ -40,6 +40,11 @@ def pack_history(history: csr_array[np.float32]) -> Tensors:
     }
 
 
+def by_weight(history: csr_array[np.float32]) -> str:
+    """What to add to the description of a score that sums over a history."""
+    return ", each times the root of its weight" if is_weighted(history) else ""
+
+
 def is_weighted(rows: csr_array[np.float32]) -> bool:
     """Whether some item counts more or less than 1."""
     return bool((rows.data != 1).any())

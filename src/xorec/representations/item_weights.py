@@ -14,6 +14,7 @@ from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.histories import (
     HISTORY,
     alone,
+    by_weight,
     is_weighted,
     pack_history,
     unpack_history,
@@ -99,7 +100,9 @@ class ItemWeights(Representation):
 
     @property
     def score_description(self) -> str:
-        return "the sum of what each of the user's items says for the item"
+        return (
+            f"the sum of what each of the user's items says for the item{by_weight(self.history)}"
+        )
 
     def tensors(self) -> Tensors:
         return {

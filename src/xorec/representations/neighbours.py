@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
-from xorec.representations.histories import HISTORY, alone, pack_history, unpack_history
+from xorec.representations.histories import (
+    HISTORY,
+    alone,
+    by_weight,
+    pack_history,
+    unpack_history,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -60,7 +66,9 @@ class Neighbours(Representation):
 
     @property
     def score_description(self) -> str:
-        return "the sum of the item's likeness to each of the user's items"
+        return (
+            f"the sum of the item's likeness to each of the user's items{by_weight(self.history)}"
+        )
 
     def tensors(self) -> Tensors:
         return {
