@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from xorec.cli import arguments as args
-from xorec.cli.fit import _training_parts
+from xorec.cli.fit import HoldOut
 from xorec.cli.output import show_bytes
 from xorec.cli.reproduce import Experiments, _plan
+from xorec.cli.settings import _given
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, Interactions
 from xorec.data.split import Split, split
+from xorec.experiments.model_specs import merged, setting_of
 from xorec.testing.data import planted
 
 PAIRS = planted(40, 30)
@@ -37,7 +39,7 @@ def test_a_run_has_the_seed_the_threads_and_the_silence_that_were_given() -> Non
 def test_a_split_is_the_one_that_was_asked_for(method: Any) -> None:
     choice = args.SplitChoice(split=method, test=0.3, validation=0.2)
     expected = split(PAIRS, method=method, test=0.3, validation=0.2, seed=7)
-    assert digests(choice.parts(PAIRS, 7)) == digests(expected)
+    assert digests(choice.parts(PAIRS, RunOptions(seed=7))) == digests(expected)
 
 
 def test_every_column_that_was_given_is_passed_on() -> None:
@@ -66,16 +68,19 @@ def test_lists_of_ids_numbers_and_names() -> None:
 
 
 def test_settings_of_a_model() -> None:
-    words = ["--learning-rate", "0.1", "--epochs=20", "--form", "npair", "--asymmetric", "true"]
-    found = args.parse_settings(words)
-    assert found == {"learning_rate": 0.1, "epochs": 20, "form": "npair", "asymmetric": True}
+    words = ["--learning-rate", "0.1", "--epochs=20", "--form", "npair", "--norms", "ball"]
+    found: dict[str, Any] = {}
+    for name, value in _given(words):
+        found = merged(found, setting_of(name, value))
+    assert found == {"learning_rate": 0.1, "epochs": 20, "form": "npair", "norms": "ball"}
+    assert setting_of("asymmetric", "true") == {"asymmetric": True}
 
 
 @pytest.mark.parametrize("seed", [0, 4])
 def test_fit_validates_on_a_part_drawn_by_the_seed(seed: int) -> None:
     options = RunOptions(seed=seed)
-    assert _training_parts(PAIRS, 0.0, options) == (PAIRS, None)
-    train, held_out = _training_parts(PAIRS, 0.2, options)
+    assert HoldOut().parts(PAIRS, options) == (PAIRS, None, None)
+    train, held_out, _ = HoldOut(validation=0.2).parts(PAIRS, options)
     parts = split(PAIRS, method="random", test=0.2, seed=seed)
     assert held_out is not None
     assert (train.digest(), held_out.digest()) == (parts.train.digest(), parts.test.digest())
@@ -85,7 +90,10 @@ def test_fit_validates_on_a_part_drawn_by_the_seed(seed: int) -> None:
 def test_fit_leaves_the_test_part_out_and_validates_on_some_of_the_rest(validation: float) -> None:
     given = np.where(np.arange(PAIRS.n_pairs) % 4 == 0, TEST, TRAIN).astype(np.int8)
     data = replace(PAIRS, parts=given)
-    train, held_out = _training_parts(data, validation, RunOptions(seed=3))
+    hold_out = HoldOut(validation=validation)
+    train, held_out, parts = hold_out.parts(data, RunOptions(seed=3))
+    assert parts is not None
+    assert parts.test.n_pairs == np.count_nonzero(given == TEST)
     learned: list[Interactions] = [train] if held_out is None else [train, held_out]
     assert (held_out is None) == (validation == 0.0)
     assert sum(part.n_pairs for part in learned) == np.count_nonzero(given == TRAIN)

@@ -75,10 +75,10 @@ def test_ids_that_were_asked_can_be_pickled() -> None:
 def test_a_file_keeps_the_table_and_one_without_it_is_read_too(raw: list[str] | list[int]) -> None:
     ids = Ids.of(raw)
     tensors = pack_ids("item_ids", ids)
-    assert vars(check_ids("item_ids", ids.kind, tensors))["table"].rows is not None
+    assert vars(check_ids("item_ids", ids.kind, tensors, values=True))["table"].rows is not None
     plain = {name: tensor for name, tensor in tensors.items() if ".table." not in name}
-    assert "table" not in vars(check_ids("item_ids", ids.kind, plain))
-    assert check_ids("item_ids", ids.kind, plain).find_many(raw).tolist() == [0, 1, 2]
+    assert "table" not in vars(check_ids("item_ids", ids.kind, plain, values=True))
+    assert check_ids("item_ids", ids.kind, plain, values=True).find_many(raw).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_wrong_table_is_refused(name: str, change: object, message: str) -> No
     tensors = pack_ids("item_ids", ids)
     tensors[f"item_ids.table.{name}"] = change(tensors[f"item_ids.table.{name}"])  # type: ignore[operator]
     with pytest.raises(DataError, match=message):
-        check_ids("item_ids", "str", tensors)
+        check_ids("item_ids", "str", tensors, values=True)
 
 
 def test_a_table_of_other_ids_loses_ids_and_nothing_else() -> None:

@@ -17,7 +17,7 @@ from xorec.models.factorization.als import ALS
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
-from xorec.testing.data import halves, planted
+from xorec.testing.data import halves, planted, weighted
 from xorec.training import passes
 
 SETTINGS = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
@@ -172,15 +172,20 @@ def test_what_cannot_be_updated_says_so(
         other.update(Interactions.from_pairs([(1, 2)]))
 
 
+@pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("name", ["popularity", "item-knn", "ease"])
-def test_models_of_counts_are_updated_to_what_a_fit_of_all_gives(name: str) -> None:
+def test_models_of_counts_are_updated_to_what_a_fit_of_all_gives(name: str, weights: bool) -> None:
     data = planted(60, 40)
     late = np.random.default_rng(0).random(data.n_pairs) < 0.2
+    if weights:  # those of the fit are kept; new pairs have 1
+        data = weighted(data)
+        assert data.weights is not None
+        data = replace(data, weights=np.where(late, np.float32(1), data.weights))
     model = model_class(name)
     shop = Recommender.from_model(model().fit(data.select(~late)), data.select(~late))
     updated = shop.update(data.select(late)).representation.tensors()
     for tensor, whole in model().fit(data).representation_.tensors().items():
-        np.testing.assert_array_equal(updated[tensor], whole)
+        np.testing.assert_allclose(updated[tensor], whole, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["bpr", "siml", "cml", "lightgcn"])

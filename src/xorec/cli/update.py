@@ -40,7 +40,7 @@ def update(
         Recommender.load(model)  # says so, before anything is read or locked
     new = source.load(options)
     if new.weights is not None:
-        options.progress.note("an update counts every pair the same: weights are used by fit.")
+        options.progress.note("an update counts every new pair the same: weights are used by fit.")
     with (
         args.told_of_new_folder(path, options.progress),
         locked(path, WAIT if wait is None else wait, options.progress.note),

@@ -30,7 +30,8 @@ class DataUpdate:
     """What came after a fit. Users and items that are new have rows behind the old ones.
 
     train: all pairs, old and new; users, items: the rows to make anew; known (n_users,): how many
-    pairs each user had before. threads: at most so many work on it; the result is the same.
+    pairs each user had before, known_items (n_items,) each item. threads: at most so many work on
+    it; the result is the same.
     """
 
     train: Interactions
@@ -38,6 +39,7 @@ class DataUpdate:
     items: npt.NDArray[np.integer]
     known: npt.NDArray[np.integer]
     threads: int = 1
+    known_items: npt.NDArray[np.integer] | None = None
 
 
 C = TypeVar("C", bound=ModelConfig)

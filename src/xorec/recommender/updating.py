@@ -70,7 +70,9 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     changed = np.flatnonzero(train.user_counts > old_users)
     mostly_new = np.flatnonzero(train.item_counts > 2 * old_items)
     model = state.model()
-    model.update(state.representation, DataUpdate(train, changed, mostly_new, old_users, threads))
+    model.update(
+        state.representation, DataUpdate(train, changed, mostly_new, old_users, threads, old_items)
+    )
     count = state.metadata.get("updates", 0) + 1
     seed = state.metadata.get("seed", 0)
     after = RecommenderState.from_model(model, train, seed=seed, updates=count)

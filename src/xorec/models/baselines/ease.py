@@ -21,7 +21,12 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import one_row, root_matrix, root_weights
+from xorec.models.baselines.histories import (
+    one_row,
+    root_matrix,
+    root_weights,
+    with_weights_of,
+)
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
@@ -89,8 +94,10 @@ class EASE(Model[EASEConfig]):
         return one_row(history, expect(representation, kind).n_items)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """All weights anew: exact, and as long as a fit."""
-        return self._learn(update.train, None, RunOptions(threads=update.threads))
+        """All weights anew: exact, and as long as a fit. New pairs have a weight of 1."""
+        kind = Neighbours if self.config.neighbours else ItemWeights
+        train = with_weights_of(update.train, expect(representation, kind).history)
+        return self._learn(train, None, RunOptions(threads=update.threads))
 
 
 def item_weights(

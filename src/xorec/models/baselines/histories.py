@@ -6,12 +6,14 @@ has the sums of the weights on its diagonal, as it has the numbers of pairs with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.data.interactions import Interactions
+from xorec.representations.histories import is_weighted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,3 +38,19 @@ def root_weights(train: Interactions) -> npt.NDArray[np.float32]:
 def root_matrix(train: Interactions) -> csr_array[np.float32]:
     """X: users x items, with the roots of the weights."""
     return train.matrix(root_weights(train))
+
+
+def with_weights_of(train: Interactions, history: csr_array[np.float32]) -> Interactions:
+    """The pairs with the weights that some of them had in the history of a fit, the others with 1.
+
+    >>> from xorec.testing.data import planted, weighted
+    >>> data = weighted(planted(4, 9, per_user=3))
+    >>> np.allclose(with_weights_of(data, root_matrix(data)).weights, data.weights)
+    True
+    """
+    if not is_weighted(history):
+        return train
+    more = history.copy()
+    more.data = more.data**2 - 1
+    more.resize((train.n_users, train.n_items))
+    return replace(train, weights=(train.matrix() + more).data)

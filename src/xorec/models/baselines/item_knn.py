@@ -12,7 +12,12 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import one_row, root_matrix, root_weights
+from xorec.models.baselines.histories import (
+    one_row,
+    root_matrix,
+    root_weights,
+    with_weights_of,
+)
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
 from xorec.training.config import ModelConfig
@@ -85,5 +90,7 @@ class ItemKNN(Model[ItemKNNConfig]):
         return one_row(history, expect(representation, Neighbours).n_items)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """All likenesses anew: exact, and as long as a fit."""
-        return self._learn(update.train, None, RunOptions(threads=update.threads))
+        """All likenesses anew: exact, and as long as a fit. New pairs have a weight of 1."""
+        history = expect(representation, Neighbours).history
+        train = with_weights_of(update.train, history)
+        return self._learn(train, None, RunOptions(threads=update.threads))

@@ -45,5 +45,9 @@ class Popularity(Model[PopularityConfig]):
         return np.zeros(1, dtype=np.int64)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """Counts of all pairs: exact."""
-        return self._learn(update.train, None, RunOptions(threads=update.threads))
+        """Exact. New pairs have a weight of 1."""
+        before, counts = expect(representation, SharedScores), update.train.item_counts
+        known = counts if update.known_items is None else update.known_items
+        scores = (counts - known).astype(np.float32)
+        scores[: before.n_items] += before.item_scores
+        return SharedScores(scores, update.train.n_users)
