@@ -39,7 +39,7 @@ def test_there_is_a_file_of_every_representation(files: dict[str, Path]) -> None
     assert "index.starts" in storage.read(files["tables"])[0]
 
 
-@pytest.mark.parametrize("case", [*SMALL, "tables"])
+@pytest.mark.parametrize("case", [*SMALL, "tables", "text"])
 def test_an_altered_file_is_answered_or_refused(
     files: dict[str, Path], case: str, tmp_path: Path
 ) -> None:
@@ -55,6 +55,19 @@ def test_an_altered_file_is_answered_or_refused(
             bad.append(f"{what}: {word} {details}")
     assert not bad
     assert REFUSED in met
+
+
+@pytest.mark.parametrize("kind", ["date", "uuid", "datetime", "none"])
+def test_ids_that_are_not_of_their_kind_are_refused(
+    files: dict[str, Path], kind: str, tmp_path: Path
+) -> None:
+    tensors, metadata = storage.read(files["text"])
+    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
+    about["id_kinds"] = {"user_ids": kind, "item_ids": kind}
+    storage.write(tmp_path / "altered", tensors, about)
+    word, details = outcome(tmp_path / "altered")
+    assert word == REFUSED, details
+    assert kind in details
 
 
 def test_a_crash_and_a_foreign_exception_are_told_apart(tmp_path: Path) -> None:

@@ -110,7 +110,11 @@ class Ids:
 
     def __getitem__(self, row: int) -> Any:
         if isinstance(self.values, Text):
-            return _CODECS[self.kind][2](self.values[row])
+            text = self.values[row]
+            try:
+                return _CODECS[self.kind][2](text)
+            except ValueError:  # a file may say so
+                raise DataError(f"id number {row + 1} is {text[:80]!r}: no {self.kind}.") from None
         return int(self.values[row])
 
     def __iter__(self) -> Iterator[Any]:

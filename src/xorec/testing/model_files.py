@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from xorec.data.interactions import Interactions
+from xorec.data.text import Text
 from xorec.models import model_class
 from xorec.recommender import model_file
 from xorec.recommender.recommender import Recommender
@@ -42,7 +45,7 @@ def write_files(folder: Path) -> list[Path]:
         paths.append(folder / f"{case}.xorec")
         if case == "codes":
             paths.append(_with_tables(shop, folder / "tables.xorec"))
-    return paths
+    return [*paths, _with_text(data, folder / "text.xorec")]
 
 
 def _with_tables(shop: Recommender, path: Path) -> Path:
@@ -50,4 +53,13 @@ def _with_tables(shop: Recommender, path: Path) -> Path:
     codes: Any = shop.representation
     index = HammingIndex(codes.item_codes, codes.bits, shop.tie_rank, method="mih")
     model_file.save(path, shop, index.tensors())
+    return path
+
+
+def _with_text(data: Interactions, path: Path) -> Path:
+    """Ids that are text, and names."""
+    rows = zip(data.user_rows.tolist(), data.indices.tolist(), strict=True)
+    pairs = Interactions.from_pairs((str(user), str(item)) for user, item in rows)
+    named = replace(pairs, names=Text.pack(f"item {name}" for name in pairs.items))
+    Recommender.from_model(model_class("item-knn")().fit(named), named).save(path)
     return path
