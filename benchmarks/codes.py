@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from codes_bench import MAIN, SHORTLIST, Bench, Maker
-from xorec.cli.arguments import read_config
+from xorec.cli.settings import read_config
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, TerminalProgress
 from xorec.data.datasets.catalog import load_data

@@ -19,7 +19,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from xorec.cli.arguments import read_config
+from xorec.cli.settings import read_config
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, TerminalProgress
 from xorec.experiments.reproduce.cache import Cache

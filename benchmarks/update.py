@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.cli.arguments import read_config
+from xorec.cli.settings import read_config
 from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
