@@ -16,9 +16,9 @@ _BEGIN = """
 import threading, os, signal, sys, time
 from pathlib import Path
 from xorec.core import interrupts
-from xorec.core.files import replacing, temporary_folder
 signal.signal(signal.SIGINT, signal.default_int_handler)
 interrupts.listen()
+from xorec.core.files import replacing, temporary_folder
 def press(number):
     os.kill(os.getpid(), number)
 """
@@ -56,7 +56,7 @@ with (
 @pytest.mark.parametrize(
     "work",
     [
-        "sorted(range(10**7), key=lambda n: press(signal.SIGINT) if n == 5 else time.sleep(1))",
+        "sorted(range(10**7), key=lambda n: press(signal.SIGINT) if n == 0 else time.sleep(1))",
         "press(signal.SIGINT); threading.Event().wait()",
         "lock = threading.Lock(); lock.acquire(); press(signal.SIGINT); lock.acquire()",
     ],
@@ -76,6 +76,20 @@ def test_a_second_press_changes_nothing(tmp_path: Path) -> None:
 def test_a_hint_that_fails_does_not_keep_it(tmp_path: Path) -> None:
     code = "with interrupts.interrupt_hint(lambda: 1 / 0):\n    press(2); time.sleep(60)"
     assert run(code, tmp_path).returncode == 130
+
+
+def test_a_thread_from_before_does_no_harm(tmp_path: Path) -> None:
+    """It lets a signal through: the main thread answers it then."""
+    code = """
+signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts.SIGNALS)
+threading.Thread(target=time.sleep, args=(9,), daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, interrupts.SIGNALS)
+press(signal.SIGINT)
+for _ in range(100):
+    time.sleep(0.1)
+"""
+    done = run(code, tmp_path)
+    assert (done.returncode, done.stderr) == (130, "interrupted.\n")
 
 
 def test_after_the_work_a_signal_is_the_systems(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import RLock, Thread
+from threading import Lock, RLock, Thread
 from types import FrameType
 
 SIGNALS = tuple(
@@ -23,6 +23,7 @@ SIGNALS = tuple(
 )
 making = RLock()
 """Hold it while you make what is temporary: nothing is made once the process is ending."""
+_first = Lock()
 _temporary: set[Path] = set()
 _hints: list[Callable[[], str]] = []
 
@@ -88,6 +89,8 @@ def _wait(heard: set[signal.Signals]) -> None:
 
 
 def _end(number: int, frame: FrameType | None = None) -> None:
+    if not _first.acquire(blocking=False):
+        return  # a second press, while we tidy up
     try:
         making.acquire(timeout=1)  # and never let go; a disk that hangs does not keep us
         hint = _hints[-1]() if _hints else ""

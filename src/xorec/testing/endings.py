@@ -18,6 +18,7 @@ from pathlib import Path
 
 from xorec.testing.data import planted
 
+PACKAGE = Path(__file__).parents[1]
 XOREC = [sys.executable, "-m", "xorec"]
 OUT = "out"
 """The folder that a command writes to, below the one that it runs in."""
@@ -130,7 +131,7 @@ def interrupt(
             wrong.append(f"{command.file} is neither the old file nor the new one")
         if process.returncode == 0:
             return FINISHED, wrong
-        if "Traceback" in said and os.sep + "xorec" + os.sep not in said and not wrong:
+        if "Traceback" in said and str(PACKAGE) not in said and not wrong:
             return PYTHON, []
         if process.returncode not in (-number, 128 + number):
             wrong.append(f"exit code {process.returncode}")

@@ -62,8 +62,8 @@ def failing(call: str = "", at: int = 0, fault: BaseException | None = None) -> 
         watch.calls.append((name, inode))
 
     real_open = io.open
-    watched: dict[str, Any] = {name: _watched(name, meet) for name in CALLS[1:]}
-    with mock.patch.multiple(os, **watched):
+    calls: dict[str, Any] = {name: _watched(name, meet) for name in CALLS[1:]}
+    with mock.patch.multiple(os, **calls):
         opened = _watched_open(real_open, meet)
         with mock.patch.object(io, "open", opened), mock.patch.object(builtins, "open", opened):
             yield watch
