@@ -95,11 +95,12 @@ def _parquet_files() -> dict[str, bytes]:
     users, items, ratings, times = (list(column) for column in zip(*_ROWS, strict=True))
     table = pa.table({"user": users, "item": items, "rating": ratings, "timestamp": times})
     files = {}
-    for name, options in {
+    kinds: dict[str, dict[str, Any]] = {
         "plain.parquet": {"compression": "none", "use_dictionary": False},
         "snappy.parquet": {"compression": "snappy"},
         "zstd.pq": {"compression": "zstd"},
-    }.items():
+    }
+    for name, options in kinds.items():
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, **options)
         files[name] = sink.getvalue().to_pybytes()

@@ -48,7 +48,11 @@ TEXTS = {
 def test_columns_without_a_header_count_from_1(tmp_path: Path, name: str, packed: bool) -> None:
     text = TEXTS[name].encode()
     path = write(tmp_path, name + ".gz" * packed, gzip.compress(text) if packed else text)
-    named = {"user_column": "column_2", "item_column": "column_1", "rating_column": "column_3"}
+    named: dict[str, Any] = {
+        "user_column": "column_2",
+        "item_column": "column_1",
+        "rating_column": "column_3",
+    }
     data = xorec.read(path, has_header=False, **named)
     assert ids(data) == ([10, 20], [1, 2, 3])
     assert data.ratings is not None
