@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.models.siml.siml import SIML
@@ -55,6 +56,19 @@ def test_scores_are_those_of_what_is_kept(keep: Any) -> None:
     exact = shortlist.users.floats().astype(float) @ shortlist.items.floats().T.astype(float)
     scores = shortlist.scores(np.arange(5))
     np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("keep", KEEPS)
+def test_an_item_has_its_score_wherever_it_stands_on_the_list(keep: Any, asymmetric: bool) -> None:
+    shortlist, rng = made(keep, asymmetric=asymmetric), np.random.default_rng(6)
+    items = np.stack([rng.permutation(31)[:12] for _ in range(9)]).astype(np.int32)
+    counts = rng.integers(0, 13, 9)
+    with ThreadPool(2) as pool:
+        found = shortlist.rescore(shortlist.users.floats(), items, counts, pool)
+    every = shortlist.scores(np.arange(9))
+    for b, count in enumerate(counts):
+        np.testing.assert_array_equal(found[b, :count], every[b, items[b, :count]])
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])

@@ -225,6 +225,9 @@ class IndexTests:
             assert hits.items[b, :count].tolist() == rows
             found = -hits.scores if hits.distances is None else hits.distances
             assert found[b, :count].tolist() == costs
+            if hits.distances is not None:
+                shares = 1 - np.array(costs) / bits
+                np.testing.assert_allclose(hits.scores[b, :count], shares, atol=1e-6)
 
 
 class CodeIndexTests(IndexTests):
