@@ -19,15 +19,14 @@ from pathlib import Path
 
 from xorec.testing.endings import Command, kill, prepare, unbroken
 
+MODELS = ("bpr --epochs 300", "cml --epochs 300", "siml --epochs 200", "lightgcn --epochs 300")
 COMMANDS = (
-    *(
-        Command(
-            f"fit ../ratings.csv --model {model} --epochs {epochs} -o out/m.xorec -q", "m.xorec"
-        )
-        for model, epochs in (("bpr", 60), ("cml", 60), ("siml", 40), ("lightgcn", 20))
-    ),
+    *(Command(f"fit ../ratings.csv --model {m} -o out/m.xorec -q", "m.xorec") for m in MODELS),
     Command("update out/als.xorec ../new.csv -q", "als.xorec"),
 )
+LEARNING = 1.5
+"""Seconds after the first checkpoint in which most fits are killed: elsewhere in a run there is
+nothing to resume from."""
 
 
 def main() -> int:
@@ -47,8 +46,9 @@ def main() -> int:
                 print("out of time")
                 break
             command, (seconds, whole) = COMMANDS[at % len(COMMANDS)], runs[at % len(COMMANDS)]
-            after = rng.uniform(0, seconds)
-            found, wrong = kill(folder, command, after, whole)
+            learning = command.name == "fit" and rng.random() < 0.7
+            after = rng.uniform(0, LEARNING if learning else seconds)
+            found, wrong = kill(folder, command, after, whole, from_checkpoint=learning)
             done[f"{command.words.split('-o')[0].strip()}: {found}"] += 1
             if wrong:
                 bad += 1

@@ -142,18 +142,28 @@ def interrupt(
 
 
 def kill(
-    folder: Path, command: Command, after: float, whole: bytes | None
+    folder: Path,
+    command: Command,
+    after: float,
+    whole: bytes | None,
+    *,
+    from_checkpoint: bool = False,
 ) -> tuple[str, list[str]]:
-    """kill -9 a command `after` seconds and run it again: (what the kill left, what is wrong)."""
+    """kill -9 a command `after` seconds and run it again: (what the kill left, what is wrong).
+
+    from_checkpoint: count the seconds from its first checkpoint on, so that there is one.
+    """
     old = (folder / "als.xorec").read_bytes()
     with place(folder, command) as here:
         process = start(command, here)
+        while from_checkpoint and process.poll() is None and not _checkpoints(here):
+            time.sleep(0.005)
         time.sleep(after)
         process.kill()
         process.communicate()
         now, found = written(here, command), leftovers(here)
         wrong = [] if now in (old, whole) else ["neither the old file nor the new one"]
-        checkpoint = bool(list((here / OUT).glob("*.checkpoint*")))
+        checkpoint = _checkpoints(here)
         more = ["--resume"] if command.name == "fit" else []
         if now == old or more:
             again = start(command, here, *more)
@@ -168,3 +178,7 @@ def kill(
     kinds = ["the new file" if now == whole else "", "a checkpoint" if checkpoint else ""]
     kinds.append("a temporary file or a lock" if found else "")
     return ", ".join(filter(None, kinds)) or "nothing", wrong
+
+
+def _checkpoints(here: Path) -> bool:
+    return any((here / OUT).glob("*.checkpoint*"))
