@@ -80,6 +80,19 @@ def test_who_has_seen_the_best_and_others_takes_the_quick_way_too(seed: int) -> 
     check(scores, k, seed, seen)
 
 
+def test_zeros_of_both_signs_tie_on_the_quick_way_too() -> None:
+    scores = np.full((1, CHUNK * 300), -1, dtype=np.float32)
+    scores[0, ::CHUNK] = np.where(np.arange(300) % 2, 0.0, -0.0)  # the best of each chunk
+    check(scores, 20, 0, [[0, CHUNK]])
+
+
+def test_a_few_nan_do_not_shorten_the_list_on_the_quick_way() -> None:
+    """In 15 chunks NaN passes for the best, so only few numbers reach the bound."""
+    scores = np.random.default_rng(0).standard_normal((1, CHUNK * 300)).astype(np.float32)
+    scores[0, : 15 * CHUNK : CHUNK] = np.nan
+    check(scores, 20, 0, [[]])
+
+
 def test_everything_seen_leaves_nothing() -> None:
     hits = top_k(
         np.ones((2, 4), np.float32),
