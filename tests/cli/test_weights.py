@@ -64,7 +64,7 @@ def test_an_update_says_that_it_counts_pairs_alike(run: Run, plays: Path, tmp_pa
     more.write_text("User_ID,Song_Key_ID,times\nu0,1000,5\nnew,1001,7\n")
     result = run("update", out, more, *weights)
     assert result.exit_code == 0, result.output
-    assert "an update counts every pair the same" in " ".join(result.stderr.split())
+    assert "an update counts every new pair the same" in " ".join(result.stderr.split())
 
 
 def test_models_tells_what_weights_do(run: Run) -> None:

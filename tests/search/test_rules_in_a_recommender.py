@@ -58,7 +58,7 @@ def shop(learned: Representation) -> Recommender:
         seen=(DATA.indptr, DATA.indices),
         prior=DATA.item_counts,
         tie_rank=tie_rank(DATA.items, DATA.item_counts),
-        metadata={"model": "x", **learned.metadata()},
+        metadata={"model": "x", "config": {}, **learned.metadata()},
     )
 
 

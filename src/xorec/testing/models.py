@@ -210,6 +210,8 @@ class PersonalModelTests(ModelTests):
 
     def test_update_takes_in_late_users_and_items(self) -> None:
         """The checkerboard again; a tenth of its users and items come when the model stands."""
+        if self.model._update is Model._update:
+            pytest.skip("it has no update of its own")
         data = checkerboard()
         rows = zip(data.user_rows.tolist(), data.indices.tolist(), strict=True)
         pairs = [(data.users[u], data.items[i]) for u, i in rows]

@@ -67,7 +67,7 @@ def read(
     Interactions(2 users x 2 items, 3 pairs, ratings)
     >>> data.items.take(data.of_user(data.users.find("ann")))
     ['jam', 'tea']
-    >>> data.notes[-1]
+    >>> data.notes[1]
     '1 repeated pairs merged, the last kept'
     """
     from xorec.data.io.content import make_limits
