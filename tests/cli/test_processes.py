@@ -121,6 +121,18 @@ def test_updates_of_one_file_at_once_are_all_in_it(place: Path, tmp_path: Path) 
     assert sorted(os.listdir(tmp_path)) == ["0.csv", "1.csv", "2.csv", "3.csv", "m.xorec"]
 
 
+def test_a_line_tells_that_kernels_compile(tmp_path: Path) -> None:
+    """Once, and not when they are only loaded."""
+    (tmp_path / "d.csv").write_text("user,item\n1,2\n1,3\n2,3\n")
+    kept = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    words = [*XOREC, "data", "info", str(tmp_path / "d.csv"), "--json"]
+    told = []
+    for _ in range(2):
+        done = subprocess.run(words, env=kept, capture_output=True, text=True, check=True)
+        told.append(done.stderr.count("compiling kernels"))
+    assert told == [1, 0]
+
+
 @pytest.mark.parametrize("where", ["readonly", "writable"])
 def test_kernels_work_where_nothing_can_be_kept(tmp_path: Path, where: str) -> None:
     """A cache directory that cannot be used does no harm."""

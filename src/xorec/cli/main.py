@@ -32,7 +32,7 @@ from xorec.cli import (
     verify,
 )
 from xorec.cli.usage import UsageError, usage_line
-from xorec.core import interrupts
+from xorec.core import compiling, interrupts
 from xorec.core.errors import XorecError
 from xorec.core.memory import is_shortage
 from xorec.core.printable import printable
@@ -127,6 +127,8 @@ def main() -> None:
     """Run the command that the words after `xorec` ask for (`xorec.__main__` calls this)."""
     gc.set_threshold(100_000, 50, 50)  # collecting among what imports make is a tenth of a start
     interrupts.listen()
+    if not {"-q", "--quiet"} & set(sys.argv):
+        compiling.listen(lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
     try:
         app()
     except _OutOfMemory as end:

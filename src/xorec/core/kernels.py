@@ -15,6 +15,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
+
+from xorec.core import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,3 +75,16 @@ def _forget_what_cannot_be_read(compiled: Any) -> None:
             return {}
 
     file._load_index = load_index
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    """Hears of every kernel that numba compiles; those that the disk has kept are only loaded."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.tell()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcer())

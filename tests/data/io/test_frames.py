@@ -172,3 +172,13 @@ def test_a_matrix_with_stored_zeros_repeats_or_nothing() -> None:
         read(sparse.csr_array((2, 2)))
     with pytest.raises(DataError, match="NaN"):
         read(sparse.csr_array(np.array([[np.nan]])))
+
+
+def test_categories_of_mixed_objects_are_read_or_refused() -> None:
+    """Arrow crashes on some of them, so they must not get there."""
+    odd = [np.bool_(True), np.datetime64("2020-01-01"), "n", 3]
+    frame = pd.DataFrame({"user": [1, 2, 3, 4], "item": pd.Categorical(odd)})
+    with pytest.raises(DataError, match="item"):
+        read(frame)
+    plain = pd.DataFrame({"user": [1, 2, 3], "item": pd.Categorical([7, 9, 7])})
+    assert list(read(plain).items) == [7, 9]

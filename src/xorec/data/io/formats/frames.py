@@ -81,12 +81,18 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
     """A column as polars holds it; Python objects stay Python objects."""
     import narwhals as nw
 
-    if column.dtype in (nw.Object, nw.Unknown):
+    if column.dtype in (nw.Object, nw.Unknown) or _has_odd_categories(column):
         return as_series(column.to_list())
     try:
         return column.to_polars()
     except (ValueError, TypeError, OverflowError, NotImplementedError):  # Arrow makes nothing of it
         return as_series(column.to_list())
+
+
+def _has_odd_categories(column: nw.Series[Any]) -> bool:
+    """Whether a pandas column has categories that are not all text: some crash Arrow."""
+    categories = getattr(getattr(column.to_native(), "cat", None), "categories", ())
+    return any(type(one) is not str for one in categories)
 
 
 FRAMES = ObjectFormat(
