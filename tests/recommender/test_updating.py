@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.errors import DataError, OptionError
+from xorec.core.errors import DataError, ModelFileError, OptionError
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.evaluation.protocol import evaluate
@@ -170,6 +170,15 @@ def test_what_cannot_be_updated_says_so(
     other = Recommender.from_model(model, train)
     with pytest.raises(OptionError, match="bpr cannot be updated: fit it anew"):
         other.update(Interactions.from_pairs([(1, 2)]))
+
+
+def test_a_file_that_names_other_dimensions_than_it_has_is_refused() -> None:
+    data = planted(20, 12)
+    shop = Recommender.from_model(BPR(dimensions=4, epochs=1).fit(data), data)
+    config = {**shop.metadata["config"], "dimensions": 7}
+    altered = replace(shop, metadata={**shop.metadata, "config": config})
+    with pytest.raises(ModelFileError, match="4 dimensions and not 7"):
+        altered.update(Interactions.from_pairs([(1, 1002), (99, 1003)]))
 
 
 @pytest.mark.parametrize("weights", [False, True])
