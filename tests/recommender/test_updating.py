@@ -173,7 +173,7 @@ def test_what_cannot_be_updated_says_so(
 
 
 def test_a_file_that_names_other_dimensions_than_it_has_is_refused() -> None:
-    data = planted(20, 12)
+    data = planted(40, 30)
     shop = Recommender.from_model(BPR(dimensions=4, epochs=1).fit(data), data)
     config = {**shop.metadata["config"], "dimensions": 7}
     altered = replace(shop, metadata={**shop.metadata, "config": config})

@@ -95,8 +95,11 @@ class EASE(Model[EASEConfig]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """All weights anew: exact, and as long as a fit. New pairs have a weight of 1."""
-        kind = Neighbours if self.config.neighbours else ItemWeights
-        train = with_weights_of(update.train, expect(representation, kind).history)
+        if self.config.neighbours:
+            history = expect(representation, Neighbours).history
+        else:
+            history = expect(representation, ItemWeights).history
+        train = with_weights_of(update.train, history)
         return self._learn(train, None, RunOptions(threads=update.threads))
 
 

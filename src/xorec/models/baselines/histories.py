@@ -50,7 +50,9 @@ def with_weights_of(train: Interactions, history: csr_array[np.float32]) -> Inte
     """
     if not is_weighted(history):
         return train
-    more = history.copy()
-    more.data = more.data**2 - 1
-    more.resize((train.n_users, train.n_items))
+    from scipy.sparse import csr_array
+
+    indptr = np.pad(history.indptr, (0, train.n_users - history.shape[0]), mode="edge")
+    shape = (train.n_users, train.n_items)
+    more = csr_array((history.data**2 - 1, history.indices, indptr), shape=shape)
     return replace(train, weights=(train.matrix() + more).data)
