@@ -55,4 +55,5 @@ def with_weights_of(train: Interactions, history: csr_array[np.float32]) -> Inte
     indptr = np.pad(history.indptr, (0, train.n_users - history.shape[0]), mode="edge")
     shape = (train.n_users, train.n_items)
     more = csr_array((history.data**2 - 1, history.indices, indptr), shape=shape)
-    return replace(train, weights=(train.matrix() + more).data)
+    weights: csr_array[np.float32] = train.matrix() + more  # type: ignore[assignment]
+    return replace(train, weights=weights.data)
