@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from xorec.core import locks
 from xorec.core.errors import XorecError
 from xorec.core.locks import locked
 
@@ -107,3 +109,17 @@ def test_an_error_inside_lets_go_and_passes(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="mine"), locked(tmp_path / "m"):
         raise OSError("mine")
     take(tmp_path / "m", wait=0)
+
+
+def test_a_lock_on_a_file_that_was_removed_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waited has opened the file before its holder removed it: somebody else makes a new one."""
+    lock = tmp_path / ".m.xorec.lock"
+    lock.touch()
+    opened, real_open = [os.open(lock, os.O_RDWR)], os.open
+    lock.unlink()
+    monkeypatch.setattr(os, "open", lambda *how: opened.pop() if opened else real_open(*how))
+    with ExitStack() as release:
+        assert not locks._take(lock, release)
+        assert locks._take(lock, release)
