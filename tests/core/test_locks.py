@@ -114,7 +114,7 @@ def test_an_error_inside_lets_go_and_passes(tmp_path: Path) -> None:
 def test_a_lock_on_a_file_that_was_removed_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waited has opened the file before its holder removed it: somebody else makes a new one."""
+    """Who waited has opened the file before its holder removed it; the next one makes a new one."""
     lock = tmp_path / ".m.xorec.lock"
     lock.touch()
     opened, real_open = [os.open(lock, os.O_RDWR)], os.open
