@@ -52,6 +52,9 @@ def test_names_that_have_it_in_them_stay(names: list[str | None]) -> None:
     data = with_genres([*names, *names])
     assert labels(data) == sorted(map(str, names))
     assert not [note for note in data.notes if "split at" in note]
+    sign = next(sign for sign in ",;/" if sign in str(names[0]))
+    note = f"{sign!r} in categories taken as part of their names; '|' divides them"
+    assert note in data.notes
 
 
 def test_the_one_that_leaves_the_fewest_labels_is_taken() -> None:
@@ -67,6 +70,7 @@ def test_lists_are_divided_already() -> None:
     info = pl.DataFrame({"item": range(len(lists)), "genre": lists})
     data = read([("ann", item) for item in range(len(lists))], item_info=info)
     assert len(labels(data)) == len(lists)
+    assert not [note for note in data.notes if "','" in note]
 
 
 def test_the_whole_file_counts_not_only_the_items_that_are_asked_for() -> None:

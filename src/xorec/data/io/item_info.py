@@ -18,7 +18,7 @@ from xorec.data.io.content import Content, Limits
 from xorec.data.io.formats.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.formats.frames import as_frame, frame_columns, open_frame
 from xorec.data.io.formats.registry import open_file
-from xorec.data.io.separators import guess_separator
+from xorec.data.io.separators import guess_separator, left_in_names
 from xorec.data.text import Text
 
 if TYPE_CHECKING:
@@ -60,11 +60,14 @@ def add_item_info(
         data = replace(data, names=_names(matched, data.n_items))
         notes.append(f"names for {matched['row'].n_unique():,} of {data.n_items:,} items")
     if category:
-        separator = _separator(known["category"], category in source.sequences)
+        separator, doubts = _separator(known["category"], category in source.sequences)
         categories = _categories(matched, data.n_items, separator)
         data = replace(data, categories=categories)
         if separator is not None:
             notes.append(f"categories split at {separator!r}: {len(categories.labels):,}")
+        if doubts:
+            signs = " and ".join(map(repr, doubts))
+            notes.append(f"{signs} in categories taken as part of their names; '|' divides them")
         with_one = int(np.count_nonzero(np.diff(categories.indptr)))
         notes.append(
             f"{len(categories.labels):,} categories for {with_one:,} of {data.n_items:,} items"
@@ -130,17 +133,20 @@ def _names(matched: pl.DataFrame, n_items: int) -> Text:
     return Text.pack(names)
 
 
-def _separator(values: pl.Series, by_blanks: bool) -> str | None:
-    """What divides the categories of one value, if anything; lists are divided already."""
+def _separator(values: pl.Series, by_blanks: bool) -> tuple[str | None, list[str]]:
+    """What divides the categories of one value, if anything, and what might have been meant to."""
     import polars as pl
 
     if by_blanks:
-        return " "
-    within_list = isinstance(values.dtype, pl.List)
+        return " ", []
+    divided = isinstance(values.dtype, pl.List)
     while isinstance(values.dtype, pl.List):
         values = values.explode()
-    separator = guess_separator(values.cast(pl.String))
-    return None if within_list and separator != "|" else separator
+    texts = values.cast(pl.String)
+    separator = guess_separator(texts)
+    if divided:  # a list has said what its categories are
+        return ("|" if separator == "|" else None), []
+    return separator, [] if separator else left_in_names(texts)
 
 
 def _categories(matched: pl.DataFrame, n_items: int, separator: str | None) -> Categories:

@@ -36,6 +36,16 @@ def guess_separator(texts: pl.Series) -> str | None:
     return best
 
 
+def left_in_names(texts: pl.Series) -> list[str]:
+    """What might divide these texts and was not taken for it.
+
+    >>> import polars as pl
+    >>> left_in_names(pl.Series(["Action, Adventure & Co", "Comedy"]))
+    [',']
+    """
+    return [separator for separator in _GUESSED if _has(texts, separator).any()]
+
+
 def _has(texts: pl.Series, separator: str) -> pl.Series:
     return texts.str.contains(separator, literal=True)
 
