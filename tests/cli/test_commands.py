@@ -131,10 +131,9 @@ def test_lists_of_everybody_are_the_lists_one_by_one(
     for user in ("u0", "u7", "u119"):
         found = [int(row[2]) for row in rows if row[0] == user]
         assert found == shop.recommend(user, 4, seen=bool(words)).ids()
-    for rule in ("--allow", "--deny"):
-        refused = run("recommend", model, "--all-users", rule, 1003, "-o", lists)
-        assert refused.exit_code == 2
-        assert "leave them out with --all-users" in refused.stderr
+    rules = ("--allow", "1003,1008,1011", "--deny", "1008", *words)
+    assert run("recommend", model, "--all-users", *rules, "-o", lists, "-q").exit_code == 0
+    assert {line.split(",")[2] for line in lists.read_text().splitlines()[1:]} == {"1003", "1011"}
 
 
 def test_fit_goes_on_with_resume_alone(

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.data import merge
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.interactions import TEST, TRAIN, Categories, Interactions
+from xorec.data.interactions import TEST, TRAIN, Interactions
 from xorec.data.io.read import read
 from xorec.data.merge import merge_pairs
 from xorec.data.text import Text

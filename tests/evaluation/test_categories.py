@@ -4,8 +4,9 @@ from itertools import chain, permutations, product
 import numpy as np
 import pytest
 
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.interactions import Categories, Interactions
+from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.evaluation.protocol import evaluate
 from xorec.representations.vectors import Vectors

@@ -182,6 +182,8 @@ def _print_facts(facts: dict[str, Any], entry: DataSet | None) -> None:
         for name, kind in zip(("user_ids", "item_ids"), facts["id_kinds"], strict=True):
             rows.append((name.replace("_", " "), f"{', '.join(map(str, facts[name]))} ({kind})"))
         rows.append(("has", ", ".join(facts["has"]) or "pairs only"))
+        if facts["categories"]:
+            rows.append(("categories", show(len(facts["categories"]))))
         rows.append(("digest", facts["digest"]))
         rows += [("note", note) for note in facts["notes"][:SHOWN]]
     if entry is not None:

@@ -90,11 +90,13 @@ def _model(path: Path) -> dict[str, Any]:
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.signing import signature_state
 
-    index = Recommender.load(path, verify=True).index
+    recommender = Recommender.load(path, verify=True)
     with storage.opened(path) as file:
         metadata, signature = file.metadata, signature_state(file)
     codes = metadata.get("codes")
     about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
+    if recommender.categories is not None:
+        about["categories"] = len(recommender.categories.labels)
     return {
         "model file": str(path),
         "format": metadata["format"],
@@ -105,7 +107,7 @@ def _model(path: Path) -> dict[str, Any]:
         "digest": f"{metadata['digest']} ({_algorithm(metadata['digest'])}, verified)",
         "values": "checked: every type, size, offset, row and rank of every tensor",
         "signature": signature,
-        "search": index.explain(),
+        "search": recommender.index.explain(),
     }
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from xorec.recommender.recommender import Recommender
-    from xorec.recommender.results import Recommendations
+    from xorec.recommender.results import ItemFilter, Recommendations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,28 @@ class Rules:
     seen: Annotated[bool, typer.Option("--seen", help="List items the user has, too.")] = False
     allow: Annotated[str | None, typer.Option(help="Only these items, with commas.")] = None
     deny: Annotated[str, typer.Option(help="Not these items, with commas.")] = ""
+    category: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only items of this category; again: or of this one."),
+    ] = None
+    not_category: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="No items of this category; may be given again."),
+    ] = None
+
+    def denied(self, recommender: Recommender) -> list[Hashable]:
+        """The items that may not be listed."""
+        return args.parse_ids(recommender.items, self.deny)
+
+    def allowed(self, recommender: Recommender) -> ItemFilter | None:
+        """The items that may be listed, if not all."""
+        ids = recommender.items
+        allow = None if self.allow is None else args.parse_ids(ids, self.allow)
+        if self.category or self.not_category:
+            return recommender.in_category(
+                self.category or None, not_in=self.not_category or (), allow=allow
+            )
+        return None if allow is None else recommender.item_filter(allow)
 
 
 @bundled
@@ -51,23 +73,21 @@ def recommend(
     asker.refuse_both()
     if (asker.user is not None) + (asker.items is not None) + all_users != 1:
         raise OptionError("say for whom: give --user ID, --items ID,ID,... or --all-users.")
-    if all_users and (rules.allow is not None or rules.deny):
-        raise OptionError("--allow and --deny are for one list: leave them out with --all-users.")
     recommender = Recommender.load(model, threads=run.threads)
     if all_users:
         from xorec.recommender.batch import for_all_users
 
-        write_lists(for_all_users(recommender, k, seen=rules.seen), output, run)
+        allow, deny = rules.allowed(recommender), rules.denied(recommender)
+        job = for_all_users(recommender, k, seen=rules.seen, allow=allow, deny=deny)
+        write_lists(job, output, run)
     else:
         print_list(_best(recommender, asker, k, rules), run.json, raw)
 
 
 def _best(recommender: Recommender, asker: args.Asker, k: int, rules: Rules) -> Recommendations:
-    ids = recommender.items
-    allow = None if rules.allow is None else args.parse_ids(ids, rules.allow)
-    deny = args.parse_ids(ids, rules.deny)
+    allow, deny = rules.allowed(recommender), rules.denied(recommender)
     if asker.user is None:
-        history = args.parse_ids(ids, str(asker.items))
+        history = args.parse_ids(recommender.items, str(asker.items))
         return recommender.recommend_for(history, k, allow=allow, deny=deny)
     user: Hashable = recommender.users.parse(asker.user)
     return recommender.recommend(user, k, seen=rules.seen, allow=allow, deny=deny)

@@ -22,7 +22,7 @@ def update(
         typer.Option(min=0, help="Seconds to wait while another process writes; else 600."),
     ] = None,
     *,
-    source: Annotated[args.DataSource, without("time_column", "split_column", "item_info", "core")],
+    source: Annotated[args.DataSource, without("time_column", "split_column", "core")],
     run: Annotated[args.Run, without("seed", "threads")],
 ) -> None:
     """Take the interactions of DATA into a model file: new users and items, new pairs.

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from xorec.core.errors import DataError
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.interactions import Categories, Interactions
+from xorec.data.interactions import Interactions
 
 
 def align(data: Interactions, users: Ids, items: Ids, what: str, where: str) -> Interactions:

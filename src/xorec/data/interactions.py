@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_array
 from xorec.core.errors import DataError
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.text import Text, gather_spans
+from xorec.data.text import Text
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,25 +31,6 @@ class UserItems(NamedTuple):
 
     indptr: npt.NDArray[np.int64]
     items: npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class Categories:
-    """Item categories, several an item: those of item `i` are `indices[indptr[i]:indptr[i+1]]`."""
-
-    labels: Text
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
-
-    def of(self, item: int) -> list[str]:
-        """The category labels of item row `item`."""
-        labels = self.indices[self.indptr[item] : self.indptr[item + 1]]
-        return [self.labels[int(label)] for label in labels]
-
-    def select(self, items: npt.NDArray[np.integer]) -> Categories:
-        """The categories of the items at these rows, in that order; labels stay as they are."""
-        places, indptr = gather_spans(self.indptr, items)
-        return Categories(self.labels, indptr, self.indices[places])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.kernels import kernel
-from xorec.data.interactions import Categories, UserItems
+from xorec.data.categories import Categories
+from xorec.data.interactions import UserItems
 from xorec.evaluation.blocks import Rankings
 from xorec.evaluation.metrics.base import Cuts, Ints
 from xorec.evaluation.metrics.ndcg import expected_gain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from xorec.core.progress import Task
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
+from xorec.recommender.results import ItemFilter
 from xorec.search.hits import Hits
 
 if TYPE_CHECKING:
@@ -54,8 +55,20 @@ class BatchJob:
             yield rows, self.search(rows, options.thread_count)
 
 
-def for_all_users(recommender: Recommender, k: int, *, seen: bool = False) -> BatchJob:
-    """Each user's `k` best items, without the ones they have unless `seen`."""
+def for_all_users(
+    recommender: Recommender,
+    k: int,
+    *,
+    seen: bool = False,
+    allow: ItemFilter | None = None,
+    deny: Iterable[Hashable] = (),
+) -> BatchJob:
+    """Each user's `k` best items, without the ones they have unless `seen`.
+
+    allow, deny: only these items, for nobody these; see `Recommender.recommend`.
+    """
+    index, denied = recommender.index, recommender.item_rows(deny)
+    allowed = None if allow is None else allow.prepared_for(recommender.items, index)
 
     def search(rows: Rows, threads: int) -> Hits:
         indptr, items = recommender.seen
@@ -63,7 +76,9 @@ def for_all_users(recommender: Recommender, k: int, *, seen: bool = False) -> Ba
         user_items = indptr[rows[0] : rows[-1] + 2] - begin, items[begin:end]
         queries = recommender.representation.queries(rows)
         exclude = None if seen else user_items
-        return recommender.index.search(queries, k, exclude=exclude, threads=threads)
+        return index.search(
+            queries, k, exclude=exclude, allow=allowed, deny=denied, threads=threads
+        )
 
     ids, names = (recommender.users, recommender.items), recommender.names
     return BatchJob(*ids, ("user", "item"), positive_int(k), search, names)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from xorec.core.arrays import Arrays
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_tensors
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.state import RecommenderState
@@ -22,6 +23,10 @@ STATE: Schema = {
     "seen.items": Tensor("int32", ("pairs",), rows_of="items"),
     "prior": Tensor("int64", ("items",)),
     "tie_rank": Tensor("int32", ("items",), rows_of="items"),
+}
+CATEGORIES: Schema = {
+    "item_categories.indptr": Tensor("int64", ("items+1",), offsets_of="item_categories.indices"),
+    "item_categories.indices": Tensor("int32", ("placements",), rows_of="categories"),
 }
 
 
@@ -57,6 +62,16 @@ def check_text(name: str, tensors: Arrays, *, values: bool) -> Text:
     }
     check_tensors(tensors, schema, {}, values=values)
     return unpack_text(name, tensors)
+
+
+def check_categories(tensors: Arrays, items: int, *, values: bool) -> Categories | None:
+    """The categories of the items, where the file has them: all of it, or nothing."""
+    if not any(name.startswith("item_categories.") for name in tensors):
+        return None
+    labels = check_text("item_categories.labels", tensors, values=values)
+    sizes = {"items": items, "categories": len(labels)}
+    check_tensors(tensors, CATEGORIES, sizes, values=values)
+    return Categories(labels, *(tensors[name] for name in CATEGORIES))
 
 
 def check_state(state: RecommenderState, *, values: bool) -> None:

@@ -10,7 +10,12 @@ from xorec.core.errors import ModelFileError
 from xorec.core.paths import require_file
 from xorec.core.schema import check_tensors
 from xorec.recommender import storage
-from xorec.recommender.file_checks import check_ids, check_state, check_text
+from xorec.recommender.file_checks import (
+    check_categories,
+    check_ids,
+    check_state,
+    check_text,
+)
 from xorec.recommender.signing import Key, check_signature
 from xorec.recommender.stamps import add_stamp, has_stamp
 from xorec.recommender.state import RecommenderState
@@ -37,6 +42,8 @@ def save(path: Path, state: RecommenderState, index: Arrays) -> None:
     }
     if state.names is not None:
         tensors |= storage.pack_text("item_names", state.names)
+    if state.categories is not None:
+        tensors |= storage.pack_categories(state.categories)
     kinds = {"user_ids": state.users.kind, "item_ids": state.items.kind}
     metadata = {**state.metadata, "representation": state.representation.kind, "id_kinds": kinds}
     storage.write(path, tensors, metadata)
@@ -92,6 +99,7 @@ def _state(tensors: dict[str, Any], metadata: dict[str, Any], *, values: bool) -
         prior=tensors["prior"],
         tie_rank=tensors["tie_rank"],
         names=check_text("item_names", tensors, values=values) if named else None,
+        categories=check_categories(tensors, len(items), values=values),
         metadata=about,
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 
 from xorec.core.arrays import positive_int
+from xorec.core.errors import OptionError
 from xorec.core.lazy import lazy_property
 from xorec.core.log import logged
 from xorec.recommender.results import (
@@ -341,7 +342,7 @@ class Recommender(RecommenderState):
             return SimilarityIndex.of_users(self)
 
     def item_filter(self, items: Iterable[Hashable]) -> ItemFilter:
-        """Prepare a choice of items (a category, what is in stock) for many lists: `allow`.
+        """Prepare a choice of items (what is in stock, say) for many lists: `allow`.
 
         >>> from xorec.testing.examples import shop
         >>> in_stock = shop().item_filter(["rice", "tea"])
@@ -349,6 +350,41 @@ class Recommender(RecommenderState):
         ['rice']
         """
         return ItemFilter(self.items, self.item_rows(items), self.index)
+
+    def in_category(
+        self,
+        category: str | Iterable[str] | None = None,
+        *,
+        not_in: str | Iterable[str] = (),
+        allow: Iterable[Hashable] | None = None,
+    ) -> ItemFilter:
+        """The items of a category, or of any of several: for `allow`.
+
+        not_in: without the items of these categories, whatever else they are in. allow: of these
+        items only. No category: of all items, also those that have none.
+
+        >>> from xorec.testing.examples import shop_with_categories
+        >>> shop = shop_with_categories()
+        >>> shop.recommend("cem", allow=shop.in_category("drinks")).ids()
+        ['milk']
+        >>> shop.recommend("cem", allow=shop.in_category(not_in=["drinks"])).ids()
+        ['rice']
+        """
+        if self.categories is None:
+            raise OptionError(
+                "the model has no categories of items: fit it on data that has them, read with "
+                "item_info (on the command line --item-info)."
+            )
+        chosen = np.ones(len(self.items), dtype=np.bool_)
+        if category is not None:
+            chosen[:] = False
+            chosen[self.categories.items_in(_several(category))] = True
+        chosen[self.categories.items_in(_several(not_in))] = False
+        if allow is not None:
+            allowed = np.zeros_like(chosen)
+            allowed[self.item_rows(allow)] = True
+            chosen &= allowed
+        return ItemFilter(self.items, np.flatnonzero(chosen), self.index)
 
     only = item_filter
     facts = property(lambda self: self.metadata, doc="`metadata`, by its older name.")
@@ -392,3 +428,7 @@ class Recommender(RecommenderState):
         if isinstance(allow, ItemFilter):
             return allow.prepared_for(self.items, self.index)
         return None if allow is None else self.item_rows(allow)
+
+
+def _several(labels: str | Iterable[str]) -> Iterable[str]:
+    return [labels] if isinstance(labels, str) else labels

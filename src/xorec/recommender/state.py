@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError, UnknownIdError
 from xorec.core.printable import quoted
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
@@ -44,6 +45,7 @@ class RecommenderState(LearnedArrays):
     prior: npt.NDArray[np.int64]
     tie_rank: npt.NDArray[np.int32]
     names: Text | None = None
+    categories: Categories | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     threads: int | None = None
 
@@ -76,6 +78,7 @@ class RecommenderState(LearnedArrays):
             prior=train.item_counts,
             tie_rank=tie_rank(train.items, train.item_counts),
             names=train.names,
+            categories=train.categories,
             metadata={
                 "model": model.name,
                 "config": model.config.model_dump(),

@@ -24,6 +24,7 @@ from xorec.core.arrays import Arrays, add_arrays, digest
 from xorec.core.errors import ModelFileError, XorecError
 from xorec.core.files import save_tensors
 from xorec.core.threads import available_threads
+from xorec.data.categories import Categories
 from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
 from xorec.data.text import Text
@@ -227,6 +228,15 @@ def pack_text(name: str, text: Text) -> dict[str, npt.NDArray[Any]]:
 def unpack_text(name: str, tensors: Arrays) -> Text:
     """The inverse of `pack_text`."""
     return Text(tensors[f"{name}.data"], tensors[f"{name}.offsets"])
+
+
+def pack_categories(categories: Categories) -> dict[str, npt.NDArray[Any]]:
+    """The tensors of the categories of items; `file_checks.CATEGORIES` says what they must be."""
+    return {
+        **pack_text("item_categories.labels", categories.labels),
+        "item_categories.indptr": categories.indptr.astype(np.int64, copy=False),
+        "item_categories.indices": categories.indices.astype(np.int32, copy=False),
+    }
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
@@ -63,6 +64,7 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
         np.concatenate([before, user_rows[new.user_rows]]),
         np.concatenate([seen, item_rows[new.indices]]),
         names=_names(state.names, new.names, items, item_rows),
+        categories=_categories(state.categories, new.categories, items, item_rows),
         threads=threads,
     )
     old_users = np.bincount(before, minlength=len(users))
@@ -104,6 +106,19 @@ def _names(known: Text | None, new: Text | None, items: Ids, rows: Rows) -> Text
     given = {} if new is None else {int(row): new[at] for at, row in enumerate(rows)}
     more = (given.get(row, str(items[row])) for row in range(len(known), len(items)))
     return _joined(known, Text.pack(more))
+
+
+def _categories(
+    known: Categories | None, new: Categories | None, items: Ids, rows: Rows
+) -> Categories | None:
+    """Categories of all items: the known ones, then those that the update brings, else none."""
+    if known is None:
+        return None
+    count = len(known.indptr) - 1
+    if new is None:
+        nothing = np.full(len(items) - count, known.indptr[-1])
+        return replace(known, indptr=np.concatenate([known.indptr, nothing]))
+    return known.extended(new.select(np.flatnonzero(rows >= count)))
 
 
 def _joined(first: Text, second: Text) -> Text:

@@ -120,6 +120,7 @@ def ask(path: Path) -> None:
         lambda: shop.fold_in([items[0]]),
         lambda: shop.recommend_for([items[0], items[1]], 5),
         lambda: shop.explain_for([items[0]], items[1]),
+        lambda: shop.recommend(users[0], 5, allow=shop.in_category(_labels(shop))),
         lambda: _evaluate(shop),
         lambda: shop.update(_pairs(shop)).recommend(users[0], 5),
     ]
@@ -137,6 +138,10 @@ def _pairs(shop: Recommender) -> Interactions:
     return Interactions.from_pairs(
         [(users[0], items[0]), (users[0], items[last]), (users[1], items[1]), (new, items[last])]
     )
+
+
+def _labels(shop: Recommender) -> list[str]:
+    return [] if shop.categories is None else list(shop.categories.labels)
 
 
 def _evaluate(shop: Recommender) -> None:

@@ -13,6 +13,7 @@ from xorec.recommender import model_file
 from xorec.recommender.recommender import Recommender
 from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted
+from xorec.testing.examples import categories_of
 
 SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "shared-scores": ("popularity", {}),
@@ -57,9 +58,14 @@ def _with_tables(shop: Recommender, path: Path) -> Path:
 
 
 def _with_text(data: Interactions, path: Path) -> Path:
-    """Ids that are text, and names."""
+    """Ids that are text, names and categories."""
     rows = zip(data.user_rows.tolist(), data.indices.tolist(), strict=True)
     pairs = Interactions.from_pairs((str(user), str(item)) for user, item in rows)
-    named = replace(pairs, names=Text.pack(f"item {name}" for name in pairs.items))
+    labels = [["odd", "all"] if row % 2 else ["all"] for row in range(pairs.n_items)]
+    named = replace(
+        pairs,
+        names=Text.pack(f"item {name}" for name in pairs.items),
+        categories=categories_of(labels),
+    )
     Recommender.from_model(model_class("item-knn")().fit(named), named).save(path)
     return path

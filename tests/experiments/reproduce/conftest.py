@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from xorec.core.options import RunOptions
-from xorec.data.interactions import Categories, Interactions
+from xorec.data.categories import Categories
+from xorec.data.interactions import Interactions
 from xorec.data.split import split
 from xorec.data.text import Text
 from xorec.experiments.reproduce.cache import Cache

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.memory import require_address_space
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.interactions import Categories, Interactions
+from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 
 if TYPE_CHECKING:

@@ -10,13 +10,15 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.core.printable import listed, quoted
+from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.interactions import Categories, Interactions
+from xorec.data.interactions import Interactions
 from xorec.data.io.columns import guess
 from xorec.data.io.content import Content, Limits
 from xorec.data.io.formats.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.formats.frames import as_frame, frame_columns, open_frame
 from xorec.data.io.formats.registry import open_file
+from xorec.data.io.separators import guess_separator, left_in_names
 from xorec.data.text import Text
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ def add_item_info(
     """The same interactions with names and categories from a file or frame.
 
     Columns: the item, a name or title, a category. Categories may be in several rows of an item,
-    divided by "|", or lists. Items that the file does not know get the name "" and no category.
+    lists, or divided by what `separators` guesses. Items that the file does not know get the name
+    "" and no category.
     """
     import polars as pl
 
@@ -57,8 +60,14 @@ def add_item_info(
         data = replace(data, names=_names(matched, data.n_items))
         notes.append(f"names for {matched['row'].n_unique():,} of {data.n_items:,} items")
     if category:
-        categories = _categories(matched, data.n_items, category in source.sequences)
+        separator, doubts = _separator(known["category"], category in source.sequences)
+        categories = _categories(matched, data.n_items, separator)
         data = replace(data, categories=categories)
+        if separator is not None:
+            notes.append(f"categories split at {separator!r}: {len(categories.labels):,}")
+        if doubts:
+            signs = " and ".join(map(repr, doubts))
+            notes.append(f"{signs} in categories taken as part of their names; '|' divides them")
         with_one = int(np.count_nonzero(np.diff(categories.indptr)))
         notes.append(
             f"{len(categories.labels):,} categories for {with_one:,} of {data.n_items:,} items"
@@ -124,15 +133,32 @@ def _names(matched: pl.DataFrame, n_items: int) -> Text:
     return Text.pack(names)
 
 
-def _categories(matched: pl.DataFrame, n_items: int, by_blanks: bool) -> Categories:
+def _separator(values: pl.Series, by_blanks: bool) -> tuple[str | None, list[str]]:
+    """What divides the categories of one value, if anything, and what might have been meant to."""
+    import polars as pl
+
+    if by_blanks:
+        return " ", []
+    divided = isinstance(values.dtype, pl.List)
+    while isinstance(values.dtype, pl.List):
+        values = values.explode()
+    texts = values.cast(pl.String)
+    separator = guess_separator(texts)
+    if divided:  # a list has said what its categories are
+        return ("|" if separator == "|" else None), []
+    return separator, [] if separator else left_in_names(texts)
+
+
+def _categories(matched: pl.DataFrame, n_items: int, separator: str | None) -> Categories:
     """All categories of each item, each once, ascending; labels are sorted."""
     import polars as pl
 
     table = matched.select("row", label="category")
     while isinstance(table.schema["label"], pl.List):
         table = table.explode("label")
-    text = pl.col("label").cast(pl.String).str.split(" " if by_blanks else "|")
-    table = table.select("row", label=text).explode("label")
+    table = table.with_columns(pl.col("label").cast(pl.String))
+    if separator is not None:
+        table = table.with_columns(pl.col("label").str.split(separator)).explode("label")
     table = table.with_columns(pl.col("label").str.strip_chars())
     table = table.filter(~pl.col("label").is_in(_NO_CATEGORY)).drop_nulls().unique()
     labels = table["label"].unique().sort()
