@@ -61,6 +61,15 @@ def expect(representation: Representation, kind: type[R]) -> R:
     return representation
 
 
+def expect_size(what: str, found: int, said: int) -> None:
+    """Refuse what has another size than the settings beside it in the file say."""
+    if found != said:
+        raise ModelFileError(
+            f"the model was not fitted by what it says: it has {found} {what} and not {said}. "
+            "Fit it anew."
+        )
+
+
 class Model(LearnedArrays, ABC, Generic[C]):
     """A recommender's mathematics.
 

@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.errors import ModelFileError
 from xorec.core.threads import ThreadPool
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate
+from xorec.models.base import DataUpdate, expect_size
 from xorec.representations.distances import Distances
 from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
@@ -32,11 +31,7 @@ FEW_USERS = 3
 def start_late_rows(arrays: Arrays, before: Vectors | Distances, update: DataUpdate) -> None:
     """Known rows as they were; a new user among their items, then an item among its users."""
     users, items = arrays["user_vectors"], arrays["item_vectors"]
-    if users.shape[1] != before.user_vectors.shape[1]:
-        raise ModelFileError(
-            f"the model was not fitted by what it says: its vectors have "
-            f"{before.user_vectors.shape[1]} dimensions and not {users.shape[1]}. Fit it anew."
-        )
+    expect_size("dimensions", before.user_vectors.shape[1], users.shape[1])
     users[: before.n_users], items[: before.n_items] = before.user_vectors, before.item_vectors
     pairs, late = update.train.matrix(), update.users[update.users >= before.n_users]
     users[late] = _pointing(pairs[late][:, : before.n_items] @ before.item_vectors) * _length(

@@ -16,7 +16,7 @@ from xorec.core.bits import Words, pack_signs
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import expect
+from xorec.models.base import expect, expect_size
 from xorec.models.hashing.cccf_weights import group_weights
 from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
 from xorec.models.hashing.factored_kernels import Entities
@@ -89,6 +89,8 @@ class CCCF(FactoredCodes[CCCFConfig]):
 
     def _stored(self, representation: Representation) -> tuple[Words, Words, Floats, Floats]:
         representation = expect(representation, ComposedCodes)
+        expect_size("bits", representation.bits, self.config.bits)
+        expect_size("groups", representation.user_weights.shape[1], self.groups)
         codes = (representation.user_codes, representation.item_codes)
         return (*codes, representation.user_weights, representation.item_weights)
 

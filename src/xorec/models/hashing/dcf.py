@@ -14,7 +14,7 @@ import numpy as np
 from xorec.core.bits import Words, pack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import expect
+from xorec.models.base import expect, expect_size
 from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
 from xorec.models.hashing.factored_kernels import Entities
 from xorec.models.hashing.factored_sweeps import Floats
@@ -59,6 +59,7 @@ class DCF(FactoredCodes[DCFConfig]):
 
     def _stored(self, representation: Representation) -> tuple[Words, Words, Floats, Floats]:
         representation = expect(representation, Codes)
+        expect_size("bits", representation.bits, self.config.bits)
         users, items = representation.user_codes, representation.item_codes
         return users, items, _ones(len(users)), _ones(len(items))
 
