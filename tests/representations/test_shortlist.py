@@ -15,7 +15,7 @@ from xorec.recommender import storage
 from xorec.recommender.recommender import Recommender
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
-from xorec.representations.quantized import QuantizedVectors
+from xorec.representations.quantized import Keep, QuantizedVectors
 from xorec.representations.shortlist import Shortlist
 from xorec.search.index import index_of
 from xorec.search.rerank import ranking_scores
@@ -163,3 +163,15 @@ def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
         order = free[np.lexsort((rank[free], -scores[row, free]))]
         assert set(order[:7]) == set(near[:7])
         np.testing.assert_array_equal(order[7:], near[7:])
+
+
+@pytest.mark.parametrize("keep", ["float32", "int8"])
+def test_bytes_have_scales_and_floats_have_none(keep: Keep) -> None:
+    kept = QuantizedVectors.of(np.ones((3, 2)), keep).tensors("user")
+    assert QuantizedVectors.from_tensors(kept, "user").keep == keep
+    without = {"user_vectors": np.ones((3, 2), dtype=np.int8)}
+    with pytest.raises(DataError, match="3 user_vectors of int8 have 0 scales"):
+        QuantizedVectors.from_tensors(without, "user")
+    beside = {"user_vectors": np.ones((3, 2), np.float32), "user_scales": np.ones(3, np.float32)}
+    with pytest.raises(DataError, match="3 user_vectors of float32 have 3 scales"):
+        QuantizedVectors.from_tensors(beside, "user")

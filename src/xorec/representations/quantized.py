@@ -87,4 +87,7 @@ class QuantizedVectors:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], name: str) -> QuantizedVectors:
         """The inverse of `tensors`."""
-        return cls(tensors[f"{name}_vectors"], tensors.get(f"{name}_scales", _NO_SCALES))
+        rows, scales = tensors[f"{name}_vectors"], tensors.get(f"{name}_scales", _NO_SCALES)
+        if len(scales) != (len(rows) if rows.dtype == np.int8 else 0):
+            raise DataError(f"{len(rows)} {name}_vectors of {rows.dtype} have {len(scales)} scales")
+        return cls(rows, scales)
