@@ -182,3 +182,16 @@ def test_categories_of_mixed_objects_are_read_or_refused() -> None:
         read(frame)
     plain = pd.DataFrame({"user": [1, 2, 3], "item": pd.Categorical([7, 9, 7])})
     assert list(read(plain).items) == [7, 9]
+
+
+def test_ratings_of_arrays_and_bytes_are_refused() -> None:
+    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "rating": [np.zeros(2), b"5"]})
+    with pytest.raises(DataError, match="column 'rating'"):
+        read(frame)
+
+
+def test_a_matrix_that_says_it_is_far_larger_than_it_is_is_refused() -> None:
+    matrix = sparse.dia_matrix((np.ones((1, 3)), [0]), shape=(3, 3))
+    matrix._shape = (2**32 + 6, 3)
+    with pytest.raises(DataError, match="the matrix is broken or far too empty"):
+        read(matrix)

@@ -97,7 +97,7 @@ def _entries(matrix: Any) -> Any:
                 raise ValueError("its rows, columns and values are not of one length")
             if len(rows) and not 0 <= rows.min() <= rows.max() < size:
                 raise ValueError("it has values outside its shape")
-    except (ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
+    except (ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
         raise DataError(f"{MATRIX} is broken or far too empty: {error}.") from None
     return entries
 

@@ -41,7 +41,7 @@ def _values(values: list[Any], name: str, column: str) -> pl.Series:
     try:
         if huge is None:
             return pl.Series(values, strict=False)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # of odd mixtures polars makes errors of any kind
         pass
     what = "values of kinds that are no column" if huge is None else f"the value {quoted(huge)}"
     raise DataError(f"{name}, column {quoted(column)}: {what}; give numbers or text.")
