@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from xorec.core.errors import DataError
 from xorec.data.ids import Ids
+from xorec.data.text import Text
 
 KINDS: dict[str, list[Hashable]] = {
     "int64": [3, -1, 2**62],
@@ -105,3 +106,12 @@ def test_parse_gives_the_type_of_the_ids() -> None:
     assert Ids.of([1]).parse("12") == 12
     assert Ids.of(["1"]).parse("12") == "12"
     assert Ids.of([1]).parse("twelve") == "twelve"
+
+
+@pytest.mark.parametrize("kind", ["date", "datetime", "uuid", "float", "int"])
+def test_text_that_is_not_of_the_kind_that_a_file_says(kind: str) -> None:
+    ids = Ids(kind, Text.pack(["eleven", "12"]))
+    with pytest.raises(DataError, match=f"said to be {kind} and are not"):
+        ids[0]
+    with pytest.raises(DataError, match=f"said to be {kind} and are not"):
+        ids.take([1, 0])

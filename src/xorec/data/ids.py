@@ -110,12 +110,15 @@ class Ids:
 
     def __getitem__(self, row: int) -> Any:
         if isinstance(self.values, Text):
-            text = self.values[row]
-            try:
-                return _CODECS[self.kind][2](text)
-            except ValueError:  # a file may say so
-                raise DataError(f"id number {row + 1} is {text[:80]!r}: no {self.kind}.") from None
+            return self._decoded([self.values[row]])[0]
         return int(self.values[row])
+
+    def _decoded(self, strings: list[str]) -> list[Any]:
+        decode = _CODECS[self.kind][2]
+        try:
+            return [decode(text) for text in strings]
+        except ValueError as error:  # a file may say so
+            raise DataError(f"the ids are said to be {self.kind} and are not: {error}.") from None
 
     def __iter__(self) -> Iterator[Any]:
         return (self[row] for row in range(len(self)))
@@ -139,7 +142,7 @@ class Ids:
         if not isinstance(self.values, Text):
             return [int(self.values[row]) for row in places]
         strings = self.values.strings(places)
-        return strings if self.kind == "str" else list(map(_CODECS[self.kind][2], strings))
+        return strings if self.kind == "str" else self._decoded(strings)
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """The raw ids as an array: int64, or Python objects.
