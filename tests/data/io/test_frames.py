@@ -192,6 +192,6 @@ def test_ratings_of_arrays_and_bytes_are_refused() -> None:
 
 def test_a_matrix_that_says_it_is_far_larger_than_it_is_is_refused() -> None:
     matrix = sparse.dia_matrix((np.ones((1, 3)), [0]), shape=(3, 3))
-    matrix._shape = (2**32 + 6, 3)
+    vars(matrix)["_shape"] = (2**32 + 6, 3)
     with pytest.raises(DataError, match="the matrix is broken or far too empty"):
         read(matrix)
