@@ -195,3 +195,11 @@ def test_a_matrix_that_says_it_is_far_larger_than_it_is_is_refused() -> None:
     vars(matrix)["_shape"] = (2**32 + 6, 3)
     with pytest.raises(DataError, match="the matrix is broken or far too empty"):
         read(matrix)
+
+
+def test_the_largest_number_of_numpy_is_the_number_of_python() -> None:
+    """Their hashes differ."""
+    largest = np.iinfo(np.uint64).max
+    data = read([(1, np.uint64(largest)), (2, int(largest)), (2, 5)])
+    assert list(data.items) == [5, 2**64 - 1]
+    assert data.item_counts.tolist() == [1, 2]

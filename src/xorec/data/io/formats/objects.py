@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
 from xorec.data.ids import Ids
@@ -77,6 +79,7 @@ def _numbered(values: list[Any], name: str, column: str) -> tuple[Ids, list[int]
                 f"{name}, column {quoted(column)}, data row {number:,}: the id is empty; drop "
                 "that row."
             )
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
     try:
         ids = Ids.sorted(values)
     except TypeError as error:
