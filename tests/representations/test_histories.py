@@ -36,7 +36,7 @@ def cases() -> list[tuple[Representation, Any]]:
     return [
         (ItemWeights(every, all_items, history(rng)), every),
         (ItemWeights(np.ascontiguousarray(every[np.ix_(some, some)]), some, history(rng)), between),
-        (Neighbours(csr_array(sparse), history(rng)), sparse),
+        (Neighbours.of(csr_array(sparse), history(rng)), sparse),
     ]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xorec.models.baselines.popularity import Popularity as Popularity
     from xorec.models.baselines.item_knn import ItemKNN as ItemKNN
     from xorec.models.baselines.ease import EASE as EASE
+    from xorec.models.baselines.slim import SLIM as SLIM
     from xorec.models.factorization.als import ALS as ALS
     from xorec.models.factorization.bpr import BPR as BPR
     from xorec.models.metric.cml import CML as CML

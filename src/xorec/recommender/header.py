@@ -24,6 +24,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "F16": np.dtype("<f2"),
     "I64": np.dtype("<i8"),
     "I32": np.dtype("<i4"),
+    "U16": np.dtype("<u2"),
     "I8": np.dtype("|i1"),
     "U64": np.dtype("<u8"),
     "U8": np.dtype("|u1"),

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.schema import Tensor
+from xorec.core.arrays import as_contiguous
+from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.representations.base import Tensors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+NO_VALUES = np.zeros(0, dtype=np.float32)
+_ZERO = np.zeros(1, dtype=np.int64)
+_QUERIES: Schema = {
+    "indptr": Tensor("int64", ("queries+1",), offsets_of="indices"),
+    "indices": Tensor("int32", ("pairs",), rows_of="items"),
+    "data": Tensor("float32", ("pairs",)),
+}
 
 
 def alone(n_items: int) -> csr_array[np.float32]:
@@ -20,6 +31,80 @@ def alone(n_items: int) -> csr_array[np.float32]:
     from scipy.sparse import eye_array
 
     return eye_array(n_items, format="csr", dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Histories:
+    """Queries that are rows of items: what a sparse matrix has, without what it costs to make one.
+
+    Query b has the items indices[indptr[b]:indptr[b + 1]], which count `data`; no data: 1 each.
+
+    >>> Histories.of(alone(3))[1:].toarray()
+    array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    data: npt.NDArray[np.float32]
+    n_items: int
+
+    @classmethod
+    def of(cls, rows: Any) -> Histories:
+        """Of a sparse matrix; Histories stay as they are. Refused where they are of neither."""
+        if isinstance(rows, Histories):
+            return rows
+        if not all(hasattr(rows, name) for name in ("indptr", "indices", "data", "shape")):
+            raise DataError("a query is a row of items: give a sparse matrix (CSR).")
+        indptr, indices = np.asarray(rows.indptr, np.int64), np.asarray(rows.indices, np.int32)
+        data, (count, n_items) = np.asarray(rows.data, np.float32), rows.shape
+        check_tensors(
+            {"indptr": indptr, "indices": indices, "data": data},
+            _QUERIES,
+            {"queries": count, "items": n_items},
+        )
+        data = NO_VALUES if bool((data == 1).all()) else data
+        return cls(as_contiguous(indptr), as_contiguous(indices), as_contiguous(data), n_items)
+
+    def value(self, place: int) -> np.float32:
+        """What the item at this place counts."""
+        return self.data[place] if len(self.data) else np.float32(1)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), self.n_items
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, rows: Any) -> Histories:
+        """Some of them: a slice, one row, or an array of rows."""
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            first, last, _ = rows.indices(len(self))
+            last = max(first, last)
+            begin, end = self.indptr[first], self.indptr[last]
+            indptr, pairs = self.indptr[first : last + 1] - begin, slice(begin, end)
+        else:
+            chosen = np.atleast_1d(np.arange(len(self))[rows])
+            if len(chosen) == 1:
+                return self[int(chosen[0]) : int(chosen[0]) + 1]
+            lengths = self.indptr[chosen + 1] - self.indptr[chosen]
+            indptr = np.concatenate([_ZERO, np.cumsum(lengths)])
+            shifts = np.repeat(self.indptr[chosen] - indptr[:-1], lengths)
+            pairs = np.arange(indptr[-1]) + shifts
+        data = self.data[pairs] if len(self.data) else self.data
+        return Histories(indptr, self.indices[pairs], data, self.n_items)
+
+    def toarray(self) -> npt.NDArray[np.float32]:
+        """Dense, (queries, n_items)."""
+        return self.matrix().toarray()
+
+    def matrix(self) -> csr_array[np.float32]:
+        """As a sparse matrix."""
+        from scipy.sparse import csr_array
+
+        data = self.data if len(self.data) else np.ones(len(self.indices), dtype=np.float32)
+        return csr_array((data, self.indices, self.indptr), shape=self.shape)
 
 
 HISTORY = {

@@ -66,6 +66,7 @@ INDEXES = {
     "codes of float users": ("xorec.search.scores.look_up", "LookUpIndex"),
     "codebooks": ("xorec.search.scores.look_up", "LookUpIndex"),
     "composed-codes": ("xorec.search.scores.composed", "ComposedIndex"),
+    "neighbours": ("xorec.search.scores.postings", "PostingIndex"),
 }
 """Kind of representation: (module, class). The class has `of`, with the arguments of `index_of`."""
 ANY = ("xorec.search.scores.index", "ScoreIndex")

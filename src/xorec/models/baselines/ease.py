@@ -86,7 +86,7 @@ class EASE(Model[EASEConfig]):
                 kept = weights.astype(np.float32, copy=False)
                 return ItemWeights(kept, items, root_matrix(train))
             similarity = _largest(weights, items, order, min(width, count), pool)
-        return Neighbours(similarity, root_matrix(train))
+        return Neighbours.of(similarity, root_matrix(train))
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""

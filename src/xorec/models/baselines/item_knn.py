@@ -60,7 +60,7 @@ class ItemKNN(Model[ItemKNNConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        return Neighbours(self._similarity(train, options), root_matrix(train))
+        return Neighbours.of(self._similarity(train, options), root_matrix(train))
 
     def _similarity(self, train: Interactions, options: RunOptions) -> csr_array[np.float32]:
         from scipy.sparse import csr_array
