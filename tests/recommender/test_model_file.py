@@ -122,3 +122,67 @@ def test_a_file_that_was_written_wrong_is_refused(
 def swapped(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     offsets[[3, 4]] = offsets[[4, 3]]
     return offsets
+
+
+def with_bits(bits: int) -> Recommender:
+    model = DSIML(bits=bits, optimizer="none", start={"epochs": 1})
+    return Recommender.from_model(model.fit(DATA, options=RunOptions(threads=1)), DATA)
+
+
+@pytest.mark.parametrize(("bits", "each"), [(20, 3), (32, 4), (64, 8), (70, 9)])
+def test_a_code_takes_the_bytes_of_its_bits(bits: int, each: int, tmp_path: Path) -> None:
+    shop = with_bits(bits)
+    shop.save(tmp_path / "m.xorec", index=True)
+    tensors, _ = storage.read(tmp_path / "m.xorec")
+    again = Recommender.load(tmp_path / "m.xorec")
+    for side, rows in (("user", 90), ("item", 60)):
+        assert tensors[f"representation.{side}_codes"].nbytes == each * rows
+        found, expected = (getattr(one, f"{side}_codes") for one in (again, shop))
+        np.testing.assert_array_equal(found, expected)
+    assert again.representation.nbytes == shop.representation.nbytes == each * 150 + 8
+    assert again.metadata["codes"] == again.representation.metadata()["codes"]
+
+
+def test_an_index_from_a_file_keeps_bytes(tmp_path: Path) -> None:
+    """Words are made when a search goes through lists or ranks everything, not before."""
+    shop = with_bits(20)
+    shop.save(tmp_path / "m.xorec", index=True)
+    again = Recommender.load(tmp_path / "m.xorec")
+    assert isinstance(shop.index, HammingIndex)
+    assert isinstance(again.index, HammingIndex)
+    assert again.recommend_many(DATA.users, 9) == shop.recommend_many(DATA.users, 9)
+    assert "words" not in vars(again.index.catalogue.rows)
+    assert shop.index.nbytes - again.index.nbytes == 5 * 60
+    queries = shop.representation.queries(np.arange(90))
+    for allow in (np.arange(0, 60, 7), (np.arange(91) * 60, np.tile(np.arange(60), 90))):
+        found = again.index.search(queries, 60, allow=allow)
+        np.testing.assert_array_equal(
+            found.items, shop.index.search(queries, 60, allow=allow).items
+        )
+    assert again.index.nbytes - shop.index.nbytes == 3 * 60  # now both are kept, and it says so
+    assert again.explain(DATA.users[0], DATA.items[3]) == shop.explain(DATA.users[0], DATA.items[3])
+
+
+def test_tables_of_short_words_are_kept_and_read_back(tmp_path: Path) -> None:
+    shop = with_bits(20)
+    index = HammingIndex(shop.item_codes, 20, shop.tie_rank, method="mih")
+    model_file.save(tmp_path / "m.xorec", shop, index.tensors())
+    again = Recommender.load(tmp_path / "m.xorec")
+    assert storage.read(tmp_path / "m.xorec")[0]["index.copies"].dtype == np.uint32
+    assert again.recommend_many(DATA.users, 9) == shop.recommend_many(DATA.users, 9)
+
+
+@pytest.mark.parametrize("side", ["user", "item"])
+def test_bits_behind_the_last_are_refused(side: str, tmp_path: Path) -> None:
+    with_bits(20).save(tmp_path / "m.xorec")
+    tensors, metadata = storage.read(tmp_path / "m.xorec")
+    name = f"representation.{side}_codes"
+    wrong = tensors[name].copy()
+    wrong[7, 2] |= 0x10
+    storage.write(tmp_path / "wrong.xorec", {**tensors, name: wrong}, metadata)
+    with pytest.raises(ModelFileError, match=f"the {side} codes have bits behind the last of 20"):
+        Recommender.load(tmp_path / "wrong.xorec", verify=False)
+    narrow = tensors[name][:, :2]
+    storage.write(tmp_path / "wrong.xorec", {**tensors, name: narrow}, metadata)
+    with pytest.raises(ModelFileError, match="is not a xorec model, or is corrupt"):
+        Recommender.load(tmp_path / "wrong.xorec", verify=False)

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from xorec.core.errors import ModelFileError
@@ -78,7 +79,11 @@ def test_what_the_file_says_of_itself(
     (old, before), (new, after) = (
         storage.read(path) for path in (FILES / f"{name}.xorec", tmp_path / "again.xorec")
     )
-    assert all(new[tensor].tobytes() == old[tensor].tobytes() for tensor in old)
+    short = {f"representation.{side}_codes" for side in ("user", "item")} & old.keys()
+    assert all(new[one].tobytes() == old[one].tobytes() for one in old.keys() - short)
+    for one in short:  # 16 bits: whole words then, two bytes now
+        assert (old[one].dtype.name, new[one].dtype.name) == ("uint64", "uint8")
+        np.testing.assert_array_equal(old[one].view(np.uint8)[:, :2], new[one])
     tables = {f"{ids}_ids.table.{part}" for ids in ("user", "item") for part in ("starts", "rows")}
     assert set(new) - set(old) == tables
     assert (before["format"], after["format"]) == (1, storage.FORMAT)

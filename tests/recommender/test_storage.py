@@ -97,7 +97,7 @@ def test_a_foreign_safetensors_file(tmp_path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
     metadata = {"format": storage.FORMAT + 1, "digest": "", **FACTS}
     save_file({"a": np.zeros(2)}, tmp_path / "x", metadata={"xorec": json.dumps(metadata)})
-    with pytest.raises(ModelFileError, match="has format 3, but this xorec reads up to 2: upgrade"):
+    with pytest.raises(ModelFileError, match="has format 4, but this xorec reads up to 3: upgrade"):
         storage.read(tmp_path / "x")
 
 

@@ -91,7 +91,7 @@ def test_distances_are_bits_that_differ(bits: int) -> None:
 
 def test_words_that_do_not_fit_the_bits_are_refused() -> None:
     words = np.zeros((3, 2), dtype=np.uint64)
-    with pytest.raises(DataError, match="2 words but 64 bits fill 1"):
+    with pytest.raises(DataError, match=r"64 bits need uint64 of shape \(n, 1\)"):
         Codes(words, words, 64)
 
 

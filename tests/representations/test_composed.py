@@ -102,7 +102,7 @@ def test_bad_input_is_refused() -> None:
     words, weights = codes.item_codes, codes.item_weights
     with pytest.raises(DataError, match="20 bits do not make 3 groups"):
         ComposedCodes(words, words, weights[:, :3], weights[:, :3], 20)
-    with pytest.raises(DataError, match="1 words but 80 bits fill 2"):
+    with pytest.raises(DataError, match=r"80 bits need uint64 of shape \(n, 2\)"):
         ComposedCodes(words, words, weights, weights, 80)
     with pytest.raises(DataError, match=r"user weights have shape \(30, 4\)"):
         ComposedCodes(words, words, weights[1:], weights, 20)

@@ -57,7 +57,7 @@ def test_model_file_round_trip(tmp_path: Path) -> None:
     rows = np.arange(9)
     np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
     assert after.metadata() == before.metadata()
-    assert after.nbytes == 8 * (9 + 31) + 8
+    assert after.nbytes == 3 * (9 + 31) + 8
 
 
 def test_a_float_mask_is_refused() -> None:

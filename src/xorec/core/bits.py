@@ -96,13 +96,14 @@ def words_for(bits: int) -> int:
     return -(-bits // 64)
 
 
-def has_bits_behind(words: Words, bits: int) -> bool:
-    """Whether codes (n, W) have a bit set behind the last of `bits`.
+def has_bits_behind(rows: npt.NDArray[np.unsignedinteger[Any]], bits: int) -> bool:
+    """Whether codes, (n, W) words or (n, B) bytes, have a bit set behind the last of `bits`.
 
     >>> has_bits_behind(np.array([[0b100]], dtype=np.uint64), bits=2)
     True
     """
-    return bool(bits % 64 and len(words) and int(words[:, -1].max()) >> (bits % 64))
+    used = bits % (8 * rows.itemsize)
+    return bool(used and len(rows) and int(rows[:, -1].max()) >> used)
 
 
 def pack_signs(values: npt.NDArray[Any]) -> Words:

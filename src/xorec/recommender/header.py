@@ -27,6 +27,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "U16": np.dtype("<u2"),
     "I8": np.dtype("|i1"),
     "U64": np.dtype("<u8"),
+    "U32": np.dtype("<u4"),
     "U8": np.dtype("|u1"),
 }
 

@@ -27,6 +27,7 @@ _SETTLED = 2_000_000_000
 a change right after reading may leave the time as it was."""
 _CHECKS = (
     "core/bits.py",
+    "core/code_rows.py",
     "core/schema.py",
     "recommender/file_checks.py",
     "recommender/header.py",

@@ -31,8 +31,8 @@ from xorec.data.text import Text
 from xorec.recommender.header import LONGEST, CutShortError, parse_object, places_of, tensor_at
 from xorec.recommender.metadata import check_metadata, parse_metadata
 
-FORMAT = 2
-"""1 had a digest of the tensors alone, by BLAKE2b."""
+FORMAT = 3
+"""1 had a digest of the tensors alone, by BLAKE2b; 2 had whole words for every code."""
 _KEY = "xorec"
 _ALGORITHM = "blake3"
 _LARGE = 1 << 20

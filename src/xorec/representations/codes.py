@@ -9,20 +9,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import as_array, as_contiguous, digest, float_rows, positive_int
-from xorec.core.bits import MOST_BITS, Words, has_bits_behind, pack_signs, unpack_signs, words_for
+from xorec.core.arrays import float_rows
+from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs
+from xorec.core.code_rows import Bytes, bytes_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
-from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
+from xorec.representations.base import Floats, Rows, Scores, Tensors
+from xorec.representations.coded import Coded, CodeLike
 
 ROWS_AT_ONCE = 65_536
 """Codes whose bits are unpacked at once: memory stays small."""
 
 
-class Codes(Representation):
+class Codes(Coded):
     """score(u, i) = 1 - hamming(u, i) / bits = 1/2 + b_u.d_i / (2 bits), in [0, 1].
 
-    user_codes, item_codes: uint64 words (n, W), (m, W); see `xorec.core.bits`. With `user_vectors`
+    user_codes, item_codes: uint64 words (n, W), (m, W), see `xorec.core.bits`; or what a file keeps
+    of them (`core.code_rows`), which words are made of when asked for. With `user_vectors`
     (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
     tables of bytes; the users' codes stay for whoever wants them.
 
@@ -34,27 +37,26 @@ class Codes(Representation):
     kind = "codes"
     schema: ClassVar[Schema] = {
         "bits": Tensor("int64", (1,), least=1, most=MOST_BITS),
-        "user_codes": Tensor("uint64", ("users", "words")),
-        "item_codes": Tensor("uint64", ("items", "words")),
+        "user_codes": Tensor(("uint8", "uint64"), ("users", "code length")),
+        "item_codes": Tensor(("uint8", "uint64"), ("items", "code length")),
         "user_vectors": Tensor("float32", ("users", "dimensions"), optional=True),
     }
 
     def __init__(
         self,
-        user_codes: Words,
-        item_codes: Words,
+        user_codes: CodeLike,
+        item_codes: CodeLike,
         bits: int,
         user_vectors: Floats | None = None,
     ) -> None:
-        check_words(user_codes, item_codes, bits)
+        super().__init__(user_codes, item_codes, bits)
         if user_vectors is not None:
             user_vectors = float_rows(user_vectors, "user_vectors")
-        if user_vectors is not None and user_vectors.shape != (len(user_codes), bits):
+        if user_vectors is not None and user_vectors.shape != (self.n_users, bits):
             raise DataError(
                 f"the users' vectors have the shape {user_vectors.shape}: codes of {bits} bits "
-                f"need {(len(user_codes), bits)}."
+                f"need {(self.n_users, bits)}."
             )
-        self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
         self.user_vectors = user_vectors
 
     @classmethod
@@ -65,25 +67,17 @@ class Codes(Representation):
         vectors = np.asarray(users, dtype=np.float32) if asymmetric else None
         return cls(pack_signs(users), pack_signs(items), users.shape[1], vectors)
 
-    @property
-    def n_users(self) -> int:
-        return len(self.user_codes)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.item_codes)
-
     @cached_property
     def mean_item(self) -> Floats:
         """The mean of the items' signs, (bits,)."""
         total = np.zeros(self.bits, dtype=np.float64)
         for begin in range(0, self.n_items, ROWS_AT_ONCE):
-            part = unpack_signs(self.item_codes[begin : begin + ROWS_AT_ONCE], self.bits)
+            part = unpack_signs(self.item_rows[begin : begin + ROWS_AT_ONCE], self.bits)
             total += part.sum(axis=0, dtype=np.float64)
         return np.asarray(total / max(1, self.n_items), dtype=np.float32)
 
     def queries(self, users: Rows) -> Words | Floats:
-        return self.user_codes[users] if self.user_vectors is None else self.user_vectors[users]
+        return self.user_rows[users] if self.user_vectors is None else self.user_vectors[users]
 
     def score(self, queries: Any) -> Scores:
         from xorec.representations import codes_kernels
@@ -101,13 +95,12 @@ class Codes(Representation):
     @cached_property
     def columns(self) -> Bytes:
         """The items' bytes, (bytes, n_items): what float users look up."""
-        return np.ascontiguousarray(self.item_bytes[:, : -(-self.bits // 8)].T)
+        return np.ascontiguousarray(self.item_bytes.T)
 
     @property
     def item_bytes(self) -> Bytes:
-        """The items' words as bytes, (n_items, 8 W), from the first bit on."""
-        words = np.ascontiguousarray(self.item_codes, dtype="<u8")
-        return as_contiguous(words).view(np.uint8)
+        """The items' bytes, (n_items, ceil(bits / 8)), from the first bit on."""
+        return self.item_rows.bytes
 
     @property
     def query_length(self) -> int:
@@ -119,18 +112,18 @@ class Codes(Representation):
         from xorec.representations.codes_kernels import byte_tables
 
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
-        tables = np.empty((len(rows), -(-self.bits // 8), 256), dtype=np.float32)
+        tables = np.empty((len(rows), bytes_for(self.bits), 256), dtype=np.float32)
         byte_tables(rows, tables)
         return tables
 
     def among_items(self) -> Codes:
-        return Codes(self.item_codes, self.item_codes, self.bits)
+        return Codes(self.item_rows, self.item_rows, self.bits)
 
     def among_users(self) -> Codes:
-        return Codes(self.user_codes, self.user_codes, self.bits)
+        return Codes(self.user_rows, self.user_rows, self.bits)
 
     def item_distances(self, items: Rows, item: int) -> npt.NDArray[np.integer]:
-        differ = self.item_codes[items] ^ self.item_codes[item]
+        differ = self.item_rows[items] ^ self.item_rows[np.array([item])]
         return np.asarray(np.bitwise_count(differ).sum(axis=1, dtype=np.int32))
 
     @property
@@ -139,24 +132,13 @@ class Codes(Representation):
             return "the user's numbers, added where the item's bit is set, else subtracted"
         return "the share of bits in which user and item agree"
 
-    @property
-    def code_length(self) -> int:
-        return self.bits
-
     def bits_agreed(self, query: Any, item: int) -> int:
         words = np.atleast_2d(query)
         words = words if words.dtype == np.uint64 else pack_signs(words)
-        return self.bits - int(np.bitwise_count(words[0] ^ self.item_codes[item]).sum())
-
-    def metadata(self) -> dict[str, Any]:
-        return codes_metadata(self.user_codes, self.item_codes, self.bits)
+        return self.bits - int(np.bitwise_count(words[0] ^ self.item_rows[np.array([item])]).sum())
 
     def tensors(self) -> Tensors:
-        tensors: Tensors = {
-            "user_codes": self.user_codes,
-            "item_codes": self.item_codes,
-            "bits": np.array([self.bits]),
-        }
+        tensors = super().tensors()
         if self.user_vectors is not None:
             tensors["user_vectors"] = self.user_vectors
         return tensors
@@ -166,30 +148,3 @@ class Codes(Representation):
         bits = int(tensors["bits"][0])
         codes = (tensors["user_codes"], tensors["item_codes"])
         return cls(*codes, bits, tensors.get("user_vectors"))
-
-
-def check_words(user_codes: Words, item_codes: Words, bits: int) -> None:
-    """Refuse codes whose words do not hold exactly `bits` bits."""
-    if positive_int(bits, "bits") > MOST_BITS:
-        raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
-    for name, words in (("user", user_codes), ("item", item_codes)):
-        found = as_array(words, f"the {name} codes")
-        if found.dtype != np.uint64 or found.ndim != 2:
-            raise DataError(
-                f"the {name} codes are {found.dtype} of shape {found.shape}, not uint64 of two "
-                "dimensions: pack them with xorec.core.bits.pack_signs."
-            )
-        if found.shape[1] != words_for(bits):
-            raise DataError(
-                f"the {name} codes have {found.shape[1]} words but {bits} bits fill "
-                f"{words_for(bits)}: pack them with xorec.core.bits.pack_signs."
-            )
-        if has_bits_behind(words, bits):
-            raise DataError(f"the {name} codes have bits behind the last of {bits}.")
-
-
-def codes_metadata(user_codes: Words, item_codes: Words, bits: int) -> dict[str, Any]:
-    """`codes`: their length, and a digest that equal codes share on every machine."""
-    words = {"users": user_codes, "items": item_codes}
-    found = digest({name: words[name].astype("<u8", copy=False) for name in words})
-    return {"codes": {"bits": bits, "digest": found}}

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words, words_for
+from xorec.core.code_rows import CodeRows
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
-from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
-from xorec.representations.codes import ROWS_AT_ONCE, Codes, check_words, codes_metadata
+from xorec.representations.base import Bytes, Floats, Rows, Scores, Tensors
+from xorec.representations.coded import Coded, CodeLike
+from xorec.representations.codes import ROWS_AT_ONCE, Codes
 
 
 class ComposedQueries:
@@ -46,7 +48,7 @@ class Columns(NamedTuple):
     weights: Floats
 
 
-class ComposedCodes(Representation):
+class ComposedCodes(Coded):
     """score(u, i) = sum over the groups g of eta_ug xi_ig b_ug.d_ig.
 
     A code of bits = G r bits is G codes of r bits, group g at the bits g r .. (g + 1) r - 1;
@@ -68,8 +70,8 @@ class ComposedCodes(Representation):
 
     def __init__(
         self,
-        user_codes: Words,
-        item_codes: Words,
+        user_codes: CodeLike,
+        item_codes: CodeLike,
         user_weights: Floats,
         item_weights: Floats,
         bits: int,
@@ -77,20 +79,16 @@ class ComposedCodes(Representation):
         groups = item_weights.shape[1]
         if groups < 1 or bits % groups:
             raise DataError(f"{bits} bits do not make {groups} groups of equal length.")
-        sides = (
-            ("user", user_codes, user_weights),
-            ("item", item_codes, item_weights),
-        )
-        check_words(user_codes, item_codes, bits)
-        for name, words, weights in sides:
-            if weights.shape != (len(words), groups):
+        super().__init__(user_codes, item_codes, bits)
+        sides = (("user", self.n_users, user_weights), ("item", self.n_items, item_weights))
+        for name, rows, weights in sides:
+            if weights.shape != (rows, groups):
                 raise DataError(
                     f"the {name} weights have shape {weights.shape}: give one for each code and "
-                    f"group, {(len(words), groups)}."
+                    f"group, {(rows, groups)}."
                 )
             if not np.isfinite(weights).all():
                 raise DataError(f"the {name} weights have NaN or infinity among them.")
-        self.user_codes, self.item_codes, self.bits = user_codes, item_codes, bits
         self.user_weights = np.asarray(user_weights, dtype=np.float32)
         self.item_weights = np.asarray(item_weights, dtype=np.float32)
 
@@ -104,21 +102,13 @@ class ComposedCodes(Representation):
         """r, the bits of one group."""
         return self.bits // self.groups
 
-    @property
-    def n_users(self) -> int:
-        return len(self.user_codes)
-
-    @property
-    def n_items(self) -> int:
-        return len(self.item_codes)
-
     def queries(self, users: Rows) -> ComposedQueries:
-        return ComposedQueries(self.user_codes[users], self.user_weights[users])
+        return ComposedQueries(self.user_rows[users], self.user_weights[users])
 
     @cached_property
     def item_columns(self) -> Columns:
         """The items by columns."""
-        as_bytes = group_bytes(self.item_codes, self.bits, self.groups)
+        as_bytes = group_bytes(self.item_rows, self.bits, self.groups)
         return Columns(np.ascontiguousarray(as_bytes.T), np.ascontiguousarray(self.item_weights.T))
 
     def ready(self, queries: ComposedQueries) -> tuple[Bytes, Floats]:
@@ -144,37 +134,26 @@ class ComposedCodes(Representation):
 
     def among_items(self) -> ComposedCodes:
         """Items in the place of users, with their own weights on both sides."""
-        codes, weights = self.item_codes, self.item_weights
+        codes, weights = self.item_rows, self.item_weights
         return ComposedCodes(codes, codes, weights, weights, self.bits)
 
     def among_users(self) -> ComposedCodes:
         """Users in the place of items, with their own weights on both sides."""
-        codes, weights = self.user_codes, self.user_weights
+        codes, weights = self.user_rows, self.user_weights
         return ComposedCodes(codes, codes, weights, weights, self.bits)
 
     @property
     def score_description(self) -> str:
         return "the agreement of each pair of short codes, by the user's and the item's weights"
 
-    @property
-    def code_length(self) -> int:
-        return self.bits
-
     def bits_agreed(self, query: ComposedQueries, item: int) -> int:
         """Over all groups, whatever their weights."""
-        return self.bits - int(np.bitwise_count(query.words[0] ^ self.item_codes[item]).sum())
-
-    def metadata(self) -> dict[str, Any]:
-        return codes_metadata(self.user_codes, self.item_codes, self.bits)
+        differ = query.words[0] ^ self.item_rows[np.array([item])]
+        return self.bits - int(np.bitwise_count(differ).sum())
 
     def tensors(self) -> Tensors:
-        return {
-            "user_codes": self.user_codes,
-            "item_codes": self.item_codes,
-            "user_weights": self.user_weights,
-            "item_weights": self.item_weights,
-            "bits": np.array([self.bits]),
-        }
+        weights = {"user_weights": self.user_weights, "item_weights": self.item_weights}
+        return {**super().tensors(), **weights}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -183,7 +162,7 @@ class ComposedCodes(Representation):
         return cls(*codes, *weights, int(tensors["bits"][0]))
 
 
-def group_bytes(words: Words, bits: int, groups: int) -> Bytes:
+def group_bytes(words: Words | CodeRows, bits: int, groups: int) -> Bytes:
     """The groups of codes (n, W) as whole bytes, each filled up with zeros: (n, G P)."""
     size, n = bits // groups, len(words)
     out = np.empty((n, groups * -(-size // 8)), dtype=np.uint8)

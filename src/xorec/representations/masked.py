@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words, pack_signs
+from xorec.core.bits import pack_signs
 from xorec.core.errors import DataError
 from xorec.representations.base import Floats, Scores
+from xorec.representations.coded import CodeLike
 from xorec.representations.codes import Codes
 
 
@@ -28,8 +29,8 @@ class MaskedCodes(Codes):
 
     def __init__(
         self,
-        user_codes: Words,
-        item_codes: Words,
+        user_codes: CodeLike,
+        item_codes: CodeLike,
         bits: int,
         user_vectors: Floats | None = None,
     ) -> None:
@@ -58,4 +59,4 @@ class MaskedCodes(Codes):
     def bits_agreed(self, query: Any, item: int) -> int:
         """The bits in which the item does not lack what the user has."""
         words = np.atleast_2d(query)[0]
-        return self.bits - int(np.bitwise_count(words & ~self.item_codes[item]).sum())
+        return self.bits - int(np.bitwise_count(words & ~self.item_rows[np.array([item])]).sum())

@@ -43,7 +43,7 @@ _TEXTS = {
 }
 _KINDS = ("int64", "str", "bool", "int", "float", "bytes", "date", "datetime", "uuid", "none")
 _DTYPES: tuple[Any, ...] = (
-    *("I64", "U64", "I32", "F32", "F16", "U8", "I8", "F64", "BOOL", ""),
+    *("I64", "U64", "I32", "U32", "F32", "F16", "U8", "I8", "F64", "BOOL", ""),
     *(5, None, []),
 )
 _SHAPES: tuple[Any, ...] = (

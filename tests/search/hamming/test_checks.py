@@ -8,6 +8,7 @@ import pytest
 from xorec.core.errors import DataError
 from xorec.search.hamming.checks_kernels import are_inverse, has_each_once
 from xorec.search.hamming.index import HammingIndex
+from xorec.search.hamming.multi_index.checks import check_tables
 
 
 @pytest.mark.parametrize("bits", [61, 67])
@@ -38,6 +39,29 @@ def test_values_out_of_place_are_refused(name: str, value: int, threads: int) ->
     np.testing.assert_array_equal(
         again.search(codes[:3], 2).items, index.search(codes[:3], 2).items
     )
+
+
+@pytest.mark.parametrize(("bits", "each"), [(20, 4), (32, 4), (33, 8)])
+def test_tables_copy_short_codes_into_short_words(bits: int, each: int) -> None:
+    """Files of before have 64 bits for all: these are searched too. Shorter than needed is not."""
+    rng = np.random.default_rng(bits)
+    codes = rng.integers(0, 2**bits, (3000, 1), dtype=np.uint64)
+    index = HammingIndex(codes, bits, method="mih", threads=1)
+    kept = index.tensors()
+    assert kept["copies"].nbytes == each * 3000 * len(kept["places"])
+    before = {**kept, "copies": kept["copies"].astype(np.uint64)}
+    again = HammingIndex.from_tensors(before, codes, bits, index.tie_rank)
+    for one in (again, HammingIndex.from_tensors(kept, codes, bits, index.tie_rank)):
+        found = one.search(codes[:20], 9)
+        np.testing.assert_array_equal(found.items, index.search(codes[:20], 9).items)
+        far = np.bitwise_count(codes[:20, None, 0] ^ codes[None, :, 0])
+        np.testing.assert_array_equal(found.distances, np.sort(far, axis=1)[:, :9])
+    if bits == 33:
+        short = {**kept, "copies": kept["copies"].astype(np.uint32)}
+        with pytest.raises(
+            DataError, match=r"index\.copies has words that 33 bits do not fit into"
+        ):
+            check_tables(short, 3000, 33, None)
 
 
 def test_kernels_against_numpy() -> None:

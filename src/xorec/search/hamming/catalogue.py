@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words
+from xorec.core.code_rows import CodeRows
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.batches import (
@@ -52,19 +53,19 @@ class ItemFilter:
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """codes (m, W) by row; item_at (m,): the row at each tie rank.
+    """rows: the codes by row; item_at (m,): the row at each tie rank.
 
     segments: each has some of the items. removed (m,): rows that are never shown.
     """
 
-    codes: Words
+    rows: CodeRows
     tie_rank: TieRank
     item_at: Rows
     segments: tuple[SearchedSegment, ...]
     removed: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.rows)
 
     @property
     def bits(self) -> int:
@@ -177,7 +178,7 @@ class Catalogue:
 
     @property
     def _items(self) -> ItemCodes:
-        return ItemCodes(self.codes, self.tie_rank, self.masked)
+        return ItemCodes(self.rows.words, self.tie_rank, self.masked)
 
 
 def by_tie_rank(keys: Words, rank: npt.NDArray[np.int32]) -> Words:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
-from xorec.core.arrays import Arrays, as_array, as_contiguous, positive_int
-from xorec.core.bits import MOST_BITS, Words, has_bits_behind, words_for
+from xorec.core.arrays import Arrays, as_contiguous
 from xorec.core.errors import DataError, OptionError
 from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.core.threads import ThreadPool
@@ -22,21 +19,6 @@ SEGMENT: Schema = {
     "rows": Tensor("int32", ("items",)),
     "planes": Tensor("uint64", ("plane words",)),
 }
-
-
-def check_codes(codes: Words, bits: int, what: str = "codes") -> Words:
-    """Words (n, W) of `bits` bits."""
-    codes = as_array(codes, f"the {what}")
-    if positive_int(bits, "bits") > MOST_BITS:
-        raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
-    if codes.dtype != np.uint64 or codes.ndim != 2 or codes.shape[1] != words_for(bits):
-        raise DataError(
-            f"the {what} are {codes.dtype} of shape {codes.shape}, but {bits} bits need uint64 of "
-            f"shape (n, {words_for(bits)}): pack them with xorec.core.bits.pack_signs."
-        )
-    if has_bits_behind(codes, bits):
-        raise DataError(f"the {what} have bits behind the last of {bits}: these must be zero.")
-    return as_contiguous(codes)
 
 
 def is_masked(distance: str) -> bool:

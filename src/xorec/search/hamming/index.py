@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int, whole_numbers
 from xorec.core.bits import Words
+from xorec.core.code_rows import CodeRows
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
@@ -20,12 +21,12 @@ from xorec.search.checks import check_rows, check_tie_rank
 from xorec.search.filters import make_filters
 from xorec.search.hamming.arrays import Planes, TieOrder
 from xorec.search.hamming.catalogue import Catalogue, ItemFilter
-from xorec.search.hamming.checks import Distance, check_codes, check_segment, is_masked
+from xorec.search.hamming.checks import Distance, check_segment, is_masked
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.single import SingleQuery
-from xorec.search.hamming.strategies import SearchedSegment, Wish
+from xorec.search.hamming.strategies import SAMPLE_QUERIES, SearchedSegment, Wish
 from xorec.search.hits import Exclude, Hits
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse
@@ -57,7 +58,7 @@ class HammingIndex:
 
     def __init__(
         self,
-        codes: Words,
+        codes: CodeRows | Words,
         bits: int,
         tie_rank: TieRank | None = None,
         *,
@@ -70,14 +71,14 @@ class HammingIndex:
         masked = is_masked(distance)
         if masked and method == "mih":
             raise OptionError('masked codes have no tables: take method "scan" or "auto".')
-        codes = check_codes(codes, bits)
-        tie_rank = check_tie_rank(tie_rank, len(codes))
+        rows = CodeRows.of(codes, bits)
+        codes, tie_rank = rows.words, check_tie_rank(tie_rank, len(rows))
         item_at = inverse(tie_rank)
         with ThreadPool(threads or available_threads()) as pool:
             main = Segment.build(codes, bits, item_at, pool, positions=tie_rank, masked=masked)
             searched = SearchedSegment.build(main, codes, Wish(method, memory, sample), pool)
-        removed = np.zeros(len(codes), dtype=np.bool_)
-        self.catalogue = Catalogue(codes, tie_rank, item_at, (searched,), removed)
+        removed = np.zeros(len(rows), dtype=np.bool_)
+        self.catalogue = Catalogue(rows, tie_rank, item_at, (searched,), removed)
 
     @classmethod
     def _over(cls, catalogue: Catalogue) -> HammingIndex:
@@ -96,11 +97,11 @@ class HammingIndex:
     ) -> HammingIndex:
         """The index of a representation: see `search.index.index_of`."""
         distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
-        items, bits = codes.item_codes, codes.bits
+        items, bits = codes.item_rows, codes.bits
         if saved is not None:
             known, arrays = saved.checked, (saved.tensors, items, bits, tie_rank, distance)
             return cls.from_tensors(*arrays, checked=known, threads=threads)
-        sample = codes.user_codes
+        sample = codes.user_rows[:: max(1, codes.n_users // SAMPLE_QUERIES)]
         return cls(items, bits, tie_rank, distance=distance, sample=sample, threads=threads)
 
     def __len__(self) -> int:
@@ -140,7 +141,7 @@ class HammingIndex:
     def nbytes(self) -> int:
         """Bytes of codes, tie ranks and all that the search adds to them."""
         added = sum(one.nbytes for one in self.catalogue.segments)
-        return self.catalogue.codes.nbytes + self.tie_rank.nbytes + added
+        return self.catalogue.rows.nbytes + self.tie_rank.nbytes + added
 
     def explain(self) -> str:
         """What is searched by, and why."""
@@ -177,7 +178,7 @@ class HammingIndex:
             found = None if self._single is None else self._single.search(queries, k, exclude)
             if found is not None:
                 return found
-        queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
+        queries = CodeRows(np.atleast_2d(queries), self.bits, "queries").words
         every = self.catalogue
         k = min(positive_int(k), len(every))
         filters = make_filters(len(queries), exclude, deny, len(every), every.allow_mask)
@@ -203,7 +204,7 @@ class HammingIndex:
         """
         if distance < 0:
             raise DataError(f"the distance is {distance}: give a number from 0 to {self.bits}.")
-        queries = check_codes(np.atleast_2d(queries), self.bits, "queries")
+        queries = CodeRows(np.atleast_2d(queries), self.bits, "queries").words
         every, radius = self.catalogue, min(distance, self.bits)
         filters = make_filters(len(queries), exclude, None, len(every), every.allow_mask)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
@@ -233,8 +234,8 @@ class HammingIndex:
         >>> index.add(new, tie_rank=np.arange(3, dtype=np.int32)).search(new, k=1).items
         array([[2]], dtype=int32)
         """
-        before, fresh = self.catalogue, check_codes(codes, self.bits)
-        codes = np.concatenate([before.codes, fresh])
+        before, fresh = self.catalogue, CodeRows(codes, self.bits).words
+        codes = np.concatenate([before.rows.words, fresh])
         rank = check_tie_rank(tie_rank, len(codes))
         removed = np.concatenate([before.removed, np.zeros(len(fresh), dtype=np.bool_)])
         main = before.segments[0]
@@ -247,7 +248,9 @@ class HammingIndex:
         with ThreadPool(1) as pool:
             tail = Segment.build(codes, self.bits, rows, pool, masked=before.masked)
         segments = (main, SearchedSegment.scanned(tail, "added"))
-        return self._over(Catalogue(codes, rank, inverse(rank), segments, removed))
+        return self._over(
+            Catalogue(CodeRows(codes, self.bits), rank, inverse(rank), segments, removed)
+        )
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
         """An index that never shows these rows. The other rows keep their numbers.
@@ -271,7 +274,7 @@ class HammingIndex:
     def from_tensors(
         cls,
         tensors: Mapping[str, npt.NDArray[Any]],
-        codes: Words,
+        codes: CodeRows | Words,
         bits: int,
         tie_rank: TieRank,
         distance: Distance = "hamming",
@@ -283,19 +286,19 @@ class HammingIndex:
 
         checked: their values were looked at before. threads: to look at them; None for all cores.
         """
-        codes, masked = check_codes(codes, bits), is_masked(distance)
+        items, masked = CodeRows.of(codes, bits), is_masked(distance)
         rank = as_contiguous(whole_numbers(tie_rank, "tie_rank").astype(np.int32, copy=False))
-        if len(rank) != len(codes):
-            raise DataError(f"there are {len(rank)} tie ranks but {len(codes)} items.")
+        if len(rank) != len(items):
+            raise DataError(f"there are {len(rank)} tie ranks but {len(items)} items.")
         saved = {name: as_contiguous(array) for name, array in tensors.items()}
         with ThreadPool(threads or available_threads()) as every:
             pool = None if checked else every
-            check_segment(saved, len(codes), bits, rank, pool)
+            check_segment(saved, len(items), bits, rank, pool)
             order = TieOrder(saved["rows"], rank, 0)
             segment = Segment(order, Planes(saved["planes"], bits, masked or None))
             main = SearchedSegment.from_tensors(segment, saved, pool)
-        removed = np.zeros(len(codes), dtype=np.bool_)
-        return cls._over(Catalogue(codes, rank, order.rows, (main,), removed))
+        removed = np.zeros(len(items), dtype=np.bool_)
+        return cls._over(Catalogue(items, rank, order.rows, (main,), removed))
 
     @cached_property
     def _single(self) -> SingleQuery | None:

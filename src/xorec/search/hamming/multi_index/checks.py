@@ -10,11 +10,11 @@ from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_offsets, check_tensors
 from xorec.core.threads import ThreadPool
 from xorec.search.hamming.checks_kernels import has_each_once
-from xorec.search.hamming.multi_index.tables import WIDEST, substrings
+from xorec.search.hamming.multi_index.tables import WIDEST, copy_type, substrings
 
 TABLES: Schema = {
     "places": Tensor("int32", ("tables", "items")),
-    "copies": Tensor("uint64", ("tables", "code words")),
+    "copies": Tensor(("uint32", "uint64"), ("tables", "code words")),
     "full": Tensor("uint64", ("tables", "bucket words")),
     "before": Tensor("int32", ("tables", "bucket words")),
     "firsts": Tensor("int64", ("tables+1",), offsets_of="starts"),
@@ -33,6 +33,8 @@ def check_tables(tensors: Arrays, items: int, bits: int, pool: ThreadPool | None
     words = [-(-(1 << int(width)) // 64) for width in substrings(bits, tables)[1]]
     sizes = {"items": items, "code words": items * words_for(bits), "bucket words": max(words)}
     check_tensors(tensors, TABLES, sizes, values=pool is not None)
+    if tensors["copies"].itemsize < copy_type(bits).itemsize:
+        raise DataError(f"index.copies has words that {bits} bits do not fit into")
     if pool is None:
         return
     counts = np.bitwise_count(tensors["full"]).astype(np.int64)

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words
+from xorec.core.bits import Words, words_for
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows
 from xorec.search.hamming.multi_index.tables_kernels import count_buckets, fill_table
 
+Copies = npt.NDArray[np.uint32 | np.uint64]
 _MASKS = 1 << 17
 """Masks that are kept: queries that need more are scanned."""
 WIDEST = 26
@@ -27,7 +28,8 @@ class HashTables(NamedTuple):
     masks[rings[s, T]]. full (T, buckets / 64): a bit for each bucket that is not empty; before (T,
     buckets / 64): how many of those come before each word. starts: where each full bucket starts,
     table after table, those of table t from firsts[t] on. places (T, n) and copies (T, n W): the
-    items' tie positions and their codes in the order of the buckets.
+    items' tie positions and their codes in the order of the buckets; words of 32 bits where these
+    are enough.
     """
 
     begins: npt.NDArray[np.int64]
@@ -39,7 +41,7 @@ class HashTables(NamedTuple):
     full: Words
     before: Rows
     places: Rows
-    copies: Words
+    copies: Copies
 
     @classmethod
     def build(
@@ -51,7 +53,7 @@ class HashTables(NamedTuple):
         full = np.zeros((tables, words), dtype=np.uint64)
         before = np.zeros((tables, words), dtype=np.int32)
         places = np.empty((tables, len(rows)), dtype=np.int32)
-        copies = np.empty((tables, len(rows) * codes.shape[1]), dtype=np.uint64)
+        copies = np.empty((tables, len(rows) * codes.shape[1]), dtype=copy_type(bits))
         starts = [np.zeros(0, dtype=np.int32)] * tables
 
         def fill(t: int) -> None:
@@ -84,7 +86,7 @@ class Table(NamedTuple):
 
     starts: Rows
     places: Rows
-    copies: Words
+    copies: Copies
 
 
 class EntryFilter(NamedTuple):
@@ -107,9 +109,18 @@ _KEPT = ("firsts", "starts", "full", "before", "places", "copies")
 def bytes_for(bits: int, tables: int, items: int) -> int:
     """Bytes of that many tables, at most: every bucket full, or every item alone in one."""
     _, widths = substrings(bits, tables)
-    buckets, words = 1 << int(widths.max()), -(-bits // 64)
+    buckets, copy = 1 << int(widths.max()), words_for(bits) * copy_type(bits).itemsize
     starts = 4 * (min(buckets, items) + 1)
-    return tables * ((4 + 8 * words) * items + starts + 12 * -(-buckets // 64))
+    return tables * ((4 + copy) * items + starts + 12 * -(-buckets // 64))
+
+
+def copy_type(bits: int) -> np.dtype[np.uint32 | np.uint64]:
+    """The words that tables copy codes into: candidates are compared there, so no smaller ones.
+
+    >>> copy_type(20).name, copy_type(33).name
+    ('uint32', 'uint64')
+    """
+    return np.dtype(np.uint32 if bits <= 32 else np.uint64)
 
 
 def substrings(bits: int, tables: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

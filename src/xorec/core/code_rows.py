@@ -1,0 +1,98 @@
+"""CodeRows: the codes of users or of items, as words for kernels or as bytes as files keep them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.arrays import as_array, as_contiguous, positive_int
+from xorec.core.bits import MOST_BITS, Words, has_bits_behind, words_for
+from xorec.core.errors import DataError
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class CodeRows:
+    """n codes of `bits` bits, checked: `kept` is what was given, whatever else is made when asked.
+
+    kept: uint64 words (n, W), see `core.bits`, or bytes, uint8 (n, ceil(bits / 8)): those of the
+    words from the first bit on, without the ones that only fill up a word. what: their name where
+    they are refused.
+
+    >>> rows = CodeRows(np.array([[5, 0, 8]], dtype=np.uint8), bits=20)
+    >>> rows.nbytes, rows.words
+    (3, array([[524293]], dtype=uint64))
+    """
+
+    def __init__(self, kept: npt.NDArray[Any], bits: int, what: str = "codes") -> None:
+        if positive_int(bits, "bits") > MOST_BITS:
+            raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
+        kept = as_array(kept, f"the {what}")
+        widths = {np.dtype(np.uint64): words_for(bits), np.dtype(np.uint8): bytes_for(bits)}
+        if kept.dtype not in widths or kept.ndim != 2 or kept.shape[1] != widths[kept.dtype]:
+            raise DataError(
+                f"the {what} are {kept.dtype} of shape {kept.shape}, but {bits} bits need uint64 "
+                f"of shape (n, {words_for(bits)}): pack them with xorec.core.bits.pack_signs."
+            )
+        if has_bits_behind(kept, bits):
+            raise DataError(f"the {what} have bits behind the last of {bits}: these must be zero.")
+        self.kept, self.bits = kept, bits
+
+    @classmethod
+    def of(cls, codes: CodeRows | npt.NDArray[Any], bits: int, what: str = "codes") -> CodeRows:
+        """Codes that are checked already, or arrays that are checked now."""
+        return codes if isinstance(codes, CodeRows) else cls(codes, bits, what)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, rows: Any) -> Words:
+        """The words of some rows (an array or a slice of them): only these are made."""
+        return self.kept[rows] if self._are_words else widen(self.kept[rows])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of `kept`, and of the words once they are made."""
+        made = 0 if self._are_words or "words" not in vars(self) else self.words.nbytes
+        return int(self.kept.nbytes + made)
+
+    @property
+    def stored(self) -> npt.NDArray[Any]:
+        """What a file keeps: words where the bits fill them, else bytes."""
+        return as_contiguous(self.words) if self.bits % 64 == 0 else self.bytes
+
+    @cached_property
+    def words(self) -> Words:
+        """All codes as words (n, W)."""
+        return as_contiguous(self.kept if self._are_words else widen(self.kept))
+
+    @property
+    def bytes(self) -> Bytes:
+        """All codes as bytes (n, ceil(bits / 8))."""
+        if not self._are_words:
+            return as_contiguous(self.kept)
+        every = as_contiguous(self.kept.astype("<u8", copy=False)).view(np.uint8)
+        return np.ascontiguousarray(every[:, : bytes_for(self.bits)])
+
+    @property
+    def _are_words(self) -> bool:
+        return bool(self.kept.dtype == np.uint64)
+
+
+def bytes_for(bits: int) -> int:
+    """How many bytes hold this many bits.
+
+    >>> bytes_for(20), bytes_for(32)
+    (3, 4)
+    """
+    return -(-bits // 8)
+
+
+def widen(rows: Bytes) -> Words:
+    """Bytes (n, B) as words (n, W), with zeros behind."""
+    padded = np.zeros((len(rows), 8 * words_for(8 * rows.shape[1])), dtype=np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    return padded.view("<u8").astype(np.uint64, copy=False)
