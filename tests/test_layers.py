@@ -27,7 +27,7 @@ ROOMS = (
     "cli",
 )
 """From the ground up: a room imports itself and the rooms before it."""
-FAMILIES = ("baselines", "factorization", "metric", "graph", "siml", "hashing")
+FAMILIES = ("baselines", "factorization", "metric", "graph", "siml", "hashing", "blend")
 """Of models, likewise."""
 NOT_FROM = {
     "engines": {"representations", "search", "evaluation", "models"},

@@ -274,7 +274,7 @@ def test_a_model_of_two_stages_is_fitted_asked_and_evaluated(
     two = ("--model", "dsiml", "--shortlist", 20, "--keep", "int8")
     assert run("fit", ratings, *two, *quick).exit_code == 0
     loaded = Recommender.load(out)
-    assert loaded.representation.kind == "shortlist"
+    assert loaded.representation.kind == "two-stage"
     answer = json.loads(run("recommend", out, "--user", "u7", "-k", 5, "--json").stdout)
     assert [item["id"] for item in answer["items"]] == loaded.recommend("u7", 5).ids()
     new = run("recommend", out, "--items", "1003,1008", "-k", 3, "--json")

@@ -80,14 +80,19 @@ def test_what_the_file_says_of_itself(
         storage.read(path) for path in (FILES / f"{name}.xorec", tmp_path / "again.xorec")
     )
     short = {f"representation.{side}_codes" for side in ("user", "item")} & old.keys()
+    size, sources = (f"representation.{one}" for one in ("size", "sources"))
+    added = set()
+    if size in old:  # of a shortlist; now the first of the sources of two stages
+        added = {sources, "representation.blend"}
+        assert new[sources].tolist() == [*old.pop(size), 0, 0, 0]
     assert all(new[one].tobytes() == old[one].tobytes() for one in old.keys() - short)
     for one in short:  # 16 bits: whole words then, two bytes now
         assert (old[one].dtype.name, new[one].dtype.name) == ("uint64", "uint8")
         np.testing.assert_array_equal(old[one].view(np.uint8)[:, :2], new[one])
     tables = {f"{ids}_ids.table.{part}" for ids in ("user", "item") for part in ("starts", "rows")}
-    assert set(new) - set(old) == tables
+    assert set(new) - set(old) == tables | added
     assert (before["format"], after["format"]) == (1, storage.FORMAT)
-    same = before.keys() - {"format", "digest"}
+    same = before.keys() - {"format", "digest"} - ({"representation"} if added else set())
     assert {key: before[key] for key in same} == {key: after[key] for key in same}
 
 

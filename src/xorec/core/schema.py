@@ -7,7 +7,7 @@ somebody else. A digest does not help against a file that was made on purpose.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -32,6 +32,10 @@ class Tensor:
     least: float | None = None
     most: float | None = None
     optional: bool = False
+
+    def as_optional(self) -> Tensor:
+        """The same where it may be missing."""
+        return replace(self, optional=True)
 
 
 Schema = Mapping[str, Tensor]
@@ -59,6 +63,8 @@ def check_tensors(
         _check_shape(name, tensors[name], one, known)
     for name, one in there.items() if values else ():
         if one.offsets_of:
+            if one.offsets_of not in tensors:
+                raise DataError(f"{one.offsets_of} is missing")
             check_offsets(name, tensors[name], len(tensors[one.offsets_of]))
         least, most = one.least, one.most
         if one.rows_of:

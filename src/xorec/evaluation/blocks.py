@@ -27,7 +27,7 @@ from xorec.evaluation.rank_kernels import (
     sort_places,
 )
 from xorec.representations.base import Representation
-from xorec.search.rerank import ranking_scores
+from xorec.search.served import ServedScores, served_scores
 from xorec.search.top_k import inverse
 
 BLOCK_BYTES = 24 << 20
@@ -85,17 +85,18 @@ class Rankings:
         size = block_size(m)
         blocks = [slice(at, at + size) for at in range(0, len(self.users), size)]
         exposure = np.zeros((len(self.cuts.ks), m), dtype=np.int64)
+        scores_of = served_scores(representation, self.ties.rank, options.thread_count)
         with (
             threadpool_limits(1, user_api="blas"),
             options.progress.task("evaluate", total=len(self.users)) as task,
         ):
             threads = min(options.thread_count, len(blocks))
-            for lists in _each(lambda b: self.block(representation, b), blocks, threads):
+            for lists in _each(lambda b: self.block(scores_of, b), blocks, threads):
                 count_exposure(lists, self.cuts.ks, exposure)
                 task.advance(len(lists))
         return np.cumsum(exposure, axis=0)
 
-    def block(self, representation: Representation, block: slice) -> Rows:
+    def block(self, scores_of: ServedScores, block: slice) -> Rows:
         """Rank for the users of one block; return the list of each, (B, largest k)."""
         users = self.users[block]
         indptr = self.tests.indptr[block.start : block.start + len(users) + 1]
@@ -103,7 +104,7 @@ class Rankings:
         tests = UserItems(indptr - indptr[0], self.tests.items[pairs])
         places = self.places[pairs]
         lists = np.empty((len(users), len(self.cuts.discount)), dtype=np.int32)
-        scores = ranking_scores(representation, users, self.seen, self.ties.rank)
+        scores = scores_of(users, self.seen)
         scores = as_contiguous(scores.astype(np.float32, copy=False))
         rank_users(scores, users, self.seen, tests, self.ties, places, lists)
         ranks = RankedTests(tests.indptr, *sort_places(tests.indptr, places))

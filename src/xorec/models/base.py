@@ -44,6 +44,7 @@ class DataUpdate:
 
 C = TypeVar("C", bound=ModelConfig)
 R = TypeVar("R", bound=Representation)
+T = TypeVar("T")
 
 
 def expect(representation: Representation, kind: type[R]) -> R:
@@ -59,6 +60,15 @@ def expect(representation: Representation, kind: type[R]) -> R:
             f"not {kind.kind}. Fit it anew."
         )
     return representation
+
+
+def expect_part(part: T | None, what: str) -> T:
+    """What a model goes on from; refused where the file has none."""
+    if part is None:
+        raise ModelFileError(
+            f"the model was not fitted by what it says: it has no {what}. Fit it anew."
+        )
+    return part
 
 
 def expect_size(what: str, found: int, said: int) -> None:

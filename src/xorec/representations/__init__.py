@@ -14,6 +14,7 @@ REPRESENTATIONS = {
     "masked-codes": ("xorec.representations.masked", "MaskedCodes"),
     "composed-codes": ("xorec.representations.composed", "ComposedCodes"),
     "codebooks": ("xorec.representations.codebooks", "Codebooks"),
+    "two-stage": ("xorec.representations.two_stage", "TwoStage"),
     "shortlist": ("xorec.representations.shortlist", "Shortlist"),
     "neighbours": ("xorec.representations.neighbours", "Neighbours"),
     "item-weights": ("xorec.representations.item_weights", "ItemWeights"),

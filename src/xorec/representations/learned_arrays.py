@@ -85,7 +85,7 @@ class LearnedArrays:
         learned = self._learned()
         arrays = learned.arrays()
         index: Any
-        if learned.kind in ("codes", "shortlist"):
+        if learned.kind in ("codes", "two-stage"):
             index = faiss.IndexBinaryFlat(64 * self.item_codes.shape[1])
             index.add(np.ascontiguousarray(self.item_codes).view(np.uint8))
         elif learned.kind in ("vectors", "distances") and "item_bias" not in arrays:

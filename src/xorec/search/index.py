@@ -62,7 +62,7 @@ class SavedIndex(NamedTuple):
 INDEXES = {
     "codes": ("xorec.search.hamming.index", "HammingIndex"),
     "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
-    "shortlist": ("xorec.search.rerank", "ShortlistIndex"),
+    "two-stage": ("xorec.search.two_stage", "TwoStageIndex"),
     "codes of float users": ("xorec.search.scores.look_up", "LookUpIndex"),
     "codebooks": ("xorec.search.scores.look_up", "LookUpIndex"),
     "composed-codes": ("xorec.search.scores.composed", "ComposedIndex"),

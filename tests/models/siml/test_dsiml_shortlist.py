@@ -19,7 +19,7 @@ from xorec.models.siml.siml import SIML
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
-from xorec.representations.shortlist import Shortlist
+from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
 from xorec.testing.models import Notes, PersonalModelTests
@@ -74,8 +74,8 @@ def test_the_codes_are_dsimls_and_the_vectors_simls() -> None:
     vectors = SIML(**QUICK["start"]).fit(train).representation_.tensors()
     both = DSIML(**QUICK, shortlist=30, keep="float32").fit(train).representation_
     assert isinstance(plain, Codes)
-    assert isinstance(both, Shortlist)
-    assert both.size == 30
+    assert isinstance(both, TwoStage)
+    assert both.sources.near == 30
     for name, tensor in {**plain.tensors(), **vectors}.items():
         np.testing.assert_array_equal(both.tensors()[name], tensor)
 
@@ -94,26 +94,26 @@ def test_auto_takes_the_smallest_that_keeps_the_order_of_the_vectors(debian: Deb
     notes = Notes()
     model = debian.fit(debian.test, notes, shortlist="auto")
     both = model.representation_
-    assert isinstance(both, Shortlist)
-    assert both.vectors is not None
+    assert isinstance(both, TwoStage)
+    assert both.float_vectors is not None
     users = np.flatnonzero(debian.test.user_counts)
     users = users[:: -(-len(users) // 5_000)]
-    best = debian.ndcg(both.vectors, users)
-    enough = [n for n in SIZES if debian.ndcg(both.with_size(n), users) >= 0.99 * best]
-    assert both.size == model.shortlist_ == min(enough)
-    assert both.size > min(SIZES)  # or the test says little
-    assert any(f"a shortlist of {both.size} (validation" in text for text in notes.said)
+    best = debian.ndcg(both.float_vectors, users)
+    enough = [n for n in SIZES if debian.ndcg(both.with_sources(Sources(n)), users) >= 0.99 * best]
+    assert both.sources.near == model.shortlist_ == min(enough)
+    assert both.sources.near > min(SIZES)  # or the test says little
+    assert any(f"a shortlist of {both.sources.near} (validation" in text for text in notes.said)
 
 
 def test_the_chosen_size_survives_the_fit_on_all_pairs() -> None:
     train, validation = halves(planted(150, 120))
     final = fit_with_validation(DSIML(**QUICK, shortlist="auto"), train, validation)
     assert final.config.shortlist == 50
-    assert isinstance(final.representation_, Shortlist)
-    assert final.representation_.size == 50
+    assert isinstance(final.representation_, TwoStage)
+    assert final.representation_.sources.near == 50
     alone = DSIML(**QUICK, shortlist="auto").fit(train)
-    assert isinstance(alone.representation_, Shortlist)
-    assert alone.representation_.size == 200
+    assert isinstance(alone.representation_, TwoStage)
+    assert alone.representation_.sources.near == 200
 
 
 @pytest.mark.parametrize("size", [-1, "some", 2.5, True])
@@ -124,8 +124,8 @@ def test_what_is_no_size_is_refused(size: object) -> None:
 
 def test_the_second_stage_is_worth_its_bytes(debian: Debian) -> None:
     both = debian.fit(None, Notes(), shortlist=50).representation_
-    assert isinstance(both, Shortlist)
-    found = {size: debian.ndcg(both.with_size(size)) for size in (50, 200)}
+    assert isinstance(both, TwoStage)
+    found = {size: debian.ndcg(both.with_sources(Sources(size))) for size in (50, 200)}
     assert found[50] > 1.1 * debian.ndcg(both.codes)
     assert found[200] > 1.02 * found[50]
 
@@ -177,7 +177,7 @@ def test_explained_by_score_and_bits(tmp_path: Path) -> None:
     shop.save(tmp_path / "shop.xorec", index=True)
     shop = Recommender.load(tmp_path / "shop.xorec")
     both = shop.representation
-    assert isinstance(both, Shortlist)
+    assert isinstance(both, TwoStage)
     for one in shop.recommend(7, 10).items:
         why = shop.explain(7, one.id)
         row = int(train.items.find(one.id))

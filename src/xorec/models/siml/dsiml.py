@@ -29,7 +29,7 @@ from xorec.models.siml.best_items import with_best_items
 from xorec.models.siml.dsiml_shortlist import (
     Size,
     two_stage_query,
-    updated_shortlist,
+    updated_two_stage,
     with_reranking,
 )
 from xorec.models.siml.optimizers import AUTO, OPTIMIZERS, candidates
@@ -38,7 +38,7 @@ from xorec.models.siml.siml import ScaleInvariantConfig
 from xorec.models.siml.siml_kernels import Teacher
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
-from xorec.representations.shortlist import Shortlist
+from xorec.representations.two_stage import TwoStage
 from xorec.representations.vectors import Floats
 from xorec.training.checkpoint import Arrays
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
@@ -260,20 +260,20 @@ class DSIML(Model[DSIMLConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code (or vector, or both), items as they are: where their items point."""
-        codes = representation.codes if isinstance(representation, Shortlist) else representation
+        codes = representation.codes if isinstance(representation, TwoStage) else representation
         codes = expect(codes, Codes)
         items = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
         place = mean_direction(items.sum(axis=0, dtype=np.float32), len(items), codes.mean_item)[
             None
         ]
-        if isinstance(representation, Shortlist):
+        if isinstance(representation, TwoStage):
             return two_stage_query(representation, place, history, self.config)
         if codes.user_vectors is None:
             return pack_signs(place)
         return refine_new_user(place, history, codes.item_codes, self.config)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        if isinstance(representation, Shortlist):
-            return updated_shortlist(representation, update, self.config)
+        if isinstance(representation, TwoStage):
+            return updated_two_stage(representation, update, self.config)
         representation = expect(representation, Codes)
         return updated_codes(representation, update)

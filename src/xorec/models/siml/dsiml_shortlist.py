@@ -17,12 +17,14 @@ from xorec.core.bits import pack_signs
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate
+from xorec.models.base import DataUpdate, Model, expect, expect_part
 from xorec.models.code_fold_in import updated_codes
 from xorec.models.pretraining import pretraining_model
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
-from xorec.representations.shortlist import Shortlist
+from xorec.representations.ranking_vectors import RankingVectors
+from xorec.representations.two_stage import Sources, TwoStage
+from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.representations.vectors import Floats, Vectors
 
 if TYPE_CHECKING:
@@ -60,14 +62,14 @@ def with_reranking(
     if size == 0:
         return codes, 0
     users, items = vectors if codes.user_vectors is None else (codes.user_vectors, None)
-    both = Shortlist.of(codes, users, items, size, config.keep)
+    both = TwoStage(codes, RankingVectors.of(users, items, config.keep), None, Sources(size))
     if config.shortlist == "auto" and validation is not None:
         size = choose_size(both, train, validation, options)
-    return both.with_size(size), size
+    return both.with_sources(Sources(size)), size
 
 
 def choose_size(
-    shortlist: Shortlist, train: Interactions, validation: Interactions, options: RunOptions
+    learned: TwoStage, train: Interactions, validation: Interactions, options: RunOptions
 ) -> int:
     """The smallest size with 99 % of the NDCG@20 of all items in that order; says which."""
     from xorec.evaluation.protocol import evaluate
@@ -81,9 +83,9 @@ def choose_size(
     def ndcg(ranks: Representation) -> float:
         return evaluate(ranks, train, part, ks=(20,), options=quiet)["ndcg@20"]
 
-    best = ndcg(_everything(shortlist))
+    best = ndcg(_everything(learned))
     for size in SIZES:
-        value = ndcg(shortlist.with_size(size))
+        value = ndcg(learned.with_sources(Sources(size)))
         if value >= _ENOUGH * best:
             break
     share = f"{value:.4f} of {best:.4f}" if best else "no hits at all"
@@ -91,25 +93,23 @@ def choose_size(
     return size
 
 
-def _everything(shortlist: Shortlist) -> Representation:
+def _everything(learned: TwoStage) -> Representation:
     """All items in the order of the second stage."""
-    if shortlist.vectors is not None:
-        return shortlist.vectors
-    return _asymmetric(shortlist)
+    return learned.float_vectors or _asymmetric(learned)
 
 
-def _asymmetric(shortlist: Shortlist) -> Codes:
-    codes = shortlist.codes
-    return Codes(codes.user_codes, codes.item_codes, codes.bits, shortlist.users.floats())
+def _asymmetric(learned: TwoStage) -> Codes:
+    codes, vectors = learned.codes, expect_part(learned.vectors, "vectors")
+    return Codes(codes.user_codes, codes.item_codes, codes.bits, vectors.users.floats())
 
 
 def two_stage_query(
-    shortlist: Shortlist, place: Floats, history: npt.NDArray[np.integer], config: DSIMLConfig
-) -> npt.NDArray[np.void]:
+    learned: TwoStage, place: Floats, history: npt.NDArray[np.integer], config: DSIMLConfig
+) -> TwoStageQueries:
     """The query of a new user whose code is the signs of `place` (1, bits)."""
-    if shortlist.vectors is None:
-        return shortlist.query(pack_signs(place), place)
-    return shortlist.query(pack_signs(place), _folded(shortlist.vectors, history, config))
+    vectors = learned.float_vectors
+    found = place if vectors is None else _folded(vectors, history, config)
+    return TwoStageQueries(pack_signs(place), found, None)
 
 
 def _folded(vectors: Vectors, history: npt.NDArray[np.integer], config: DSIMLConfig) -> Floats:
@@ -117,21 +117,26 @@ def _folded(vectors: Vectors, history: npt.NDArray[np.integer], config: DSIMLCon
     return found
 
 
-def updated_shortlist(shortlist: Shortlist, update: DataUpdate, config: DSIMLConfig) -> Shortlist:
+def updated_two_stage(learned: TwoStage, update: DataUpdate, config: DSIMLConfig) -> TwoStage:
     """Codes and vectors of all users and items; those of the rows of `update` are made anew."""
-    train, kept = update.train, shortlist.users
-    if shortlist.items is None:
-        codes = updated_codes(_asymmetric(shortlist), update)
+    train, kept = update.train, expect_part(learned.vectors, "vectors")
+    if kept.items is None:
+        codes = updated_codes(_asymmetric(learned), update)
         assert codes.user_vectors is not None
-        users = kept.grown(train.n_users, update.users, codes.user_vectors[update.users])
-        plain = Codes(codes.user_codes, codes.item_codes, codes.bits)
-        return Shortlist(plain, users, None, shortlist.size)
-    assert shortlist.vectors is not None
-    grown = pretraining_model(config.start).update(shortlist.vectors, update).representation_
-    assert isinstance(grown, Vectors)
-    return Shortlist(
-        updated_codes(shortlist.codes, update),
-        kept.grown(train.n_users, update.users, grown.user_vectors[update.users]),
-        shortlist.items.grown(train.n_items, update.items, grown.item_vectors[update.items]),
-        shortlist.size,
+        users = kept.users.grown(train.n_users, update.users, codes.user_vectors[update.users])
+        return TwoStage(codes, RankingVectors(users, None), None, learned.sources)
+    vectors = updated_vectors(learned, update, pretraining_model(config.start))
+    return TwoStage(updated_codes(learned.codes, update), vectors, None, learned.sources)
+
+
+def updated_vectors(learned: TwoStage, update: DataUpdate, model: Model[Any]) -> RankingVectors:
+    """The vectors of the second stage, late rows as `model` makes them."""
+    train, kept = update.train, expect_part(learned.vectors, "vectors")
+    vectors = expect_part(learned.float_vectors, "vectors of items")
+    items = expect_part(kept.items, "vectors of items")
+    grown = expect(model.update(vectors, update).representation_, Vectors)
+    return RankingVectors(
+        kept.users.grown(train.n_users, update.users, grown.user_vectors[update.users]),
+        items.grown(train.n_items, update.items, grown.item_vectors[update.items]),
+        grown.item_bias,
     )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.errors import DataError, OptionError
+from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
@@ -16,19 +16,20 @@ from xorec.recommender.recommender import Recommender
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
 from xorec.representations.quantized import Keep, QuantizedVectors
-from xorec.representations.shortlist import Shortlist
+from xorec.representations.two_stage import TwoStage
 from xorec.search.index import index_of
-from xorec.search.rerank import ranking_scores
+from xorec.search.served import served_scores
 from xorec.testing.data import halves, planted
+from xorec.testing.two_stage import two_stage
 
 KEEPS = ("float32", "float16", "int8")
 
 
-def made(keep: Any = "float32", *, asymmetric: bool = False, size: int = 10) -> Shortlist:
+def made(keep: Any = "float32", *, asymmetric: bool = False, size: int = 10) -> TwoStage:
     rng = np.random.default_rng(0)
     users, items = rng.standard_normal((9, 20)), rng.standard_normal((31, 20))
     codes = Codes.from_signs(users, items)
-    return Shortlist.of(codes, users, None if asymmetric else items, size, keep)
+    return two_stage(codes, users, None if asymmetric else items, size, keep)
 
 
 def test_what_is_kept_is_near_what_was_given() -> None:
@@ -51,9 +52,10 @@ def test_scores_are_those_of_what_is_kept(keep: Any) -> None:
     rng = np.random.default_rng(2)
     users, items = rng.standard_normal((5, 33)), rng.standard_normal((40, 33))
     items[::2] *= 2.0**-16
-    shortlist = Shortlist.of(Codes.from_signs(users, items), users, items, 3, keep)
-    assert shortlist.items is not None
-    exact = shortlist.users.floats().astype(float) @ shortlist.items.floats().T.astype(float)
+    shortlist = two_stage(Codes.from_signs(users, items), users, items, 3, keep)
+    vectors = shortlist.float_vectors
+    assert vectors is not None
+    exact = vectors.user_vectors.astype(float) @ vectors.item_vectors.T.astype(float)
     scores = shortlist.scores(np.arange(5))
     np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-9)
 
@@ -65,7 +67,8 @@ def test_an_item_has_its_score_wherever_it_stands_on_the_list(keep: Any, asymmet
     items = np.stack([rng.permutation(31)[:12] for _ in range(9)]).astype(np.int32)
     counts = rng.integers(0, 13, 9)
     with ThreadPool(2) as pool:
-        found = shortlist.rescore(shortlist.users.floats(), items, counts, pool)
+        found = shortlist.vector_scores(shortlist.queries(np.arange(9)), (items, counts), pool)
+    assert found is not None
     every = shortlist.scores(np.arange(9))
     for b, count in enumerate(counts):
         np.testing.assert_array_equal(found[b, :count], every[b, items[b, :count]])
@@ -78,8 +81,9 @@ def test_the_file_gives_back_the_same(keep: Any, asymmetric: bool, tmp_path: Pat
     storage.write(tmp_path / "a", before.tensors(), {"model": "m", "representation": before.kind})
     tensors, metadata = storage.read(tmp_path / "a")
     after = representation_class(metadata["representation"]).from_tensors(tensors)
-    assert isinstance(after, Shortlist)
-    assert (after.size, after.users.keep) == (10, keep)
+    assert isinstance(after, TwoStage)
+    assert after.vectors is not None
+    assert (after.sources.near, after.vectors.users.keep) == (10, keep)
     assert ("item_vectors" in tensors) is not asymmetric
     np.testing.assert_array_equal(after.scores(np.arange(9)), before.scores(np.arange(9)))
     rank = np.arange(31, dtype=np.int32)
@@ -90,9 +94,9 @@ def test_the_file_gives_back_the_same(keep: Any, asymmetric: bool, tmp_path: Pat
 
 def test_smaller_numbers_take_fewer_bytes() -> None:
     size = {keep: made(keep).nbytes - made(keep).codes.nbytes for keep in KEEPS}
-    assert size["float32"] == (9 + 31) * 20 * 4 + 8
-    assert size["float16"] == (9 + 31) * 20 * 2 + 8
-    assert size["int8"] == (9 + 31) * (20 + 4) + 8
+    assert size["float32"] == (9 + 31) * 20 * 4 + 36
+    assert size["float16"] == (9 + 31) * 20 * 2 + 36
+    assert size["int8"] == (9 + 31) * (20 + 4) + 36
 
 
 def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
@@ -112,10 +116,10 @@ def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
 def test_what_does_not_go_together_is_refused() -> None:
     codes = Codes.from_signs(np.ones((3, 8)), np.ones((5, 8)))
     with pytest.raises(DataError, match="vectors of 3 users and 4 items, but codes of 3 and 5"):
-        Shortlist.of(codes, np.ones((3, 6)), np.ones((4, 6)), 10)
+        two_stage(codes, np.ones((3, 6)), np.ones((4, 6)), 10)
     with pytest.raises(DataError, match="6 numbers but the items' 8"):
-        Shortlist.of(codes, np.ones((3, 6)), None, 10)
-    with pytest.raises(OptionError, match="size of the shortlist is 0"):
+        two_stage(codes, np.ones((3, 6)), None, 10)
+    with pytest.raises(DataError, match="at least one item must be near"):
         made(size=0)
 
 
@@ -128,7 +132,7 @@ def test_evaluation_equals_what_is_served(size: int, asymmetric: bool) -> None:
     vectors = model.representation_.tensors()
     users, items = vectors["user_vectors"], vectors["item_vectors"]
     codes = Codes.from_signs(users, items)
-    shortlist = Shortlist.of(codes, users, None if asymmetric else items, size)
+    shortlist = two_stage(codes, users, None if asymmetric else items, size)
     model._representation = shortlist
     recommender = Recommender.from_model(model, train)
     result = evaluate(shortlist, train, test, ks=(5, 20))
@@ -151,10 +155,10 @@ def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
     train = planted(40, 60)
     rng = np.random.default_rng(5)
     codes = Codes.from_signs(rng.standard_normal((40, 12)), rng.standard_normal((60, 12)))
-    shortlist = Shortlist.of(codes, -9 * rng.random((40, 3)), rng.random((60, 3)), 7)
+    shortlist = two_stage(codes, -9 * rng.random((40, 3)), rng.random((60, 3)), 7)
     rank = tie_rank(train.items, train.item_counts)
     users = np.array([3, 17])
-    scores = ranking_scores(shortlist, users, (train.indptr, train.indices), rank)
+    scores = served_scores(shortlist, rank)(users, (train.indptr, train.indices))
     exact, agreed = shortlist.scores(users), codes.scores(users)
     for row, user in enumerate(users):
         free = np.setdiff1d(np.arange(60), train.of_user(int(user)))

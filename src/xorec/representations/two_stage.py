@@ -1,0 +1,216 @@
+"""TwoStage: codes and item weights find a few items, what is finer puts them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import DataError
+from xorec.core.schema import Schema, Tensor
+from xorec.core.threads import ThreadPool
+from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.codes import Codes
+from xorec.representations.neighbours import Neighbours
+from xorec.representations.ranking_vectors import RANKING_VECTORS, RankingVectors
+from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.representations.vectors import Vectors
+
+
+class Sources(NamedTuple):
+    """How many items each source brings, at most.
+
+    near: the nearest to the user's code. best: the best by item weights. per_item: the nearest to
+    the code of each of the user's items, the last of them first, `neighbours` in all.
+    """
+
+    near: int
+    best: int = 0
+    per_item: int = 0
+    neighbours: int = 0
+
+    @property
+    def most(self) -> int:
+        """Items of all sources, at most."""
+        return self.near + self.best + self.neighbours
+
+
+class TwoStage(Representation):
+    """score(u, i) = sum of the item weights + blend x vector score, of the items that were found.
+
+    vectors: dot products, or float users against bits. weights: item weights and histories. Where
+    only one of them is there, the score is its own.
+    """
+
+    kind = "two-stage"
+    schema: ClassVar[Schema] = {
+        **{name: Codes.schema[name] for name in ("bits", "user_codes", "item_codes")},
+        **RANKING_VECTORS,
+        **{name: one.as_optional() for name, one in Neighbours.schema.items()},
+        "sources": Tensor("int64", (4,), least=0, most=1 << 24),
+        "blend": Tensor("float32", (1,), least=0),
+    }
+
+    def __init__(
+        self,
+        codes: Codes,
+        vectors: RankingVectors | None,
+        weights: Neighbours | None,
+        sources: Sources,
+        blend: float = 1.0,
+    ) -> None:
+        if vectors is None and weights is None:
+            raise DataError("two stages need vectors or item weights for the second.")
+        if vectors is not None:
+            vectors.check(codes)
+        if weights is not None and (weights.n_users, weights.n_items) != (
+            codes.n_users,
+            codes.n_items,
+        ):
+            raise DataError(
+                f"there are item weights of {weights.n_users} users and {weights.n_items} items, "
+                f"but codes of {codes.n_users} and {codes.n_items}."
+            )
+        if sources.near < 1 or min(sources) < 0:
+            raise DataError(f"the sources are {tuple(sources)}: at least one item must be near.")
+        if weights is None and sources != Sources(sources.near):
+            raise DataError("without item weights only the user's code finds candidates.")
+        self.codes = Codes(codes.user_rows, codes.item_rows, codes.bits)
+        self.vectors, self.weights = vectors, weights
+        self.sources, self.blend = sources, np.float32(blend)
+
+    def with_sources(self, sources: Sources) -> TwoStage:
+        """The same with other numbers of candidates."""
+        return TwoStage(self.codes, self.vectors, self.weights, sources, float(self.blend))
+
+    def with_blend(self, blend: float) -> TwoStage:
+        """The same with another weight of the vectors."""
+        return TwoStage(self.codes, self.vectors, self.weights, self.sources, blend)
+
+    @property
+    def n_users(self) -> int:
+        return self.codes.n_users
+
+    @property
+    def n_items(self) -> int:
+        return self.codes.n_items
+
+    def queries(self, users: Rows) -> TwoStageQueries:
+        return TwoStageQueries(
+            self.codes.user_rows[users],
+            None if self.vectors is None else self.vectors.users.floats(users),
+            None if self.weights is None else self.weights.queries(users),
+        )
+
+    def score(self, queries: Any) -> Scores:
+        """What the second stage gives to every item, found or not."""
+        scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        every = np.arange(self.n_items, dtype=np.int32)[None], np.array([self.n_items])
+        with ThreadPool(1) as pool:
+            for b in range(len(queries)):
+                one = queries[b]
+                sums = None
+                if self.weights is not None:
+                    sums = self.weights.score(one.histories)
+                scores[b] = self.combine(sums, self.vector_scores(one, every, pool))[0]
+        return scores
+
+    def vector_scores(
+        self,
+        queries: TwoStageQueries,
+        candidates: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
+        pool: ThreadPool,
+    ) -> Scores | None:
+        """The scores (B, s) by vectors of candidates: (items (B, s), counts (B,))."""
+        if self.vectors is None or queries.vectors is None:
+            return None
+        return self.vectors.rescore(self.codes, queries.vectors, candidates, pool)
+
+    def combine(self, sums: Scores | None, products: Scores | None) -> Scores:
+        """The score from the sums of item weights and the scores by vectors."""
+        if sums is None:
+            assert products is not None
+            return products
+        return sums if products is None else sums + self.blend * products
+
+    @cached_property
+    def float_vectors(self) -> Vectors | None:
+        """The vectors as float32, where items have any."""
+        return None if self.vectors is None else self.vectors.floats()
+
+    def arrays(self) -> Tensors:
+        """The codes, and the vectors as float32."""
+        if self.vectors is None:
+            return self.codes.arrays()
+        vectors = self.float_vectors
+        users = {"user_vectors": self.vectors.users.floats()}
+        return {**self.codes.arrays(), **(users if vectors is None else vectors.arrays())}
+
+    def among_items(self) -> Representation:
+        """By the vectors, or else by the codes."""
+        vectors = self.float_vectors
+        return (self.codes if vectors is None else vectors).among_items()
+
+    def among_users(self) -> Representation:
+        """By the vectors, or else by the codes."""
+        vectors = self.float_vectors
+        return (self.codes if vectors is None else vectors).among_users()
+
+    def likeness(self, items: Rows, item: int) -> Scores:
+        """What each of `items` adds to the score by item weights, where there are any."""
+        if self.weights is not None:
+            return self.weights.likeness(items, item)
+        return super().likeness(items, item)
+
+    @property
+    def score_description(self) -> str:
+        names = []
+        if self.weights is not None:
+            names.append(self.weights.score_description)
+        if self.vectors is not None:
+            times = "" if self.weights is None else f"{self.blend:.3g} times "
+            names.append(times + self.vectors.description)
+        return ", plus ".join(names)
+
+    @property
+    def code_length(self) -> int:
+        return self.codes.bits
+
+    def bits_agreed(self, query: Any, item: int) -> int:
+        return self.codes.bits_agreed(query.codes, item)
+
+    def item_distances(self, items: Rows, item: int) -> npt.NDArray[np.integer] | None:
+        by_bits = self.weights is None and self.float_vectors is None
+        return self.codes.item_distances(items, item) if by_bits else None
+
+    def metadata(self) -> dict[str, Any]:
+        return self.codes.metadata()
+
+    @property
+    def second_stage_nbytes(self) -> int:
+        """Bytes of what puts the items in order, without that of users."""
+        vectors = 0 if self.vectors is None else self.vectors.item_nbytes
+        return vectors + (0 if self.weights is None else self.weights.item_nbytes)
+
+    def tensors(self) -> Tensors:
+        return {
+            **self.codes.tensors(),
+            **({} if self.vectors is None else self.vectors.tensors()),
+            **({} if self.weights is None else self.weights.tensors()),
+            "sources": np.array(self.sources, dtype=np.int64),
+            "blend": np.array([self.blend], dtype=np.float32),
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
+        codes = Codes.from_tensors({name: tensors[name] for name in _CODES})
+        weights = Neighbours.from_tensors(tensors) if "neighbour_indptr" in tensors else None
+        sources = Sources(*(int(count) for count in tensors["sources"]))
+        vectors = RankingVectors.from_tensors(tensors)
+        return cls(codes, vectors, weights, sources, float(tensors["blend"][0]))
+
+
+_CODES = ("user_codes", "item_codes", "bits")

@@ -1,0 +1,98 @@
+"""Candidates: what the user's code and the user's own items bring, each item once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.threads import ThreadPool
+from xorec.data.tie_rank import TieRank
+from xorec.representations.histories import NO_VALUES
+from xorec.representations.postings import NO_SCALES, Postings
+from xorec.representations.scratch import Scratches
+from xorec.representations.two_stage import TwoStage
+from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.search.filters import Filters
+from xorec.search.hamming.index import HammingIndex
+from xorec.search.top_k_kernels import TieRanks
+from xorec.search.two_stage_kernels import Found, ItemSources, Scratch, collect
+
+Near = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
+
+
+class Collector:
+    """Puts together what the sources of a representation bring for a batch of queries."""
+
+    def __init__(
+        self,
+        learned: TwoStage,
+        table: npt.NDArray[np.int32],
+        tie_rank: TieRank,
+        item_at: npt.NDArray[np.int32],
+    ) -> None:
+        self._ties = TieRanks(tie_rank, item_at)
+        self._n_items = learned.n_items
+        weights, sources = learned.weights, learned.sources
+        postings = _no_postings(learned.n_items) if weights is None else weights.kernel_postings
+        no_histories = (np.zeros(1, np.int64), np.zeros(0, np.int32), NO_VALUES)
+        self.sources = ItemSources(
+            postings, no_histories, sources.best, table, sources.neighbours if table.size else 0
+        )
+        self._scratches = Scratches(0 if weights is None else learned.n_items)
+        self._flags: list[npt.NDArray[np.uint8]] = []
+
+    def collect(
+        self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
+    ) -> Found:
+        """The candidates of each query: those that are near, and what their histories bring."""
+        count, sources = len(queries), self.sources
+        shape = (count, near[0].shape[1] + sources.best + sources.neighbours)
+        found = Found(
+            np.empty(shape, dtype=np.int32),
+            np.empty(count, dtype=np.int64),
+            np.empty(shape, dtype=np.float32),
+        )
+        rows = queries.histories
+        if rows is None:
+            histories = (np.zeros(count + 1, np.int64), np.zeros(0, np.int32), NO_VALUES)
+        else:
+            histories = (rows.indptr, rows.indices, rows.data)
+        sources = sources._replace(histories=histories)
+
+        def work(begin: int, end: int) -> None:
+            with self._scratch() as scratch:
+                collect(near, sources, filters, self._ties, scratch, (begin, end), found)
+
+        pool.map_ranges(count, work)
+        return found
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Any]:
+        """A clean scratch, for one thread."""
+        try:
+            flags = self._flags.pop()
+        except IndexError:
+            flags = np.zeros(self._n_items, dtype=np.uint8)
+        with self._scratches.one() as sums:
+            yield Scratch(*sums, flags)
+        self._flags.append(flags)
+
+
+def item_table(hamming: HammingIndex, width: int, threads: int) -> npt.NDArray[np.int32]:
+    """The `width` nearest items of each item by code, without itself: int32 (m, width)."""
+    codes = hamming.catalogue.rows.words
+    if width == 0:
+        return np.zeros((len(codes), 0), dtype=np.int32)
+    itself = np.arange(len(codes) + 1), np.arange(len(codes), dtype=np.int32)
+    found = hamming.search(codes, width, exclude=itself, threads=threads)
+    return np.ascontiguousarray(found.items)
+
+
+def _no_postings(n_items: int) -> Postings:
+    """Of a representation without item weights: nothing is said for anybody."""
+    nothing = np.zeros(0, dtype=np.float32)
+    return Postings(np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, NO_SCALES)

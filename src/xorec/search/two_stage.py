@@ -1,0 +1,192 @@
+"""TwoStageIndex: candidates from several queries, ranked by what is finer than codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.arrays import as_contiguous, positive_int
+from xorec.core.threads import ThreadPool, available_threads
+from xorec.data.tie_rank import TieRank
+from xorec.representations.two_stage import TwoStage
+from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.search.candidates import Collector, item_table
+from xorec.search.checks import check_lists, check_rows
+from xorec.search.filters import Filters, make_filters
+from xorec.search.hamming.catalogue import ItemFilter
+from xorec.search.hamming.index import HammingIndex
+from xorec.search.hits import Exclude, Hits, no_hits
+from xorec.search.index import SavedIndex
+from xorec.search.top_k import inverse
+
+_TABLE = "item_neighbours"
+Allow = npt.NDArray[Any] | Exclude | ItemFilter | None
+
+
+class TwoStageIndex:
+    """Finds by code and by item weights, all filters inside; then ranks these by exact scores.
+
+    Hamming distances and sums of weights go through exact searches, and where a source brings the
+    whole catalogue the ranking is that of the scores alone.
+    """
+
+    def __init__(
+        self, hamming: HammingIndex, learned: TwoStage, table: npt.NDArray[np.int32]
+    ) -> None:
+        self.hamming, self.learned = hamming, learned
+        self._tie_rank = as_contiguous(hamming.tie_rank)
+        self._collector = Collector(learned, table, self._tie_rank, inverse(hamming.tie_rank))
+
+    @classmethod
+    def of(
+        cls,
+        learned: TwoStage,
+        tie_rank: TieRank,
+        saved: SavedIndex | None = None,
+        threads: int | None = None,
+    ) -> TwoStageIndex:
+        """The index of a representation: see `search.index.index_of`."""
+        width = min(learned.sources.per_item, max(0, learned.n_items - 1))
+        if saved is None:
+            hamming = HammingIndex.of(learned.codes, tie_rank, None, threads)
+            table = item_table(hamming, width, threads or available_threads())
+            return cls(hamming, learned, table)
+        rest = {name: array for name, array in saved.tensors.items() if name != _TABLE}
+        hamming = HammingIndex.of(learned.codes, tie_rank, saved._replace(tensors=rest), threads)
+        return cls(hamming, learned, _checked_table(saved, learned.n_items, width))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the Hamming index, and of what the items' part of both stages reads."""
+        table = self._collector.sources.table.nbytes
+        return self.hamming.nbytes + self.learned.second_stage_nbytes + table
+
+    def explain(self) -> str:
+        """What is searched by, and why."""
+        near, best, per_item, neighbours = self.learned.sources
+        ways = [f"the {near} nearest codes ({self.hamming.explain()})"]
+        ways += [f"the {best} best by item weights"] if best else []
+        each = f"the {per_item} nearest codes of each of the user's items, {neighbours} in all"
+        ways += [each] if neighbours else []
+        return f"{', '.join(ways)}; then {self.learned.score_description}"
+
+    def search(
+        self,
+        queries: Any,
+        k: int,
+        *,
+        exclude: Exclude | None = None,
+        allow: Allow = None,
+        deny: npt.NDArray[np.integer] | None = None,
+        threads: int = 1,
+    ) -> Hits:
+        """See `Index.search`. There are never fewer candidates than `k`."""
+        k = positive_int(k)
+        if isinstance(allow, tuple):
+            return self._among_lists(queries, k, exclude, allow, deny, threads)
+        if allow is not None and not isinstance(allow, ItemFilter):
+            allow = self.hamming.item_filter(allow)
+        with ThreadPool(min(threads, max(1, len(queries)))) as pool:
+            found = self.find(queries, k, exclude=exclude, allow=allow, deny=deny, pool=pool)
+            scores = self.score(queries, found, pool)
+            return self._best(scores, found, min(k, self.learned.n_items), pool)
+
+    def find(
+        self,
+        queries: TwoStageQueries,
+        k: int,
+        *,
+        exclude: Exclude | None = None,
+        allow: ItemFilter | None = None,
+        deny: npt.NDArray[np.integer] | None = None,
+        pool: ThreadPool,
+    ) -> Any:
+        """The candidates (`Found`) among which the best `k` are looked for."""
+        filters = self._filters(len(queries), exclude, allow, deny)
+        near = self.hamming.search(
+            queries.codes,
+            max(self.learned.sources.near, k),
+            exclude=exclude,
+            allow=allow,
+            deny=deny,
+            threads=pool.threads,
+        )
+        return self._collector.collect(queries, (near.items, near.counts), filters, pool)
+
+    def score(self, queries: TwoStageQueries, found: Any, pool: ThreadPool) -> Any:
+        """The scores (B, s) of candidates."""
+        products = self.learned.vector_scores(queries, (found.items, found.counts), pool)
+        return self.learned.combine(None if self.learned.weights is None else found.sums, products)
+
+    def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
+        """Make ready a choice of items for many searches: `HammingIndex.item_filter`."""
+        return self.hamming.item_filter(items)
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """What a file keeps: the tensors of the Hamming index, and the nearest of each item."""
+        table = self._collector.sources.table
+        return {**self.hamming.tensors(), **({_TABLE: table} if table.size else {})}
+
+    def _filters(
+        self,
+        queries: int,
+        exclude: Exclude | None,
+        allow: ItemFilter | None,
+        deny: npt.NDArray[np.integer] | None,
+    ) -> Filters:
+        filters = make_filters(queries, exclude, deny, self.learned.n_items)
+        check_rows(filters.indices, self.learned.n_items, "exclude")
+        return filters if allow is None else filters._replace(allow_mask=allow.allow_mask)
+
+    def _best(self, scores: Any, found: Any, width: int, pool: ThreadPool) -> Hits:
+        from xorec.search.top_k_kernels import BestRows
+        from xorec.search.two_stage_kernels import best_of
+
+        shape = (len(scores), width)
+        best = BestRows(
+            np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(len(scores), np.int64)
+        )
+        pool.map_ranges(
+            len(scores),
+            lambda begin, end: best_of(scores, found, self._tie_rank, begin, end, best),
+        )
+        return Hits(*best)
+
+    def _among_lists(
+        self,
+        queries: Any,
+        k: int,
+        exclude: Exclude | None,
+        allow: Exclude,
+        deny: npt.NDArray[np.integer] | None,
+        threads: int,
+    ) -> Hits:
+        """Each query among its own items."""
+        indptr, rows = check_lists(allow, len(queries), "allow")
+        seen = None if exclude is None else check_lists(exclude, len(queries), "exclude")
+        hits = no_hits(len(queries), min(k, self.learned.n_items))
+
+        def work(b: int) -> None:
+            hidden = None if seen is None else (seen[0][b : b + 2], seen[1])
+            chosen = self.item_filter(rows[indptr[b] : indptr[b + 1]])
+            found = self.search(queries[b], k, exclude=hidden, allow=chosen, deny=deny)
+            hits.items[b], hits.scores[b] = found.items[0], found.scores[0]
+            hits.counts[b] = found.counts[0]
+
+        with ThreadPool(min(threads, max(1, len(queries)))) as pool:
+            pool.map(len(queries), work)
+        return hits
+
+
+def _checked_table(saved: SavedIndex, items: int, width: int) -> npt.NDArray[np.int32]:
+    """The table that a file has kept; its values are looked at unless they were."""
+    from xorec.core.schema import Tensor, check_tensors
+
+    table = saved.tensors.get(_TABLE, np.zeros((items if width else 0, 0), dtype=np.int32))
+    schema: Mapping[str, Tensor] = {_TABLE: Tensor("int32", ("items", width), rows_of="items")}
+    if width:
+        check_tensors({_TABLE: table}, schema, {"items": items}, values=not saved.checked)
+    return as_contiguous(table)

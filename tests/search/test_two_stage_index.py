@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xorec.core.bits import unpack_signs
+from xorec.core.errors import DataError
+from xorec.representations.codes import Codes
+from xorec.representations.ranking_vectors import RankingVectors
+from xorec.representations.two_stage import Sources, TwoStage
+from xorec.representations.vectors import Vectors
+from xorec.search.hits import Hits
+from xorec.search.index import SavedIndex, index_of
+from xorec.search.top_k import top_k
+from xorec.testing.indexes import as_lists, best, hamming, make_codes
+from xorec.testing.two_stage import random_weights, two_stage
+
+KEEPS = ("float32", "float16", "int8", "asymmetric")
+
+
+def make(rng: np.random.Generator, items: int, size: int, keep: Any, users: int = 4) -> TwoStage:
+    """Small whole numbers, so that sums are exact in any order and ties abound."""
+    bits = int(rng.choice([8, 20, 64, 100]))
+    codes = Codes(
+        make_codes(rng, users, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
+    )
+    if keep == "asymmetric":
+        return two_stage(codes, rng.integers(-3, 4, (users, bits)), None, size)
+    user_vectors, item_vectors = (rng.integers(-3, 4, (n, 6)) for n in (users, items))
+    if keep == "int8":  # its scale is 1
+        user_vectors[:, 0] = item_vectors[:, 0] = 127
+    return two_stage(codes, user_vectors, item_vectors, size, keep)
+
+
+def exact_scores(shortlist: TwoStage, user: int) -> Any:
+    """Every item's score in plain NumPy."""
+    assert shortlist.vectors is not None
+    if shortlist.vectors.items is None:
+        signs = unpack_signs(shortlist.codes.item_codes, shortlist.codes.bits)
+        return signs @ shortlist.vectors.users.floats()[user]
+    return shortlist.vectors.items.floats() @ shortlist.vectors.users.floats()[user]
+
+
+def check(hits: Hits, shortlist: TwoStage, tie_rank: Any, k: int, hidden: list[set[int]]) -> None:
+    for user, own in enumerate(hidden):
+        codes = shortlist.codes
+        size = max(k, shortlist.sources.near)
+        distances = hamming(codes.item_codes, codes.user_codes[user])
+        near, _ = best(distances, tie_rank, size, own)
+        scores = exact_scores(shortlist, user)
+        first = sorted(near, key=lambda row: (-scores[row], tie_rank[row]))[:k]
+        items, values = hits.row(user)
+        assert items.tolist() == first
+        np.testing.assert_array_equal(values, scores[first].astype(np.float32))
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
+    items = data.draw(st.sampled_from([1, 7, 65, 400]), label="items")
+    size = data.draw(st.sampled_from([1, 5, 40, 1000]), label="size")
+    k = data.draw(st.sampled_from([1, 3, 10, 60, 500]), label="k")
+    shortlist, tie_rank = make(rng, items, size, keep), rng.permutation(items).astype(np.int32)
+    share = data.draw(st.sampled_from([0.0, 0.1, 0.9, 1.0]), label="seen")
+    seen = [np.flatnonzero(rng.random(items) < share).tolist() for _ in range(4)]
+    deny = np.flatnonzero(rng.random(items) < 0.1)
+    allowed = rng.random(items) < data.draw(st.sampled_from([0.02, 0.5, 1.0]), label="allowed")
+    index, queries = index_of(shortlist, tie_rank), shortlist.queries(np.arange(4))
+    hidden = [{*own, *deny.tolist()} for own in seen]
+    hits = index.search(queries, k, exclude=as_lists(seen), deny=deny)
+    check(hits, shortlist, tie_rank, k, hidden)
+    others = set(np.flatnonzero(~allowed).tolist())
+    for choice in (allowed, np.flatnonzero(allowed), index.item_filter(allowed)):
+        hits = index.search(queries, k, exclude=as_lists(seen), deny=deny, allow=choice)
+        check(hits, shortlist, tie_rank, k, [own | others for own in hidden])
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
+    rng = np.random.default_rng(0)
+    codes = Codes(make_codes(rng, 90, 64, "spread"), make_codes(rng, 3000, 64, "clusters"), 64)
+    users, items = (rng.standard_normal((n, 64)) for n in (90, 3000))
+    shortlist = two_stage(codes, users, items, 100, keep if keep in KEEPS[:3] else "float32")
+    if keep == "asymmetric":
+        shortlist = two_stage(codes, users, None, 100)
+    index = index_of(shortlist, rng.permutation(3000).astype(np.int32))
+    queries = shortlist.queries(np.arange(90))
+    whole = index.search(queries, 20)
+    assert np.unique(whole.counts).tolist() == [20]
+    for threads in (2, 3):
+        again = index.search(queries, 20, threads=threads)
+        np.testing.assert_array_equal(again.items, whole.items)
+        np.testing.assert_array_equal(again.scores, whole.scores)
+    for b in range(90):
+        alone = index.search(queries[b], 20)
+        np.testing.assert_array_equal(alone.items[0], whole.items[b])
+        np.testing.assert_array_equal(alone.scores[0], whole.scores[b])
+        np.testing.assert_array_equal(
+            shortlist.score(queries[b])[0][whole.items[b]], alone.scores[0]
+        )
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_a_shortlist_of_everything_ranks_as_the_vectors_do(keep: Any) -> None:
+    rng = np.random.default_rng(3)
+    shortlist, rank = make(rng, 500, 500, keep), rng.permutation(500).astype(np.int32)
+    plain: Vectors | Codes | None = shortlist.float_vectors
+    if plain is None:
+        codes = shortlist.codes
+        assert shortlist.vectors is not None
+        plain = Codes(
+            codes.user_codes, codes.item_codes, codes.bits, shortlist.vectors.users.floats()
+        )
+    rows = np.arange(4)
+    expected = top_k(plain.scores(rows), 50, rank)
+    hits = index_of(shortlist, rank).search(shortlist.queries(rows), 50)
+    np.testing.assert_array_equal(hits.items, expected.items)
+    np.testing.assert_array_equal(hits.scores, expected.scores)
+
+
+def test_an_index_from_its_tensors_is_the_same() -> None:
+    rng = np.random.default_rng(4)
+    shortlist, rank = make(rng, 400, 30, "float16"), rng.permutation(400).astype(np.int32)
+    made, queries = index_of(shortlist, rank), shortlist.queries(np.arange(4))
+    kept = index_of(shortlist, rank, SavedIndex(made.tensors()))
+    np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
+    assert "30 nearest codes" in made.explain()
+    assert made.nbytes > shortlist.second_stage_nbytes
+
+
+def blended(rng: np.random.Generator, items: int, sources: Sources, users: int = 5) -> TwoStage:
+    """Whole numbers again, half of a vector's score added to the item weights."""
+    bits = int(rng.choice([8, 64]))
+    codes = Codes(
+        make_codes(rng, users, bits, "spread"), make_codes(rng, items, bits, "duplicates"), bits
+    )
+    of_users, of_items = (rng.integers(-3, 4, (n, 6)) for n in (users, items))
+    vectors = RankingVectors.of(of_users, of_items)
+    weights = random_weights(rng, users, items, 6, str(rng.choice(KEEPS[:3])))  # type: ignore[arg-type]
+    return TwoStage(codes, vectors, weights, sources, 0.5)
+
+
+def expected_candidates(learned: TwoStage, tie_rank: Any, user: int, hidden: set[int]) -> set[int]:
+    """What each source brings, by plain loops."""
+    near, best_count, per_item, neighbours = learned.sources
+    codes, items = learned.codes, learned.n_items
+    found = list(best(hamming(codes.item_codes, codes.user_codes[user]), tie_rank, near, hidden)[0])
+    assert learned.weights is not None
+    history = learned.weights.history[[user]].indices
+    others: list[int] = []
+    for own in history[::-1]:
+        distances = hamming(codes.item_codes, codes.item_codes[own])
+        for item in best(distances, tie_rank, per_item, {int(own)})[0]:
+            if item not in hidden and item not in found and item not in others:
+                others.append(int(item))
+    found += others[:neighbours]
+    sums = learned.weights.scores(np.array([user]))[0]
+    free = [i for i in range(items) if i not in hidden and i not in found and sums[i] > 0]
+    return {*found, *sorted(free, key=lambda row: (-sums[row], tie_rank[row]))[:best_count]}
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_candidates_of_several_sources_equal_the_oracle(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), label="seed"))
+    items = data.draw(st.sampled_from([2, 7, 65, 400]), label="items")
+    counts = st.sampled_from([0, 1, 4, 30])
+    per_item, neighbours = data.draw(counts, label="per item"), data.draw(counts, label="in all")
+    sources = Sources(3, data.draw(counts, label="best"), per_item, neighbours)
+    learned, tie_rank = blended(rng, items, sources), rng.permutation(items).astype(np.int32)
+    seen = [np.flatnonzero(rng.random(items) < 0.2).tolist() for _ in range(5)]
+    deny, allowed = np.flatnonzero(rng.random(items) < 0.1), rng.random(items) < 0.6
+    index, queries = index_of(learned, tie_rank), learned.queries(np.arange(5))
+    scores = learned.scores(np.arange(5))
+    for allow in (None, allowed, index.item_filter(allowed)):
+        denied = set() if allow is None else set(np.flatnonzero(~allowed).tolist())
+        hits = index.search(queries, 3, exclude=as_lists(seen), deny=deny, allow=allow)
+        for user in range(5):
+            hidden = {*seen[user], *deny.tolist(), *denied}
+            candidates = expected_candidates(learned, tie_rank, user, hidden)
+            first = sorted(candidates, key=lambda row: (-scores[user, row], tie_rank[row]))[:3]
+            found, values = hits.row(user)
+            assert found.tolist() == first
+            np.testing.assert_array_equal(values, scores[user, first])
+            alone = index.search(
+                queries[user], 3, exclude=as_lists([seen[user]]), deny=deny, allow=allow
+            )
+            assert alone.row(0)[0].tolist() == first
+
+
+def test_lists_of_each_query_are_as_choices_of_items() -> None:
+    rng = np.random.default_rng(8)
+    learned = blended(rng, 90, Sources(4, 5, 3, 9))
+    index, queries = index_of(learned, np.arange(90, dtype=np.int32)), learned.queries(np.arange(5))
+    lists = [np.flatnonzero(rng.random(90) < 0.3).tolist() for _ in range(5)]
+    hits = index.search(queries, 6, allow=as_lists(lists), threads=2)
+    for user in range(5):
+        alone = index.search(queries[user], 6, allow=np.array(lists[user]))
+        np.testing.assert_array_equal(alone.items[0], hits.items[user])
+
+
+def test_the_nearest_of_each_item_are_kept_in_a_file() -> None:
+    rng = np.random.default_rng(9)
+    learned, rank = blended(rng, 200, Sources(4, 5, 7, 20)), np.arange(200, dtype=np.int32)
+    made, queries = index_of(learned, rank), learned.queries(np.arange(5))
+    kept = index_of(learned, rank, SavedIndex(made.tensors()))
+    np.testing.assert_array_equal(kept.search(queries, 9).items, made.search(queries, 9).items)
+    wrong = {**made.tensors(), "item_neighbours": made.tensors()["item_neighbours"] + 200}
+    with pytest.raises(DataError, match="item_neighbours has the value"):
+        index_of(learned, rank, SavedIndex(wrong))
