@@ -66,6 +66,20 @@ class Postings(NamedTuple):
         items = self.items.astype(np.int32)
         return csr_array((weights, items, self.indptr), shape=(self.n_items, self.n_items))
 
+    def extended(self, n_items: int) -> Postings:
+        """With rows of nothing for items that have come since."""
+        more = n_items - self.n_items
+        scales = np.pad(self.scales, (0, more)) if len(self.scales) else self.scales
+        return self._replace(indptr=np.pad(self.indptr, (0, more), mode="edge"), scales=scales)
+
+    def columns(self, kept: npt.NDArray[np.bool_]) -> csr_array[np.float32]:
+        """The weights for those items that are `kept` (m,), as a sparse matrix (m, m)."""
+        matrix = self.matrix()
+        there = kept[matrix.indices]
+        indptr = np.concatenate([[0], np.cumsum(there)])[self.indptr]
+        rest = (matrix.data[there], matrix.indices[there], indptr)
+        return type(matrix)(rest, shape=matrix.shape)
+
     def for_kernels(self) -> Postings:
         """The same with the bits of float16 as whole numbers, which numba reads."""
         if self.weights.dtype != np.float16:

@@ -1,9 +1,147 @@
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.models.baselines import neighbour_ridge, slim
 from xorec.models.baselines.slim import SLIM
+from xorec.recommender.recommender import Recommender
+from xorec.representations.neighbours import Neighbours
+from xorec.testing.data import planted, weighted
 from xorec.testing.models import PersonalModelTests
 
 
 class TestSLIM(PersonalModelTests):
     model = SLIM
     settings = {"l2": 5.0}  # noqa: RUF012
+
+
+class TestSLIMInBytes(PersonalModelTests):
+    model = SLIM
+    settings = {"l2": 5.0, "keep": "int8"}  # noqa: RUF012
+
+
+class TestSLIMByUsers(PersonalModelTests):
+    model = SLIM
+    settings = {"l2": 5.0}  # noqa: RUF012
+
+    @pytest.fixture(autouse=True)
+    def _no_matrix(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        without_matrix(monkeypatch)
+
+
+def without_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbour_ridge, "MATRIX_ITEMS", 0)
+    monkeypatch.setattr(slim, "MATRIX_ITEMS", 0)
+
+
+def brute_force(data: Interactions, N: int, l2: float, growth: float, exponent: float) -> Any:
+    """Item by item, by the formula: row i has what i says for others."""
+    weights = np.ones(data.n_pairs) if data.weights is None else data.weights
+    X = data.matrix(np.sqrt(weights).astype(np.float32)).toarray().astype(np.float64)
+    lengths = np.diff(data.indptr)
+    typical = 2 ** round(np.log2(lengths.mean()))
+    G = X.T @ ((typical / lengths) ** exponent * X.T).T
+    found = np.zeros_like(G)
+    for j in range(len(G)):
+        near = G[:, j] / np.sqrt(G.diagonal())
+        near[j] = 0
+        S = np.argsort(-near)[: min(N, np.count_nonzero(near))]
+        ridge = G[np.ix_(S, S)] + (l2 + growth * G[j, j]) * np.eye(len(S))
+        found[S, j] = np.linalg.solve(ridge, G[S, j])
+    return found
+
+
+@pytest.mark.parametrize("by_users", [False, True])
+@pytest.mark.parametrize("has_weights", [False, True])
+@pytest.mark.parametrize("setting", [(39, 2.0, 0.0, 0.0), (7, 5.0, 0.3, 0.5), (10, 1.0, 0.0, 1.0)])
+def test_weights_equal_a_plain_solve(
+    by_users: bool, has_weights: bool, setting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights of their own keep the nearest apart: no ties, which are another rule's."""
+    if by_users:
+        without_matrix(monkeypatch)
+    data = weighted(planted(80, 40)) if has_weights or setting[0] < 39 else planted(80, 40)
+    N, l2, growth, exponent = setting
+    settings = {"neighbours": N, "l2": l2, "growth": growth, "user_exponent": exponent}
+    model = SLIM(**settings, smallest=0).fit(data)
+    found = model.representation_
+    assert isinstance(found, Neighbours)
+    expected = brute_force(data, N, l2, growth, exponent)
+    np.testing.assert_allclose(found.similarity.toarray(), expected, atol=2e-6)
+    X = found.history.toarray().astype(np.float64)
+    np.testing.assert_allclose(found.scores(np.arange(80)), X @ expected, atol=2e-5)
+
+
+def test_small_weights_are_dropped() -> None:
+    data = planted(80, 40)
+    whole, some = (SLIM(smallest=least).fit(data).representation_ for least in (0.0, 0.02))
+    assert isinstance(whole, Neighbours)
+    assert isinstance(some, Neighbours)
+    every = whole.similarity.toarray()
+    expected = np.where(np.abs(every) >= 0.02, every, 0)
+    assert 0 < np.count_nonzero(expected) < np.count_nonzero(every)
+    np.testing.assert_array_equal(some.similarity.toarray(), expected)
+    assert len(some.postings.items) == np.count_nonzero(expected)
+
+
+@pytest.mark.parametrize("by_users", [False, True])
+def test_same_bytes_for_any_threads(by_users: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by_users:
+        without_matrix(monkeypatch)
+    data = planted(300, 200)
+    found = [SLIM().fit(data, options=RunOptions(threads=n)).representation_ for n in (1, 2, 3)]
+    tensors = [{name: t.tobytes() for name, t in one.tensors().items()} for one in found]
+    assert tensors[0] == tensors[1] == tensors[2]
+
+
+def in_groups(users: range, items_of: Any) -> list[tuple[str, str]]:
+    rng = np.random.default_rng(len(users))
+    return [
+        (f"u{user}", f"i{item}")
+        for user in users
+        for item in rng.choice(items_of(user), size=6, replace=False)
+    ]
+
+
+@pytest.mark.parametrize("settings", [{}, {"keep": "float16", "neighbours": 4}, {"keep": "int8"}])
+def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New pairs in one of two groups of items; the other's weights stay, and are not solved."""
+    without_matrix(monkeypatch)
+    first = in_groups(range(80), lambda user: range(20) if user % 2 else range(20, 40))
+    later = [("u1", f"i{item}") for item in range(9)] + [("new", "i3"), ("new", "fresh")]
+    data = Interactions.from_pairs(first)
+    shop = Recommender.from_model(SLIM(l2=2.0, **settings).fit(data), data)
+    solved: list[int] = []
+    weights = neighbour_ridge.NeighbourRidge.weights
+
+    def watched(self: Any, train: Any, rows: Any, pool: Any) -> Any:
+        solved.append(len(rows))
+        return weights(self, train, rows, pool)
+
+    monkeypatch.setattr(neighbour_ridge.NeighbourRidge, "weights", watched)
+    after = shop.update(Interactions.from_pairs(later))
+    train = Interactions.from_rows(after.users, after.items, *rows_of(after))
+    again = SLIM(l2=2.0, **settings).fit(train)
+    assert solved == ([41, 41] if settings.get("keep") == "int8" else [21, 41])
+    for name, tensor in again.representation_.tensors().items():
+        assert tensor.tobytes() == after.representation.tensors()[name].tobytes(), name
+
+
+def rows_of(shop: Recommender) -> tuple[Any, Any]:
+    indptr, items = shop.seen
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), items
+
+
+def test_reasons_sum_to_the_score() -> None:
+    data = planted(80, 40)
+    shop = Recommender.from_model(SLIM(l2=5.0).fit(data), data)
+    user = data.users[3]
+    best = shop.recommend(user, 1).items[0]
+    why = shop.explain(user, best.id, k=40)
+    assert len(why.because) == len(data.of_user(3))
+    assert sum(one.score for one in why.because) == pytest.approx(why.score, abs=1e-5)

@@ -65,15 +65,11 @@ class ItemKNN(Model[ItemKNNConfig]):
     def _similarity(self, train: Interactions, options: RunOptions) -> csr_array[np.float32]:
         from scipy.sparse import csr_array
 
-        from xorec.models.baselines.item_knn_kernels import NearestItems, nearest_items
+        from xorec.models.baselines.item_knn_kernels import nearest_items, no_neighbours
 
         m = train.n_items
         width = min(self.config.neighbours, m)
-        nearest = NearestItems(
-            np.empty((m, width), dtype=np.int32),
-            np.empty((m, width), dtype=np.float32),
-            np.empty(m, dtype=np.int64),
-        )
+        nearest = no_neighbours(np.arange(m, dtype=np.int32), width)
         order = tie_rank(train.items, train.item_counts)
         roots = root_weights(train)
         pairs = ((train.indptr, train.indices, roots), (*train.by_item, roots[train.item_order]))

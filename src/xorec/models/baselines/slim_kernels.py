@@ -12,24 +12,24 @@ from xorec.core.kernels import fast_kernel, inlined
 
 @fast_kernel
 def ridge_by_users(by_item: Any, users: int, most: int, l2: Any, nearest: Any, part: Any) -> None:
-    """The weights of the neighbours of items part[0]..part[1], into nearest.weights.
+    """The weights of the neighbours of items nearest.rows[part[0]:part[1]], into nearest.weights.
 
     by_item (indptr, users, roots): roots of the pairs' weights, or none. G between the neighbours
     is counted by the users who have two of them: each user keeps a chain of the neighbours that
     were met, and each one more meets those. l2 (m,). most: pairs of N items, at most.
     """
     indptr, item_users, roots = by_item
-    items, weights, counts = nearest
+    rows, items, weights, counts = nearest
     head = np.full(users, -1, dtype=np.int32)
     chain = np.empty((most, 2), dtype=np.int32)
     worth = np.empty(most if len(roots) else 0, dtype=np.float32)
     system, right = _room(items.shape[1])
-    for j in range(part[0], part[1]):
-        n = counts[j]
+    for at_row in range(part[0], part[1]):
+        j, n = rows[at_row], counts[at_row]
         padded = _clear(system, right, n)
         links = 0
         for p in range(n + 1):
-            i, row = (items[j, p], system[p]) if p < n else (j, right)
+            i, row = (items[at_row, p], system[p]) if p < n else (j, right)
             size = 0.0
             for at in range(indptr[i], indptr[i + 1]):
                 user = item_users[at]
@@ -52,32 +52,32 @@ def ridge_by_users(by_item: Any, users: int, most: int, l2: Any, nearest: Any, p
             if p < n:
                 system[p, p] = (size if len(roots) else indptr[i + 1] - indptr[i]) + l2[j]
         for p in range(n):
-            i = items[j, p]
+            i = items[at_row, p]
             for at in range(indptr[i], indptr[i + 1]):
                 head[item_users[at]] = -1
         solve_spd(system, padded, right)
         for p in range(n):
-            weights[j, p] = right[p]
+            weights[at_row, p] = right[p]
 
 
 @fast_kernel
 def ridge_by_matrix(G: Any, l2: Any, nearest: Any, part: Any) -> None:
     """`ridge_by_users` where G = X'X is there, of which the lower half is read."""
-    items, weights, counts = nearest
+    rows, items, weights, counts = nearest
     system, right = _room(items.shape[1])
-    for j in range(part[0], part[1]):
-        n = counts[j]
+    for at_row in range(part[0], part[1]):
+        j, n = rows[at_row], counts[at_row]
         padded = _clear(system, right, n)
         for p in range(n):
-            i = items[j, p]
+            i = items[at_row, p]
             for q in range(p):
-                other = items[j, q]
+                other = items[at_row, q]
                 system[p, q] = G[i, other] if i > other else G[other, i]
             system[p, p] = G[i, i] + l2[j]
             right[p] = G[i, j] if i > j else G[j, i]
         solve_spd(system, padded, right)
         for p in range(n):
-            weights[j, p] = right[p]
+            weights[at_row, p] = right[p]
 
 
 @inlined

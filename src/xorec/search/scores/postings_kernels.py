@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xorec.core.bits import prefetch
 from xorec.core.kernels import kernel
 from xorec.representations.neighbours_kernels import add_postings, clean
 from xorec.representations.scratch import LINE
@@ -15,6 +16,8 @@ from xorec.search.top_k_kernels import score_key
 
 _ABOVE_ZERO = np.float32(1.4e-45)
 """The least number above zero."""
+_AHEAD = 16
+"""Lines that are fetched before they are looked at."""
 
 
 @kernel
@@ -70,6 +73,8 @@ def keep_above(sums: Any, lines: Any, choice: Any, hidden: Any, best: Any) -> in
                 bound = max(_ABOVE_ZERO, bound_of(best, count))
         return count
     for at in range(len(lines)):
+        if at + _AHEAD < len(lines):
+            prefetch(sums, np.int64(lines[at + _AHEAD]) * LINE)
         first = np.int64(lines[at]) * LINE
         line = sums[first : first + LINE]
         above = np.int32(0)
