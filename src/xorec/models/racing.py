@@ -20,7 +20,7 @@ from xorec.core.progress import SILENT
 from xorec.core.rng import hash_integers
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.data.split import Method, split
+from xorec.data.split import hold_out
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.training.epochs import validation_sample
@@ -52,10 +52,9 @@ class RaceTrack:
         times, else by chance.
         """
         if validation is None:
-            method: Method = "random" if train.times is None else "time"
             try:
-                parts = split(train, method=method, test=SHARE, seed=options.seed)
-            except DataError:  # too few pairs, or all of one time
+                parts = hold_out(train, SHARE, options.seed)
+            except DataError:  # too few pairs
                 return None
             train, validation = parts.train, parts.test
         if np.count_nonzero(validation.user_counts) < _FEWEST:

@@ -28,7 +28,7 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"alpha": 0.5, "temperature": 2.5},
     {"alpha": 1.0, "temperature": 2.5},
     {"alpha": 0.75, "temperature": 3.5, "negatives": 60},
-    {"temperature": 8.0, "negatives": 60},
+    {"alpha": 0.75, "temperature": 5.0, "negatives": 60},
 )
 """What they have in the place of `DEFAULTS`."""
 
