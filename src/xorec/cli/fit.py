@@ -78,9 +78,9 @@ def fit(
 
     Any setting of the model can be given as an option: --epochs 20 --learning-rate 0.1; `xorec
     models NAME` lists them. With --validation 0.1, a tenth of the pairs (the latest, where they
-    have times) finds the number of epochs, and the model then learns from all pairs. With --test 0.2, or where the data has a
-    split, the test part is left out and kept in OUTPUT.test.parquet: `xorec evaluate OUTPUT` takes
-    it. A run that was stopped goes on with --resume.
+    have times) finds the number of epochs, and the model then learns from all pairs. With --test
+    0.2, or where the data has a split, the test part is left out and kept in OUTPUT.test.parquet:
+    `xorec evaluate OUTPUT` takes it. A run that was stopped goes on with --resume.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.models import model_class
