@@ -24,7 +24,7 @@ from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import TRAIN, Interactions
 from xorec.models.factorization.bpr import BPR
-from xorec.models.siml.siml import SIML
+from xorec.models.siml.siml import DEFAULTS, SIML
 
 SHORT, LONG = 1, 6
 
@@ -40,12 +40,12 @@ def fit_bpr(train: Interactions, dimensions: int, threads: int, epochs: int) -> 
 
 
 def fit_siml(train: Interactions, dimensions: int, threads: int, epochs: int) -> None:
-    model = SIML(dimensions=dimensions, epochs=epochs)
+    model = SIML(**DEFAULTS, dimensions=dimensions, epochs=epochs)
     model.fit(train, options=RunOptions(threads=threads))
 
 
 def fit_siml_1(train: Interactions, dimensions: int, threads: int, epochs: int) -> None:
-    model = SIML(dimensions=dimensions, negatives=1, epochs=epochs)
+    model = SIML(**{**DEFAULTS, "negatives": 1}, dimensions=dimensions, epochs=epochs)
     model.fit(train, options=RunOptions(threads=threads))
 
 
@@ -68,7 +68,7 @@ SIDES: dict[str, Callable[[Interactions, int, int, int], None]] = {
 }
 
 
-NEGATIVES = {"xorec-siml": SIML().config.negatives}
+NEGATIVES = {"xorec-siml": DEFAULTS["negatives"]}
 
 
 def epoch_seconds(method: str, train: Interactions, dimensions: int, threads: int) -> float:

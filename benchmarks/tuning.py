@@ -20,7 +20,7 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.siml import SIML
+from xorec.models.siml.siml import DEFAULTS, SIML
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 
@@ -45,7 +45,7 @@ class Tuning:
 
     def __init__(self, parts: Split, epochs: int, options: RunOptions) -> None:
         self.parts, self.epochs, self.options = parts, epochs, options
-        vectors = SIML(epochs=epochs).fit(parts.train, None, options).representation_
+        vectors = SIML(**DEFAULTS, epochs=epochs).fit(parts.train, None, options).representation_
         assert isinstance(vectors, Vectors)
         self.start = vectors
         self.reference = self.value(vectors)
@@ -58,7 +58,7 @@ class Tuning:
     def measure(self, model: str, **settings: Any) -> float:
         start = (self.start.user_vectors, self.start.item_vectors)
         one: SIML | DSIML = (
-            SIML(epochs=self.epochs, **settings)
+            SIML(epochs=self.epochs, **{**DEFAULTS, **settings})
             if model == "siml"
             else DSIML.from_vectors(*start, **settings)
         )

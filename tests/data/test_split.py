@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
-from xorec.data.split import METHODS, Method, Split, split
+from xorec.data.split import METHODS, Method, Split, hold_out, split
 
 Pairs = set[tuple[int, int]]
 ORDERED: tuple[Method, ...] = ("random", "per-user", "leave-last", "time")
@@ -272,3 +273,17 @@ def test_what_cannot_be_done_is_said() -> None:
         split(data, test=0.1)
     with pytest.raises(DataError, match="no interactions"):
         split(data.select(np.zeros(2, dtype=bool)))
+
+
+def test_what_is_held_out_to_choose_by_is_the_latest_where_there_are_times() -> None:
+    data = big(n=2_000)
+    assert data.times is not None
+    parts = hold_out(data, 0.1, seed=1)
+    assert parts.describe() == split(data, method="time", test=0.1, seed=1).describe()
+    at = parts.test.times
+    assert at is not None
+    assert at.min() > np.quantile(data.times, 0.85)
+    for plain in (replace(data, times=None), replace(data, times=np.full(data.n_pairs, 7))):
+        held = hold_out(plain, 0.1, seed=1)
+        assert held.settings["method"] == "random"
+        assert held.test.digest() == split(plain, method="random", test=0.1, seed=1).test.digest()

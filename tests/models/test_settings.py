@@ -40,6 +40,7 @@ OTHERS: dict[str, Any] = {
     "bits": 24, "block_size": 100, "batch_size": 500, "shortlist": 10, "items": 20, "groups": 4,
     "neighbours": 3, "start": {"epochs": 3, "dimensions": 8}, "codebook_bits": 4, "layers": 3,
     "passes": 1, "dpr.alpha": 0.1, "dpr.beta": 0.1, "drmf.most": 0.6, "cpr.decay": 1.0,
+    "siml.form": "triplet",
 }  # fmt: skip
 """Values that matter in data so small."""
 INERT = {"dsiml.distill"}
@@ -94,7 +95,7 @@ def test_every_setting_changes_what_is_learned(name: str) -> None:
         if key in INERT:
             continue
         beside = TOGETHER.get(key, {})
-        value = model_class(name)(**beside).config.model_dump()[setting]
+        value = model_class(name)(**beside).config.settled().model_dump()[setting]
         value = {**SMALL, **beside}.get(setting, value) if setting != "start" else value
         if same(
             learned(name, beside), learned(name, {**beside, setting: another(name, setting, value)})

@@ -32,7 +32,7 @@ class HoldOut:
 
     def parts(self, pairs: Interactions, options: RunOptions) -> HeldOut:
         """The parts of the pairs, as far as something is held out at all."""
-        from xorec.data.split import split
+        from xorec.data.split import hold_out
 
         if self.split is not None or self.test is not None or pairs.parts is not None:
             parts = args.split_pairs(pairs, self.split, self.test, self.validation, options)
@@ -40,7 +40,9 @@ class HoldOut:
             return HeldOut(parts.train, parts.validation, parts)
         if not self.validation:
             return HeldOut(pairs, None, None)
-        parts = split(pairs, method="random", test=self.validation, seed=options.seed)
+        parts = hold_out(pairs, self.validation, options.seed)
+        how = "the latest pairs" if parts.settings["method"] == "time" else "random pairs"
+        options.progress.note(f"validation: {parts.test.n_pairs:,} of {pairs.n_pairs:,}, {how}")
         return HeldOut(parts.train, parts.test, None)
 
 
@@ -75,10 +77,10 @@ def fit(
     """Learn a model from DATA and write it to a file.
 
     Any setting of the model can be given as an option: --epochs 20 --learning-rate 0.1; `xorec
-    models NAME` lists them. With --validation 0.1, a tenth of the pairs finds the number of
-    epochs, and the model then learns from all pairs. With --test 0.2, or where the data has a
-    split, the test part is left out and kept in OUTPUT.test.parquet: `xorec evaluate OUTPUT` takes
-    it. A run that was stopped goes on with --resume.
+    models NAME` lists them. With --validation 0.1, a tenth of the pairs (the latest, where they
+    have times) finds the number of epochs, and the model then learns from all pairs. With --test
+    0.2, or where the data has a split, the test part is left out and kept in OUTPUT.test.parquet:
+    `xorec evaluate OUTPUT` takes it. A run that was stopped goes on with --resume.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.models import model_class

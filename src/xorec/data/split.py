@@ -139,6 +139,20 @@ def as_split(thing: Any, *, seed: int = 0) -> Split:
     return split(data, method=method, validation=0.1, seed=seed)
 
 
+def hold_out(data: Interactions, share: float, seed: int = 0) -> Split:
+    """Cut off `share` of the pairs to choose a model by, where no test part says how.
+
+    The latest, where the pairs have times: what is to be predicted comes later, too, and a random
+    part would rank models as if it did not. Else at random. It is the `test` of the result.
+
+    >>> pairs = [(user, item) for user in range(5) for item in range(20)]
+    >>> hold_out(as_interactions(pairs), 0.1).settings["method"]
+    'random'
+    """
+    timed = data.times is not None and data.times.min() < data.times.max()
+    return split(data, method="time" if timed else "random", test=share, seed=seed)
+
+
 def _given(
     data: Interactions, keys: npt.NDArray[np.uint64], validation: float, seed: int, keep: bool
 ) -> Split:

@@ -84,7 +84,8 @@ class Model(LearnedArrays, ABC, Generic[C]):
     """A recommender's mathematics.
 
     `Model(setting=value, ...)` only checks and stores the settings (`config`). `fit` learns and
-    returns self. What was learned is in `representation_`, and as plain arrays in `item_vectors`,
+    returns self; it puts a value in the place of each setting that was left to it (`auto`). What
+    was learned is in `representation_`, and as plain arrays in `item_vectors`,
     `item_codes`, `item_ids` and their like (`LearnedArrays`). Where a model learns by epochs,
     `history_` has a row for each and `epochs_` says how many the representation comes from.
     """
@@ -118,6 +119,7 @@ class Model(LearnedArrays, ABC, Generic[C]):
             self.config = self.Config(**settings)  # type: ignore[assignment]
         except ValidationError as error:
             raise OptionError(format_error(self.name, self.Config, error)) from None
+        self._given_config = self.config
         self._representation: Representation | None = None
         self._ids: tuple[Ids, Ids] | None = None
         self.history_ = []
@@ -185,6 +187,7 @@ class Model(LearnedArrays, ABC, Generic[C]):
             validation.require_pairs(part)
             validation = align(validation, train.users, train.items, part, whole)
         train = self._weighed(train, options)
+        self.config = self._given_config
         size = {"users": train.n_users, "items": train.n_items, "pairs": train.n_pairs}
         with logged("fit", model=self.name, **size):
             self._representation = self._learn(train, validation, options)

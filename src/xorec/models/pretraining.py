@@ -32,11 +32,15 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class PretrainedVectors:
-    """Vectors of users (n, d) and items (m, d), and the epochs behind them (0: it has none)."""
+    """Vectors of users (n, d) and items (m, d), and the epochs behind them (0: it has none).
+
+    start: the settings that they come from, with a value for each that was `auto`.
+    """
 
     user_vectors: Floats
     item_vectors: Floats
     epochs: int
+    start: Any
 
 
 def vector_models() -> list[str]:
@@ -50,14 +54,20 @@ def pretrain(
     """Fit the model that these settings are of, or read what an equal fit has left."""
     path = cache_path(start, train, validation, options)
     if path is not None and path.exists():
-        return _read(path)
+        return _read(path, start)
     model = pretraining_model(start).fit(train, validation, options.for_stage("start"))
     tensors = model.representation_.tensors()
-    learned = PretrainedVectors(tensors["user_vectors"], tensors["item_vectors"], model.epochs_)
+    users, items, settings = tensors["user_vectors"], tensors["item_vectors"], model.config
+    learned = PretrainedVectors(users, items, model.epochs_, _with(start, settings.model_dump()))
     if path is not None:
-        vectors = {"users": learned.user_vectors, "items": learned.item_vectors}
-        save_tensors(path, {**vectors, "epochs": np.array([learned.epochs])}, {})
+        kept = {"users": users, "items": items, "epochs": np.array([learned.epochs])}
+        save_tensors(path, kept, {"settings": settings.model_dump_json()})
     return learned
+
+
+def _with(start: Any, settings: dict[str, Any]) -> Any:
+    """A start with these settings of its model."""
+    return type(start)(model=start.model, **settings)
 
 
 def pretraining_model(start: Any) -> Model[Any]:
@@ -84,11 +94,13 @@ def cache_path(
     return options.cache / f"start-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def _read(path: Path) -> PretrainedVectors:
-    from safetensors.numpy import load_file
+def _read(path: Path, start: Any) -> PretrainedVectors:
+    from safetensors import safe_open
 
-    tensors = load_file(path)
-    return PretrainedVectors(tensors["users"], tensors["items"], int(tensors["epochs"][0]))
+    with safe_open(path, framework="numpy") as file:
+        settings = json.loads(file.metadata()["settings"])
+        users, items, epochs = (file.get_tensor(name) for name in ("users", "items", "epochs"))
+    return PretrainedVectors(users, items, int(epochs[0]), _with(start, settings))
 
 
 @cache
@@ -97,9 +109,10 @@ def _settings_of(name: str) -> type[ModelConfig]:
     config = model_class(name).Config
     which = Field(name, description="the model whose vectors become codes")
     model: Any = (Literal[name], which)
-    made: type[ModelConfig] = create_model(
-        f"{config.__name__}OfStart", __base__=config, model=model
-    )
+    fields: dict[str, Any] = {"model": model}
+    if "popularity" in config.model_fields:  # vectors that become codes have no bias
+        fields["popularity"] = (float, Field(0.0, ge=0, le=0, description="codes have no place"))
+    made: type[ModelConfig] = create_model(f"{config.__name__}OfStart", __base__=config, **fields)
     return made
 
 

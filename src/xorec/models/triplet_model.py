@@ -7,6 +7,7 @@ its arrays are a representation, and where a new user starts.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,17 +56,24 @@ class TripletModel(Model[C]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         trainer = EpochTrainer(self, train, validation, options)
-        sampler = Negatives.of(train, self.config.alpha)
         with options.thread_pool() as pool:
-
-            def run_epoch(epoch: int, arrays: Arrays) -> dict[str, float]:
-                step_of = self._step_of(arrays, epoch, options.seed, pool)
-                loss = self._pass(train, sampler, options.seed, epoch, pool).run(step_of)
-                self._after_epoch(train, arrays)
-                return {"loss": loss}
-
+            run_epoch = self.run_epoch(train, options.seed, pool)
             state = trainer.run(self._start(train, options.seed), run_epoch, self._represent)
         return self._represent(state.arrays)
+
+    def run_epoch(
+        self, train: Interactions, seed: int, pool: ThreadPool
+    ) -> Callable[[int, Arrays], dict[str, float]]:
+        """What an epoch does, by its number, to the arrays; it tells the loss."""
+        sampler = Negatives.of(train, self.config.alpha)
+
+        def run(epoch: int, arrays: Arrays) -> dict[str, float]:
+            step_of = self._step_of(arrays, epoch, seed, pool)
+            loss = self._pass(train, sampler, seed, epoch, pool).run(step_of)
+            self._after_epoch(train, arrays)
+            return {"loss": loss}
+
+        return run
 
     def _pass(
         self, train: Interactions, sampler: Negatives, seed: int, epoch: int, pool: ThreadPool

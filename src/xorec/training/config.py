@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from xorec.core.suggestions import did_you_mean
@@ -11,6 +13,10 @@ class ModelConfig(BaseModel):
     """The settings of a model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def settled(self) -> Self:
+        """The same with a value for each setting that may be left to the data (`auto`)."""
+        return self
 
 
 class EpochConfig(ModelConfig):

@@ -56,7 +56,7 @@ class EpochTrainer:
         self._checkpoint: Checkpoint | None = None
         if options.checkpoint is not None:
             self._checkpoint = Checkpoint(
-                options.checkpoint, _fingerprint(model, train, validation, options)
+                options.checkpoint, fingerprint(model, train, validation, options)
             )
 
     def run(
@@ -137,7 +137,7 @@ def validation_sample(validation: Interactions, seed: int) -> Interactions:
     return validation.select(keep[validation.user_rows])
 
 
-def _fingerprint(
+def fingerprint(
     model: Learner, train: Interactions, validation: Interactions | None, options: RunOptions
 ) -> str:
     """What must be equal for a checkpoint to be taken up."""

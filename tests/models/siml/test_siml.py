@@ -64,7 +64,7 @@ def steps_over(
     users: Any, items: Any, t: Triplets, settings: dict[str, Any]
 ) -> tuple[ScaleInvariantStep, SIMLConfig, dict[str, Any], tuple[Any, Any]]:
     """The steps, the settings, those of the reference loss, and what rows have spent before."""
-    config = SIMLConfig(learning_rate=RATE, **settings)
+    config = SIMLConfig(learning_rate=RATE, **settings).settled()
     loss = config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"})
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
     terms = config.terms()

@@ -25,7 +25,7 @@ def propose(
     """The settings of the next trial: the defaults, points that fill the space, then TPE."""
     number = len(finished)
     if number == 0:
-        config = model_class(model)(**fixed).config.model_dump()
+        config = model_class(model)(**fixed).config.settled().model_dump()
         return {name: config[name] for name, one in space.items() if config[name] in one}
     if number < _EVEN:
         return even_point(space, number, seed)

@@ -72,7 +72,7 @@ class TrialRunner:
         )
 
     def _defaults(self) -> dict[str, Any]:
-        config = model_class(self._name)(**self._fixed).config.model_dump()
+        config = model_class(self._name)(**self._fixed).config.settled().model_dump()
         return {name: config[name] for name in self._space}
 
     def _fit_and_judge(

@@ -112,6 +112,7 @@ class LightRec(Model[LightRecConfig]):
         config = self.config
         start = pretrain(config.start, train, validation, options)
         self.start_epochs_ = start.epochs
+        self.config = self.config.model_copy(update={"start": start.start})
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, config.alpha)
         batch = -(-train.n_pairs // config.steps)

@@ -71,6 +71,7 @@ class Signs(Model[SignsConfig]):
     ) -> Codes:
         pretrained = pretrain(self.config.start, train, validation, options)
         self.start_epochs_ = pretrained.epochs
+        self.config = self.config.model_copy(update={"start": pretrained.start})
         users, items = pretrained.user_vectors, pretrained.item_vectors
         if self.config.centre:
             users, items = users - users.mean(axis=0), items - items.mean(axis=0)

@@ -238,6 +238,7 @@ class DSIML(Model[DSIMLConfig]):
             return users, items
         started = pretrain(self.config.start, train, validation, options)
         self.start_epochs_ = started.epochs
+        self.config = self.config.model_copy(update={"start": started.start})
         return started.user_vectors, started.item_vectors
 
     def _codes(self, start: Start, seed: int, pool: ThreadPool, arrays: Arrays) -> Codes:

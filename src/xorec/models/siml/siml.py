@@ -13,12 +13,13 @@ take many in one block, and plain steps would throw them about.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
@@ -36,6 +37,7 @@ from xorec.models.siml.siml_kernels import (
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
+from xorec.training.auto import AUTO, or_auto
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import ModelConfig, TripletConfig
 from xorec.training.discrete.rotation import unit_rows
@@ -44,9 +46,38 @@ from xorec.training.losses.scale_invariant import margin_offset
 from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
 from xorec.training.row_kernels import BALL, FREE, SPHERE, draw_codes
 from xorec.training.rows import Rows
-from xorec.training.space import Choice, Float, Space
+from xorec.training.space import POPULARITY, Choice, Float, Space
 
 _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
+DEFAULTS: dict[str, Any] = {
+    "alpha": 0.0,
+    "temperature": 4.0,
+    "negatives": 20,
+    "form": "npair",
+    "popularity": 0.0,
+}
+"""What may be left to a race, and its values where there is none."""
+if TYPE_CHECKING:
+    Alpha: TypeAlias = float
+    Temperature: TypeAlias = float
+    Weight: TypeAlias = float
+    Count: TypeAlias = int
+    Form: TypeAlias = Literal["triplet", "npair"]
+else:
+    Alpha = or_auto(float, ge=0, le=2)
+    Temperature = or_auto(float, gt=0)
+    Weight = or_auto(float, ge=0, le=10)
+    Count = or_auto(int, ge=1, le=1000)
+    Form = or_auto(Literal["triplet", "npair"])
+
+
+WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+"""Of popularity, that are tried."""
+
+
+def popularity_bias(train: Interactions, weight: float) -> Floats:
+    """weight * log(1 + pairs) of each item, (m,)."""
+    return np.asarray(weight * np.log1p(train.item_counts), dtype=np.float32)
 
 
 class ScaleInvariantLoss(ModelConfig):
@@ -84,14 +115,40 @@ class ScaleInvariantConfig(ScaleInvariantLoss, TripletConfig):
 
 
 class SIMLConfig(ScaleInvariantConfig):
-    """Settings of SIML."""
+    """Settings of SIML. Those that are `auto` are chosen by `siml_race` before the fit."""
 
+    temperature: Temperature = Field(
+        AUTO, description="steepness of the scale-invariant part; auto: by a race"
+    )
+    form: Form = Field(
+        AUTO,
+        description="triplet: each negative counts alone; npair: all of a pair compete; auto: by a "
+        "race",
+    )
+    negatives: Count = Field(
+        AUTO, description="negatives per positive, each epoch, 1 to 1000; auto: by a race"
+    )
+    alpha: Alpha = Field(
+        AUTO, description="negatives by popularity**alpha, 0 to 2; 0: uniform; auto: by a race"
+    )
+    popularity: Weight = Field(
+        AUTO,
+        description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
+    )
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     norms: Literal["sphere", "ball", "free"] = Field(
         "sphere", description="length of vectors: 1, at most 1, or any"
     )
     learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
+
+    def settled(self) -> Self:
+        """`DEFAULTS` in the place of what is left to a race."""
+        left = {name: value for name, value in DEFAULTS.items() if getattr(self, name) == AUTO}
+        return self.model_copy(update=left) if left else self
+
+    def loss(self) -> Terms:
+        return super(SIMLConfig, self.settled()).loss()
 
     def terms(self) -> Terms:
         """The loss and its steps as the kernels take them."""
@@ -115,8 +172,10 @@ class SIML(TripletModel[SIMLConfig]):
         "form": Choice(("npair", "triplet")),
         "norms": Choice(("sphere", "ball")),
         "lambda_": Float(1.0, 4.0, log=True),
-        "temperature": Float(2.4, 7.0, log=True),
+        "temperature": Float(2.0, 8.0, log=True),
         "negatives": Choice((20, 50)),
+        "alpha": POPULARITY,
+        "popularity": Choice(WEIGHTS),
     }
     cost = 6.0
     learns_vectors = True
@@ -127,12 +186,24 @@ class SIML(TripletModel[SIMLConfig]):
         size = self.config.dimensions
         users = rng.standard_normal((train.n_users, size), dtype=np.float32)
         items = rng.standard_normal((train.n_items, size), dtype=np.float32)
-        return {
+        arrays: Arrays = {
             "user_vectors": unit_rows(users),
             "item_vectors": unit_rows(items),
             "user_grad_sq_sum": np.zeros(train.n_users, dtype=np.float32),
             "item_grad_sq_sum": np.zeros(train.n_items, dtype=np.float32),
         }
+        if weight := self.config.settled().popularity:
+            arrays["item_bias"] = popularity_bias(train, weight)
+        return arrays
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        if self.config != self.config.settled():
+            from xorec.models.siml.siml_race import settle
+
+            self.config = settle(self.config, train, validation, options)
+        return super()._learn(train, validation, options)
 
     def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
         users, items = (
@@ -143,7 +214,7 @@ class SIML(TripletModel[SIMLConfig]):
         return lambda block, pairs: ScaleInvariantStep(users, items, terms, block)
 
     def _represent(self, arrays: Arrays) -> Vectors:
-        return Vectors(arrays["user_vectors"], arrays["item_vectors"])
+        return Vectors(arrays["user_vectors"], arrays["item_vectors"], arrays.get("item_bias"))
 
     def _averaged(self, vectors: Floats) -> Floats:
         return unit_rows(vectors) if self.config.norms == "sphere" else vectors

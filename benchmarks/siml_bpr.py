@@ -1,0 +1,101 @@
+"""SIML and BPR on one data set: both by default, BPR also with settings of its own, tested once.
+
+    python benchmarks/siml_bpr.py --data path/to/anime_history.dat --trials 6 --json
+
+Each fit finds its epochs (SIML its open settings, too) on a tenth of the training pairs, then
+learns from all of them and is evaluated once on the test part: that of the data, or a random fifth.
+BPR with --trials N: of its defaults and N - 1 points that fill its space, the best on validation.
+--core K keeps users and items with K pairs or more, --epochs and --patience are for both models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+from xorec.core.options import RunOptions
+from xorec.core.progress import LineProgress
+from xorec.data.datasets.catalog import load_data
+from xorec.data.prepare import prepare
+from xorec.data.split import Split, split
+from xorec.evaluation.protocol import evaluate
+from xorec.experiments.tuning.proposals import even_point
+from xorec.experiments.tuning.spaces import space_of
+from xorec.models import model_class
+from xorec.models.base import Model
+
+METRICS = ("ndcg@20", "recall@20", "ndcg@10")
+Row = dict[str, Any]
+
+
+def fitted(name: str, settings: Row, parts: Split, options: RunOptions) -> Model[Any]:
+    """The model with its epochs (and open settings) found on validation."""
+    model: Model[Any] = model_class(name)(**settings)
+    return model.fit(parts.train, parts.validation, options)
+
+
+def chosen(name: str, trials: int, common: Row, parts: Split, options: RunOptions) -> Model[Any]:
+    """The best on validation of the defaults and points that fill the space."""
+    space = space_of(name, common)
+    points: list[Row] = [{}, *(even_point(space, at, options.seed) for at in range(1, trials))]
+    return max(
+        (fitted(name, {**common, **point}, parts, options) for point in points),
+        key=lambda model: on(parts.train, parts.validation, model, options)["ndcg@20"],
+    )
+
+
+def on(seen: Any, part: Any, model: Model[Any], options: RunOptions) -> Row:
+    """The metrics on a part of the split."""
+    result = evaluate(model.representation_, seen, part, ks=(10, 20), options=options)
+    return {name: result[name] for name in METRICS}
+
+
+def row(label: str, model: Model[Any], parts: Split, options: RunOptions, seconds: float) -> Row:
+    """The figures on validation, and once on test after a fit on all training pairs."""
+    validation = on(parts.train, parts.validation, model, options)
+    assert parts.validation is not None
+    seen = parts.train.union(parts.validation)
+    began = time.perf_counter()
+    again: Model[Any] = type(model)(**model.refit_settings()).fit(seen, None, options)
+    seconds += time.perf_counter() - began
+    found = {"validation": validation, "test": on(seen, parts.test, again, options)}
+    return {"model": label, **found, "seconds": seconds, "config": again.config.model_dump()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--trials", type=int, default=0)
+    parser.add_argument("--dimensions", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--patience", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    options = RunOptions(seed=given.seed, threads=given.threads, progress=LineProgress())
+    data = load_data(given.data)
+    if given.core:
+        data = prepare(data, core=given.core)
+    parts = split(data, validation=0.1, seed=given.seed)
+    common = {name: getattr(given, name) for name in ("dimensions", "epochs", "patience")}
+    rows = []
+    for label in ("siml", "bpr", *(("bpr, tuned",) if given.trials else ())):
+        began, name = time.perf_counter(), label[:4].strip(",")
+        trials = given.trials if "tuned" in label else 1
+        model = chosen(name, trials, common, parts, options)
+        rows.append(row(label, model, parts, options, time.perf_counter() - began))
+        options.progress.note(json.dumps(rows[-1]))
+    if given.json:
+        print(json.dumps({"data": given.data, "split": parts.describe(), "rows": rows}))
+        return
+    for one in rows:
+        values = [f"{one[part][name]:.4f}" for part in ("validation", "test") for name in METRICS]
+        print(f"{one['model']:12}", *values, f"{one['seconds']:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
