@@ -13,11 +13,13 @@ from xorec.cli import arguments as args
 from xorec.cli.bundles import bundled
 from xorec.cli.settings import settings_of
 from xorec.core import interrupts
+from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
     from xorec.data.interactions import Interactions
     from xorec.data.split import Split
+    from xorec.experiments.race.race import RaceResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +64,42 @@ class HeldOut(NamedTuple):
         return {"method": "none", "validation": share, "seed": seed, **sizes}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Race:
+    """What decides where no model is named."""
+
+    budget: Annotated[
+        float | None, typer.Option(help="Without --model: minutes that finding the best may take.")
+    ] = None
+    trials: Annotated[
+        int | None,
+        typer.Option(help="... or trials: the same result every time, whatever they take."),
+    ] = None
+    target: Annotated[
+        str, typer.Option(help="... and what is best: ndcg, or within bytes=16 or us=50.")
+    ] = "ndcg"
+
+    def refuse_with(self, model: str) -> None:
+        """A model that is named does not race."""
+        given = {"budget": self.budget, "trials": self.trials}
+        names = [f"--{name}" for name, value in given.items() if value is not None]
+        names += ["--target"] if self.target != "ndcg" else []
+        if names:
+            raise OptionError(
+                f"{names[0]} is for finding the best model: leave out --model {model}, or it."
+            )
+
+
 @bundled
 def fit(
     context: typer.Context,
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
-    model: Annotated[str, typer.Option(help="A name from `xorec models`.")] = "bpr",
+    model: Annotated[
+        str | None,
+        typer.Option(help="A name from `xorec models`; without it, recipes race for the best."),
+    ] = None,
     *,
+    race: Race,
     hold_out: HoldOut,
     config: args.Config = None,
     resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
@@ -76,43 +108,106 @@ def fit(
 ) -> None:
     """Learn a model from DATA and write it to a file.
 
-    Any setting of the model can be given as an option: --epochs 20 --learning-rate 0.1; `xorec
-    models NAME` lists them. With --validation 0.1, a tenth of the pairs (the latest, where they
-    have times) finds the number of epochs, and the model then learns from all pairs. With --test
-    0.2, or where the data has a split, the test part is left out and kept in OUTPUT.test.parquet:
-    `xorec evaluate OUTPUT` takes it. A run that was stopped goes on with --resume.
+    Without --model a few recipes and settings race on a validation part, and the one with the best
+    lists learns from all pairs; a table says what was tried. With --model, any setting of it can be
+    given as an option: --epochs 20 --learning-rate 0.1; `xorec models NAME` lists them. With
+    --validation 0.1, a tenth of the pairs (the latest, where they have times) finds the number of
+    epochs, and the model then learns from all pairs. With --test 0.2, or where the data has a
+    split, the test part is left out and kept in OUTPUT.test.parquet: `xorec evaluate OUTPUT` takes
+    it. A run that was stopped goes on with --resume.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
-    from xorec.models import model_class
-    from xorec.models.fitting import checkpoints, fit_with_validation
+    from xorec.experiments.race.fit import about_race
+    from xorec.models.fitting import checkpoints
     from xorec.recommender.recommender import Recommender
 
-    learner = model_class(model)(**settings_of(context, model, config))
+    learn = _learner(context, model, race, config)
     checkpoint = Path(f"{output}.checkpoint")
     options = replace(run.options(), checkpoint=checkpoint, resume=resume)
     parts = hold_out.parts(source.load(options), options)
     began = time.perf_counter()
     with args.told_of_new_folder(output, options.progress):
         with interrupts.interrupt_hint(lambda: _how_to_go_on(checkpoint)):
-            learner = fit_with_validation(learner, parts.train, parts.validation, options)
+            learner, found = learn(parts, options)
         seconds = time.perf_counter() - began
         learned_from = parts.train
         if parts.validation is not None:
             learned_from = parts.train.union(parts.validation, options.thread_count)
-        recommender = Recommender.from_model(learner, learned_from, seed=run.seed)
+        recommender = Recommender.from_model(
+            learner, learned_from, seed=run.seed, **about_race(found)
+        )
         _keep_test_part(parts.split, output, options)
         recommender.save(output)
     for leftover in checkpoints(checkpoint):
         leftover.unlink(missing_ok=True)
     if run.json:
-        row = {"model": model, "config": learner.config.model_dump(), "output": str(output)}
+        row = {"model": learner.name, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
         about = {"data": recommender.metadata["data"]}
         about["split"] = parts.describe(hold_out.validation, run.seed)
-        print_json({**about, "rows": [{**row, **size}]})
-    else:
-        size_text = show_bytes(recommender.representation.nbytes)
-        print_line(f"{output}: {model}, {learned_from!r}, {size_text}, {seconds:.1f} s")
+        print_json({**about, "rows": [{**row, **size}], **about_race(found)})
+        return
+    if found is not None:
+        _print_race(found)
+    size_text = show_bytes(recommender.representation.nbytes)
+    print_line(f"{output}: {learner.name}, {learned_from!r}, {size_text}, {seconds:.1f} s")
+
+
+def _learner(context: typer.Context, model: str | None, race: Race, config: Path | None) -> Any:
+    """A function (parts, options) -> (fitted model, race or None); settings are checked now."""
+    if model is None:
+        if context.args or config is not None:
+            first = context.args[0] if context.args else "--config"
+            raise OptionError(
+                f"{first} is a setting of a model: say of which, for example --model dsiml {first}."
+            )
+        return _racing(race)
+    from xorec.models import model_class
+    from xorec.models.fitting import fit_with_validation
+
+    race.refuse_with(model)
+    learner = model_class(model)(**settings_of(context, model, config))
+    return lambda parts, options: (
+        fit_with_validation(learner, parts.train, parts.validation, options),
+        None,
+    )
+
+
+def _racing(race: Race) -> Any:
+    from xorec.experiments.race.budget import Budget
+    from xorec.experiments.race.fit import fit_best
+    from xorec.experiments.race.target import Target
+
+    target = Target.parse(race.target)
+    if race.budget is not None and race.trials is not None:
+        raise OptionError("give --budget (minutes) or --trials, not both.")
+    given = race.budget is not None or race.trials is not None
+    budget = Budget(race.budget, race.trials) if given else None
+    return lambda parts, options: fit_best(
+        parts.train, parts.validation, budget=budget, target=target, options=options
+    )
+
+
+def _print_race(found: RaceResult) -> None:
+    """What was tried, best first, and why the winner was taken."""
+    from xorec.cli.output import print_line, print_table
+    from xorec.experiments.race.trial import METRIC
+
+    heads = ("tried", f"{METRIC} (validation)", "bytes an item", "us", "fit s", "")
+    ranked = sorted(found.trials, key=lambda one: -one.value)
+    rows = [
+        (
+            one.label,
+            "failed" if one.note else f"{one.value:.4f}",
+            f"{one.bytes_per_item:,.0f}",
+            f"{one.us_per_query:,.0f}",
+            f"{one.seconds:.1f}",
+            "taken" if one is found.winner else "",
+        )
+        for one in ranked
+    ]
+    print_table(heads, rows, right=heads[1:5], optional=("fit s",))
+    print_line(f"{found.why()}.")
 
 
 def _keep_test_part(split: Split | None, output: Path, options: RunOptions) -> None:

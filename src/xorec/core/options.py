@@ -20,6 +20,7 @@ class RunOptions:
     checkpoint: a file that a long fit writes as it goes, so that it can be resumed.
     resume: go on from `checkpoint` if it exists and belongs to this very run.
     cache: a folder for vectors that several fits start from: learned once, then read.
+    until: a moment of `time.monotonic`; the epoch in which it passes is the last one.
 
     >>> options = RunOptions(seed=7, threads=2)
     >>> options.thread_count
@@ -35,6 +36,7 @@ class RunOptions:
     checkpoint: Path | None = None
     resume: bool = False
     cache: Path | None = None
+    until: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:

@@ -51,7 +51,10 @@ def vector_models() -> list[str]:
 def pretrain(
     start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
 ) -> PretrainedVectors:
-    """Fit the model that these settings are of, or read what an equal fit has left."""
+    """Fit the model that these settings are of, or read what an equal fit has left.
+
+    A fit with the settings and the epochs that this one ends with would be equal to it.
+    """
     path = cache_path(start, train, validation, options)
     if path is not None and path.exists():
         return _read(path, start)
@@ -61,13 +64,15 @@ def pretrain(
     learned = PretrainedVectors(users, items, model.epochs_, _with(start, settings.model_dump()))
     if path is not None:
         kept = {"users": users, "items": items, "epochs": np.array([learned.epochs])}
-        save_tensors(path, kept, {"settings": settings.model_dump_json()})
+        again = _with(start, refit_pretraining(learned.start, learned.epochs))
+        for same in {path, cache_path(again, train, validation, options) or path}:
+            save_tensors(same, kept, {"settings": settings.model_dump_json()})
     return learned
 
 
 def _with(start: Any, settings: dict[str, Any]) -> Any:
     """A start with these settings of its model."""
-    return type(start)(model=start.model, **settings)
+    return type(start)(**{**settings, "model": start.model})
 
 
 def pretraining_model(start: Any) -> Model[Any]:

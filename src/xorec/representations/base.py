@@ -113,3 +113,9 @@ class Representation(ABC):
     def nbytes(self) -> int:
         """Bytes of everything that scoring needs."""
         return sum(array.nbytes for array in self.tensors().values())
+
+    @property
+    def item_nbytes(self) -> int:
+        """Bytes of the items' part of it: without users and their histories."""
+        kept = self.tensors().items()
+        return sum(one.nbytes for name, one in kept if not name.startswith(("user_", "history_")))

@@ -93,11 +93,14 @@ class RankingVectors:
         candidates: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
         pool: ThreadPool,
     ) -> Scores:
-        """The scores (B, s) of candidates: (items (B, s), counts (B,)), for vectors (B, d)."""
+        """The scores (B, s) of candidates: (items (B, s), counts (B,)), for vectors (B, d).
+
+        Behind the counts: items are any rows, scores mean nothing.
+        """
         from xorec.representations import ranking_kernels as kernels
 
         items, counts = candidates
-        scores = np.empty(items.shape, dtype=np.float32)
+        scores = np.zeros(items.shape, dtype=np.float32)
         work: Any
         arguments: tuple[Any, ...]
         if self.items is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
@@ -82,6 +83,8 @@ class EpochTrainer:
                 facts = step(state.epoch, state.arrays)
                 state.epoch += 1
                 self._refuse_divergence(state.epoch, facts)
+                if self._options.until is not None and time.monotonic() >= self._options.until:
+                    state.stopped = True
                 facts |= self._validate(state, represent)
                 state.history.append({"epoch": state.epoch, **facts})
                 task.advance(1, **facts)
@@ -108,7 +111,8 @@ class EpochTrainer:
         self, state: TrainingState, represent: Callable[[Arrays], Representation]
     ) -> dict[str, float]:
         """The validation metric when it is due; remembers the best epoch and decides to stop."""
-        every, last = self._config.validate_every, state.epoch == self._config.epochs
+        every = self._config.validate_every
+        last = state.stopped or state.epoch == self._config.epochs
         if self._validation is None or (state.epoch % every and not last):
             return {}
         from xorec.evaluation.protocol import evaluate

@@ -1,0 +1,53 @@
+"""Budget: how long a race may take, in minutes or, for the same result every time, in trials."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xorec.core.errors import OptionError
+from xorec.data.interactions import Interactions
+
+PAIRS_A_MINUTE = 200_000
+"""What the default budget is made for."""
+_LEAST, _MOST = 0.75, 30.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """minutes, with the last fit; or trials, whatever they take."""
+
+    minutes: float | None = None
+    trials: int | None = None
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        if self.minutes is not None and not 0 < self.minutes < float("inf"):
+            raise OptionError(f"budget is {self.minutes}: give minutes above 0.")
+        if self.trials is not None and self.trials < 1:
+            raise OptionError(f"trials is {self.trials}: give 1 or more.")
+        object.__setattr__(self, "began", self.clock())
+
+    @classmethod
+    def fitting(cls, data: Interactions) -> Budget:
+        """The minutes that these data ask for: one for 200,000 pairs, 45 seconds to 30 minutes."""
+        return cls(minutes=min(_MOST, max(_LEAST, data.n_pairs / PAIRS_A_MINUTE)))
+
+    def __str__(self) -> str:
+        if self.trials is not None:
+            return f"{self.trials} trials"
+        return f"{self.minutes:.3g} minutes, the last fit too"
+
+    def spent(self, trials: int) -> float:
+        """The share that is gone after so many trials; 1 and more: all of it."""
+        if self.trials is not None:
+            return trials / self.trials
+        return (self.clock() - self.began) / (60 * (self.minutes or _LEAST))
+
+    def until(self, share: float) -> float | None:
+        """When this share of it will be gone, by the clock; None where only trials count."""
+        if self.trials is not None:
+            return None
+        return self.began + share * 60 * (self.minutes or _LEAST)

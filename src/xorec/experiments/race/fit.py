@@ -1,0 +1,130 @@
+"""fit: the recipe that serves these data best, learned from all of them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xorec.core.errors import DataError
+from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.interactions import Interactions
+from xorec.data.io.read import as_interactions
+from xorec.data.split import hold_out
+from xorec.experiments.race.budget import Budget
+from xorec.experiments.race.race import RaceResult, race
+from xorec.experiments.race.target import Target
+from xorec.models import model_class
+from xorec.models.base import Model
+from xorec.recommender.recommender import Recommender
+
+VALIDATION = 0.1
+"""The share of the pairs that recipes are judged on."""
+FEWEST = 20
+"""Users to judge by: with fewer, chance would decide."""
+WITHOUT_RACE = "slim"
+
+
+def fit(
+    data: Any,
+    *,
+    minutes: float | None = None,
+    trials: int | None = None,
+    target: str = "ndcg",
+    options: RunOptions = DEFAULTS,
+) -> Recommender:
+    """The best lists that these data allow: recipes race on a validation part, the best learns all.
+
+    data: Interactions, or what `xorec.read` takes; all of it is learned from, so `split` first to
+    keep a test part. minutes: the budget; by default one that fits the data. trials: as budget, for
+    the same result every time. target: ndcg, or the best within bytes=16 (an item) or us=50 (a
+    query).
+
+    >>> import xorec
+    >>> pairs = [(user, item) for user in range(60) for item in range(user % 4, 40, 4)]
+    >>> shop = xorec.fit(pairs, trials=2)
+    >>> shop.metadata["model"]
+    'slim'
+    """
+    data, budget = as_interactions(data), _budget(minutes, trials)
+    model, found = fit_best(data, None, budget=budget, target=Target.parse(target), options=options)
+    return Recommender.from_model(model, data, seed=options.seed, **about_race(found))
+
+
+def about_race(found: RaceResult | None) -> dict[str, Any]:
+    """What a model file says of the race that chose it."""
+    if found is None:
+        return {}
+    return {"race": {"why": found.why(), "rows": [one.row() for one in found.trials]}}
+
+
+def _budget(minutes: float | None, trials: int | None) -> Budget | None:
+    return None if minutes is None and trials is None else Budget(minutes, trials)
+
+
+def fit_best(
+    train: Interactions,
+    validation: Interactions | None,
+    *,
+    budget: Budget | None = None,
+    target: Target | None = None,
+    options: RunOptions = DEFAULTS,
+) -> tuple[Model[Any], RaceResult | None]:
+    """The winner of a race, fitted on both parts; and the race, None where there was none.
+
+    validation: None cuts off a tenth: the latest pairs where they have times, else by chance.
+    Too few users to judge by: item weights as they are by default.
+    """
+    both = train if validation is None else train.union(validation, options.thread_count)
+    parts = _judged(train, validation, options)
+    if parts is None:
+        options.progress.note(
+            f"too few pairs to judge recipes by: {WITHOUT_RACE} with its default settings."
+        )
+        return model_class(WITHOUT_RACE)().fit(both, None, options), None
+    budget, target = budget or Budget.fitting(train), target or Target()
+    options.progress.note(
+        f"no model was named: recipes race for {target} ({budget}; judged on "
+        f"{parts[1].n_pairs:,} pairs)."
+    )
+    with _with_cache(options) as cached:
+        found = race(*parts, budget=budget, target=target, options=cached)
+        options.progress.note(f"race: {found.why()}.")
+        winner = model_class(found.winner.model)(**found.winner.refit)
+        return winner.fit(both, None, cached), found
+
+
+def _judged(
+    train: Interactions, validation: Interactions | None, options: RunOptions
+) -> tuple[Interactions, Interactions] | None:
+    """What recipes learn from and are judged on; None: too little."""
+    if validation is None:
+        try:
+            parts = hold_out(train, VALIDATION, options.seed)
+        except DataError:
+            return None
+        train, validation = parts.train, parts.test
+    enough = np.count_nonzero(validation.user_counts) >= FEWEST
+    return (train, validation) if enough else None
+
+
+@contextmanager
+def _with_cache(options: RunOptions) -> Iterator[RunOptions]:
+    """The options with a folder for vectors; it goes when all is done, and stays for --resume."""
+    if options.cache is not None:
+        yield options
+        return
+    if options.checkpoint is None:
+        with tempfile.TemporaryDirectory(prefix="xorec-") as folder:
+            yield replace(options, cache=Path(folder))
+        return
+    folder_of_run = Path(f"{options.checkpoint}.vectors")
+    folder_of_run.mkdir(parents=True, exist_ok=True)
+    yield replace(options, cache=folder_of_run)
+    shutil.rmtree(folder_of_run, ignore_errors=True)

@@ -1,0 +1,98 @@
+"""A race of recipes: what serves these data best within a budget, without being asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from xorec.core.code import code_digest
+from xorec.core.files import write_text
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.experiments.race.budget import Budget
+from xorec.experiments.race.proposals import next_recipe
+from xorec.experiments.race.target import Target
+from xorec.experiments.race.trial import METRIC, Trial, run_trial
+
+_VECTORS_SHARE = 0.6
+"""Of the budget, after which vectors stop learning: the last fit takes as long again."""
+
+
+@dataclass(frozen=True, eq=False)
+class RaceResult:
+    """The trials in the order in which they ran, and the one that won."""
+
+    trials: list[Trial]
+    winner: Trial
+    target: Target
+
+    def why(self) -> str:
+        """One line: why the winner was chosen."""
+        others = [one for one in self.trials if one.model != self.winner.model and not one.note]
+        text = f"{self.winner.label}: {self.target} of {len(self.trials)} trials"
+        if not self.target.fits(self.winner):
+            return f"{text}; nothing fits, it takes least"
+        second = max(others, key=lambda one: one.value, default=None)
+        if second is None or second.value <= 0:
+            return text
+        gain = 100 * (self.winner.value / second.value - 1)
+        where = "above" if gain >= 0 else "below"
+        return f"{text}, {abs(gain):.1f} % {where} the best {second.model}"
+
+
+def race(
+    train: Interactions,
+    validation: Interactions,
+    *,
+    budget: Budget | None = None,
+    target: Target | None = None,
+    options: RunOptions,
+) -> RaceResult:
+    """Try recipes until the budget is spent, and say which is best on validation.
+
+    A race that was stopped goes on from options.checkpoint; vectors that several recipes share are
+    kept in options.cache.
+    """
+    budget, target = budget or Budget.fitting(train), target or Target()
+    kept = _Kept(options, [train.digest(), validation.digest(), options.seed, code_digest()])
+    trials = kept.read()
+    if trials:
+        options.progress.note(f"race: {len(trials)} trials of a run before are taken as they are.")
+    while True:
+        spent = budget.spent(len(trials))
+        if spent >= 1 and trials:
+            break
+        spec = next_recipe(trials, spent, train.n_items, target)
+        if spec is None:
+            break
+        limits = replace(options, checkpoint=None, resume=False, until=budget.until(_VECTORS_SHARE))
+        trial = run_trial(spec, train, validation, limits)
+        trials.append(trial)
+        kept.write(trials)
+        what = trial.note or f"{METRIC} {trial.value:.4f}"
+        options.progress.note(f"race: {trial.label}: {what}, {trial.seconds:.1f} s")
+    return RaceResult(trials, target.best([one for one in trials if not one.note]), target)
+
+
+class _Kept:
+    """The trials in a file beside the checkpoint, for a run that goes on."""
+
+    def __init__(self, options: RunOptions, key: Sequence[Any]) -> None:
+        self._path: Path | None = options.for_stage("race").checkpoint
+        self._resume, self._key = options.resume, json.loads(json.dumps(list(key)))
+
+    def read(self) -> list[Trial]:
+        """Those of a run on the same data with the same seed and code."""
+        if self._path is None or not self._resume or not self._path.exists():
+            return []
+        kept = json.loads(self._path.read_text(encoding="utf-8"))
+        return [Trial(**one) for one in kept["trials"]] if kept["key"] == self._key else []
+
+    def write(self, trials: Sequence[Trial]) -> None:
+        """All trials so far."""
+        if self._path is not None:
+            rows = [one.to_dict() for one in trials]
+            write_text(self._path, json.dumps({"key": self._key, "trials": rows}))
