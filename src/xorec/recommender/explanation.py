@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ class Explanation:
     items that the user does not have, from 1; None where it is seen. bits, bits_agreed: with codes,
     their length and how many bits of user and item are equal. because: those of the user's items
     that are most like this one, nearest first; their score is the likeness. None are known to a
-    model that gives every user the same scores.
+    model that gives every user the same scores. parts: what each part of a blended score gives.
+    found_by: in two stages, the sources that have it among their candidates.
 
     >>> from xorec.testing.examples import shop
     >>> why = shop().explain("cem", "milk")
@@ -45,6 +46,8 @@ class Explanation:
     bits: int | None
     bits_agreed: int | None
     because: tuple[Recommended, ...]
+    parts: dict[str, float] = field(default_factory=dict)
+    found_by: tuple[str, ...] = ()
 
     @property
     def distance(self) -> int | None:
@@ -86,7 +89,22 @@ def explain(
         bits=learned.code_length,
         bits_agreed=learned.bits_agreed(query, item),
         because=state.describe(because, likeness, learned.item_distances(because, item)),
+        parts=learned.score_parts(query, item),
+        found_by=_found_by(state, query, user_items, item),
     )
+
+
+def _found_by(
+    state: RecommenderState, query: Any, user_items: ItemRows, item: int
+) -> tuple[str, ...]:
+    """The sources of candidates that bring an item which the user does not have."""
+    index = getattr(state, "index", None) if state.representation.kind == "two-stage" else None
+    if index is None or np.isin(item, user_items):
+        return ()
+    found: tuple[str, ...] = index.found_by(
+        query, item, (np.array([0, len(user_items)]), np.asarray(user_items, dtype=np.int32))
+    )
+    return found
 
 
 def _rank(

@@ -88,6 +88,10 @@ class Representation(ABC):
         """How many bits of one query and of an item are equal, where there are bits."""
         return None
 
+    def score_parts(self, query: Any, item: int) -> dict[str, float]:
+        """What each part of a score gives to an item, by name, where there are several."""
+        return {}
+
     def metadata(self) -> dict[str, Any]:
         """What the model file says of this representation besides its kind, as JSON."""
         return {}

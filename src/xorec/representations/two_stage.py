@@ -136,6 +136,18 @@ class TwoStage(Representation):
             return products
         return sums if products is None else sums + self.blend * products
 
+    def score_parts(self, query: Any, item: int) -> dict[str, float]:
+        """What the item weights and the vectors give, each times its weight."""
+        if self.weights is None or self.vectors is None:
+            return {}
+        row = np.array([[item]], dtype=np.int32), np.ones(1, dtype=np.int64)
+        with ThreadPool(1) as pool:
+            products = self.vector_scores(query, row, pool)
+        assert products is not None
+        sums = self.weights.score(query.histories)
+        vectors = float(self.blend * products[0, 0])
+        return {"item weights": float(sums[0, item]), "vectors": vectors}
+
     @cached_property
     def float_vectors(self) -> Vectors | None:
         """The vectors as float32, where items have any."""

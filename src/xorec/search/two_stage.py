@@ -20,7 +20,7 @@ from xorec.search.hamming.catalogue import ItemFilter
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
-from xorec.search.top_k import inverse
+from xorec.search.top_k import inverse, top_k_row
 
 _TABLE = "item_neighbours"
 Allow = npt.NDArray[Any] | Exclude | ItemFilter | None
@@ -120,6 +120,21 @@ class TwoStageIndex:
         """The scores (B, s) of candidates."""
         products = self.learned.vector_scores(queries, (found.items, found.counts), pool)
         return self.learned.combine(None if self.learned.weights is None else found.sums, products)
+
+    def found_by(self, query: TwoStageQueries, item: int, exclude: Exclude) -> tuple[str, ...]:
+        """The sources that bring an item to one query, in words; none: it is no candidate."""
+        near, best, _, _ = self.learned.sources
+        names = []
+        if item in self.hamming.search(query.codes, near, exclude=exclude).row(0)[0]:
+            names.append("the user's code")
+        if query.histories is not None and self.learned.weights is not None:
+            if item in self._collector.sources.table[query.histories.indices]:
+                names.append("the codes of the user's items")
+            sums = self.learned.weights.score(query.histories)[0]
+            rows, _ = top_k_row(sums, max(1, best), self._tie_rank, exclude[1])
+            if best and item in rows and sums[item] > 0:
+                names.append("item weights")
+        return tuple(names)
 
     def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
         """Make ready a choice of items for many searches: `HammingIndex.item_filter`."""
