@@ -49,8 +49,8 @@ def nearest_items(
     together = np.zeros(m, dtype=np.float64)
     touched = np.empty(m, dtype=np.int32)
     keys = np.empty(m, dtype=np.uint64)
-    for at_row in range(begin, end):
-        i, found = rows[at_row], 0
+    for r in range(begin, end):
+        i, found = rows[r], 0
         for at in range(item_indptr[i], item_indptr[i + 1]):
             user = item_users[at]
             for pair in range(indptr[user], indptr[user + 1]):
@@ -70,10 +70,8 @@ def nearest_items(
         keys[:kept].sort()
         for place in range(kept):
             j = item_at[np.int64(keys[place] & np.uint64(0xFFFFFFFF))]
-            items[at_row, place] = j
-            weights[at_row, place] = np.float32(together[j]) / (
-                np.sqrt(sizes[i] * sizes[j]) + shrink
-            )
-        counts[at_row] = kept
+            items[r, place] = j
+            weights[r, place] = np.float32(together[j]) / (np.sqrt(sizes[i] * sizes[j]) + shrink)
+        counts[r] = kept
         for place in range(found):
             together[touched[place]] = 0
