@@ -33,7 +33,7 @@ def fail(*_: Any) -> None:
 def test_what_is_given_stays_and_no_two_race_with_the_same() -> None:
     free = candidates(SIML().config)
     assert len(free) == len(siml_race.CANDIDATES)
-    assert {name: free[0][name] for name in DEFAULTS} == DEFAULTS
+    assert {name: free[0][name] for name in DEFAULTS} == {**DEFAULTS, "popularity": 0.0}
     held = candidates(SIML(alpha=0.3, negatives=7, form="npair").config)
     assert all((one["alpha"], one["negatives"]) == (0.3, 7) for one in held)
     assert len({one["temperature"] for one in held}) == len(held) < len(free)
@@ -94,7 +94,7 @@ def test_a_value_that_is_none_is_refused_in_one_line() -> None:
 
 def test_popularity_is_a_bias_of_each_item_that_an_update_brings_up_to_date() -> None:
     model = SIML(**{**TINY, **DEFAULTS, "popularity": 0.3}).fit(TRAIN)
-    bare = SIML(**TINY, **DEFAULTS).fit(TRAIN)
+    bare = SIML(**{**TINY, **DEFAULTS, "popularity": 0.0}).fit(TRAIN)
     learned = model.representation_
     assert isinstance(learned, Vectors)
     np.testing.assert_array_equal(learned.item_vectors, bare.item_vectors)
@@ -107,6 +107,10 @@ def test_popularity_is_a_bias_of_each_item_that_an_update_brings_up_to_date() ->
     later = model.update(learned, update).representation_
     assert isinstance(later, Vectors)
     np.testing.assert_array_equal(later.item_bias, popularity_bias(both, 0.3))
+    old = Vectors(learned.user_vectors, learned.item_vectors)  # of a file that had no bias
+    assert SIML(dimensions=16).update(old, update).representation_.tensors().keys() == {
+        *("user_vectors", "item_vectors")
+    }
 
 
 def test_the_weight_of_popularity_is_the_one_that_ranks_best() -> None:
