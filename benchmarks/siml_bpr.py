@@ -15,6 +15,7 @@ import json
 import time
 from typing import Any
 
+from xorec.core.errors import XorecError
 from xorec.core.options import RunOptions
 from xorec.core.progress import LineProgress
 from xorec.data.datasets.catalog import load_data
@@ -40,10 +41,13 @@ def chosen(name: str, trials: int, common: Row, parts: Split, options: RunOption
     """The best on validation of the defaults and points that fill the space."""
     space = space_of(name, common)
     points: list[Row] = [{}, *(even_point(space, at, options.seed) for at in range(1, trials))]
-    return max(
-        (fitted(name, {**common, **point}, parts, options) for point in points),
-        key=lambda model: on(parts.train, parts.validation, model, options)["ndcg@20"],
-    )
+    found: list[Model[Any]] = []
+    for point in points:
+        try:
+            found.append(fitted(name, {**common, **point}, parts, options))
+        except XorecError as error:
+            options.progress.note(str(error))  # it diverged
+    return max(found, key=lambda one: on(parts.train, parts.validation, one, options)["ndcg@20"])
 
 
 def on(seen: Any, part: Any, model: Model[Any], options: RunOptions) -> Row:

@@ -42,7 +42,9 @@ def timeless(found: Tuned) -> list[Trial]:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_setting_of_a_space_is_a_legal_setting_of_its_model(name: str) -> None:
     for setting, one in model_class(name).space.items():
-        assert model_class(name)().config.model_dump()[setting] in one, "the first trial's"
+        assert model_class(name)().config.settled().model_dump()[setting] in one, (
+            "the first trial's"
+        )
         values = one.values if isinstance(one, Choice) else (one.low, one.high)
         for value in values:
             config = model_class(name)(**{setting: value}).config.model_dump()

@@ -14,6 +14,7 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate
 from xorec.models.fitting import fit_with_validation
+from xorec.models.racing import RaceTrack, race
 from xorec.models.siml import siml_race
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias
@@ -33,7 +34,7 @@ def fail(*_: Any) -> None:
 def test_what_is_given_stays_and_no_two_race_with_the_same() -> None:
     free = candidates(SIML().config)
     assert len(free) == len(siml_race.CANDIDATES)
-    assert {name: free[0][name] for name in DEFAULTS} == DEFAULTS
+    assert {name: free[0][name] for name in DEFAULTS} == {**DEFAULTS, "popularity": 0.0}
     held = candidates(SIML(alpha=0.3, negatives=7, form="npair").config)
     assert all((one["alpha"], one["negatives"]) == (0.3, 7) for one in held)
     assert len({one["temperature"] for one in held}) == len(held) < len(free)
@@ -51,8 +52,12 @@ def test_a_fit_settles_everything_and_says_so() -> None:
 
 def test_the_last_fit_takes_what_the_race_found(monkeypatch: pytest.MonkeyPatch) -> None:
     raced: list[Any] = []
-    plain = siml_race.race
-    monkeypatch.setattr(siml_race, "race", lambda *how: raced.append(how) or plain(*how))
+
+    def counted(*how: Any) -> Any:
+        raced.append(how)
+        return race(*how)
+
+    monkeypatch.setattr(siml_race, "race", counted)
     last = fit_with_validation(SIML(**TINY), TRAIN, VALIDATION)
     assert len(raced) == 1
     assert last.config == last.config.settled()
@@ -80,9 +85,9 @@ def test_a_run_that_was_stopped_after_its_race_does_not_race_again(
     monkeypatch.setattr(siml_race, "race", fail)
     again = SIML(**TINY).fit(TRAIN, VALIDATION, replace(options, resume=True))
     assert again.config == whole.config
-    for other in ({"seed": 2}, {"resume": False}):
+    for other in (replace(options, seed=2, resume=True), options):
         with pytest.raises(AssertionError, match="raced"):
-            SIML(**TINY).fit(TRAIN, VALIDATION, replace(options, **{"resume": True, **other}))
+            SIML(**TINY).fit(TRAIN, VALIDATION, other)
 
 
 def test_a_value_that_is_none_is_refused_in_one_line() -> None:
@@ -94,7 +99,7 @@ def test_a_value_that_is_none_is_refused_in_one_line() -> None:
 
 def test_popularity_is_a_bias_of_each_item_that_an_update_brings_up_to_date() -> None:
     model = SIML(**{**TINY, **DEFAULTS, "popularity": 0.3}).fit(TRAIN)
-    bare = SIML(**TINY, **DEFAULTS).fit(TRAIN)
+    bare = SIML(**{**TINY, **DEFAULTS, "popularity": 0.0}).fit(TRAIN)
     learned = model.representation_
     assert isinstance(learned, Vectors)
     np.testing.assert_array_equal(learned.item_vectors, bare.item_vectors)
@@ -107,16 +112,22 @@ def test_popularity_is_a_bias_of_each_item_that_an_update_brings_up_to_date() ->
     later = model.update(learned, update).representation_
     assert isinstance(later, Vectors)
     np.testing.assert_array_equal(later.item_bias, popularity_bias(both, 0.3))
+    old = Vectors(learned.user_vectors, learned.item_vectors)  # of a file that had no bias
+    assert SIML(dimensions=16).update(old, update).representation_.tensors().keys() == {
+        *("user_vectors", "item_vectors")
+    }
 
 
 def test_the_weight_of_popularity_is_the_one_that_ranks_best() -> None:
     """Vectors that know nothing rank better by popularity."""
-    track = siml_race.RaceTrack.of(TRAIN, VALIDATION, RunOptions())
+    track = RaceTrack.of(TRAIN, VALIDATION, RunOptions())
     assert track is not None
     rng = np.random.default_rng(0)
-    noise = Vectors(
-        *(rng.standard_normal((n, 4)).astype(np.float32) / 50 for n in (200, TRAIN.n_items))
+    users, items = (
+        rng.standard_normal((n, 4)).astype(np.float32) / np.float32(50)
+        for n in (TRAIN.n_users, TRAIN.n_items)
     )
+    noise = Vectors(users, items)
     weight, value = best_weight(noise, track)
     assert weight > 0
     assert value > track.value(noise)
@@ -127,6 +138,8 @@ def test_codes_start_from_vectors_that_raced_without_popularity() -> None:
     start = model.config.start
     assert start.popularity == 0
     assert "auto" not in start.model_dump().values()
-    assert model.refit_settings()["start"]["alpha"] == start.alpha
+    assert model.refit_settings()["start"]["alpha"] == start.alpha == model.config.alpha
+    assert DSIML(alpha=0.2).config.settled().alpha == 0.2
+    assert DSIML(start={"model": "als"}).config.settled().alpha == 0
     with pytest.raises(OptionError, match="popularity"):
         DSIML(start={"popularity": 0.1})

@@ -32,14 +32,15 @@ from xorec.models.siml.dsiml_shortlist import (
     updated_two_stage,
     with_reranking,
 )
-from xorec.models.siml.optimizers import AUTO, OPTIMIZERS, candidates
+from xorec.models.siml.optimizers import OPTIMIZERS, candidates
 from xorec.models.siml.optimizers.base import Optimizer, Start
-from xorec.models.siml.siml import ScaleInvariantConfig
+from xorec.models.siml.siml import Alpha, ScaleInvariantConfig
 from xorec.models.siml.siml_kernels import Teacher
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.vectors import Floats
+from xorec.training.auto import AUTO
 from xorec.training.checkpoint import Arrays
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
 from xorec.training.epochs import EpochTrainer
@@ -59,6 +60,10 @@ class DSIMLConfig(ScaleInvariantConfig):
 
     epochs: int = Field(
         15, ge=1, description="passes over the training pairs when the bits are learned, at most"
+    )
+    alpha: Alpha = Field(
+        AUTO,
+        description="negatives by popularity**alpha, 0 to 2; 0: uniform; auto: as in the start",
     )
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: OptimizerName = Field(
@@ -99,6 +104,12 @@ class DSIMLConfig(ScaleInvariantConfig):
         validate_default=True,
         description="settings of the model it starts from; its `model`: siml, bpr, als, ...",
     )
+
+    def settled(self) -> Self:
+        """`alpha` as the start has it: vectors that lost to popular items make such codes."""
+        if self.alpha != AUTO:
+            return self
+        return self.model_copy(update={"alpha": getattr(self.start.settled(), "alpha", 0.0)})
 
     @model_validator(mode="after")
     def _shortlist_by_dot_products(self) -> Self:
@@ -160,6 +171,7 @@ class DSIML(Model[DSIMLConfig]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         vectors = self._start_vectors(train, validation, options)
+        self.config = self.config.settled()
         start = self._turned(train, *vectors, options.seed)
         tried, parts = candidates(self.config.optimizer), (train, validation)
         if len(tried) > 1 and validation is not None:

@@ -22,7 +22,7 @@ from pydantic import Field
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.base import expect
+from xorec.models.base import DataUpdate, expect
 from xorec.models.siml.siml_kernels import (
     ITEMS,
     NO_TEACHER,
@@ -46,15 +46,15 @@ from xorec.training.losses.scale_invariant import margin_offset
 from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
 from xorec.training.row_kernels import BALL, FREE, SPHERE, draw_codes
 from xorec.training.rows import Rows
-from xorec.training.space import POPULARITY, Choice, Float, Space
+from xorec.training.space import Choice, Float, Space
 
 _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 DEFAULTS: dict[str, Any] = {
-    "alpha": 0.0,
-    "temperature": 4.0,
+    "alpha": 0.5,
+    "temperature": 2.5,
     "negatives": 20,
     "form": "npair",
-    "popularity": 0.0,
+    "popularity": 0.05,
 }
 """What may be left to a race, and its values where there is none."""
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ class SIML(TripletModel[SIMLConfig]):
         "lambda_": Float(1.0, 4.0, log=True),
         "temperature": Float(2.0, 8.0, log=True),
         "negatives": Choice((20, 50)),
-        "alpha": POPULARITY,
-        "popularity": Choice(WEIGHTS),
+        "alpha": Choice((0.0, 0.5, 1.0)),
+        "popularity": Float(0.0, 0.2),
     }
     cost = 6.0
     learns_vectors = True
@@ -216,12 +216,19 @@ class SIML(TripletModel[SIMLConfig]):
     def _represent(self, arrays: Arrays) -> Vectors:
         return Vectors(arrays["user_vectors"], arrays["item_vectors"], arrays.get("item_bias"))
 
+    def _update(self, representation: Representation, update: DataUpdate) -> Representation:
+        self.config = self.config.settled()
+        if expect(representation, Vectors).item_bias is None:  # files from before there was one
+            self.config = self.config.model_copy(update={"popularity": 0.0})
+        return super()._update(representation, update)
+
     def _averaged(self, vectors: Floats) -> Floats:
         return unit_rows(vectors) if self.config.norms == "sphere" else vectors
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
         representation = expect(representation, Vectors)
+        self.config = self.config.settled()
         return self._averaged(self._fold_in(history, Rows.fixed(representation.item_vectors)))
 
     def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:

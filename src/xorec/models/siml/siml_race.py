@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 CANDIDATES: tuple[dict[str, Any], ...] = (
     {},
-    {"alpha": 0.75, "temperature": 2.5},
-    {"alpha": 0.5, "temperature": 2.5},
-    {"alpha": 1.0, "temperature": 2.5},
+    {"alpha": 0.75},
+    {"alpha": 1.0},
+    {"alpha": 0.0, "temperature": 4.0},
     {"alpha": 0.75, "temperature": 3.5, "negatives": 60},
     {"alpha": 0.75, "temperature": 5.0, "negatives": 60},
 )
@@ -71,6 +71,8 @@ def _race(
 def candidates(config: SIMLConfig) -> list[dict[str, Any]]:
     """The settings of all that race: what is given stays, no two are the same."""
     plain = config.settled().model_dump()
+    if config.popularity == AUTO:
+        plain["popularity"] = 0.0  # of all weights each is judged with the one that suits it
     found: list[dict[str, Any]] = []
     for candidate in CANDIDATES:
         free = {name: v for name, v in candidate.items() if getattr(config, name) == AUTO}

@@ -10,6 +10,7 @@ from xorec.models.siml.optimizers.bqp import BinaryQuadratic
 from xorec.models.siml.optimizers.flip import Flip
 from xorec.models.siml.optimizers.none import TurnedSigns
 from xorec.models.siml.optimizers.ste import StraightThrough
+from xorec.training.auto import AUTO
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {
     optimizer.name: optimizer
@@ -20,8 +21,6 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
         TurnedSigns,
     )
 }
-AUTO = "auto"
-"""The setting that tries each of them."""
 
 
 def candidates(setting: str) -> list[type[Optimizer]]:
