@@ -12,7 +12,9 @@ import numpy.typing as npt
 from xorec.core.arrays import as_array, as_contiguous, digest, float_rows, positive_int
 from xorec.core.bits import MOST_BITS, Words, has_bits_behind, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
+from xorec.representations import single_query
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
 
 ROWS_AT_ONCE = 65_536
@@ -90,11 +92,17 @@ class Codes(Representation):
 
         queries = np.ascontiguousarray(np.atleast_2d(queries))
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        alone = len(queries) == 1
         if queries.dtype == np.uint64:
+            if alone and not is_loaded(codes_kernels.agreement):
+                found = single_query.distances(queries[0], self.item_codes)
+                return single_query.agreement(found, self.bits)[None]
             codes_kernels.agreement(queries, self.item_codes, self.bits, scores)
             return scores
         from xorec.representations.look_up_kernels import look_up_all
 
+        if alone and not is_loaded(look_up_all):
+            return single_query.look_up(self.columns, self.tables(queries)[0])[None]
         look_up_all(self.columns, self.tables(queries), scores)
         return scores
 
@@ -119,7 +127,10 @@ class Codes(Representation):
         from xorec.representations.codes_kernels import byte_tables
 
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
-        tables = np.empty((len(rows), -(-self.bits // 8), 256), dtype=np.float32)
+        size = -(-self.bits // 8)
+        if len(rows) == 1 and not is_loaded(byte_tables):
+            return single_query.byte_tables(rows[0], size)[None]
+        tables = np.empty((len(rows), size, 256), dtype=np.float32)
         byte_tables(rows, tables)
         return tables
 

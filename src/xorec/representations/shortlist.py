@@ -12,8 +12,10 @@ import numpy.typing as npt
 from xorec.core.arrays import as_contiguous, positive_int
 from xorec.core.bits import Words
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
+from xorec.representations import single_query
 from xorec.representations.base import Floats, Representation, Rows, Scores, Tensors
 from xorec.representations.codes import Codes
 from xorec.representations.quantized import Keep, QuantizedVectors, quantized_schema
@@ -129,10 +131,22 @@ class Shortlist(Representation):
         else:
             rows, scales = as_contiguous(self.items.rows), as_contiguous(self.items.scales)
             work, arguments = kernels.score_rows, (vectors, rows, scales)
+        if len(vectors) == 1 and not is_loaded(work):
+            scores[0, : counts[0]] = self._rescore_one(vectors, items[0, : counts[0]])
+            return scores
         pool.map_ranges(
             len(vectors), lambda begin, end: work(*arguments, items, counts, begin, end, scores)
         )
         return scores
+
+    def _rescore_one(self, vector: Floats, items: npt.NDArray[np.int32]) -> Scores:
+        """The scores of items (s,) for a vector (1, d), in plain NumPy."""
+        if self.items is None:
+            columns = self.codes.item_bytes[items, : -(-self.codes.bits // 8)].T
+            return single_query.look_up(columns, self.codes.tables(vector)[0])
+        scales = self.items.scales
+        found = scales[items] if len(scales) else scales
+        return single_query.products(vector[0], self.items.rows[items], found)
 
     def arrays(self) -> Tensors:
         """The codes, and the vectors as float32."""

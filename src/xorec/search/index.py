@@ -60,8 +60,8 @@ class SavedIndex(NamedTuple):
 
 
 INDEXES = {
-    "codes": ("xorec.search.hamming.index", "HammingIndex"),
-    "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
+    "codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
+    "masked-codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
     "shortlist": ("xorec.search.rerank", "ShortlistIndex"),
     "codes of float users": ("xorec.search.scores.look_up", "LookUpIndex"),
     "codebooks": ("xorec.search.scores.look_up", "LookUpIndex"),

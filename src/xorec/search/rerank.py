@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation, Rows, Scores
 from xorec.representations.shortlist import Shortlist
 from xorec.search.hamming.catalogue import ItemFilter
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hits import Exclude, Hits
+from xorec.search.hamming.lazy_index import LazyHammingIndex
+from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import top_k
 
@@ -38,7 +40,7 @@ class ShortlistIndex:
         threads: int | None = None,
     ) -> ShortlistIndex:
         """The index of a representation: see `search.index.index_of`."""
-        return cls(HammingIndex.of(shortlist.codes, tie_rank, saved, threads), shortlist)
+        return cls(LazyHammingIndex.of(shortlist.codes, tie_rank, saved, threads), shortlist)
 
     @property
     def nbytes(self) -> int:
@@ -88,6 +90,8 @@ class ShortlistIndex:
     ) -> Hits:
         from xorec.search.rerank_kernels import best_of
 
+        if len(near) == 1 and not is_loaded(best_of):
+            return self._best_one(scores[0, : near.counts[0]], near.row(0)[0], width)
         items = np.empty((len(near), width), dtype=np.int32)
         best = np.empty((len(near), width), dtype=np.float32)
         rank = as_contiguous(self.hamming.tie_rank)
@@ -98,6 +102,15 @@ class ShortlistIndex:
             ),
         )
         return Hits(items, best, np.minimum(near.counts, width))
+
+    def _best_one(self, scores: Scores, items: npt.NDArray[np.int32], width: int) -> Hits:
+        """The `width` best of the items (s,) of one query, in plain NumPy."""
+        falling = -np.where(np.isnan(scores), np.float32(-np.inf), scores)
+        order = np.lexsort((self.hamming.tie_rank[items], falling))[:width]
+        hits = no_hits(1, width)
+        hits.items[0, : len(order)], hits.scores[0, : len(order)] = items[order], scores[order]
+        hits.counts[0] = len(order)
+        return hits
 
 
 def ranking_scores(
