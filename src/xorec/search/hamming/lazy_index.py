@@ -15,6 +15,7 @@ import numpy.typing as npt
 from xorec.core.arrays import positive_int
 from xorec.core.bits import Words
 from xorec.core.lazy import lazy_property
+from xorec.core.log import logged
 from xorec.data.tie_rank import TieRank
 from xorec.representations.single_query import agreement, distances
 from xorec.search.batches import FIRST_QUERIES
@@ -90,7 +91,8 @@ class LazyHammingIndex(HammingIndex):
     @lazy_property
     def catalogue(self) -> Catalogue:
         """What is searched once it is built."""
-        return self._build().catalogue
+        with logged("build", items=len(self._bare)):
+            return self._build().catalogue
 
     def is_built(self) -> bool:
         """Whether planes and tables are there."""
