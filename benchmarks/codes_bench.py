@@ -20,7 +20,8 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.models.siml.dsiml import DSIML
 from xorec.representations.codes import Codes
-from xorec.representations.shortlist import Shortlist
+from xorec.representations.ranking_vectors import RankingVectors
+from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions
 
@@ -151,7 +152,9 @@ class Bench:
         """DSIML's nearest items, ordered by SIML's vectors."""
         codes = self.dsiml(MAIN, optimizer=optimizer)
         users, items, _ = self.vectors("siml", MAIN, "all")
-        return Made(Shortlist.of(codes.ranks, users, items, SHORTLIST), codes.seconds)
+        vectors = RankingVectors.of(users, items)
+        two_stage = TwoStage(codes.ranks, vectors, None, Sources(SHORTLIST))
+        return Made(two_stage, codes.seconds)
 
     def row(self, name: str, make: Maker) -> dict[str, Any]:
         """What was measured of one row: from the cache, or now."""

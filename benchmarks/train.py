@@ -78,7 +78,7 @@ def epoch_seconds(method: str, train: Interactions, dimensions: int, threads: in
         began = time.perf_counter()
         SIDES[method](train, dimensions, threads, epochs)
         times.append(time.perf_counter() - began)
-    return (times[1] - times[0]) / (LONG - SHORT) / NEGATIVES.get(method, 1)
+    return float((times[1] - times[0]) / (LONG - SHORT) / NEGATIVES.get(method, 1))
 
 
 def peak_megabytes(method: str, arguments: argparse.Namespace) -> float:

@@ -421,3 +421,13 @@ def test_update_takes_new_pairs_into_the_file(run: Run, ratings: Path, tmp_path:
     assert known not in after.recommend(after.users[len(before.users)], 50).ids()
     report = json.loads(run("update", out, more, "--json", "-q").stdout)
     assert report["new"] == {"users": 0, "items": 0, "pairs": 0}
+
+
+def test_doctor_compiles_kernels(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from xorec.experiments import kernel_jobs
+
+    done = [kernel_jobs.Compiled("bpr", 3, 2.5), kernel_jobs.Compiled("als", 4, 1.5)]
+    monkeypatch.setattr(kernel_jobs, "compile_kernels", lambda options: iter(done))
+    report = json.loads(run("doctor", "--compile", "--json").stdout)
+    assert report["kernels"].startswith("7 functions compiled in ")
+    assert report["kernels"].endswith("bpr 2.5 s, als 1.5 s")

@@ -63,7 +63,8 @@ def test_an_index_is_built_on_the_threads_that_are_given(
     monkeypatch.setattr("xorec.search.hamming.index.available_threads", never)
     monkeypatch.setattr("xorec.search.hamming.index.ThreadPool", Counted)
     codes = make_codes(np.random.default_rng(0), 20_000, 64, "clusters")
-    index_of(Codes(codes[:40], codes, 64), np.arange(20_000, dtype=np.int32), threads=threads)
+    learned, ranks = Codes(codes[:40], codes, 64), np.arange(20_000, dtype=np.int32)
+    assert "least expected" in index_of(learned, ranks, threads=threads).explain()
     assert pools == [threads]
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
+
+if TYPE_CHECKING:
+    from xorec.core.options import RunOptions
 
 _CORE = (
     "numpy",
@@ -30,17 +34,28 @@ _EXTRAS = {
 }
 
 
+@bundled
 def doctor(
     model: Annotated[Path | None, typer.Argument(help="A model file to verify.")] = None,
-    json: args.Json = False,
+    compile_kernels: Annotated[
+        bool, typer.Option("--compile", help="Compile the usual kernels now, and keep them.")
+    ] = False,
+    *,
+    run: Annotated[args.Run, without("seed")],
 ) -> None:
-    """Tell versions, threads and CPU features; with MODEL, verify every byte of the file."""
+    """Tell versions, threads and CPU features; with MODEL, verify every byte of the file.
+
+    With --compile, kernels of training, evaluation and search are compiled before anybody waits for
+    them, on all cores: some half a minute, once after an install.
+    """
     from xorec.cli.output import print_json, print_table
 
     report = _machine()
+    if compile_kernels:
+        report |= _compile(run.options())
     if model is not None:
         report |= _model(model)
-    if json:
+    if run.json:
         print_json(report)
     else:
         print_table(("what", "found"), [(name, str(value)) for name, value in report.items()])
@@ -78,11 +93,22 @@ def _machine() -> dict[str, Any]:
 
 
 def _kernel_cache() -> str:
-    from xorec.core.rng import hash_integers
+    from xorec.experiments.kernel_jobs import kernel_folder
 
-    cache = getattr(hash_integers, "_cache", None)
-    path = getattr(cache, "cache_path", None)
-    return str(path) if path else "none writable: kernels compile anew in each process"
+    return kernel_folder() or "none writable: kernels compile anew in each process"
+
+
+def _compile(options: RunOptions) -> dict[str, Any]:
+    import time
+
+    from xorec.experiments.kernel_jobs import JOBS, compile_kernels
+
+    count, began = options.thread_count, time.perf_counter()
+    options.progress.note(f"compiling kernels of {len(JOBS)} jobs in {count} processes")
+    done = list(compile_kernels(options))
+    functions, seconds = sum(one.functions for one in done), time.perf_counter() - began
+    jobs = ", ".join(f"{one.job} {one.seconds:.1f} s" for one in done)
+    return {"kernels": f"{functions} functions compiled in {seconds:.1f} s: {jobs}"}
 
 
 def _model(path: Path) -> dict[str, Any]:

@@ -10,20 +10,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from xorec.core.kernels import intrinsic
 
 Words = npt.NDArray[np.uint64]
 MOST_BITS = 1024
 """Of a code."""
-_FALSE = ir.Constant(ir.IntType(1), 0)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
     """The number of set bits of a uint64 or uint8: one instruction where the machine has it."""
+    from numba import types
+
     if word not in (types.uint64, types.uint8):
         return None
 
@@ -33,21 +32,27 @@ def popcount(typing_context: Any, word: Any) -> Any:
     return word(word), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
     """The place of the lowest set bit of a uint64; 64 for zero."""
+    from llvmlite import ir
+    from numba import types
+
     if word != types.uint64:
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], _FALSE)
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask the machine to bring array[index] (one dimension) into its caches: no wait, no result."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of, at = signature.args
@@ -64,12 +69,15 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def add_eight(typing_context: Any, sums: Any, at: Any, table: Any, place: Any) -> Any:
     """sums[at + q] += table[place + q] for q = 0 .. 7, float32, in one go: the compiler would not.
 
     Both arrays have one dimension; nothing checks that they are long enough.
     """
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def pointer(first: int) -> Any:

@@ -11,6 +11,7 @@ from xorec.core.log import logger
 
 LINE = "compiling kernels for this machine: once after an install, for some seconds each"
 _listeners: list[Callable[[str], None]] = []
+_told = 0
 
 
 def listen(note: Callable[[str], None]) -> None:
@@ -20,6 +21,13 @@ def listen(note: Callable[[str], None]) -> None:
 
 def tell() -> None:
     """A kernel is about to be compiled."""
+    global _told
+    _told += 1
     logger.debug(LINE, extra={"event": "compile"})
     while _listeners:
         _listeners.pop()(LINE)
+
+
+def count() -> int:
+    """How many functions this process has compiled: kernels, and what they call of numba's."""
+    return _told

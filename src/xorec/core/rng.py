@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
 
 from xorec.core.kernels import inlined, kernel
 
@@ -25,30 +24,30 @@ _FNV_START = np.uint64(0xCBF29CE484222325)
 @inlined
 def mix(value: Any) -> Any:
     """Scramble 64 bits: a bijection whose output looks random for any input sequence."""
-    z = uint64(value)
-    z = (z ^ (z >> uint64(30))) * _MIX_1
-    z = (z ^ (z >> uint64(27))) * _MIX_2
-    return z ^ (z >> uint64(31))
+    z = np.uint64(value)
+    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    return z ^ (z >> np.uint64(31))
 
 
 @inlined
 def stream(seed: Any, epoch: Any, user: Any) -> Any:
     """The key of one user's numbers in one epoch."""
-    key = mix(uint64(seed) + _GOLDEN)
-    key = mix(key ^ (uint64(epoch) * _GOLDEN))
-    return mix(key + uint64(user) * _GOLDEN)
+    key = mix(np.uint64(seed) + _GOLDEN)
+    key = mix(key ^ (np.uint64(epoch) * _GOLDEN))
+    return mix(key + np.uint64(user) * _GOLDEN)
 
 
 @inlined
 def draw(key: Any, position: Any) -> Any:
     """The 64-bit number at `position` of a stream."""
-    return mix(key + (uint64(position) + uint64(1)) * _GOLDEN)
+    return mix(key + (np.uint64(position) + np.uint64(1)) * _GOLDEN)
 
 
 @inlined
 def below(number: Any, bound: Any) -> Any:
     """Turn a 64-bit number into an integer 0 <= r < bound (bound up to 2**53)."""
-    return np.int64(np.float64(number >> uint64(11)) * (1.0 / 9007199254740992.0) * bound)
+    return np.int64(np.float64(number >> np.uint64(11)) * (1.0 / 9007199254740992.0) * bound)
 
 
 @kernel
@@ -57,11 +56,11 @@ def hash_text(
 ) -> npt.NDArray[np.uint64]:
     """A seeded 64-bit hash of each string of a `Text` (FNV-1a, then mixed)."""
     hashes = np.empty(len(offsets) - 1, dtype=np.uint64)
-    start = mix(uint64(seed) ^ _FNV_START)
+    start = mix(np.uint64(seed) ^ _FNV_START)
     for row in range(len(hashes)):
         value = start
         for at in range(offsets[row], offsets[row + 1]):
-            value = (value ^ uint64(data[at])) * _FNV_PRIME
+            value = (value ^ np.uint64(data[at])) * _FNV_PRIME
         hashes[row] = mix(value)
     return hashes
 
@@ -70,7 +69,7 @@ def hash_text(
 def hash_integers(values: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
     """A seeded 64-bit hash of each integer."""
     hashes = np.empty(len(values), dtype=np.uint64)
-    key = mix(uint64(seed) + _GOLDEN)
+    key = mix(np.uint64(seed) + _GOLDEN)
     for row in range(len(values)):
-        hashes[row] = mix(key ^ uint64(values[row]))
+        hashes[row] = mix(key ^ np.uint64(values[row]))
     return hashes

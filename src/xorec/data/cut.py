@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
 
 from xorec.core.kernels import inlined, kernel
 from xorec.core.rng import mix
@@ -32,7 +31,7 @@ def pair_keys(
     keys = np.empty(len(indices), dtype=np.uint64)
     for user in range(len(indptr) - 1):
         for pair in range(indptr[user], indptr[user + 1]):
-            keys[pair] = mix(uint64(user_hashes[user]) + mix(item_hashes[indices[pair]]))
+            keys[pair] = mix(np.uint64(user_hashes[user]) + mix(item_hashes[indices[pair]]))
     return keys
 
 
@@ -41,7 +40,7 @@ def reseed(keys: Keys) -> Any:
     """Fresh random numbers from those of an earlier cut."""
     fresh = np.empty_like(keys)
     for pair in range(len(keys)):
-        fresh[pair] = mix(keys[pair] + uint64(1))
+        fresh[pair] = mix(keys[pair] + np.uint64(1))
     return fresh
 
 

@@ -37,7 +37,6 @@ _CHECKS = (
     "representations",
     "search/checks.py",
     "search/hamming/checks.py",
-    "search/hamming/checks_kernels.py",
     "search/hamming/multi_index/checks.py",
 )
 """Where the checks are, in files and in folders of the package."""

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
+from xorec.representations import single_query
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
 from xorec.representations.vectors import Vectors
 
@@ -94,6 +96,8 @@ class Codebooks(Representation):
         from xorec.representations.look_up_kernels import word_tables
 
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
+        if len(rows) == 1 and not is_loaded(word_tables):
+            return single_query.word_tables(rows[0], self._by_dimension)[None]
         tables = np.zeros((len(rows), len(self.codebooks), MAX_WORDS), dtype=np.float32)
         word_tables(rows, self._by_dimension, tables)
         return tables
@@ -102,6 +106,8 @@ class Codebooks(Representation):
         from xorec.representations.look_up_kernels import look_up_all
 
         tables = self.tables(queries)
+        if len(tables) == 1 and not is_loaded(look_up_all):
+            return single_query.look_up(self.columns, tables[0])[None]
         scores = np.empty((len(tables), self.n_items), dtype=np.float32)
         look_up_all(self.columns, tables, scores)
         return scores

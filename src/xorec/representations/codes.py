@@ -13,7 +13,9 @@ from xorec.core.arrays import float_rows
 from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs
 from xorec.core.code_rows import Bytes, bytes_for
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
+from xorec.representations import single_query
 from xorec.representations.base import Floats, Rows, Scores, Tensors
 from xorec.representations.coded import Coded, CodeLike
 
@@ -84,11 +86,17 @@ class Codes(Coded):
 
         queries = np.ascontiguousarray(np.atleast_2d(queries))
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        alone = len(queries) == 1
         if queries.dtype == np.uint64:
+            if alone and not is_loaded(codes_kernels.agreement):
+                found = single_query.distances(queries[0], self.item_codes)
+                return single_query.agreement(found, self.bits)[None]
             codes_kernels.agreement(queries, self.item_codes, self.bits, scores)
             return scores
         from xorec.representations.look_up_kernels import look_up_all
 
+        if alone and not is_loaded(look_up_all):
+            return single_query.look_up(self.columns, self.tables(queries)[0])[None]
         look_up_all(self.columns, self.tables(queries), scores)
         return scores
 
@@ -112,7 +120,10 @@ class Codes(Coded):
         from xorec.representations.codes_kernels import byte_tables
 
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
-        tables = np.empty((len(rows), bytes_for(self.bits), 256), dtype=np.float32)
+        size = bytes_for(self.bits)
+        if len(rows) == 1 and not is_loaded(byte_tables):
+            return single_query.byte_tables(rows[0], size)[None]
+        tables = np.empty((len(rows), size, 256), dtype=np.float32)
         byte_tables(rows, tables)
         return tables
 

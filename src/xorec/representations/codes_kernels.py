@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xorec.core.bits import popcount
-from xorec.core.kernels import fast_kernel, kernel
+from xorec.core.kernels import kernel
 
 
 @kernel
@@ -36,19 +36,18 @@ def masked_agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
             out[q, i] = np.float32(1) - np.float32(distance) * step
 
 
-@fast_kernel
+@kernel
 def byte_tables(queries: Any, tables: Any) -> None:
-    """tables[q, b, v] = sum over the 8 bits of byte b of query[8b + bit] * (+1 or -1 as v has it).
+    """tables[q, b, v] = sum over the 8 bits of byte b of query[8b + bit] * (+1 or -1 as v has it),
+    the bits in their order.
 
     queries: float32 (q, d), d up to 8 * bytes; tables: float32 (q, bytes, 256).
     """
     for q in range(queries.shape[0]):
         for b in range(tables.shape[1]):
-            for value in range(256):
-                total = np.float32(0)
-                for bit in range(8):
-                    f = 8 * b + bit
-                    if f < queries.shape[1]:
-                        sign = np.float32(2 * ((value >> bit) & 1) - 1)
-                        total += sign * queries[q, f]
-                tables[q, b, value] = total
+            table = tables[q, b]
+            table[:] = np.float32(0)
+            for f in range(8 * b, min(8 * b + 8, queries.shape[1])):
+                for value in range(256):
+                    sign = np.float32(2 * ((value >> (f - 8 * b)) & 1) - 1)
+                    table[value] += sign * queries[q, f]

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from xorec.core.bits import Words, words_for
 from xorec.core.code_rows import CodeRows
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
+from xorec.representations import single_query
 from xorec.representations.base import Bytes, Floats, Rows, Scores, Tensors
 from xorec.representations.coded import Coded, CodeLike
 from xorec.representations.codes import ROWS_AT_ONCE, Codes
@@ -127,9 +129,11 @@ class ComposedCodes(Coded):
     def score(self, queries: ComposedQueries) -> Scores:
         from xorec.representations.composed_kernels import score_all, scratch_for
 
-        size = self.group_bits
+        size, (words, etas) = self.group_bits, self.ready(queries)
+        if len(queries) == 1 and not is_loaded(score_all):
+            return single_query.composed(*self.item_columns, size, words[0], etas[0])[None]
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
-        score_all(*self.item_columns, size, *self.ready(queries), scratch_for(size), scores)
+        score_all(*self.item_columns, size, words, etas, scratch_for(size), scores)
         return scores
 
     def among_items(self) -> ComposedCodes:

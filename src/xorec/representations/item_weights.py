@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.histories import (
@@ -83,6 +84,11 @@ class ItemWeights(Representation):
             return products
         sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
         indptr, indices = queries.indptr.astype(np.int64), queries.indices.astype(np.int32)
+        if len(sums) == 1 and not is_loaded(sum_rows):
+            rows = self._row_of[indices]
+            for row in rows[rows >= 0]:
+                sums[0] += self.weights[row]
+            return sums
         sum_rows(indptr, indices, self._row_of, self.weights, sums)
         return sums
 

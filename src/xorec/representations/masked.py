@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from xorec.core.bits import pack_signs
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
+from xorec.representations import single_query
 from xorec.representations.base import Floats, Scores
 from xorec.representations.coded import CodeLike
 from xorec.representations.codes import Codes
@@ -48,6 +50,9 @@ class MaskedCodes(Codes):
         from xorec.representations.codes_kernels import masked_agreement
 
         queries = np.ascontiguousarray(np.atleast_2d(queries))
+        if len(queries) == 1 and not is_loaded(masked_agreement):
+            found = single_query.distances(queries[0], self.item_codes, masked=True)
+            return single_query.agreement(found, self.bits)[None]
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
         masked_agreement(queries, self.item_codes, self.bits, scores)
         return scores

@@ -1,7 +1,8 @@
 """The second stage: exact scores of the items on a shortlist.
 
 items (B, s) has counts[b] rows of the catalogue for query b; out (B, s) gets their scores. Each
-kernel works on the queries `begin` to `end`.
+kernel works on the queries `begin` to `end`. Products are added in float64, so that the scores are
+those of `single_query.products`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel
+from xorec.core.kernels import fast_kernel, kernel
 
 _EXPONENT = np.float32(2.0**112)
 """The exponents of 16 and 32 bits start 112 apart."""
@@ -24,9 +25,9 @@ def score_rows(
     for b in range(begin, end):
         for place in range(counts[b]):
             item = items[b, place]
-            total = np.float32(0)
+            total = 0.0
             for f in range(queries.shape[1]):
-                total += queries[b, f] * np.float32(rows[item, f])
+                total += np.float64(queries[b, f]) * np.float64(rows[item, f])
             out[b, place] = total * scales[item] if len(scales) else total
 
 
@@ -44,13 +45,13 @@ def score_halves(
                 half = np.uint32(rows[item, f])
                 sign = (half & np.uint32(0x8000)) << np.uint32(16)
                 words[f] = sign | ((half & np.uint32(0x7FFF)) << np.uint32(13))
-            total = np.float32(0)
+            total = 0.0
             for f in range(len(words)):
-                total += queries[b, f] * (row[f] * _EXPONENT)
+                total += np.float64(queries[b, f]) * np.float64(row[f] * _EXPONENT)
             out[b, place] = total
 
 
-@fast_kernel
+@kernel
 def score_bits(
     tables: Any, codes: Any, items: Any, counts: Any, begin: int, end: int, out: Any
 ) -> None:

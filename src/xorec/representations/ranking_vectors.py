@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
+from xorec.representations import single_query
 from xorec.representations.base import Floats, Scores, Tensors
 from xorec.representations.codes import Codes
 from xorec.representations.quantized import Keep, QuantizedVectors, quantized_schema
@@ -111,12 +113,23 @@ class RankingVectors:
         else:
             rows, scales = as_contiguous(self.items.rows), as_contiguous(self.items.scales)
             work, arguments = kernels.score_rows, (vectors, rows, scales)
-        pool.map_ranges(
-            len(vectors), lambda begin, end: work(*arguments, items, counts, begin, end, scores)
-        )
+        if len(vectors) == 1 and not is_loaded(work):
+            scores[0, : counts[0]] = self._rescore_one(codes, vectors, items[0, : counts[0]])
+        else:
+            pool.map_ranges(
+                len(vectors), lambda begin, end: work(*arguments, items, counts, begin, end, scores)
+            )
         if self.bias is not None:
             scores += self.bias[items]
         return scores
+
+    def _rescore_one(self, codes: Codes, vector: Floats, items: npt.NDArray[np.int32]) -> Scores:
+        """The scores of items (s,) for a vector (1, d), in plain NumPy."""
+        if self.items is None:
+            return single_query.look_up(codes.item_bytes[items].T, codes.tables(vector)[0])
+        scales = self.items.scales
+        found = scales[items] if len(scales) else scales
+        return single_query.products(vector[0], self.items.rows[items], found)
 
     def tensors(self) -> Tensors:
         items = {} if self.items is None else self.items.tensors("item")

@@ -13,6 +13,9 @@ from xorec.core.threads import ThreadPool
 
 LONG_LIST = 1_024
 """Longer answers are ranked by counting or selecting, not by insertion into a sorted list."""
+FIRST_QUERIES = 16
+"""Single queries that an index answers in plain NumPy before one waits for kernels: a few
+milliseconds each for a million items."""
 _FIRST = np.zeros(1, dtype=np.int64)
 Numbers = npt.NDArray[np.int64]
 

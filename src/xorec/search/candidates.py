@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
+from xorec.representations.base import Scores
 from xorec.representations.histories import NO_VALUES
 from xorec.representations.postings import NO_SCALES, Postings
 from xorec.representations.scratch import Scratches
@@ -18,6 +20,7 @@ from xorec.representations.two_stage import TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.search.filters import Filters
 from xorec.search.hamming.index import HammingIndex
+from xorec.search.hits import Hits, no_hits
 from xorec.search.top_k_kernels import TieRanks
 from xorec.search.two_stage_kernels import Found, ItemSources, Scratch, collect
 
@@ -35,7 +38,7 @@ class Collector:
         item_at: npt.NDArray[np.int32],
     ) -> None:
         self._ties = TieRanks(tie_rank, item_at)
-        self._n_items = learned.n_items
+        self._n_items, self._weights = learned.n_items, learned.weights
         weights, sources = learned.weights, learned.sources
         postings = _no_postings(learned.n_items) if weights is None else weights.kernel_postings
         no_histories = (np.zeros(1, np.int64), np.zeros(0, np.int32), NO_VALUES)
@@ -49,6 +52,8 @@ class Collector:
         self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
     ) -> Found:
         """The candidates of each query: those that are near, and what their histories bring."""
+        if len(queries) == 1 and not is_loaded(collect):
+            return self._collect_one(queries, near[0][0, : near[1][0]], filters)
         count, sources = len(queries), self.sources
         shape = (count, near[0].shape[1] + sources.best + sources.neighbours)
         found = Found(
@@ -70,6 +75,29 @@ class Collector:
         pool.map_ranges(count, work)
         return found
 
+    def _collect_one(
+        self, query: TwoStageQueries, near: npt.NDArray[np.int32], filters: Filters
+    ) -> Found:
+        """The same for one query in plain NumPy: for a process that has no kernels yet."""
+        tie_rank, mask = self._ties.tie_rank, filters.allow_mask
+        free = np.ones(self._n_items, dtype=np.bool_)
+        if len(mask):
+            free &= mask[tie_rank] != 0
+        free[filters.of(0)] = free[filters.denied] = free[near] = False
+        rows, sums = query.histories, np.zeros(self._n_items, dtype=np.float32)
+        brought = [near]
+        if rows is not None and self._weights is not None:
+            last = self.sources.table[rows.indices[::-1]].ravel()
+            first = np.sort(np.unique(last, return_index=True)[1])
+            brought.append(last[first][free[last[first]]][: self.sources.neighbours])
+            free[brought[-1]] = False
+            sums = self._weights.score_one(rows)
+            found = np.flatnonzero(free & (sums > 0))
+            order = np.lexsort((tie_rank[found], -sums[found]))
+            brought.append(found[order][: self.sources.best].astype(np.int32))
+        items = np.concatenate(brought).astype(np.int32)
+        return Found(items[None], np.array([len(items)]), sums[items][None])
+
     @contextmanager
     def _scratch(self) -> Iterator[Any]:
         """A clean scratch, for one thread."""
@@ -80,6 +108,18 @@ class Collector:
         with self._scratches.one() as sums:
             yield Scratch(*sums, flags)
         self._flags.append(flags)
+
+
+def best_of_one(scores: Scores, found: Found, tie_rank: TieRank, width: int) -> Hits:
+    """The best of the candidates of one query, in plain NumPy."""
+    count = found.counts[0]
+    items, values = found.items[0, :count], scores[0, :count]
+    falling = -np.where(np.isnan(values), np.float32(-np.inf), values)
+    order = np.lexsort((tie_rank[items], falling))[:width]
+    hits = no_hits(1, width)
+    hits.items[0, : len(order)], hits.scores[0, : len(order)] = items[order], values[order]
+    hits.counts[0] = len(order)
+    return hits
 
 
 def item_table(hamming: HammingIndex, width: int, threads: int) -> npt.NDArray[np.int32]:

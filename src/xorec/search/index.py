@@ -60,8 +60,8 @@ class SavedIndex(NamedTuple):
 
 
 INDEXES = {
-    "codes": ("xorec.search.hamming.index", "HammingIndex"),
-    "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
+    "codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
+    "masked-codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
     "two-stage": ("xorec.search.two_stage", "TwoStageIndex"),
     "codes of float users": ("xorec.search.scores.look_up", "LookUpIndex"),
     "codebooks": ("xorec.search.scores.look_up", "LookUpIndex"),

@@ -9,15 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
-from xorec.search.candidates import Collector, item_table
+from xorec.search.candidates import Collector, best_of_one, item_table
 from xorec.search.checks import check_lists, check_rows
 from xorec.search.filters import Filters, make_filters
 from xorec.search.hamming.catalogue import ItemFilter
 from xorec.search.hamming.index import HammingIndex
+from xorec.search.hamming.lazy_index import LazyHammingIndex
 from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse, top_k_row
@@ -51,11 +53,12 @@ class TwoStageIndex:
         """The index of a representation: see `search.index.index_of`."""
         width = min(learned.sources.per_item, max(0, learned.n_items - 1))
         if saved is None:
-            hamming = HammingIndex.of(learned.codes, tie_rank, None, threads)
+            hamming: HammingIndex = LazyHammingIndex.of(learned.codes, tie_rank, None, threads)
             table = item_table(hamming, width, threads or available_threads())
             return cls(hamming, learned, table)
         rest = {name: array for name, array in saved.tensors.items() if name != _TABLE}
-        hamming = HammingIndex.of(learned.codes, tie_rank, saved._replace(tensors=rest), threads)
+        kept = saved._replace(tensors=rest)
+        hamming = LazyHammingIndex.of(learned.codes, tie_rank, kept, threads)
         return cls(hamming, learned, _checked_table(saved, learned.n_items, width))
 
     @property
@@ -160,6 +163,8 @@ class TwoStageIndex:
         from xorec.search.top_k_kernels import BestRows
         from xorec.search.two_stage_kernels import best_of
 
+        if len(scores) == 1 and not is_loaded(best_of):
+            return best_of_one(scores, found, self._tie_rank, width)
         shape = (len(scores), width)
         best = BestRows(
             np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(len(scores), np.int64)

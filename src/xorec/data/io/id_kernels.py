@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
 
 from xorec.core.kernels import inlined, kernel
 
@@ -48,9 +47,9 @@ def _size(first: Any) -> Any:
 @inlined
 def _eight(data: Any, at: Any) -> Any:
     """Eight bytes as a number; the compiler makes one load of it."""
-    word = uint64(0)
+    word = np.uint64(0)
     for place in range(8):
-        word |= uint64(data[at + uint64(place)]) << uint64(8 * place)
+        word |= np.uint64(data[at + np.uint64(place)]) << np.uint64(8 * place)
     return word
 
 
@@ -69,12 +68,12 @@ def _place(second: Any, starts: Any) -> Any:
 @inlined
 def _same(data: Any, at: Any, other: Any, place: Any, size: Any) -> Any:
     """Whether two long strings of this size are equal."""
-    last = size - uint64(8)
-    done = uint64(0)
+    last = size - np.uint64(8)
+    done = np.uint64(0)
     while done < last:
         if _eight(data, at + done) != _eight(other, place + done):
             return False
-        done += uint64(8)
+        done += np.uint64(8)
     return _eight(data, at + last) == _eight(other, place + last)
 
 
@@ -85,16 +84,16 @@ def hash_keys(keys: IdKeys, seed: int) -> Any:
     hashes = np.empty(len(words), dtype=np.uint64)
     for row in range(len(words)):
         first, tail = words[row, 0], words[row, 1]
-        hashed = _mix(_ODD + uint64(seed), first)
+        hashed = _mix(_ODD + np.uint64(seed), first)
         if _size(first) > INLINE:
             at = _place(tail, keys.starts)
-            last = at + _size(first) - uint64(8)
+            last = at + _size(first) - np.uint64(8)
             while at < last:
                 hashed = _mix(hashed, _eight(memory, at))
-                at += uint64(8)
+                at += np.uint64(8)
             tail = _eight(memory, last)
         # once more, for a product takes the high bits of the tail to its own high bits only
-        hashes[row] = _mix(_mix(hashed, tail), uint64(0))
+        hashes[row] = _mix(_mix(hashed, tail), np.uint64(0))
     return hashes
 
 
@@ -105,31 +104,31 @@ def look_up(hashes: Words, table: Words, count: int, codes: Codes, first_rows: C
     A line of the table is a hash and its code + 1, side by side in memory; 0 is no code. Returns
     how many were new; their rows are in `first_rows`.
     """
-    mask = uint64(len(table) - 1)
+    mask = np.uint64(len(table) - 1)
     fresh = 0
     for row in range(len(hashes)):
         key = hashes[row]
         slot = key & mask
         while table[slot, 1] != 0 and table[slot, 0] != key:
-            slot = (slot + uint64(1)) & mask
+            slot = (slot + np.uint64(1)) & mask
         if table[slot, 1] == 0:
             table[slot, 0] = key
-            table[slot, 1] = uint64(count + fresh + 1)
+            table[slot, 1] = np.uint64(count + fresh + 1)
             first_rows[fresh] = row
             fresh += 1
-        codes[row] = np.int32(table[slot, 1] - uint64(1))
+        codes[row] = np.int32(table[slot, 1] - np.uint64(1))
     return fresh
 
 
 @kernel
 def move_table(table: Words, bigger: Words) -> None:
     """Put every line into the bigger table."""
-    mask = uint64(len(bigger) - 1)
+    mask = np.uint64(len(bigger) - 1)
     for old in range(len(table)):
         if table[old, 1] != 0:
             slot = table[old, 0] & mask
             while bigger[slot, 1] != 0:
-                slot = (slot + uint64(1)) & mask
+                slot = (slot + np.uint64(1)) & mask
             bigger[slot, 0] = table[old, 0]
             bigger[slot, 1] = table[old, 1]
 
@@ -140,7 +139,7 @@ def keep(keys: IdKeys, rows: Codes, kept: Words, long_bytes: Bytes, used: int) -
 
     Returns how many bytes are in use now.
     """
-    end = uint64(used)
+    end = np.uint64(used)
     for new in range(len(rows)):
         first, second = keys.words[rows[new], 0], keys.words[rows[new], 1]
         if _size(first) > INLINE:
@@ -148,7 +147,7 @@ def keep(keys: IdKeys, rows: Codes, kept: Words, long_bytes: Bytes, used: int) -
             second = end
             for offset in range(_size(first)):
                 long_bytes[end] = keys.memory[at + offset]
-                end += uint64(1)
+                end += np.uint64(1)
         kept[new, 0], kept[new, 1] = first, second
     return end
 
@@ -157,9 +156,9 @@ def keep(keys: IdKeys, rows: Codes, kept: Words, long_bytes: Bytes, used: int) -
 def are_equal(keys: IdKeys, codes: Codes, kept: Words, long_bytes: Bytes) -> Any:
     """Whether every key equals the kept key of its code."""
     words = keys.words
-    differ = uint64(0)
+    differ = np.uint64(0)
     for row in range(len(words)):
-        first, second, code = words[row, 0], words[row, 1], uint64(codes[row])
+        first, second, code = words[row, 0], words[row, 1], np.uint64(codes[row])
         differ |= first ^ kept[code, 0]
         if _size(first) <= INLINE:
             differ |= second ^ kept[code, 1]
@@ -173,7 +172,7 @@ def are_equal(keys: IdKeys, codes: Codes, kept: Words, long_bytes: Bytes) -> Any
 @kernel
 def count_long_bytes(words: Words, rows: Codes) -> Any:
     """How many bytes the long strings at `rows` have in all."""
-    total = uint64(0)
+    total = np.uint64(0)
     for row in rows:
         if _size(words[row, 0]) > INLINE:
             total += _size(words[row, 0])

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from xorec.core.kernels import intrinsic
 
 CHUNK_WORDS = 32
 """Words in a plane of a chunk."""
@@ -52,6 +51,8 @@ class Adders:
 
     def number(self, number: int, field: int | None = None) -> Any:
         """The argument `number` (or its field) as a word."""
+        from numba import types
+
         kind, value = self._argument(number, field)
         return self._context.cast(self.builder, value, kind, types.uint64)
 
@@ -112,7 +113,7 @@ class Adders:
 def _counting(levels: int) -> Any:
     """The function that counts up to 2**levels - 1."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def count(
         typing_context: Any,
         planes: Any,
@@ -132,6 +133,8 @@ def _counting(levels: int) -> Any:
         CHUNK_WORDS:]: bit l of the counts, added to unless first is 0. counted.found[word:]: those
         below `bound` whose bit in open_ is set.
         """
+        from numba import types
+        from numba.core import cgutils
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code = Adders(context, builder, signature, arguments)

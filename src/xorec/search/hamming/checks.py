@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from xorec.core.arrays import Arrays, as_contiguous
 from xorec.core.errors import DataError, OptionError
 from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.hamming.adders import CHUNK_WORDS
-from xorec.search.hamming.checks_kernels import are_inverse
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS
 
 Distance = Literal["hamming", "masked"]
@@ -43,3 +45,22 @@ def check_segment(
     pool.map_ranges(items, lambda *span: right.append(are_inverse(rows, tie_rank, *span)))
     if not all(right):
         raise DataError("index.rows is not the order of tie_rank")
+
+
+def are_inverse(
+    rows: npt.NDArray[np.int32], ranks: npt.NDArray[np.int32], begin: int, end: int
+) -> bool:
+    """Whether rows[ranks[i]] is i for begin <= i < end; both (m,), any values.
+
+    Of all i together it says that both are permutations.
+    """
+    part = ranks[begin:end]
+    inside = bool(((part >= 0) & (part < len(rows))).all())
+    return inside and bool((rows[part] == np.arange(begin, end)).all())
+
+
+def has_each_once(values: npt.NDArray[np.int32]) -> bool:
+    """Whether values (m,) are 0 .. m - 1 in some order."""
+    taken = np.zeros(len(values), dtype=np.bool_)
+    taken[values[(values >= 0) & (values < len(values))]] = True
+    return bool(taken.all())

@@ -8,7 +8,7 @@ from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest
 from xorec.search.filters import Filters
-from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, FEW, levels_for
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, TOO_LONG_FOR_FEW
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.seven_bits.scan_kernels import LookUp, scan_lut
@@ -35,7 +35,7 @@ class SevenBitTables(SearchStrategy):
     def refusal(cls, segment: Segment) -> str:
         if segment.planes.masked:
             return "masks hide bits that look-up tables go by"
-        return "" if levels_for(segment.bits) == FEW else "the codes are too long"
+        return "" if segment.bits < TOO_LONG_FOR_FEW else "the codes are too long"
 
     def cost(self, queries: int, k: int) -> float:
         words = chunks_of(len(self.segment)) * table_words(self.segment.bits)

@@ -29,12 +29,14 @@ FEW, MORE, MOST = 5, 8, 11
 PLANES_TOGETHER = 64
 """Planes of a chunk that are counted before the next ones: they fit the fastest cache."""
 _PARTS = CHUNK_WORDS // LANES
+TOO_LONG_FOR_FEW = (1 << FEW) - 1
+"""Bits of a code whose distances, and one number more, FEW planes do not hold."""
 
 
 @kernel
 def levels_for(bits: int) -> int:
     """Counter planes that hold every distance and one number more."""
-    if bits < (1 << FEW) - 1:
+    if bits < TOO_LONG_FOR_FEW:
         return FEW
     return MORE if bits < (1 << MORE) - 1 else MOST
 

@@ -18,6 +18,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
 from xorec.search.batches import (
+    FIRST_QUERIES,
     LONG_LIST,
     Nearest,
     Numbers,
@@ -30,7 +31,7 @@ from xorec.search.filters import Filters, Rows, make_filters
 from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
 from xorec.search.scores.blocks_kernels import unpack_scores
-from xorec.search.top_k import inverse, top_k
+from xorec.search.top_k import inverse, top_k_row
 
 Arrays = tuple[Any, ...]
 """NumPy arrays."""
@@ -60,6 +61,7 @@ class BlockIndex(ABC):
         """columns: arrays (c, m), the items by row."""
         self.tie_rank = check_tie_rank(tie_rank, columns[0].shape[1])
         self.all = _part(columns, inverse(self.tie_rank))
+        self._first_queries = FIRST_QUERIES
 
     @classmethod
     def of(
@@ -145,7 +147,7 @@ class BlockIndex(ABC):
 
     def _best(self, part: Part, ready: Arrays, k: int, filters: Filters, pool: ThreadPool) -> Hits:
         count = len(ready[0])
-        if k > LONG_LIST:
+        if k > LONG_LIST or self._takes_plain(count):
             return self._rank_all(part, ready, k, filters, pool)
         nearest = empty_nearest(count, k)
         scan = self._scan(part, ready, filters, nearest)
@@ -153,6 +155,11 @@ class BlockIndex(ABC):
         items, scores = np.empty((count, k), np.int32), np.empty((count, k), np.float32)
         unpack_scores(nearest, part.rows, items, scores)
         return Hits(items, scores, nearest.counts)
+
+    def _takes_plain(self, queries: int) -> bool:
+        """Whether this is one of the first single queries: a few are answered without kernels."""
+        self._first_queries = self._first_queries - 1 if queries == 1 else 0
+        return self._first_queries >= 0 and queries == 1 and len(self) > 0
 
     def _among_lists(
         self, ready: Arrays, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
@@ -176,15 +183,14 @@ class BlockIndex(ABC):
     def _rank_all(
         self, part: Part, ready: Arrays, k: int, filters: Filters, pool: ThreadPool
     ) -> Hits:
-        """For a k too large for a sorted list."""
+        """For a k too large for a sorted list, and for the first queries; needs no kernel."""
         hits, order = no_hits(len(ready[0]), k), np.arange(len(part.rows), dtype=np.int32)
 
         def work(b: int) -> None:
-            scores = self._score(part, tuple(array[b : b + 1] for array in ready))
+            (scores,) = self._score(part, tuple(array[b : b + 1] for array in ready))
             filtered = np.isin(part.rows, np.concatenate([filters.of(b), filters.denied]))
             positions = np.flatnonzero(filtered).astype(np.int32)
-            found = top_k(scores, k, order, (np.array([0, len(positions)]), positions))
-            best, values = found.row(0)
+            best, values = top_k_row(scores, k, order, positions)
             hits.items[b, : len(best)], hits.scores[b, : len(best)] = part.rows[best], values
             hits.counts[b] = len(best)
 

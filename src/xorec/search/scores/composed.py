@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xorec.core.lazy_kernel import is_loaded
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
 from xorec.representations.composed_kernels import score_all, scratch_for
+from xorec.representations.single_query import composed
 from xorec.search.batches import Nearest, Numbers
 from xorec.search.filters import Filters
 from xorec.search.scores.blocks import Arrays, BlockIndex, Part
@@ -47,6 +49,8 @@ class ComposedIndex(BlockIndex):
     def _score(self, part: Part, ready: Arrays) -> Scores:
         (columns, weights), (words, etas) = part.columns, ready
         size = self.codes.group_bits
+        if len(words) == 1 and not is_loaded(score_all):
+            return composed(columns, weights, size, words[0], etas[0])[None]
         scores = np.empty((len(words), len(part.rows)), dtype=np.float32)
         score_all(columns, weights, size, words, etas, scratch_for(size), scores)
         return scores

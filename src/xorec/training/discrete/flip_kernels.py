@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import uint64
 
 from xorec.core.kernels import fast_helper, fast_kernel
 from xorec.training.discrete.change_kernels import changes
@@ -31,7 +30,7 @@ def _try_role(
     tables: Any,
 ) -> float:  # fmt: skip
     """The loss of the triplets from ends[0] to ends[1] once bit k, now z, is flipped."""
-    word, shift, one = k >> 6, uint64(k & 63), uint64(1)
+    word, shift, one = k >> 6, np.uint64(k & 63), np.uint64(1)
     steps = np.empty((2, 4), np.int32)  # of X and Y, by the bits of p (1) and q (2)
     for p in range(2):
         for q in range(2):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
 
 from xorec.core.bits import popcount
 from xorec.core.kernels import fast_helper, fast_kernel, inlined, kernel
@@ -73,7 +72,7 @@ def _count(rows: Any, starts: Any) -> Any:
 @inlined
 def hamming_distance(one: Any, row: Any, other: Any, column: Any) -> Any:
     """The number of bits in which two codes differ."""
-    total = uint64(0)
+    total = np.uint64(0)
     for word in range(one.shape[1]):
         total += popcount(one[row, word] ^ other[column, word])
     return np.int64(total)

@@ -9,7 +9,7 @@ from xorec.core.bits import has_bits_behind, words_for
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_offsets, check_tensors
 from xorec.core.threads import ThreadPool
-from xorec.search.hamming.checks_kernels import has_each_once
+from xorec.search.hamming.checks import has_each_once
 from xorec.search.hamming.multi_index.tables import WIDEST, copy_type, substrings
 
 TABLES: Schema = {
@@ -50,7 +50,7 @@ def check_tables(tensors: Arrays, items: int, bits: int, pool: ThreadPool | None
     places, right = as_contiguous(tensors["places"]), [False] * tables
 
     def look_at(t: int) -> None:
-        right[t] = has_each_once(places[t], np.zeros(-(-items // 64), dtype=np.uint64))
+        right[t] = has_each_once(places[t])
 
     pool.map(tables, look_at)
     if not all(right):

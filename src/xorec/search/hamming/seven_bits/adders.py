@@ -12,10 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
+from xorec.core.kernels import intrinsic
 from xorec.search.hamming.adders import CHUNK_WORDS, LANES, Adders, Vector
 
 FEW_PARTS, MANY_PARTS = 3, 5
@@ -51,7 +49,7 @@ def _summed(b: Any, numbers: list[list[Vector]], levels: int) -> tuple[list[Vect
 def _looking_up(parts: int, levels: int) -> Any:
     """The function for codes of so many parts, and a threshold of less than 2**levels."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def look_up(
         typing_context: Any,
         tables: Any,
@@ -68,6 +66,8 @@ def _looking_up(parts: int, levels: int) -> Any:
         (CHUNK_WORDS,): the items within the threshold whose bit in open_[position:] is set. Returns
         a bit for each word of it that is not zero.
         """
+        from numba import types
+        from numba.core import cgutils
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             code, b = Adders(context, builder, signature, arguments), builder

@@ -1,0 +1,57 @@
+"""What numba is asked for: the one file that imports it, when the first kernel is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numba import njit
+from numba.core import event
+from numba.extending import intrinsic
+
+from xorec.core import compiling
+
+
+def compile_function(function: Callable[..., Any], settings: Mapping[str, bool | str]) -> Any:
+    """numba's dispatcher of a function, which compiles or loads it for arguments of some types."""
+    if "intrinsic" in settings:
+        return intrinsic(function)
+    try:
+        compiled = njit(**settings)(function)
+    except RuntimeError:  # no place to keep it: compile anew in each process
+        return njit(**{name: settings[name] for name in settings if name != "cache"})(function)
+    _forget_what_cannot_be_read(compiled)
+    return compiled
+
+
+def _forget_what_cannot_be_read(compiled: Any) -> None:
+    """Compile anew where the disk has kept a kernel by types that this version does not have.
+
+    numba reads the types of kept kernels before it compares their date with that of the source,
+    and fails where a named tuple has another name or another place now.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is None:
+        return
+    load = file._load_index
+
+    def load_index() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    file._load_index = load_index
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    """Hears of every kernel that numba compiles; those that the disk has kept are only loaded."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.tell()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcer())
