@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Tensors = dict[str, npt.NDArray[Any]]
+_OF_USERS = ("user_", "history_", "n_users")
+"""How the names of the tensors of users begin."""
 _ARRAYS = ("user_vectors", "item_vectors", "item_bias", "user_codes", "item_codes")
 
 
@@ -113,3 +115,9 @@ class Representation(ABC):
     def nbytes(self) -> int:
         """Bytes of everything that scoring needs."""
         return sum(array.nbytes for array in self.tensors().values())
+
+    @property
+    def item_nbytes(self) -> int:
+        """Bytes of everything but what belongs to users: their rows, codes and histories."""
+        tensors = self.tensors().items()
+        return sum(array.nbytes for name, array in tensors if not name.startswith(_OF_USERS))

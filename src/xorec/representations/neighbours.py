@@ -161,11 +161,6 @@ class Neighbours(Representation):
             f"{by_weight(self.history)}"
         )
 
-    @property
-    def item_nbytes(self) -> int:
-        """Bytes of the weights, without the histories."""
-        return sum(array.nbytes for array in self.postings)
-
     def tensors(self) -> Tensors:
         postings = self.postings
         scales = {"neighbour_scales": postings.scales} if len(postings.scales) else {}

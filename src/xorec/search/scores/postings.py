@@ -63,8 +63,8 @@ class PostingIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the representation and of the tie order."""
-        return self.representation.nbytes + self.tie_rank.nbytes + self.all.rows.nbytes
+        """Bytes of the item weights and of the tie order."""
+        return self.representation.item_nbytes + self.tie_rank.nbytes + self.all.rows.nbytes
 
     def explain(self) -> str:
         """What is searched by."""
