@@ -185,7 +185,7 @@ def print_comparison(contenders: list[Contender], metrics: Sequence[str]) -> Non
     heads = ("model", heading(first), "95 %", "p", *map(heading, others))
     heads += ("cover", "fit s", "size", "B/item", "us")
     rows = [_cells(one, contenders, first, others) for one in contenders]
-    print_table(heads, rows, right=heads[1:], optional=("cover", "95 %", "size", "p", "fit s"))
+    print_table(heads, rows, right=heads[1:], optional=("cover", "size", "95 %", "p", "fit s"))
 
 
 def _cells(
