@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,33 +16,51 @@ from .conftest import Run
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "_MODELS", ("popularity", "dsiml"))
-    monkeypatch.setattr(demo, "_SETTINGS", {"dsiml": {"epochs": 1, "start": {"epochs": 2}}})
+    start = {"epochs": 2, "negatives": 5, "alpha": 0.0, "temperature": 4.0, "form": "npair"}
+    settings = {"dsiml": {"optimizer": "none", "start": start}, "blend": {"start": start}}
+    monkeypatch.setattr(demo, "_MODELS", ("popularity", "dsiml", "blend:bits=64"))
+    monkeypatch.setattr(demo, "_SETTINGS", settings)
 
 
-def test_the_demo_shows_codes_and_marks_what_was_hidden(run: Run, tmp_path: Path) -> None:
+def test_the_demo_ends_with_the_served_recipe_and_marks_what_was_hidden(
+    run: Run, tmp_path: Path
+) -> None:
     answer = json.loads(run("demo", "--output", tmp_path, "--json", "-q").stdout)
     assert [(row["model"], row.get("bits")) for row in answer["rows"]] == [
         ("popularity", None),
         ("dsiml", 32),
         ("dsiml", 64),
+        ("blend", 64),
     ]
-    assert all(row["bytes"] > 0 and row["us_per_query"] > 0 for row in answer["rows"])
+    assert all(row["bytes_per_item"] > 0 and row["us_per_query"] > 0 for row in answer["rows"])
     shop = Recommender.load(tmp_path / "debian.xorec")
-    assert shop.metadata["codes"]["bits"] == 64
+    assert shop.metadata["model"] == "blend"
     best = shop.recommend("vlc", 10)
     assert [item["id"] for item in answer["items"]] == best.ids()
-    assert [item["distance"] for item in answer["items"]] == [one.distance for one in best.items]
+    assert [item["score"] for item in answer["items"]] == [one.score for one in best.items]
     assert not set(answer["known"]) & set(best.ids())
     assert answer["why"]["item"] == best.ids()[0]
     assert {one["id"] for one in answer["why"]["because"]} <= set(answer["known"])
 
 
-def test_the_demo_fits_80_columns_and_explains(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(demo, "_SETTINGS", {"dsiml": {"optimizer": "none", "start": {"epochs": 1}}})
+def test_the_demo_fits_80_columns_and_says_what_is_gained(run: Run, tmp_path: Path) -> None:
     text = run("demo", "--output", tmp_path, "-q").stdout
     assert max(len(line.rstrip()) for line in text.splitlines() if str(tmp_path) not in line) <= 80
-    assert "of 64 bits agree" in text
+    assert "of 64 bits of the two codes agree" in text.replace("\n", " ")
     assert "xorec explain" in text
+    rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+    heads = next(row for row in rows if row[0] == "model")
+    hits = {
+        row[0]: float(row[heads.index("HR@10")])
+        for row in rows
+        if len(row) == len(heads) > 4 and row[0] != "model" and row[0][0].isalpha()
+    }
+    others = {label: value for label, value in hits.items() if label != "blend 64"}
+    best = max(others, key=lambda label: others[label])
+    said = re.search(
+        r"blend finds (\d+)% (more|fewer) of .* than (.*?), the best", text.replace("\n", " ")
+    )
+    assert said is not None
+    assert said[3] == best
+    gain = 100 * (hits["blend 64"] / others[best] - 1)
+    assert (1 if said[2] == "more" else -1) * int(said[1]) == pytest.approx(gain, abs=1)

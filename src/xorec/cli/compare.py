@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,19 +14,23 @@ from xorec.cli.bundles import bundled
 from xorec.cli.settings import settings_by_model
 
 if TYPE_CHECKING:
+    from xorec.data.interactions import Interactions
     from xorec.experiments.comparison import Contender
+
+_MODELS = "popularity,item-knn,bpr"
 
 
 @bundled
 def compare(
     context: typer.Context,
     models: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Names from `xorec models`, with commas; settings of a row's own after colons: "
-            "bpr,dsiml,dsiml:shortlist=200."
+            f"bpr,dsiml,dsiml:shortlist=200. By default {_MODELS}; with --frontier a ladder from "
+            "20-bit codes to blend."
         ),
-    ] = "popularity,item-knn,bpr",
+    ] = None,
     bits: Annotated[
         str | None, typer.Option(help="Lengths of codes, with commas: a row for each.")
     ] = None,
@@ -35,6 +41,13 @@ def compare(
     by_category: Annotated[
         bool, typer.Option("--by-category", help="NDCG for each category of items, too.")
     ] = False,
+    frontier: Annotated[
+        Path | None,
+        typer.Option(
+            help="A picture of the first metric against bytes an item and microseconds a query: "
+            "FILE.png and FILE.svg."
+        ),
+    ] = None,
     config: args.Config = None,
     source: args.DataSource,
     run: args.Run,
@@ -44,22 +57,36 @@ def compare(
     Pairs are split once, or as DATA says; the validation part finds the number of epochs; each
     model then learns from training and validation pairs together and is tested once. Settings of
     all rows of a model: --dsiml.epochs 20 --item-knn.shrink 5. `95 %` is a bootstrap interval of
-    the first metric; `p` the paired test against the best model; `us` the time of one query.
+    the first metric; `p` the paired test against the best model; `B/item` the bytes that serving
+    keeps for an item, `us` the time of one query.
     """
     from xorec.cli.output import print_json, print_line
-    from xorec.experiments.comparison import compare_models
+    from xorec.evaluation.metrics.names import heading
+    from xorec.experiments.comparison import compare_models, vectors_learned_once
+    from xorec.experiments.frontier.picture import draw, picture_files, write_picture
+    from xorec.experiments.frontier.points import Point
     from xorec.experiments.model_specs import parse_spec
 
     chosen, cuts = args.parse_metrics(metrics, ks)
     chosen = chosen or default_metrics(cuts[0])
     lengths = () if bits is None else args.parse_bits(bits)
-    names = args.parse_names(models)
+    files = None if frontier is None else picture_files(frontier)
+    names = _models(models, files is not None, lengths)
     settings = settings_by_model(context, [parse_spec(name) for name in names], config)
     options = run.options()
     pairs = source.load(options)
+    names = _models(models, files is not None, lengths, pairs.n_items)
     parts = split.parts(pairs, options)
-    how: dict[str, Any] = {"settings": settings, "bits": lengths, "ks": cuts}
-    contenders = compare_models(parts, names, **how, by_category=by_category, options=options)
+    how: dict[str, Any] = {
+        "settings": settings,
+        "bits": () if files and not models else lengths,
+        "ks": cuts,
+    }
+    with nullcontext(options) if files is None else vectors_learned_once(options) as used:
+        contenders = compare_models(parts, names, **how, by_category=by_category, options=used)
+    if files is not None:
+        points = [Point.of(one, chosen[0]) for one in contenders]
+        write_picture(files, draw(points, heading(chosen[0]), _title(source, pairs)))
     if run.json:
         firsts = dict.fromkeys([f"ndcg@{cuts[0]}", *chosen[:1]])
         rows = [one.row() for one in contenders]
@@ -69,10 +96,14 @@ def compare(
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
         about = {"name": source.data, **size}
         more = {"categories": _category_rows(contenders)} if by_category else {}
-        print_json({"data": about, "split": parts.describe(), "rows": rows, **more})
+        drawn = {"frontier": list(map(str, files))} if files else {}
+        print_json({"data": about, "split": parts.describe(), "rows": rows, **more, **drawn})
         return
     print_comparison(contenders, chosen)
     print_line(f"Split: {parts}.")
+    if files is not None:
+        print_line("fit s: vectors that several rows start from are learned once, in the first.")
+        print_line(f"Picture: {files[0]} and {files[1].name}.")
     if by_category:
         print_line()
         _print_categories(contenders, cuts[0])
@@ -81,6 +112,24 @@ def compare(
 def default_metrics(k: int) -> tuple[str, ...]:
     """What the table shows unless told otherwise."""
     return f"ndcg@{k}", f"recall@{k}", f"hr@{k}"
+
+
+def _models(
+    given: str | None, frontier: bool, bits: Sequence[int], items: int = 0
+) -> tuple[str, ...]:
+    """The models to compare: those that are given, or what the command is asked for."""
+    from xorec.experiments.frontier.ladder import ladder
+
+    if given is None and frontier:
+        return ladder(items, bits)
+    return args.parse_names(given or _MODELS)
+
+
+def _title(source: args.DataSource, pairs: Interactions) -> str:
+    """What the picture is of."""
+    core = f", {source.core}-core" if source.core else ""
+    name = Path(source.data).name or source.data
+    return f"{name}{core}: {pairs.n_users:,} users x {pairs.n_items:,} items"
 
 
 def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:
@@ -134,9 +183,9 @@ def print_comparison(contenders: list[Contender], metrics: Sequence[str]) -> Non
 
     first, *others = metrics
     heads = ("model", heading(first), "95 %", "p", *map(heading, others))
-    heads += ("cover", "fit s", "size", "us")
+    heads += ("cover", "fit s", "size", "B/item", "us")
     rows = [_cells(one, contenders, first, others) for one in contenders]
-    print_table(heads, rows, right=heads[1:], optional=("cover", "95 %", "size", "p", "fit s"))
+    print_table(heads, rows, right=heads[1:], optional=("cover", "size", "95 %", "p", "fit s"))
 
 
 def _cells(
@@ -159,5 +208,6 @@ def _cells(
         f"{row[f'coverage@{parse_metric(first)[1]}']:.3f}",
         f"{row['seconds_fit']:.1f}",
         show_bytes(row["bytes"]),
+        f"{row['bytes_per_item']:,.0f}",
         f"{row['us_per_query']:,.0f}",
     ]

@@ -64,7 +64,8 @@ def evaluate(
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.metrics.registry import METRICS
     from xorec.evaluation.protocol import evaluate as evaluate_parts
-    from xorec.experiments.comparison import query_time, size_of
+    from xorec.experiments.comparison import size_of
+    from xorec.experiments.serving import serving_cost
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.unseen import unseen_pairs
 
@@ -84,12 +85,13 @@ def evaluate(
         tie_rank=recommender.tie_rank,
         options=options,
     )
+    cost = serving_cost(recommender.representation, train, threads=options.thread_count)
     row = {
         "model": recommender.metadata["model"],
         **size_of(recommender.metadata["config"]),
         **result.row(),
         "bytes": recommender.representation.nbytes,
-        "us_per_query": query_time(recommender.representation, train, threads=options.thread_count),
+        **cost._asdict(),
     }
     split = {**_split(pairs, part, model, source.data), "tested_pairs": test.n_pairs}
     if run.json:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from xorec.core.errors import OptionError
+from xorec.core.files import temporary_folder
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.split import as_split
-from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.experiments.model_specs import ModelSpec, Settings, merged, parse_spec, shown
+from xorec.experiments.serving import ServingCost, serving_cost
 from xorec.models import model_class
 from xorec.models.base import Model
 from xorec.models.fitting import fit_with_validation
-from xorec.representations.base import Representation
-from xorec.search.index import index_of
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
-
-_TIMED_QUERIES = 200
-_WARM_UP = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +32,7 @@ class Contender:
     model: Model[Any]
     evaluation: Evaluation
     seconds_fit: float
-    us_per_query: float
+    serving: ServingCost
     settings: Settings = field(default_factory=dict)
 
     @property
@@ -57,7 +52,7 @@ class Contender:
             **self.evaluation.row(),
             "seconds_fit": self.seconds_fit,
             "bytes": self.model.representation_.nbytes,
-            "us_per_query": self.us_per_query,
+            **self.serving._asdict(),
         }
 
 
@@ -158,29 +153,15 @@ def measure(
     seconds = time.perf_counter() - began
     learned = model.representation_
     result = evaluate(learned, seen, test, ks=ks, by_category=by_category, options=options)
-    return Contender(
-        model, result, seconds, query_time(learned, seen, threads=options.thread_count)
-    )
+    cost = serving_cost(learned, seen, threads=options.thread_count)
+    return Contender(model, result, seconds, cost)
 
 
-def query_time(
-    representation: Representation, seen: Interactions, k: int = 10, threads: int | None = None
-) -> float:
-    """Median microseconds to find the best items of one user, one user at a time.
+@contextmanager
+def vectors_learned_once(options: RunOptions) -> Iterator[RunOptions]:
+    """Options for several fits: vectors that more than one of them starts from are kept.
 
-    By the index that serves, on one thread, after some queries that are not timed: kernels are
-    loaded then, and vectors are in the cache. threads: to build the index; None for all cores.
+    The first one's seconds then have them, those of the others do not.
     """
-    index = index_of(representation, tie_rank(seen.items, seen.item_counts), threads=threads)
-    users = np.linspace(0, seen.n_users - 1, min(_TIMED_QUERIES, seen.n_users)).astype(np.int64)
-
-    def ask(user: int) -> float:
-        began = time.perf_counter()
-        user_items = seen.of_user(user)
-        query = representation.queries(np.array([user]))
-        index.search(query, k, exclude=(np.array([0, len(user_items)]), user_items))
-        return time.perf_counter() - began
-
-    for user in users[:_WARM_UP].tolist():
-        ask(user)
-    return float(np.median([ask(user) for user in users.tolist()]) * 1e6)
+    with temporary_folder() as folder:
+        yield replace(options, cache=folder)

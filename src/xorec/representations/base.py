@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Tensors = dict[str, npt.NDArray[Any]]
+_OF_USERS = ("user_", "history_", "n_users")
+"""How the names of the tensors of users begin."""
 _ARRAYS = ("user_vectors", "item_vectors", "item_bias", "user_codes", "item_codes")
 
 
@@ -120,6 +122,6 @@ class Representation(ABC):
 
     @property
     def item_nbytes(self) -> int:
-        """Bytes of the items' part of it: without users and their histories."""
-        kept = self.tensors().items()
-        return sum(one.nbytes for name, one in kept if not name.startswith(("user_", "history_")))
+        """Bytes of everything but what belongs to users: their rows, codes and histories."""
+        tensors = self.tensors().items()
+        return sum(array.nbytes for name, array in tensors if not name.startswith(_OF_USERS))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
 from xorec.representations.base import Representation, Rows, Scores, Tensors
@@ -102,6 +103,8 @@ class Neighbours(Representation):
         from xorec.representations.neighbours_kernels import add_all
 
         found = self.histories(queries)
+        if len(found) == 1 and not is_loaded(add_all):
+            return self.score_one(found)[None]
         scores = np.zeros((len(found), self.n_items), dtype=np.float32)
         add_all(self.kernel_postings, (found.indptr, found.indices, found.data), scores)
         return scores

@@ -102,7 +102,7 @@ class RankingVectors:
         from xorec.representations import ranking_kernels as kernels
 
         items, counts = candidates
-        scores = np.zeros(items.shape, dtype=np.float32)
+        scores = np.zeros(items.shape, dtype=np.float32)  # behind `counts`, too
         work: Any
         arguments: tuple[Any, ...]
         if self.items is None:

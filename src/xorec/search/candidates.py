@@ -124,9 +124,9 @@ def best_of_one(scores: Scores, found: Found, tie_rank: TieRank, width: int) -> 
 
 def item_table(hamming: HammingIndex, width: int, threads: int) -> npt.NDArray[np.int32]:
     """The `width` nearest items of each item by code, without itself: int32 (m, width)."""
-    codes = hamming.catalogue.rows.words
     if width == 0:
-        return np.zeros((len(codes), 0), dtype=np.int32)
+        return np.zeros((len(hamming), 0), dtype=np.int32)
+    codes = hamming.catalogue.rows.words
     itself = np.arange(len(codes) + 1), np.arange(len(codes), dtype=np.int32)
     found = hamming.search(codes, width, exclude=itself, threads=threads)
     return np.ascontiguousarray(found.items)

@@ -48,7 +48,7 @@ class Index(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of everything that the search needs."""
+        """Bytes of everything that the search keeps for items: nothing of users."""
         ...
 
 

@@ -11,8 +11,8 @@ from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
-from xorec.experiments.comparison import query_time
 from xorec.experiments.model_specs import ModelSpec, shown
+from xorec.experiments.serving import serving_cost
 from xorec.models import model_class
 from xorec.training.epochs import validation_sample
 
@@ -23,7 +23,8 @@ METRIC = "ndcg@10"
 class Trial:
     """What one recipe gave: NDCG@10 on validation, and what it takes to serve.
 
-    refit: the settings for a fit on all pairs. note: why it has no value, where it has none.
+    bytes_per_item: of what the model file keeps of items, without an index. refit: the settings for
+    a fit on all pairs. note: why it has no value, where it has none.
     """
 
     model: str
@@ -85,6 +86,6 @@ def run_trial(
         value,
         seconds,
         learned.item_nbytes / max(1, train.n_items),
-        query_time(learned, train, threads=options.thread_count),
+        serving_cost(learned, train, threads=options.thread_count).us_per_query,
         model.refit_settings(),
     )

@@ -100,7 +100,7 @@ class Blend(Model[BlendConfig]):
         weights = SLIM(**config.slim.model_dump()).fit(train, None, options).representation_
         started = pretrain(config.start, train, validation, options)
         self.start_epochs_ = started.epochs
-        self.config = self.config.model_copy(update={"start": started.start})
+        self.config = config.model_copy(update={"start": started.start})
         vectors = started.user_vectors, started.item_vectors
         learned = TwoStage(
             self._codes(*vectors, train, options),

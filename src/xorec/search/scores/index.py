@@ -43,8 +43,8 @@ class ScoreIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the representation and of the tie ranks."""
-        return self.representation.nbytes + self.tie_rank.nbytes
+        """Bytes of the items' part of the representation and of the tie ranks."""
+        return self.representation.item_nbytes + self.tie_rank.nbytes
 
     def explain(self) -> str:
         """What is searched by."""

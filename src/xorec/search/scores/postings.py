@@ -6,26 +6,23 @@ be full without it, and then in tie order.
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
+from xorec.core.lazy_kernel import is_loaded
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
-from xorec.search.batches import LONG_LIST, empty_nearest
+from xorec.search.batches import FIRST_QUERIES, LONG_LIST, empty_nearest
 from xorec.search.checks import check_choice, check_lists, check_tie_rank
 from xorec.search.filters import Filters, make_filters
 from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse, top_k_row
-
-_FIRST_QUERIES = 3
-"""So many single queries of a fresh process are answered by NumPy: loading numba takes longer."""
 
 
 class ItemChoice(NamedTuple):
@@ -63,8 +60,8 @@ class PostingIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the representation and of the tie order."""
-        return self.representation.nbytes + self.tie_rank.nbytes + self.all.rows.nbytes
+        """Bytes of the item weights and of the tie order."""
+        return self.representation.item_nbytes + self.tie_rank.nbytes + self.all.rows.nbytes
 
     def explain(self) -> str:
         """What is searched by."""
@@ -140,10 +137,12 @@ class PostingIndex:
 
     def _is_fresh(self, histories: Histories) -> bool:
         """Whether one query is asked in a process that has no kernels yet."""
-        if len(histories) != 1 or "numba" in sys.modules:
+        from xorec.search.scores.postings_kernels import search_postings
+
+        if len(histories) != 1 or is_loaded(search_postings):
             return False
         self._asked += 1
-        return self._asked <= _FIRST_QUERIES
+        return self._asked <= FIRST_QUERIES
 
     def _among_lists(
         self, histories: Histories, k: int, filters: Filters, allow: Exclude, pool: ThreadPool

@@ -1,16 +1,15 @@
-"""Figures as SVG and PNG. Equal input, equal bytes: no dates, no random ids, one font."""
+"""Figures as SVG and PNG (`experiments.pictures`)."""
 
 from __future__ import annotations
 
 import importlib.util
-import io
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from xorec.core.errors import MissingExtraError
+from xorec.experiments.pictures import one_style, plain, png_bytes, svg_text
 from xorec.experiments.reproduce.report.panels import draw_panel
 from xorec.experiments.reproduce.report.safe_text import map_text
 from xorec.experiments.reproduce.report.scales import CHARACTER
@@ -22,27 +21,6 @@ WIDTHS = {1: 6.4, 2: 9.4, 3: 10.6}
 NARROW = 4.1
 HEIGHT = 3.3
 """Inches, of one panel with its labels."""
-FONTS = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-"""The letters of the SVG: whatever the reader's machine has. DejaVu, which is wider, lays out."""
-
-SETTINGS: dict[str, Any] = {
-    "svg.hashsalt": "xorec",
-    "svg.fonttype": "none",
-    "font.family": "DejaVu Sans",
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.labelsize": 9.5,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "legend.fontsize": 9.5,
-    "hatch.linewidth": 0.6,
-    "axes.unicode_minus": True,
-    "text.usetex": False,
-    "path.simplify": True,
-    "figure.dpi": 100,
-    "savefig.dpi": 160,
-    "savefig.bbox": None,
-}
 
 
 @dataclass(frozen=True)
@@ -63,15 +41,15 @@ def needs_plots() -> None:
 def draw(figure: Figure) -> Drawn:
     """The figure for wide pages and for files, and for narrow screens."""
     needs_plots()
-    import matplotlib
-
-    figure = map_text(figure, lambda text: text.replace("$", r"\$"))  # else it begins a formula
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
+    figure = map_text(figure, plain)
+    with one_style():
         wide = _canvas(figure, columns(len(figure.panels)))
         narrow = wide if len(figure.panels) == 0 else _canvas(figure, 1, NARROW)
-        return Drawn(_svg(wide, figure.title), _png(wide, figure.title), _svg(narrow, figure.title))
+        return Drawn(
+            svg_text(wide, figure.title),
+            png_bytes(wide, figure.title),
+            svg_text(narrow, figure.title),
+        )
 
 
 def columns(panels: int) -> int:
@@ -149,18 +127,3 @@ def _legend(canvas: Any, axes: Any, labels: list[str], columns: int) -> None:
         if hasattr(handle, "set_sizes"):
             handle.set_sizes([30])
             handle.set_alpha(1)
-
-
-def _svg(canvas: Any, title: str) -> str:
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    buffer = io.StringIO()
-    canvas.savefig(buffer, format="svg", metadata={**nothing, "Title": title})
-    idle = r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*"
-    text = re.sub(idle, "", buffer.getvalue(), flags=re.DOTALL)
-    return text.replace("'DejaVu Sans'", FONTS)
-
-
-def _png(canvas: Any, title: str) -> bytes:
-    buffer = io.BytesIO()
-    canvas.savefig(buffer, format="png", metadata={"Software": None, "Title": title})
-    return buffer.getvalue()

@@ -1,14 +1,25 @@
+"""What serving costs: time and bytes."""
+
 from __future__ import annotations
 
 from threading import Barrier, Thread
 
 import numpy as np
+import pytest
+from scipy.sparse import random_array
 
 from xorec.core.blas import _libraries, one_blas_thread
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.experiments.comparison import query_time
+from xorec.experiments.serving import serving_cost
+from xorec.representations.base import Representation
+from xorec.representations.codes import Codes
+from xorec.representations.neighbours import Neighbours
+from xorec.representations.ranking_vectors import RankingVectors
+from xorec.representations.shared_scores import SharedScores
+from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Vectors
+from xorec.search.hamming.index import HammingIndex
 from xorec.search.scores.index import ScoreIndex
 
 USERS, ITEMS, DIMENSIONS = 200, 20_000, 64
@@ -40,8 +51,37 @@ class Watching(Vectors):
 
 def test_vectors_of_the_same_shape_take_the_same_time() -> None:
     pairs = some_pairs()
-    times = [query_time(some_vectors(seed), pairs) for seed in range(2)]
+    times = [serving_cost(some_vectors(seed), pairs).us_per_query for seed in range(2)]
     assert max(times) < 3 * min(times)
+
+
+def test_bytes_are_those_of_items_alone() -> None:
+    """Whatever is kept for users, and however many there are: codes, histories, vectors."""
+    pairs, rng = some_pairs(), np.random.default_rng(1)
+    users, items = (rng.normal(size=(n, 64)).astype(np.float32) for n in (USERS, ITEMS))
+    codes, weights = Codes.from_signs(users, items), some_weights(pairs)
+    order, tie_rank = 4, 4
+    assert bytes_per_item(Vectors(users, items)) == 4 * 64 + tie_rank
+    assert bytes_per_item(SharedScores(items[:, 0], USERS)) == 4 + tie_rank
+    lists = weights.postings
+    stored = lists.indptr.nbytes + lists.items.nbytes + lists.weights.nbytes
+    assert bytes_per_item(weights) == pytest.approx(stored / ITEMS + order + tie_rank)
+    by_code = bytes_per_item(codes)
+    assert by_code == HammingIndex.of(codes, np.arange(ITEMS, dtype=np.int32)).nbytes / ITEMS
+    both = TwoStage(codes, RankingVectors.of(users, items, "int8"), weights, Sources(10, 10))
+    scale = 4
+    assert bytes_per_item(both) == pytest.approx(by_code + 64 + scale + stored / ITEMS)
+
+
+def bytes_per_item(learned: Representation) -> float:
+    return serving_cost(learned, some_pairs()).bytes_per_item
+
+
+def some_weights(pairs: Interactions) -> Neighbours:
+    similarity: Any = random_array(
+        (ITEMS, ITEMS), density=1e-4, format="csr", dtype=np.float32, rng=0
+    )
+    return Neighbours.of(similarity, pairs.matrix().astype(np.float32))
 
 
 def test_a_single_query_is_scored_by_one_blas_thread() -> None:
