@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Barrier, Thread
+from typing import Any
 
 import numpy as np
 import pytest
