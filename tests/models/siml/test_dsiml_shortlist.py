@@ -71,7 +71,7 @@ def debian() -> Debian:
 def test_the_codes_are_dsimls_and_the_vectors_simls() -> None:
     train = planted(120, 90)
     plain = DSIML(**QUICK).fit(train).representation_
-    vectors = SIML(**QUICK["start"]).fit(train).representation_.tensors()
+    vectors = SIML(**QUICK["start"], popularity=0.0).fit(train).representation_.tensors()
     both = DSIML(**QUICK, shortlist=30, keep="float32").fit(train).representation_
     assert isinstance(plain, Codes)
     assert isinstance(both, TwoStage)

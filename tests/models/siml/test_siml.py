@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xorec.core.threads import ThreadPool
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, SIMLConfig
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
@@ -135,7 +136,7 @@ def test_norms_are_what_they_are_said_to_be(norms: str, reg: float) -> None:
     settings = {**TINY, "norms": norms, "reg": reg}
     model = SIML(**settings).fit(planted(100, 60))
     vectors = model.representation_.tensors()
-    for rows in vectors.values():
+    for rows in (vectors["user_vectors"], vectors["item_vectors"]):
         lengths = np.linalg.norm(rows, axis=1)
         if norms == "sphere":
             np.testing.assert_allclose(lengths, 1, atol=1e-5)
@@ -180,3 +181,19 @@ def test_reg_counts_once_for_each_pair_and_negative_that_is_there(form: str, par
             moved[j] = adagrad(moved[j], item_spent, j, apart)
     step_items(steps, result, parts)
     np.testing.assert_allclose(items, moved, atol=5e-5)
+
+
+@pytest.mark.parametrize("norms", ["sphere", "ball"])
+def test_what_is_kept_is_the_mean_over_epochs_where_rows_live(norms: str) -> None:
+    data = planted(60, 40)
+    model = SIML(dimensions=8, epochs=3, norms=norms).fit(data)
+    arrays = model._start(data, 0)
+    mean = np.zeros((data.n_items, 8))
+    with ThreadPool(1) as pool:
+        run_epoch = model.run_epoch(data, 0, pool)
+        for epoch in range(3):
+            run_epoch(epoch, arrays)
+            mean += 4 / (epoch + 4) * (arrays["item_vectors"] - mean)
+    if norms == "sphere":
+        mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.representation_.tensors()["item_vectors"], mean, atol=1e-5)

@@ -7,7 +7,8 @@ minimise  sum over (u, i, j) of  l(x) + lambda l(y),  l(t) = log(1 + e^t),  on u
 x = (c_uj - c_ui) / 2,   y = tau (2 gamma^2 (c_uj + c_ij) - (1 + gamma^2) c_ui),  c a cosine.
 
 Each row's steps shrink with the gradients it has had (Adagrad, one number a row): popular items
-take many in one block, and plain steps would throw them about.
+take many in one block, and plain steps would throw them about. What is kept of a row is its mean
+over the epochs, the late ones weighing more (`training.averaging`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.auto import AUTO, or_auto
+from xorec.training.averaging import add_to_means, mean_of, start_means
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import ModelConfig, TripletConfig
 from xorec.training.discrete.rotation import unit_rows
@@ -135,6 +137,7 @@ class SIMLConfig(ScaleInvariantConfig):
         AUTO,
         description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
     )
+    patience: int = Field(2, ge=1, description="validations without gain before it stops")
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     norms: Literal["sphere", "ball", "free"] = Field(
         "sphere", description="length of vectors: 1, at most 1, or any"
@@ -192,9 +195,13 @@ class SIML(TripletModel[SIMLConfig]):
             "user_grad_sq_sum": np.zeros(train.n_users, dtype=np.float32),
             "item_grad_sq_sum": np.zeros(train.n_items, dtype=np.float32),
         }
+        start_means(arrays, ("user_vectors", "item_vectors"))
         if weight := self.config.settled().popularity:
             arrays["item_bias"] = popularity_bias(train, weight)
         return arrays
+
+    def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
+        add_to_means(arrays)
 
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
@@ -214,7 +221,10 @@ class SIML(TripletModel[SIMLConfig]):
         return lambda block, pairs: ScaleInvariantStep(users, items, terms, block)
 
     def _represent(self, arrays: Arrays) -> Vectors:
-        return Vectors(arrays["user_vectors"], arrays["item_vectors"], arrays.get("item_bias"))
+        users, items = (
+            self._averaged(mean_of(arrays, name)) for name in ("user_vectors", "item_vectors")
+        )
+        return Vectors(users, items, arrays.get("item_bias"))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         self.config = self.config.settled()
