@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import model_file, storage
 from xorec.recommender.recommender import Recommender
+from xorec.representations.codes import Codes
 from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted
 
@@ -161,6 +163,30 @@ def test_an_index_from_a_file_keeps_bytes(tmp_path: Path) -> None:
         )
     assert again.index.nbytes - shop.index.nbytes == 3 * 60  # now both are kept, and it says so
     assert again.explain(DATA.users[0], DATA.items[3]) == shop.explain(DATA.users[0], DATA.items[3])
+
+
+def test_offsets_are_kept_and_checked(tmp_path: Path) -> None:
+    plain = with_bits(20)
+    offsets = np.arange(60) % 11
+    codes = Codes(plain.user_codes, plain.item_codes, 20, item_offsets=offsets)
+    shop = replace(plain, representation=codes)
+    index = HammingIndex(shop.item_codes, 20, shop.tie_rank, offsets=offsets, method="mih")
+    for kept in (shop.index.tensors(), index.tensors()):
+        model_file.save(tmp_path / "m.xorec", shop, kept)
+        again = Recommender.load(tmp_path / "m.xorec")
+        assert again.recommend_many(DATA.users, 9) == shop.recommend_many(DATA.users, 9)
+        assert again.similar(DATA.items[3], 4) == plain.similar(DATA.items[3], 4)
+    assert shop.recommend_many(DATA.users, 9) != plain.recommend_many(DATA.users, 9)
+    tensors, metadata = storage.read(tmp_path / "m.xorec")
+    for wrong in (np.full(60, 16, np.uint8), offsets[:7].astype(np.uint8)):
+        changed = {**tensors, "representation.item_offsets": wrong}
+        storage.write(tmp_path / "wrong.xorec", changed, metadata)
+        with pytest.raises(ModelFileError, match="item_offsets has the"):
+            Recommender.load(tmp_path / "wrong.xorec", verify=False)
+    changed = {**tensors, "representation.item_offsets": offsets[::-1].astype(np.uint8)}
+    storage.write(tmp_path / "wrong.xorec", changed, metadata)
+    with pytest.raises(ModelFileError, match="does not have the items' offsets"):
+        Recommender.load(tmp_path / "wrong.xorec", verify=False)
 
 
 def test_tables_of_short_words_are_kept_and_read_back(tmp_path: Path) -> None:

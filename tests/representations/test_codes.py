@@ -11,6 +11,7 @@ from xorec.core.errors import DataError
 from xorec.recommender import storage
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
+from xorec.search.index import index_of
 
 BITS = [1, 8, 20, 64, 100, 256]
 
@@ -131,3 +132,29 @@ def test_any_bit_changes_the_digest_and_float_users_do_not() -> None:
             found.add(Codes.from_signs(users, items).metadata()["codes"]["digest"])
             rows[place] *= -1
     assert len(found) == 1 + 2 * 27
+
+
+def test_offsets_are_bits_that_agree_with_everybody() -> None:
+    rng = np.random.default_rng(3)
+    users, items = (np.where(rng.random((n, 20)) < 0.5, -1, 1) for n in (7, 40))
+    plain, offsets = Codes.from_signs(users, items), rng.integers(0, 16, 40)
+    codes = Codes(plain.user_rows, plain.item_rows, 20, item_offsets=offsets)
+    rows, agree = np.arange(7), (users[:, None] == items[None]).sum(axis=2)
+    np.testing.assert_allclose(codes.scores(rows), (agree + offsets) / 20, rtol=1e-6)
+    index = index_of(codes, np.arange(40, dtype=np.int32))
+    hits = index.search(codes.queries(rows), 40)
+    order = np.argsort(-(agree + offsets), axis=1, kind="stable")
+    np.testing.assert_array_equal(hits.items, order)
+    np.testing.assert_array_equal(hits.scores, np.take_along_axis(codes.scores(rows), order, 1))
+    np.testing.assert_array_equal(codes.similar(rows), plain.similar(rows))  # by codes alone
+    assert codes.bits_agreed(codes.queries(rows[:1]), 3) == agree[0, 3]
+    again = Codes.from_tensors(codes.tensors())
+    np.testing.assert_array_equal(again.scores(rows), codes.scores(rows))
+    assert codes.nbytes == plain.nbytes + 40
+    assert "offset" in codes.score_description
+    assert (
+        "item_offsets"
+        not in Codes(plain.user_rows, plain.item_rows, 20, None, 0 * offsets).tensors()
+    )
+    with pytest.raises(DataError, match="float users take none"):
+        Codes(plain.user_rows, plain.item_rows, 20, users.astype(np.float32), offsets)

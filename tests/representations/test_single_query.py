@@ -88,7 +88,15 @@ def item_weights(rng: np.random.Generator) -> ItemWeights:
     return ItemWeights(floats(rng, 500, 500), some, history)
 
 
+def with_offsets(rng: np.random.Generator) -> Codes:
+    plain = codes(20)(rng)
+    assert isinstance(plain, Codes)
+    offsets = rng.integers(0, 16, _ITEMS)
+    return Codes(plain.user_rows, plain.item_rows, 20, item_offsets=offsets)
+
+
 KINDS: dict[str, Make] = {
+    "offsets": with_offsets,
     "20 bits": codes(20),
     "128 bits": codes(128),
     "masked": codes(70, MaskedCodes),

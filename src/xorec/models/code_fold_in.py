@@ -14,6 +14,7 @@ import numpy.typing as npt
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.models.base import DataUpdate
 from xorec.models.late_rows import signs_of, with_room
+from xorec.models.popularity_offsets import late_offsets
 from xorec.representations.codes import Codes
 
 Signs = npt.NDArray[np.int8]
@@ -37,7 +38,8 @@ def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
     """Codes of all users and items; those of the rows of `update` are made anew.
 
     So much as a user had pairs before, their present code is trusted. Where users are floats, the
-    vectors of these rows become their own codes.
+    vectors of these rows become their own codes. Items keep their offsets; new ones have those of
+    items of like count.
     """
     bits, train, users = codes.bits, update.train, update.users
     B, D = (unpack_signs(words, bits) for words in (codes.user_codes, codes.item_codes))
@@ -54,7 +56,8 @@ def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
         lengths = np.abs(vectors).mean()
         vectors = with_room(vectors, train.n_users)
         vectors[users] = lengths * B[users]
-    return Codes(pack_signs(B), pack_signs(D), bits, vectors)
+    offsets = late_offsets(codes.item_offsets, train.item_counts)
+    return Codes(pack_signs(B), pack_signs(D), bits, vectors, offsets)
 
 
 def _point(

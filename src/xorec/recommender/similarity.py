@@ -23,11 +23,15 @@ class SimilarityIndex:
 
     @classmethod
     def of_items(cls, state: RecommenderState, index: Index) -> SimilarityIndex:
-        """Items nearest to items; codes share the recommender's index, or its planes."""
+        """Items nearest to items; codes share the recommender's index, or its planes.
+
+        Not where items have offsets: they are alike by their codes alone.
+        """
         from xorec.search.hamming.index import HammingIndex
 
         among = state.representation.among_items()
-        if isinstance(index, HammingIndex) and among.kind == "codes":
+        by_code = among.kind == "codes"
+        if by_code and isinstance(index, HammingIndex) and not index.most:
             return cls(among, index.by("hamming"))
         return cls(among, index_of(among, state.tie_rank, threads=state.threads))
 

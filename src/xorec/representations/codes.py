@@ -13,6 +13,7 @@ from xorec.core.arrays import float_rows
 from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs
 from xorec.core.code_rows import Bytes, bytes_for
 from xorec.core.errors import DataError
+from xorec.core.item_offsets import MOST_OFFSET, NO_OFFSETS, as_offsets
 from xorec.core.lazy_kernel import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.representations import single_query
@@ -24,12 +25,14 @@ ROWS_AT_ONCE = 65_536
 
 
 class Codes(Coded):
-    """score(u, i) = 1 - hamming(u, i) / bits = 1/2 + b_u.d_i / (2 bits), in [0, 1].
+    """score(u, i) = 1 - (hamming(u, i) - o_i) / bits = 1/2 + (b_u.d_i + 2 o_i) / (2 bits).
 
     user_codes, item_codes: uint64 words (n, W), (m, W), see `xorec.core.bits`; or what a file keeps
     of them (`core.code_rows`), which words are made of when asked for. With `user_vectors`
     (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
-    tables of bytes; the users' codes stay for whoever wants them.
+    tables of bytes; the users' codes stay for whoever wants them. `item_offsets` (m,), 0 to 15:
+    o_i, a number of bits in which an item agrees with everybody besides; None for none, so that
+    scores are in [0, 1]. Items are alike, and users are, by their codes alone.
 
     >>> codes = Codes.from_signs(np.array([[1, 1, -1, 1]]), np.array([[1, 1, 1, 1], [1, 1, -1, 1]]))
     >>> codes.scores(np.array([0]))
@@ -42,6 +45,7 @@ class Codes(Coded):
         "user_codes": Tensor(("uint8", "uint64"), ("users", "code length")),
         "item_codes": Tensor(("uint8", "uint64"), ("items", "code length")),
         "user_vectors": Tensor("float32", ("users", "dimensions"), optional=True),
+        "item_offsets": Tensor("uint8", ("items",), most=MOST_OFFSET, optional=True),
     }
 
     def __init__(
@@ -50,6 +54,7 @@ class Codes(Coded):
         item_codes: CodeLike,
         bits: int,
         user_vectors: Floats | None = None,
+        item_offsets: npt.ArrayLike | None = None,
     ) -> None:
         super().__init__(user_codes, item_codes, bits)
         if user_vectors is not None:
@@ -59,7 +64,11 @@ class Codes(Coded):
                 f"the users' vectors have the shape {user_vectors.shape}: codes of {bits} bits "
                 f"need {(self.n_users, bits)}."
             )
+        offsets = as_offsets(item_offsets, self.n_items)
+        if len(offsets) and user_vectors is not None:
+            raise DataError("offsets are added to bits that agree: float users take none.")
         self.user_vectors = user_vectors
+        self.item_offsets = offsets if len(offsets) else None
 
     @classmethod
     def from_signs(
@@ -88,10 +97,13 @@ class Codes(Coded):
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
         alone = len(queries) == 1
         if queries.dtype == np.uint64:
+            offsets = NO_OFFSETS if self.item_offsets is None else self.item_offsets
             if alone and not is_loaded(codes_kernels.agreement):
                 found = single_query.distances(queries[0], self.item_codes)
+                if len(offsets):
+                    found -= offsets
                 return single_query.agreement(found, self.bits)[None]
-            codes_kernels.agreement(queries, self.item_codes, self.bits, scores)
+            codes_kernels.agreement(queries, self.item_codes, offsets, self.bits, scores)
             return scores
         from xorec.representations.look_up_kernels import look_up_all
 
@@ -141,7 +153,8 @@ class Codes(Coded):
     def score_description(self) -> str:
         if self.user_vectors is not None:
             return "the user's numbers, added where the item's bit is set, else subtracted"
-        return "the share of bits in which user and item agree"
+        shared = "the share of bits in which user and item agree"
+        return shared if self.item_offsets is None else f"{shared}, and the item's offset"
 
     def bits_agreed(self, query: Any, item: int) -> int:
         words = np.atleast_2d(query)
@@ -152,10 +165,12 @@ class Codes(Coded):
         tensors = super().tensors()
         if self.user_vectors is not None:
             tensors["user_vectors"] = self.user_vectors
+        if self.item_offsets is not None:
+            tensors["item_offsets"] = self.item_offsets
         return tensors
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
         bits = int(tensors["bits"][0])
         codes = (tensors["user_codes"], tensors["item_codes"])
-        return cls(*codes, bits, tensors.get("user_vectors"))
+        return cls(*codes, bits, tensors.get("user_vectors"), tensors.get("item_offsets"))

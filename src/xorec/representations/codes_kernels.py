@@ -11,8 +11,11 @@ from xorec.core.kernels import kernel
 
 
 @kernel
-def agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
-    """out[q, i] = 1 - hamming / bits, for words queries (q, W) and items (m, W)."""
+def agreement(queries: Any, items: Any, offsets: Any, bits: Any, out: Any) -> None:
+    """out[q, i] = 1 - (hamming - offset) / bits, for words queries (q, W) and items (m, W).
+
+    offsets (m,), or empty where there are none.
+    """
     words = queries.shape[1]
     step = np.float32(1) / np.float32(bits)
     for q in range(queries.shape[0]):
@@ -20,7 +23,8 @@ def agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
             distance = np.uint64(0)
             for w in range(words):
                 distance += popcount(queries[q, w] ^ items[i, w])
-            out[q, i] = np.float32(1) - np.float32(distance) * step
+            nearer = np.int64(distance) - (np.int64(offsets[i]) if len(offsets) else 0)
+            out[q, i] = np.float32(1) - np.float32(nearer) * step
 
 
 @kernel

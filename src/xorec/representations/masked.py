@@ -35,9 +35,12 @@ class MaskedCodes(Codes):
         item_codes: CodeLike,
         bits: int,
         user_vectors: Floats | None = None,
+        item_offsets: npt.ArrayLike | None = None,
     ) -> None:
-        if user_vectors is not None:
-            raise DataError("a mask is made of bits: masked codes take no user vectors.")
+        if user_vectors is not None or item_offsets is not None:
+            raise DataError(
+                "a mask is made of bits: masked codes take no user vectors and no offsets."
+            )
         super().__init__(user_codes, item_codes, bits)
 
     @classmethod

@@ -239,6 +239,14 @@ class CodeIndexTests(IndexTests):
     def costs(self, items: Words, query: Words, bits: int) -> Costs:
         return hamming(items, query)
 
+    def add(self, index: HammingIndex, items: Words, tie_rank: Ranks) -> HammingIndex:
+        """The index with these items too."""
+        return index.add(items, tie_rank)
+
+    def open(self, kept: Any, items: Words, tie_rank: Ranks, index: HammingIndex) -> HammingIndex:
+        """The index whose tensors a file has kept."""
+        return HammingIndex.from_tensors(kept, items, index.bits, tie_rank, index.distance)
+
     @often
     @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
     def test_permuted_bits(self, seed: int, bits: int) -> None:
@@ -288,8 +296,8 @@ class CodeIndexTests(IndexTests):
         tie_rank = rng.permutation(2500).astype(np.int32)
         first = np.argsort(np.argsort(tie_rank[:2300])).astype(np.int32)
         second = np.argsort(np.argsort(tie_rank[:2400])).astype(np.int32)
-        index = self.make(codes[:2300], bits, first).add(codes[2300:2400], second)
-        index = index.add(codes[2400:], tie_rank)
+        index = self.add(self.make(codes[:2300], bits, first), codes[2300:2400], second)
+        index = self.add(index, codes[2400:], tie_rank)
         case = codes, queries, bits, tie_rank
         gone = rng.choice(2500, size=700, replace=False)
         for one, hidden in ((index, set()), (index.remove(gone), set(gone.tolist()))):
@@ -343,7 +351,7 @@ class CodeIndexTests(IndexTests):
         first = np.argsort(np.argsort(tie_rank[:800])) if in_order else rng.permutation(800)
         gone = rng.choice(800, size=200, replace=False)
         index = self.make(codes[:800], 64, first.astype(np.int32)).remove(gone)
-        index = index.add(codes[800:], tie_rank)
+        index = self.add(index, codes[800:], tie_rank)
         hidden, case = set(gone.tolist()), (codes, queries, 64, tie_rank)
         for k in (5, 700):
             self._check(index.search(queries, k), case, k, [hidden] * 4)
@@ -357,8 +365,37 @@ class CodeIndexTests(IndexTests):
         kept = {name: array.copy() for name, array in index.tensors().items()}
         for array in kept.values():
             array.flags.writeable = False
-        again = HammingIndex.from_tensors(kept, codes, 64, tie_rank, index.distance)
+        again = self.open(kept, codes, tie_rank, index)
         same(again.search(queries, 12), index.search(queries, 12))
+
+
+def popcount_offsets(codes: Words, bits: int, most: int) -> npt.NDArray[np.uint8]:
+    """Offsets that codes have by themselves: few large, many equal; so items may be permuted."""
+    ones = np.bitwise_count(codes).sum(axis=1).astype(np.int64)
+    return np.asarray(np.clip(ones - bits // 2, 0, most), dtype=np.uint8)
+
+
+class OffsetIndexTests(CodeIndexTests):
+    """CodeIndexTests of items with offsets, up to `most`; derive, and say the method."""
+
+    method = "auto"
+    most = 7
+
+    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
+        offsets = popcount_offsets(items, bits, self.most)
+        how: Any = {"offsets": offsets, "method": self.method, "threads": 2}
+        return HammingIndex(items, bits, tie_rank, **how)
+
+    def costs(self, items: Words, query: Words, bits: int) -> Costs:
+        return hamming(items, query) - popcount_offsets(items, bits, self.most)
+
+    def add(self, index: HammingIndex, items: Words, tie_rank: Ranks) -> HammingIndex:
+        offsets = popcount_offsets(items, index.bits, self.most)
+        return index.add(items, tie_rank, offsets=offsets)
+
+    def open(self, kept: Any, items: Words, tie_rank: Ranks, index: HammingIndex) -> HammingIndex:
+        offsets = popcount_offsets(items, index.bits, self.most)
+        return HammingIndex.from_tensors(kept, items, index.bits, tie_rank, offsets=offsets)
 
 
 def same(one: Hits, other: Hits) -> None:

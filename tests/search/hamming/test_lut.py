@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import Words
+from xorec.core.item_offsets import NO_OFFSETS
 from xorec.search.hamming import lut
 from xorec.search.hamming.adders import CHUNK_WORDS
 from xorec.search.hamming.arrays import Planes, TieOrder
@@ -18,7 +19,7 @@ from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.multi_index.tables import HashTables
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
 from xorec.search.hamming.scan import LinearScan
-from xorec.search.hamming.segment import Segment, pack_positions
+from xorec.search.hamming.segment import Segment, pack_positions, planes_of_lags
 from xorec.search.hamming.seven_bits.adders import PLANES
 from xorec.search.hamming.seven_bits.scan_kernels import Gathered, look_up, lower, scan_lut, skip
 from xorec.search.hamming.seven_bits.tables_kernels import (
@@ -67,14 +68,19 @@ def as_bools(words: Words) -> npt.NDArray[np.bool_]:
     return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
 
 
-def two_chunks(rng: np.random.Generator, bits: int) -> tuple[Words, Words, Any]:
+def two_chunks(
+    rng: np.random.Generator, bits: int, offsets: Any = NO_OFFSETS
+) -> tuple[Words, Words, Any]:
     """(codes, tables, codes as the tables have them) of two chunks."""
-    codes = make_codes(rng, 2 * CHUNK_ITEMS, bits, "spread")
-    planes = np.empty((2, bits, CHUNK_WORDS), dtype=np.uint64)
-    slice_chunks(codes, np.arange(2 * CHUNK_ITEMS, dtype=np.int32), bits, 0, 2, planes)
-    tables = np.full(2 * table_words(bits), 99, dtype=np.uint64)
+    codes, lag_planes = make_codes(rng, 2 * CHUNK_ITEMS, bits, "spread"), 4 * (len(offsets) > 0)
+    rows = np.arange(2 * CHUNK_ITEMS, dtype=np.int32)
+    planes = np.empty((2, bits + lag_planes, CHUNK_WORDS), dtype=np.uint64)
+    slice_chunks(codes, rows, bits, 0, 2, planes)
+    if lag_planes:
+        planes[:, bits:] = planes_of_lags(offsets, rows)
+    tables = np.full(2 * table_words(bits, lag_planes), 99, dtype=np.uint64)
     own = np.empty(2 * CHUNK_ITEMS, dtype=np.uint32)
-    fill_tables(planes.reshape(-1), bits, 0, 2, tables, own)
+    fill_tables(planes.reshape(-1), bits, lag_planes, 0, 2, tables, own)
     return codes, tables, own
 
 
@@ -90,7 +96,7 @@ def test_a_table_tells_how_many_bits_of_a_part_differ(bits: int) -> None:
     for part in range(parts):
         first, last = bits * part // parts, bits * (part + 1) // parts
         mask = np.uint64((1 << last) - (1 << first))
-        begin = table_words(bits) + int(places[part])
+        begin = table_words(bits, 0) + int(places[part])
         planes = as_bools(tables[begin : begin + PLANES * CHUNK_WORDS]).reshape(PLANES, CHUNK_ITEMS)
         counted = planes.T @ (1 << np.arange(PLANES))
         assert (counted == np.bitwise_count((codes[CHUNK_ITEMS:, 0] ^ query[0]) & mask)).all()
@@ -98,17 +104,25 @@ def test_a_table_tells_how_many_bits_of_a_part_differ(bits: int) -> None:
     assert (total == hamming(codes[CHUNK_ITEMS:], query)).all()
 
 
+@pytest.mark.parametrize("most", [0, 3])
 @pytest.mark.parametrize("bits", BITS)
-def test_what_is_within_the_threshold_is_found(bits: int) -> None:
+def test_what_is_within_the_threshold_is_found(bits: int, most: int) -> None:
+    """With the lags of items' offsets, where there are any."""
+    if bits + most > 30:
+        pytest.skip("too far for these tables")
     rng = np.random.default_rng(bits)
-    codes, tables, _ = two_chunks(rng, bits)
+    offsets = rng.integers(most + 1, size=2 * CHUNK_ITEMS).astype(np.uint8)
+    codes, tables, own = two_chunks(rng, bits, offsets if most else NO_OFFSETS)
+    lags = most - offsets[CHUNK_ITEMS:].astype(np.int64)
+    assert (own[CHUNK_ITEMS:] == codes[CHUNK_ITEMS:, 0] | (lags.astype(np.uint64) << bits)).all()
     opened = rng.random(2 * CHUNK_ITEMS) < 0.7
     open_, found = pack_positions(opened), np.empty(CHUNK_WORDS, dtype=np.uint64)
-    places, query = np.empty(parts_for(bits), dtype=np.uint64), codes[7]
+    places, query = np.empty(parts_for(bits) + (most > 0), dtype=np.uint64), codes[7]
     find_offsets(query[0], bits, places)
-    begin, place = np.uint64(table_words(bits)), np.uint64(CHUNK_WORDS)
-    for threshold in range(bits + 1):
-        expected = (hamming(codes[CHUNK_ITEMS:], query) <= threshold) & opened[CHUNK_ITEMS:]
+    begin, place = np.uint64(table_words(bits, 4 * (most > 0))), np.uint64(CHUNK_WORDS)
+    far = hamming(codes[CHUNK_ITEMS:], query) + lags
+    for threshold in range(bits + most + 1):
+        expected = (far <= threshold) & opened[CHUNK_ITEMS:]
         words = int(look_up(tables, begin, places, threshold, open_, place, found))
         np.testing.assert_array_equal(as_bools(found), expected)
         assert [bool(words >> word & 1) for word in range(CHUNK_WORDS)] == (found != 0).tolist()
@@ -223,7 +237,7 @@ def test_it_is_taken_where_it_pays(asked: list[int]) -> None:
 def is_cheaper(items: int, bits: int, k: int, queries: int, tables: int = 0) -> bool:
     """Whether a batch goes by look-up tables rather than by the scan, or by so many hash tables."""
     rows, words = np.arange(items, dtype=np.int32), -(-items // CHUNK_ITEMS) * bits * CHUNK_WORDS
-    planes = Planes(np.zeros(words, dtype=np.uint64), bits, None)
+    planes = Planes(np.zeros(words, dtype=np.uint64), bits, None, None, bits)
     segment = Segment(TieOrder(rows, rows, 0), planes)
     otherwise: SearchStrategy = LinearScan(segment)
     if tables:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import Words
+from xorec.core.item_offsets import NO_OFFSETS
 from xorec.search.hamming.adders import CHUNK_WORDS
-from xorec.search.hamming.arrays import Counted, Planes, QueryPlanes, Selection, SelectScratch
+from xorec.search.hamming.arrays import Counted, QueryPlanes, Selection, SelectScratch
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.planes_kernels import (
     CHUNK_ITEMS,
@@ -22,7 +23,7 @@ from xorec.search.hamming.planes_kernels import (
     spread,
 )
 from xorec.search.hamming.scan_kernels import TOGETHER
-from xorec.search.hamming.segment import pack_positions
+from xorec.search.hamming.segment import pack_positions, planes_of_lags, planes_over
 from xorec.search.hamming.select_kernels import POOL, narrow, sort_nearest, take
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
@@ -59,25 +60,31 @@ def scratch_of(bits: int, k: int) -> SelectScratch:
 ANY_BITS = [1, 2, 3, 7, 8, 15, 16, 17, 20, 30, 31, 32, 63, 64, 65, 100, 128, 129, 254, 255, 1024]
 
 
-@pytest.mark.parametrize("masked", [None, True])
+@pytest.mark.parametrize(("masked", "most"), [(None, 0), (True, 0), (None, 3), (None, 15)])
 @pytest.mark.parametrize("bits", ANY_BITS)
-def test_distances_are_counted_and_compared(bits: int, masked: bool | None) -> None:
+def test_distances_are_counted_and_compared(bits: int, masked: bool | None, most: int) -> None:
+    """With the lags of items' offsets, where there are any."""
     rng = np.random.default_rng(bits)
     codes, planes, query = a_chunk(rng, bits)
-    flips, levels = np.empty(bits, dtype=np.uint64), levels_for(bits)
+    flips, levels = np.empty(bits, dtype=np.uint64), levels_for(bits + most)
     if masked:
         flips = flips[: set_planes(query, bits, flips)]
         distances = np.bitwise_count(query & ~codes).sum(axis=1).astype(np.int64)
     else:
         spread(query, bits, flips)
         distances = hamming(codes, query)
+    offsets = rng.integers(most + 1, size=CHUNK_ITEMS).astype(np.uint8) if most else NO_OFFSETS
+    if most:
+        behind = planes_of_lags(offsets, np.arange(CHUNK_ITEMS, dtype=np.int32))
+        planes, distances = np.concatenate([planes, behind.reshape(-1)]), distances + most - offsets
     opened = rng.random(CHUNK_ITEMS) < 0.7
     open_ = np.concatenate([np.zeros(CHUNK_WORDS, dtype=np.uint64), pack_positions(opened)])
     total, found = np.empty(levels * CHUNK_WORDS, np.uint64), np.empty(CHUNK_WORDS, np.uint64)
-    chunk, counted_into = Planes(planes, bits, masked), Counted(total, found)
-    added, begin, place = QueryPlanes(flips, masked), np.uint64(0), np.uint64(CHUNK_WORDS)
+    chunk, counted_into = planes_over(planes, bits, bool(masked), offsets), Counted(total, found)
+    added, begin = QueryPlanes(flips, masked, chunk.lags), np.uint64(0)
+    place = np.uint64(CHUNK_WORDS)
     middle = int(np.median(distances))
-    for bound in (0, 1, middle, middle + 1, bits, bits + 1):
+    for bound in (0, 1, middle, middle + 1, bits + most, bits + most + 1):
         some = count_chunk(chunk, begin, place, 0, added, bound, open_, counted_into)
         counted = as_bools(total).reshape(levels, CHUNK_ITEMS)
         assert (counted.T @ (1 << np.arange(levels)) == distances).all()

@@ -23,6 +23,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.code_fold_in import mean_direction, updated_codes
+from xorec.models.popularity_offsets import Offset, choose_offset, with_popularity
 from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
 from xorec.models.siml.asymmetric_users import refine_new_user, refine_users
 from xorec.models.siml.best_items import with_best_items
@@ -99,6 +100,11 @@ class DSIMLConfig(ScaleInvariantConfig):
     keep: Literal["float32", "float16", "int8"] = Field(
         "float16", description="shortlist: number format in which its vectors are stored"
     )
+    offset: Offset = Field(
+        0.0,
+        description="bits that an item agrees in besides, each time its count doubles; auto: by "
+        "validation",
+    )
     start: FromSIML = Field(
         default={},
         validate_default=True,
@@ -115,6 +121,8 @@ class DSIMLConfig(ScaleInvariantConfig):
     def _shortlist_by_dot_products(self) -> Self:
         if self.shortlist and self.start.model in ("cml", "sml"):
             raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
+        if self.offset and (self.shortlist or self.asymmetric):
+            raise ValueError("offset is for codes alone: leave shortlist and asymmetric out")
         return self
 
 
@@ -145,6 +153,7 @@ class DSIML(Model[DSIMLConfig]):
         self.start_epochs_ = 0
         self.optimizer_ = ""
         self.shortlist_ = 0
+        self.offset_ = 0.0
 
     @classmethod
     def from_vectors(
@@ -178,10 +187,25 @@ class DSIML(Model[DSIMLConfig]):
             codes = self._best(tried, start, (train, validation), options)
         else:
             codes = self._optimize(tried[-1], start, parts, options)
+        codes = self._with_offset(codes, *parts, options)
         learned, self.shortlist_ = with_reranking(
             codes, vectors, self.config, train, validation, options
         )
         return learned
+
+    def _with_offset(
+        self,
+        codes: Codes,
+        train: Interactions,
+        validation: Interactions | None,
+        options: RunOptions,
+    ) -> Codes:
+        """The codes with offsets by popularity, where these are asked for."""
+        chosen = self.config.offset
+        if chosen == "auto":
+            chosen = choose_offset(codes, train, validation, options)
+        self.offset_ = chosen
+        return with_popularity(codes, chosen, train) if chosen else codes
 
     def _turned(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
         """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
@@ -263,8 +287,9 @@ class DSIML(Model[DSIMLConfig]):
         return Codes(codes.user_codes, codes.item_codes, codes.bits, floats)
 
     def refit_settings(self) -> dict[str, Any]:
-        """The optimiser, the shortlist and the numbers of epochs as validation chose them."""
-        chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
+        """The optimiser, offset, shortlist and the numbers of epochs as validation chose them."""
+        chosen: dict[str, Any] = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
+        chosen["offset"] = self.offset_
         settings = {**self.config.model_dump(), **chosen}
         settings["start"] = refit_pretraining(self.config.start, self.start_epochs_)
         if OPTIMIZERS[self.optimizer_].stops_early:

@@ -18,6 +18,8 @@ CHUNK_WORDS = 32
 """Words in a plane of a chunk."""
 LANES = 4
 """Words that are counted at once."""
+LAG_PLANES = 4
+"""Planes of the lags of a chunk, where items have offsets: see `arrays`."""
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, LANES)
 _ZEROS = ir.Constant(_VECTOR, [0] * LANES)
@@ -130,8 +132,9 @@ def _counting(levels: int) -> Any:
         planes[begin], its items at open_[position]; `word` is the first of the LANES words. Plane f
         is planes[begin + f CHUNK_WORDS:], XORed with the word query.flips[f]; where query.masked is
         not None it is planes[begin + flips[f]:], turned round. counted.counts[word + l
-        CHUNK_WORDS:]: bit l of the counts, added to unless first is 0. counted.found[word:]: those
-        below `bound` whose bit in open_ is set.
+        CHUNK_WORDS:]: bit l of the counts, added to unless first is 0; then they begin with 0 or,
+        where query.lags is not None, with the number whose planes are at planes[begin + lags:].
+        counted.found[word:]: those below `bound` whose bit in open_ is set.
         """
         from numba import types
         from numba.core import cgutils
@@ -145,8 +148,13 @@ def _counting(levels: int) -> Any:
             begin, position = builder.add(begin, word), builder.add(position, word)
             counters = [cgutils.alloca_once(builder, _VECTOR) for _ in range(levels)]
             stored = [builder.add(word, _WORD(level * CHUNK_WORDS)) for level in range(levels)]
-            for counter in counters:
-                builder.store(_ZEROS, counter)
+            has_lags = not isinstance(list(query)[2], types.NoneType)
+            for level, counter in enumerate(counters):
+                start: Vector = _ZEROS
+                if has_lags and level < LAG_PLANES:
+                    lag = builder.add(code.number(1, 2), _WORD(level * CHUNK_WORDS))
+                    start = code.load(planes_at, builder.add(begin, lag))
+                builder.store(start, counter)
             with builder.if_then(builder.icmp_unsigned("!=", first, _WORD(0))):
                 for counter, index in zip(counters, stored, strict=True):
                     builder.store(code.load(counts_at, index), counter)

@@ -1,5 +1,9 @@
 """What the kernels take: arrays that belong together, under one name.
 
+Items may have offsets, small whole numbers that are taken off their distance. Kernels count up, so
+they add an item's *lag*, the largest offset less its own: the order is the same, and every distance
+in a key is the one less the offset, and the largest offset more.
+
 From Python to a kernel a named tuple costs a microsecond and a half more than a plain one: calls
 for a single query hand over plain tuples, which the kernel names (`scan_kernels.scan_one`).
 """
@@ -12,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words
+from xorec.core.item_offsets import Offsets
 from xorec.data.tie_rank import TieRank
 from xorec.search.filters import Mask, Rows
 
@@ -23,12 +28,16 @@ class Planes(NamedTuple):
 
     words (chunks bits CHUNK_WORDS,): plane f of a chunk holds bit f of its items. masked: True for
     masked codes and None for others: each has a compiled kernel of its own, because a choice at run
-    time made the plain scan 4 to 8 % slower.
+    time made the plain scan 4 to 8 % slower. lags: where in a chunk the planes of lags begin, the
+    LAG_PLANES behind those of the bits; None where items have none. farthest: the largest distance
+    there is, lags and all.
     """
 
     words: Words
     bits: int
     masked: bool | None
+    lags: int | None
+    farthest: int
 
 
 class TieOrder(NamedTuple):
@@ -43,11 +52,16 @@ class TieOrder(NamedTuple):
 
 
 class ItemCodes(NamedTuple):
-    """All items of an index by row: codes (m, W) and tie ranks (m,)."""
+    """All items of an index by row: codes (m, W), tie ranks (m,), offsets (m,) if there are any.
+
+    most: the largest offset.
+    """
 
     codes: Words
     tie_rank: TieRank
     masked: bool
+    offsets: Offsets
+    most: int
 
 
 class RowFilter(NamedTuple):
@@ -67,6 +81,7 @@ class QueryPlanes(NamedTuple):
 
     flips: Words
     masked: bool | None
+    lags: int | None
 
 
 class Counted(NamedTuple):
@@ -83,7 +98,7 @@ class Counted(NamedTuple):
 class Selection(NamedTuple):
     """The candidates of each query of a group for its k nearest, in the order of their positions.
 
-    pool (queries, POOL k): keys. tally (queries, bits + 1): how many of them are at each distance.
+    pool (queries, POOL k): keys. tally (queries, farthest + 1): how many are at each distance.
     state (queries, 3): how many are held, how many of these are no farther than the threshold, and
     the threshold, the k-th distance once there are k.
     """
@@ -94,7 +109,7 @@ class Selection(NamedTuple):
 
 
 class SelectScratch(NamedTuple):
-    """rest (CHUNK_WORDS,), starts (bits + 1,), best (k,)."""
+    """rest (CHUNK_WORDS,), starts (farthest + 1,), best (k,)."""
 
     rest: Words
     starts: Numbers

@@ -6,7 +6,7 @@ segments are put together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from xorec.core.bits import Words
 from xorec.core.code_rows import CodeRows
+from xorec.core.item_offsets import NO_OFFSETS, Offsets
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.batches import (
@@ -55,7 +56,8 @@ class ItemFilter:
 class Catalogue:
     """rows: the codes by row; item_at (m,): the row at each tie rank.
 
-    segments: each has some of the items. removed (m,): rows that are never shown.
+    segments: each has some of the items. removed (m,): rows that are never shown. offsets (m,): of
+    the items, by row; empty where there are none.
     """
 
     rows: CodeRows
@@ -63,6 +65,7 @@ class Catalogue:
     item_at: Rows
     segments: tuple[SearchedSegment, ...]
     removed: npt.NDArray[np.bool_]
+    offsets: Offsets = field(default_factory=lambda: NO_OFFSETS)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -71,6 +74,11 @@ class Catalogue:
     def bits(self) -> int:
         """Bits of a code."""
         return self.segments[0].segment.bits
+
+    @property
+    def most(self) -> int:
+        """The largest offset."""
+        return self.segments[0].segment.most
 
     @property
     def masked(self) -> bool:
@@ -178,7 +186,7 @@ class Catalogue:
 
     @property
     def _items(self) -> ItemCodes:
-        return ItemCodes(self.rows.words, self.tie_rank, self.masked)
+        return ItemCodes(self.rows.words, self.tie_rank, self.masked, self.offsets, self.most)
 
 
 def by_tie_rank(keys: Words, rank: npt.NDArray[np.int32]) -> Words:

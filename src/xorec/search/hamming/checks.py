@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 from xorec.core.arrays import Arrays, as_contiguous
 from xorec.core.errors import DataError, OptionError
+from xorec.core.item_offsets import Offsets
 from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
-from xorec.search.hamming.adders import CHUNK_WORDS
+from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS
+from xorec.search.hamming.segment import planes_of_lags
 
 Distance = Literal["hamming", "masked"]
 """The bits that differ, or those that the query has and the item lacks."""
@@ -31,13 +33,15 @@ def is_masked(distance: str) -> bool:
 
 
 def check_segment(
-    tensors: Arrays, items: int, bits: int, tie_rank: TieRank, pool: ThreadPool | None
+    tensors: Arrays, bits: int, tie_rank: TieRank, offsets: Offsets, pool: ThreadPool | None
 ) -> None:
     """What a file has kept of a segment with all items: rows in tie order, and their planes.
 
-    pool: to look at the values with; None leaves these out.
+    The planes of lags must be those of `offsets`: kernels count up to the farthest distance there
+    is. pool: to look at the values with; None leaves these out.
     """
-    sizes = {"items": items, "plane words": -(-items // CHUNK_ITEMS) * bits * CHUNK_WORDS}
+    items, each = len(tie_rank), bits + (LAG_PLANES if len(offsets) else 0)
+    sizes = {"items": items, "plane words": -(-items // CHUNK_ITEMS) * each * CHUNK_WORDS}
     check_tensors(tensors, SEGMENT, sizes, values=False)
     if pool is None:
         return
@@ -45,6 +49,10 @@ def check_segment(
     pool.map_ranges(items, lambda *span: right.append(are_inverse(rows, tie_rank, *span)))
     if not all(right):
         raise DataError("index.rows is not the order of tie_rank")
+    if len(offsets):
+        kept = tensors["planes"].reshape(-1, each, CHUNK_WORDS)[:, bits:]
+        if (kept != planes_of_lags(offsets, rows)).any():
+            raise DataError("index.planes does not have the items' offsets")
 
 
 def are_inverse(

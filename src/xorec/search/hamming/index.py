@@ -14,17 +14,18 @@ from xorec.core.arrays import as_contiguous, positive_int, whole_numbers
 from xorec.core.bits import Words
 from xorec.core.code_rows import CodeRows
 from xorec.core.errors import DataError, OptionError
+from xorec.core.item_offsets import as_offsets, joined_offsets
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.search.batches import Nearest
 from xorec.search.checks import check_rows, check_tie_rank
 from xorec.search.filters import make_filters
-from xorec.search.hamming.arrays import Planes, TieOrder
+from xorec.search.hamming.arrays import TieOrder
 from xorec.search.hamming.catalogue import Catalogue, ItemFilter
 from xorec.search.hamming.checks import Distance, check_segment, is_masked
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.radius import Within, within
-from xorec.search.hamming.segment import Segment
+from xorec.search.hamming.segment import Segment, planes_over
 from xorec.search.hamming.single import SingleQuery
 from xorec.search.hamming.strategies import SAMPLE_QUERIES, SearchedSegment, Wish
 from xorec.search.hits import Exclude, Hits
@@ -43,7 +44,9 @@ class HammingIndex:
     that differ, or ("masked") those that the query has and the item lacks. method: "auto" chooses
     between a linear scan and multi-index hashing; masked codes are always scanned. memory: bytes an
     item that the tables of the latter may take. sample: queries like those to come, for the choice.
-    threads: to build it; None for all cores.
+    offsets (m,): 0 to 15, taken off an item's distance to every query, so that items are ranked by
+    distance less offset; hits have that as their distance. threads: to build it; None for all
+    cores.
 
     >>> import numpy as np
     >>> from xorec.core.bits import pack_signs
@@ -63,6 +66,7 @@ class HammingIndex:
         tie_rank: TieRank | None = None,
         *,
         distance: Distance = "hamming",
+        offsets: npt.ArrayLike | None = None,
         method: str = "auto",
         memory: float | None = None,
         sample: Words | None = None,
@@ -71,14 +75,18 @@ class HammingIndex:
         masked = is_masked(distance)
         if masked and method == "mih":
             raise OptionError('masked codes have no tables: take method "scan" or "auto".')
+        if masked and offsets is not None:
+            raise OptionError("masked codes have no offsets: leave them out.")
         rows = CodeRows.of(codes, bits)
+        added = as_offsets(offsets, len(rows))
         codes, tie_rank = rows.words, check_tie_rank(tie_rank, len(rows))
         item_at = inverse(tie_rank)
         with ThreadPool(threads or available_threads()) as pool:
-            main = Segment.build(codes, bits, item_at, pool, positions=tie_rank, masked=masked)
+            how: dict[str, Any] = {"positions": tie_rank, "masked": masked, "offsets": added}
+            main = Segment.build(codes, bits, item_at, pool, **how)
             searched = SearchedSegment.build(main, codes, Wish(method, memory, sample), pool)
         removed = np.zeros(len(rows), dtype=np.bool_)
-        self.catalogue = Catalogue(rows, tie_rank, item_at, (searched,), removed)
+        self.catalogue = Catalogue(rows, tie_rank, item_at, (searched,), removed, added)
 
     @classmethod
     def _over(cls, catalogue: Catalogue) -> HammingIndex:
@@ -100,9 +108,11 @@ class HammingIndex:
         items, bits = codes.item_rows, codes.bits
         if saved is not None:
             known, arrays = saved.checked, (saved.tensors, items, bits, tie_rank, distance)
-            return cls.from_tensors(*arrays, checked=known, threads=threads)
+            offsets = codes.item_offsets
+            return cls.from_tensors(*arrays, offsets=offsets, checked=known, threads=threads)
         sample = codes.user_rows[:: max(1, codes.n_users // SAMPLE_QUERIES)]
-        return cls(items, bits, tie_rank, distance=distance, sample=sample, threads=threads)
+        how: dict[str, Any] = {"distance": distance, "offsets": codes.item_offsets}
+        return cls(items, bits, tie_rank, **how, sample=sample, threads=threads)
 
     def __len__(self) -> int:
         return len(self.catalogue) - int(self.catalogue.removed.sum())
@@ -121,6 +131,11 @@ class HammingIndex:
         return self.catalogue.tie_rank
 
     @property
+    def most(self) -> int:
+        """The largest offset of an item."""
+        return self.catalogue.most
+
+    @property
     def distance(self) -> Distance:
         """What items are ranked by."""
         return "masked" if self.catalogue.masked else "hamming"
@@ -133,15 +148,16 @@ class HammingIndex:
         segments = []
         for one in self.catalogue.segments:
             planes = one.segment.planes._replace(masked=masked or None)
-            same = Segment(one.segment.order, planes)
+            same = replace(one.segment, planes=planes)
             segments.append(SearchedSegment.scanned(same, "the planes are shared"))
         return self._over(replace(self.catalogue, segments=tuple(segments)))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of codes, tie ranks and all that the search adds to them."""
+        """Bytes of codes, offsets, tie ranks and all that the search adds to them."""
         added = sum(one.nbytes for one in self.catalogue.segments)
-        return self.catalogue.rows.nbytes + self.tie_rank.nbytes + added
+        items = self.catalogue.rows.nbytes + self.catalogue.offsets.nbytes
+        return items + self.tie_rank.nbytes + added
 
     def explain(self) -> str:
         """What is searched by, and why."""
@@ -195,15 +211,18 @@ class HammingIndex:
     def within(
         self, queries: Words, distance: int, *, exclude: Exclude | None = None, threads: int = 1
     ) -> Within:
-        """All items at most `distance` away from each query, nearest first.
+        """All items at most `distance` away from each query, nearest first, offsets taken off.
 
         >>> import numpy as np
         >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
         >>> index.within(np.array([[0b11]], dtype=np.uint64), distance=1).items
         array([2, 1], dtype=int32)
         """
-        if distance < 0:
-            raise DataError(f"the distance is {distance}: give a number from 0 to {self.bits}.")
+        least = -self.catalogue.most
+        if distance < least:
+            raise DataError(
+                f"the distance is {distance}: give a number from {least} to {self.bits}."
+            )
         queries = CodeRows(np.atleast_2d(queries), self.bits, "queries").words
         every, radius = self.catalogue, min(distance, self.bits)
         filters = make_filters(len(queries), exclude, None, len(every), every.allow_mask)
@@ -221,8 +240,17 @@ class HammingIndex:
         """
         return self.catalogue.item_filter(items)
 
-    def add(self, codes: Words, tie_rank: TieRank, *, threads: int | None = None) -> HammingIndex:
+    def add(
+        self,
+        codes: Words,
+        tie_rank: TieRank,
+        *,
+        offsets: npt.ArrayLike | None = None,
+        threads: int | None = None,
+    ) -> HammingIndex:
         """An index that has these items too, as the rows behind the last.
+
+        offsets: of the new ones; None for 0 each.
 
         tie_rank: of all items, old and new. Where it keeps the order of the old ones, nothing is
         built again: the new items stand in a segment of their own that is scanned, until they are a
@@ -241,15 +269,22 @@ class HammingIndex:
         main = before.segments[0]
         new = np.arange(len(main.segment), len(codes))
         many = len(new) > max(2_048, len(codes) // 20)
-        if many or (np.diff(rank[main.segment.order.rows]) < 0).any():
-            grown = HammingIndex(codes, self.bits, rank, distance=self.distance, threads=threads)
+        added = joined_offsets((before.offsets, len(before)), (offsets, len(fresh)))
+        other = added.max(initial=0) != before.most  # lags are those of the largest
+        if many or other or (np.diff(rank[main.segment.order.rows]) < 0).any():
+            how: dict[str, Any] = {
+                "distance": self.distance,
+                "offsets": added if len(added) else None,
+            }
+            grown = HammingIndex(codes, self.bits, rank, **how, threads=threads)
             return self._over(replace(grown.catalogue, removed=removed))
         rows = new[np.argsort(rank[new])].astype(np.int32)
         with ThreadPool(1) as pool:
-            tail = Segment.build(codes, self.bits, rows, pool, masked=before.masked)
+            how = {"masked": before.masked, "offsets": added}
+            tail = Segment.build(codes, self.bits, rows, pool, **how)
         segments = (main, SearchedSegment.scanned(tail, "added"))
         return self._over(
-            Catalogue(CodeRows(codes, self.bits), rank, inverse(rank), segments, removed)
+            Catalogue(CodeRows(codes, self.bits), rank, inverse(rank), segments, removed, added)
         )
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
@@ -279,6 +314,7 @@ class HammingIndex:
         tie_rank: TieRank,
         distance: Distance = "hamming",
         *,
+        offsets: npt.ArrayLike | None = None,
         checked: bool = False,
         threads: int | None = None,
     ) -> HammingIndex:
@@ -290,15 +326,16 @@ class HammingIndex:
         rank = as_contiguous(whole_numbers(tie_rank, "tie_rank").astype(np.int32, copy=False))
         if len(rank) != len(items):
             raise DataError(f"there are {len(rank)} tie ranks but {len(items)} items.")
+        added = as_offsets(offsets, len(items))
         saved = {name: as_contiguous(array) for name, array in tensors.items()}
         with ThreadPool(threads or available_threads()) as every:
             pool = None if checked else every
-            check_segment(saved, len(items), bits, rank, pool)
+            check_segment(saved, bits, rank, added, pool)
             order = TieOrder(saved["rows"], rank, 0)
-            segment = Segment(order, Planes(saved["planes"], bits, masked or None))
+            segment = Segment(order, planes_over(saved["planes"], bits, masked, added), added)
             main = SearchedSegment.from_tensors(segment, saved, pool)
         removed = np.zeros(len(items), dtype=np.bool_)
-        return cls._over(Catalogue(items, rank, order.rows, (main,), removed))
+        return cls._over(Catalogue(items, rank, order.rows, (main,), removed, added))
 
     @cached_property
     def _single(self) -> SingleQuery | None:
@@ -313,5 +350,6 @@ class HammingIndex:
         shape = nearest.keys.shape
         items, distances = np.empty(shape, np.int32), np.empty(shape, np.int32)
         scores = np.empty(shape, np.float32)
-        unpack(nearest, self.catalogue.item_at, self.bits, (items, scores, distances))
+        at, most = self.catalogue.item_at, self.catalogue.most
+        unpack(nearest, at, self.bits, most, (items, scores, distances))
         return Hits(items, scores, nearest.counts, distances)

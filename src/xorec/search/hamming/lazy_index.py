@@ -15,6 +15,7 @@ import numpy.typing as npt
 from xorec.core.arrays import positive_int
 from xorec.core.bits import Words
 from xorec.core.code_rows import CodeRows
+from xorec.core.item_offsets import as_offsets
 from xorec.core.lazy import lazy_property
 from xorec.core.log import logged
 from xorec.data.tie_rank import TieRank
@@ -54,11 +55,13 @@ class LazyHammingIndex(HammingIndex):
         tie_rank: TieRank,
         distance: Distance = "hamming",
         *,
+        offsets: npt.ArrayLike | None = None,
         build: Callable[[], HammingIndex],
     ) -> None:
         rows = CodeRows.of(codes, bits)
         tie_rank, removed = check_tie_rank(tie_rank, len(rows)), np.zeros(len(rows), dtype=np.bool_)
-        self._bare = Catalogue(rows, tie_rank, inverse(tie_rank), (), removed)
+        added = as_offsets(offsets, len(rows))
+        self._bare = Catalogue(rows, tie_rank, inverse(tie_rank), (), removed, added)
         self._bits, self._masked, self._build = bits, is_masked(distance), build
         self._first_queries = FIRST_QUERIES
 
@@ -80,7 +83,8 @@ class LazyHammingIndex(HammingIndex):
             return HammingIndex.of(codes, tie_rank, saved, threads)
 
         kept = build() if saved is not None else None
-        made = cls(codes.item_rows, codes.bits, tie_rank, distance, build=build)
+        how: dict[str, Any] = {"offsets": codes.item_offsets, "build": build}
+        made = cls(codes.item_rows, codes.bits, tie_rank, distance, **how)
         if kept is not None:
             vars(made)["catalogue"] = kept.catalogue
         return made
@@ -109,6 +113,10 @@ class LazyHammingIndex(HammingIndex):
     @property
     def tie_rank(self) -> TieRank:
         return self._bare.tie_rank
+
+    @property
+    def most(self) -> int:
+        return self._bare.most
 
     @property
     def distance(self) -> Distance:
@@ -159,16 +167,20 @@ class LazyHammingIndex(HammingIndex):
         filters = make_filters(1, exclude, deny, items)
         found = distances(words, self._bare.rows.words, masked=self._masked)
         hidden = np.concatenate([filters.of(0), filters.denied])
-        found[hidden[(hidden >= 0) & (hidden < items)]] = self.bits + 1
+        most = self._bare.most
+        if most:  # whole numbers from 0 on again
+            found += most - self._bare.offsets
+        farthest = self.bits + most
+        found[hidden[(hidden >= 0) & (hidden < items)]] = farthest + 1
         if allow is not None:
             chosen = allow if isinstance(allow, ItemFilter) else self.item_filter(allow)
-            found[chosen.allow_mask[rank] == 0] = self.bits + 1
-        ends = np.cumsum(np.bincount(found, minlength=self.bits + 2)[: self.bits + 1])
+            found[chosen.allow_mask[rank] == 0] = farthest + 1
+        ends = np.cumsum(np.bincount(found, minlength=farthest + 2)[: farthest + 1])
         count = min(k, int(ends[-1]))
         near = np.flatnonzero(found <= np.searchsorted(ends, count))
         best = near[np.lexsort((rank[near], found[near]))[:count]]
         hits = np.zeros((1, k), np.int32), np.zeros((1, k), np.int32)
-        hits[0][0, :count], hits[1][0, :count] = best, found[best]
+        hits[0][0, :count], hits[1][0, :count] = best, found[best] - most
         scores = agreement(hits[1], self.bits)
         scores[0, count:] = 0
         return Hits(hits[0], scores, np.array([count]), hits[1])

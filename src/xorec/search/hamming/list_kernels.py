@@ -53,6 +53,14 @@ def masked_distance_of(code: Any, query: Any) -> Any:
 
 
 @kernel
+def lag_of(items: Any, row: Any) -> Any:
+    """What the item's offset is less than the largest; items: what has `offsets` and `most`."""
+    if not len(items.offsets):
+        return np.uint64(0)
+    return np.uint64(items.most) - np.uint64(items.offsets[row])
+
+
+@kernel
 def nearest_of_lists(
     items: Any, queries: Any, which: Any, candidates: Any, filters: Any, nearest: Any
 ) -> None:
@@ -74,6 +82,7 @@ def nearest_of_lists(
             row = rows[entry]
             code = codes[row]
             distance = masked_distance_of(code, query) if items.masked else distance_of(code, query)
+            distance += lag_of(items, row)
             if key_of(distance, 0) < worst:
                 key = key_of(distance, items.tie_rank[row])
                 if key < worst and not (contains(excluded, row) or contains(filters.denied, row)):
@@ -90,17 +99,19 @@ def rank_all(items: Any, query: Any, bits: int, checks: Any, distances: Any, bes
     items: `arrays.ItemCodes`; checks: `arrays.RowFilter`. distances (items,): scratch, uint16.
     """
     out, rows = np.uint16(0xFFFF), checks.rows
-    ends = np.zeros(bits + 2, dtype=np.int64)
+    farthest = bits + items.most
+    ends = np.zeros(farthest + 2, dtype=np.int64)
     for position in range(len(rows)):
         distances[position] = out
         if passes(position, checks):
             code = items.codes[rows[position]]
             distance = masked_distance_of(code, query) if items.masked else distance_of(code, query)
+            distance += lag_of(items, rows[position])
             distances[position] = distance
             ends[np.int64(distance) + 1] += 1
-    for distance in range(bits + 1):
+    for distance in range(farthest + 1):
         ends[distance + 1] += ends[distance]
-    count = min(len(best), ends[bits + 1])
+    count = min(len(best), ends[farthest + 1])
     for position in range(len(rows)):
         if distances[position] != out:
             at = ends[distances[position]]
@@ -111,17 +122,18 @@ def rank_all(items: Any, query: Any, bits: int, checks: Any, distances: Any, bes
 
 
 @kernel
-def unpack(nearest: Any, item_at: Any, bits: int, hits: Any) -> None:
+def unpack(nearest: Any, item_at: Any, bits: int, most: int, hits: Any) -> None:
     """Keys (B, k) as (items, scores, distances), each (B, k); zero behind the last.
 
-    item_at: the row at each tie position. A score is 1 - distance / bits.
+    item_at: the row at each tie position. most: the largest offset; the distances of keys are
+    those less offset, and so much more. A score is 1 - distance / bits.
     """
     (keys, counts), (items, scores, distances) = nearest, hits
     step = np.float32(1) / np.float32(bits)
     for b in range(len(counts)):
         for at in range(keys.shape[1]):
             if at < counts[b]:
-                distance = np.int32(keys[b, at] >> np.uint64(32))
+                distance = np.int32(keys[b, at] >> np.uint64(32)) - np.int32(most)
                 items[b, at] = item_at[np.int64(keys[b, at] & POSITION)]
                 distances[b, at] = distance
                 scores[b, at] = np.float32(1) - np.float32(distance) * step

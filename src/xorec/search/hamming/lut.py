@@ -8,6 +8,7 @@ from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest
 from xorec.search.filters import Filters
+from xorec.search.hamming.adders import LAG_PLANES
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, TOO_LONG_FOR_FEW
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
@@ -35,10 +36,10 @@ class SevenBitTables(SearchStrategy):
     def refusal(cls, segment: Segment) -> str:
         if segment.planes.masked:
             return "masks hide bits that look-up tables go by"
-        return "" if segment.bits < TOO_LONG_FOR_FEW else "the codes are too long"
+        return "" if segment.planes.farthest < TOO_LONG_FOR_FEW else "the codes are too long"
 
     def cost(self, queries: int, k: int) -> float:
-        words = chunks_of(len(self.segment)) * table_words(self.segment.bits)
+        words = chunks_of(len(self.segment)) * table_words(self.segment.bits, self._lag_planes)
         if not words or 8 * words > MEMORY:
             return float("inf")
         return float(queries * (_START + _ITEM * len(self.segment)) + _WORD * words)
@@ -56,19 +57,22 @@ class SevenBitTables(SearchStrategy):
         pool.map(len(parts), work)
         return nearest
 
+    @property
+    def _lag_planes(self) -> int:
+        return LAG_PLANES if self.segment.planes.lags else 0
+
     def _make(self, pool: ThreadPool) -> LookUp:
         """The tables of all chunks, by all threads."""
-        planes, bits, chunks = (
-            self.segment.planes.words,
-            self.segment.bits,
-            chunks_of(len(self.segment)),
-        )
-        tables = aligned(chunks * table_words(bits))
+        planes, bits, lag_planes = self.segment.planes.words, self.segment.bits, self._lag_planes
+        chunks = chunks_of(len(self.segment))
+        tables = aligned(chunks * table_words(bits, lag_planes))
         codes = np.empty(chunks * CHUNK_ITEMS, dtype=np.uint32)
-        pool.map_ranges(
-            chunks, lambda begin, end: fill_tables(planes, bits, begin, end, tables, codes)
-        )
-        return LookUp(tables, codes, bits)
+
+        def fill(begin: int, end: int) -> None:
+            fill_tables(planes, bits, lag_planes, begin, end, tables, codes)
+
+        pool.map_ranges(chunks, fill)
+        return LookUp(tables, codes, bits, self.segment.planes.farthest)
 
     def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
         return LinearScan(self.segment).within(query, radius, filters, b)

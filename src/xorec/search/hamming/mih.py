@@ -13,7 +13,7 @@ from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest, map_parts, numbers_of
 from xorec.search.filters import Filters, Mask, Rows
 from xorec.search.hamming.arrays import RowFilter
-from xorec.search.hamming.multi_index.checks import check_tables
+from xorec.search.hamming.multi_index.checks import check_heads, check_tables
 from xorec.search.hamming.multi_index.cost import mih_options
 from xorec.search.hamming.multi_index.probe_kernels import PROBE, probe, probe_one, probe_within
 from xorec.search.hamming.multi_index.tables import HashTables
@@ -57,7 +57,8 @@ class MultiIndexHashing(SearchStrategy):
     @classmethod
     def build(cls, segment: Segment, option: Option, codes: Words, pool: ThreadPool) -> Self:
         rows, bits = segment.order.rows, segment.bits
-        return cls(segment, HashTables.build(codes, rows, bits, option.size, pool))
+        lags: dict[str, Any] = {"offsets": segment.offsets, "least_lag": option.level}
+        return cls(segment, HashTables.build(codes, rows, bits, option.size, pool, **lags))
 
     @classmethod
     def from_tensors(
@@ -66,7 +67,9 @@ class MultiIndexHashing(SearchStrategy):
         if "starts" not in tensors:
             return None
         check_tables(tensors, len(segment), segment.bits, pool)
-        return cls(segment, HashTables.from_tensors(tensors, segment.bits))
+        if len(segment.offsets):
+            check_heads(tensors, segment, pool)
+        return cls(segment, HashTables.from_tensors(tensors, segment.bits, segment.most))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         return self.tables.tensors()
@@ -103,7 +106,10 @@ class MultiIndexHashing(SearchStrategy):
         return find
 
     def within(self, query: Words, radius: int, filters: Filters, b: int) -> Words:
-        if not _CAUTION * PROBE * probes_within(self.tables, radius) < self.budget:
+        if (
+            len(self.segment.offsets)
+            or not _CAUTION * PROBE * probes_within(self.tables, radius) < self.budget
+        ):
             return self.scan.within(query, radius, filters, b)
         rows, mask = self.segment.order.rows, filters.allow_mask
         checks = RowFilter(rows, mask, filters.of(b), filters.denied)

@@ -17,6 +17,7 @@ from xorec.core.bits import prefetch
 from xorec.core.kernels import inlined, kernel
 from xorec.search.hamming.adders import (
     CHUNK_WORDS,
+    LAG_PLANES,
     LANES,
     count_to_31,
     count_to_255,
@@ -25,7 +26,7 @@ from xorec.search.hamming.adders import (
 
 CHUNK_ITEMS = 64 * CHUNK_WORDS
 FEW, MORE, MOST = 5, 8, 11
-"""Counter planes, for codes of up to 30, 254 and 2,046 bits."""
+"""Counter planes, for distances of up to 30, 254 and 2,046."""
 PLANES_TOGETHER = 64
 """Planes of a chunk that are counted before the next ones: they fit the fastest cache."""
 _PARTS = CHUNK_WORDS // LANES
@@ -34,11 +35,17 @@ TOO_LONG_FOR_FEW = (1 << FEW) - 1
 
 
 @kernel
-def levels_for(bits: int) -> int:
+def levels_for(farthest: int) -> int:
     """Counter planes that hold every distance and one number more."""
-    if bits < TOO_LONG_FOR_FEW:
+    if farthest < TOO_LONG_FOR_FEW:
         return FEW
-    return MORE if bits < (1 << MORE) - 1 else MOST
+    return MORE if farthest < (1 << MORE) - 1 else MOST
+
+
+@inlined
+def planes_in(planes: Any) -> Any:
+    """Planes of a chunk, those of the lags and all."""
+    return planes.bits if planes.lags is None else planes.bits + LAG_PLANES
 
 
 @kernel
@@ -91,7 +98,7 @@ def count_chunk(
     `arrays.Counted`, written. ahead: how far behind the words are that memory should bring next, 0
     for none (asking for what is behind the last chunk does no harm).
     """
-    if levels_for(planes.bits) == FEW:
+    if levels_for(planes.farthest) == FEW:
         count_few(planes, begin, position, ahead, query, bound, open_, counted)
     else:
         count_many(planes, begin, position, ahead, query, bound, open_, counted)
@@ -113,10 +120,10 @@ def count_few(
     counted: Any,
 ) -> None:
     """`count_chunk` of short codes, in a loop of its own: a call takes as long as one of _PARTS."""
-    count = len(query.flips)
+    count, behind = len(query.flips), 0 if query.lags is None else LAG_PLANES
     for part in range(_PARTS):
         if ahead:
-            for f in range(part, count, _PARTS):
+            for f in range(part, count + behind, _PARTS):
                 prefetch_plane(planes, begin, ahead, query, f)
         where = (begin, position, np.uint64(part * LANES))
         count_to_31(planes.words, query, (0, count), counted, where, bound, open_)
@@ -134,7 +141,7 @@ def count_many(
     counted: Any,
 ) -> None:
     """`count_chunk` of long codes, PLANES_TOGETHER after PLANES_TOGETHER."""
-    count, levels = len(query.flips), levels_for(planes.bits)
+    count, levels = len(query.flips), levels_for(planes.farthest)
     for first in range(0, max(1, count), PLANES_TOGETHER):
         last = min(count, first + PLANES_TOGETHER)
         for part in range(_PARTS):

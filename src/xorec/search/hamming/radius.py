@@ -40,7 +40,8 @@ class Within:
 def within(
     catalogue: Catalogue, queries: Words, radius: int, filters: Filters, pool: ThreadPool
 ) -> Within:
-    """filters.allow_mask is by tie rank."""
+    """All within `radius`, offsets off. filters.allow_mask is by tie rank."""
+    most = catalogue.most
     found: list[Words] = [np.zeros(0, dtype=np.uint64)] * len(queries)
     searched = [
         (one.strategies[0], *catalogue.within_segment(one.segment, filters))
@@ -49,7 +50,7 @@ def within(
 
     def work(b: int) -> None:
         parts = [
-            by_tie_rank(strategy.within(queries[b], radius, local, b), rank)
+            by_tie_rank(strategy.within(queries[b], radius + most, local, b), rank)
             for strategy, rank, local in searched
         ]
         found[b] = np.unique(np.concatenate(parts))  # tables may find an item more than once
@@ -58,5 +59,5 @@ def within(
     keys = np.concatenate([np.zeros(0, dtype=np.uint64), *found])
     indptr = np.concatenate([[0], np.cumsum([len(keys) for keys in found], dtype=np.int64)])
     positions = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    distances = (keys >> np.uint64(32)).astype(np.int32)
+    distances = (keys >> np.uint64(32)).astype(np.int32) - np.int32(most)
     return Within(indptr.astype(np.int64), catalogue.item_at[positions], distances)

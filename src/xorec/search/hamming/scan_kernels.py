@@ -24,6 +24,7 @@ from xorec.search.hamming.planes_kernels import (
     count_at,
     count_chunk,
     levels_for,
+    planes_in,
     set_planes,
     spread,
 )
@@ -60,21 +61,22 @@ def scan(
     show. exclude: (indptr, indices), the rows that each query may not show besides.
     """
     (keys, counts), (indptr, indices) = nearest, exclude
-    bits, masked, levels = planes.bits, planes.masked, levels_for(planes.bits)
+    bits, masked, levels = planes.bits, planes.masked, levels_for(planes.farthest)
+    farthest, each = planes.farthest, planes_in(planes)
     k, words, chunks = keys.shape[1], len(open_), len(open_) // CHUNK_WORDS
     group, free = group_of(which, indptr, words)
-    ahead = bits * CHUNK_WORDS if group == 1 else 0
+    ahead = each * CHUNK_WORDS if group == 1 else 0
     opened = open_ if free else np.empty(group * words, dtype=np.uint64)
     flips, added = np.empty((group, bits), dtype=np.uint64), np.full(group, bits)
     selection = Selection(
         np.empty((group, POOL * k), np.uint64),
-        np.empty((group, bits + 1), np.int64),
+        np.empty((group, farthest + 1), np.int64),
         np.empty((group, 3), np.int64),
     )
-    counted = new_counted(bits)
-    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(bits + 1, np.int64),
+    counted = new_counted(farthest)
+    scratch = SelectScratch(np.empty(CHUNK_WORDS, np.uint64), np.empty(farthest + 1, np.int64),
                             np.empty(k, np.uint64))  # fmt: skip
-    size = max(1, CACHED // (bits * CHUNK_WORDS))
+    size = max(1, CACHED // (each * CHUNK_WORDS))
     for begin in range(0, len(which), group):
         part = which[begin : begin + group]
         for at in range(len(part)):
@@ -87,15 +89,15 @@ def scan(
                 opened[at * words : (at + 1) * words] = open_
                 exclude_rows(indices[indptr[b] : indptr[b + 1]], order, opened, at * words)
             selection.tally[at] = 0
-            selection.state[at, 0], selection.state[at, 1], selection.state[at, 2] = 0, 0, bits
+            selection.state[at, 0], selection.state[at, 1], selection.state[at, 2] = 0, 0, farthest
         for first in range(0, chunks, size):
             for at in range(len(part)):
-                query = QueryPlanes(flips[at, : added[at]], masked)
+                query = QueryPlanes(flips[at, : added[at]], masked, planes.lags)
                 mask = opened[0 if free else at * words :]
                 bound = selection.state[at, 2] + (selection.state[at, 1] < k)
                 for chunk in range(first, min(chunks, first + size)):
                     position = np.uint64(chunk * CHUNK_WORDS)
-                    start = position * np.uint64(bits)
+                    start = position * np.uint64(each)
                     if count_chunk(planes, start, position, ahead, query, bound, mask, counted):
                         items = chunk * CHUNK_ITEMS
                         bound = take(counted, levels, items, selection, at, scratch)
@@ -107,9 +109,9 @@ def scan(
 
 
 @inlined
-def new_counted(bits: int) -> Any:
+def new_counted(farthest: int) -> Any:
     """See `Counted`."""
-    counts = np.empty(levels_for(bits) * CHUNK_WORDS, dtype=np.uint64)
+    counts = np.empty(levels_for(farthest) * CHUNK_WORDS, dtype=np.uint64)
     return Counted(counts, np.empty(CHUNK_WORDS, dtype=np.uint64))
 
 
@@ -129,12 +131,13 @@ def scan_one(arrays: Any, query: Any, excluded: Any, counts: Any, hits: Any) -> 
 
     arrays: the fields of Planes and TieOrder and the open positions, as one plain tuple.
     """
-    words, bits, masked, rows, positions, first, open_ = arrays
+    words, bits, masked, lags, farthest, rows, positions, first, open_ = arrays
     nearest = Nearest(np.empty(hits[0].shape, dtype=np.uint64), counts)
     exclude, which = (np.array([0, len(excluded)]), excluded), np.zeros(1, dtype=np.int64)
-    planes, order = Planes(words, bits, masked), TieOrder(rows, positions, first)
+    planes = Planes(words, bits, masked, lags, farthest)
+    order = TieOrder(rows, positions, first)
     scan(planes, order, open_, query, which, exclude, nearest)
-    unpack(nearest, rows, bits, hits)
+    unpack(nearest, rows, bits, farthest - bits, hits)
 
 
 @kernel
@@ -143,17 +146,18 @@ def scan_within(planes: Any, open_: Any, query: Any, radius: int, keys: Any) -> 
 
     open_: as in `scan`. Returns how many there are, which may be more than `keys` holds.
     """
-    bits, levels, count = planes.bits, levels_for(planes.bits), 0
+    bits, levels, count = planes.bits, levels_for(planes.farthest), 0
     flips = np.empty(bits, dtype=np.uint64)
-    counted = new_counted(bits)
+    counted = new_counted(planes.farthest)
     if planes.masked is None:
         spread(query, bits, flips)
     else:
         flips = flips[: set_planes(query, bits, flips)]
-    added, ahead = QueryPlanes(flips, planes.masked), bits * CHUNK_WORDS
+    each = planes_in(planes)
+    added, ahead = QueryPlanes(flips, planes.masked, planes.lags), each * CHUNK_WORDS
     for chunk in range(len(open_) // CHUNK_WORDS):
         position = np.uint64(chunk * CHUNK_WORDS)
-        begin = position * np.uint64(bits)
+        begin = position * np.uint64(each)
         if not count_chunk(planes, begin, position, ahead, added, radius + 1, open_, counted):
             continue
         for word in range(CHUNK_WORDS):

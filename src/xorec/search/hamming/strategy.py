@@ -28,7 +28,8 @@ FindOne = Callable[[Words, Rows, npt.NDArray[np.int64], Hits], None]
 class Option:
     """What a strategy could be built as, and what a query is then expected to take.
 
-    label: as `explain` has it. size: of its arrays, whatever that means to the strategy.
+    label: as `explain` has it. size: of its arrays, whatever that means to the strategy; level: as
+    much.
     """
 
     strategy: str
@@ -36,6 +37,7 @@ class Option:
     nanoseconds: float
     size: int = 0
     details: str = ""
+    level: int = 0
 
     def __str__(self) -> str:
         return f"{self.label} {self.nanoseconds / 1000:.1f} us{self.details}"
@@ -124,7 +126,7 @@ class SearchStrategy(ABC):
             with ThreadPool(1) as pool:
                 nearest = self.nearest(query, hits[0].shape[1], filters, pool)
             counts[:] = nearest.counts
-            unpack(nearest, self.segment.order.rows, self.segment.bits, hits)
+            unpack(nearest, self.segment.order.rows, self.segment.bits, self.segment.most, hits)
 
         return find
 

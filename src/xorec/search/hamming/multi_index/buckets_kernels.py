@@ -76,9 +76,10 @@ def scan_buckets(
     table, checks: see `tables`. spans (SPANS, 2): scratch. Returns (how many are kept, how many
     candidates there were).
     """
-    places, copies, waiting = table.places, table.copies, spans[AT_ONCE:]
+    places, copies, lags, waiting = table.places, table.copies, table.lags, spans[AT_ONCE:]
     candidates, waits, words, first = np.int64(0), 0, len(query), query[0]
-    threshold = threshold_of(best, kept)
+    threshold, lagged, least = threshold_of(best, kept), len(lags) > 0, np.uint64(table.least_lag)
+    near = threshold - min(threshold, least)
     for at in range(min(_FAR, count)):
         prefetch(table.starts, buckets[at])
     for at in range(count + _NEAR):
@@ -96,18 +97,23 @@ def scan_buckets(
         candidates += np.int64(end - entry)
         while True:
             if words == 1:
-                entry = next_near_word(copies, entry, end, first, threshold)
+                entry = next_near_word(copies, entry, end, first, near)
             else:
-                entry = next_near(copies, entry, end, query, threshold)
+                entry = next_near(copies, entry, end, query, near)
             if entry >= end:
                 break
-            waiting[waits, 0], waiting[waits, 1] = entry, distance_at(copies, entry, query)
-            prefetch(places, entry)
-            waits += 1
+            distance = distance_at(copies, entry, query)
+            if lagged:
+                distance += np.uint64(lags[entry])
+            if distance <= threshold:
+                waiting[waits, 0], waiting[waits, 1] = entry, distance
+                prefetch(places, entry)
+                waits += 1
             entry += np.uint64(1)
             if waits == WAITING:
                 kept = admit(waiting, waits, places, checks, best, kept)
                 threshold, waits = threshold_of(best, kept), 0
+                near = threshold - min(threshold, least)
     kept = admit(waiting, waits, places, checks, best, kept)
     return kept, candidates
 

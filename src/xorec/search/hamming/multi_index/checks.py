@@ -7,10 +7,12 @@ import numpy as np
 from xorec.core.arrays import Arrays, as_contiguous
 from xorec.core.bits import has_bits_behind, words_for
 from xorec.core.errors import DataError
+from xorec.core.item_offsets import MOST_OFFSET
 from xorec.core.schema import Schema, Tensor, check_offsets, check_tensors
 from xorec.core.threads import ThreadPool
 from xorec.search.hamming.checks import has_each_once
-from xorec.search.hamming.multi_index.tables import WIDEST, copy_type, substrings
+from xorec.search.hamming.multi_index.tables import WIDEST, copy_type, heads_of, lags_of, substrings
+from xorec.search.hamming.segment import Segment
 
 TABLES: Schema = {
     "places": Tensor("int32", ("tables", "items")),
@@ -20,6 +22,36 @@ TABLES: Schema = {
     "firsts": Tensor("int64", ("tables+1",), offsets_of="starts"),
     "starts": Tensor("int32", ("starts",), least=0),
 }
+
+
+HEADS: Schema = {
+    "lags": Tensor("uint8", ("tables", "items")),
+    "heads": Tensor("int32", ("heads",), rows_of="items"),
+    "head_lags": Tensor("uint8", ("heads",)),
+    "head_copies": Tensor(("uint32", "uint64"), ("head words",)),
+    "least_lag": Tensor("int64", (1,), least=0, most=MOST_OFFSET),
+}
+
+
+def check_heads(tensors: Arrays, segment: Segment, pool: ThreadPool | None) -> None:
+    """The items that tables have set apart are those that their lags set apart."""
+    words = words_for(segment.bits)
+    known = {"items": len(segment), "tables": len(tensors["places"])}
+    known["head words"] = words * len(tensors["heads"])
+    check_tensors(tensors, HEADS, known, values=pool is not None)
+    if tensors["head_copies"].dtype != tensors["copies"].dtype:
+        raise DataError("index.head_copies has other words than index.copies")
+    if pool is None:
+        return
+    lags = lags_of(segment.offsets, segment.order.rows)
+    heads = heads_of(lags, int(tensors["least_lag"][0]))
+    if not np.array_equal(tensors["heads"], heads):
+        raise DataError("index.heads is not what index.least_lag sets apart")
+    kept = (tensors["lags"], tensors["head_lags"])
+    if (kept[0] != lags[tensors["places"]]).any() or (kept[1] != lags[heads]).any():
+        raise DataError("index.lags are not those of the items' offsets")
+    if has_bits_behind(tensors["head_copies"].reshape(-1, words), segment.bits):
+        raise DataError(f"index.head_copies has bits behind the last of {segment.bits}")
 
 
 def check_tables(tensors: Arrays, items: int, bits: int, pool: ThreadPool | None) -> None:

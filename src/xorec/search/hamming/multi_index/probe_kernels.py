@@ -4,6 +4,9 @@ The bits are cut into T substrings with a table each. A code within distance r o
 within floor(r / T) of it in at least one substring, so the tables are probed in rings of growing
 radius: once ring s of table t is done, everything within T s + t was seen (pigeonhole). The search
 ends when the k-th distance is no more than that, so the whole tie at the k-th place was seen too.
+
+Where items have lags, those of the least lags (popular items, few) are looked at first; every other
+item is farther by `least_lag` at least, so the search ends that much earlier.
 """
 
 from __future__ import annotations
@@ -69,7 +72,11 @@ def probe(
             order.rows, filters.allow_mask, excluded, denied, bitmap, out_positions
         )
         kept, cost, done = 0, 0.0, False
-        for ring in range(len(rings)):
+        if len(tables.heads):
+            kept = scan_heads(tables, query, checks, best, buckets, spans)
+            cost = CANDIDATE * len(query) * len(tables.heads)
+            done = kept == k and np.int64(best[k - 1] >> np.uint64(32)) < tables.least_lag
+        for ring in range(0 if done else len(rings)):
             for t in range(count_tables):
                 key = substring(query, tables.begins[t], tables.widths[t])
                 first, last = rings[ring, count_tables], rings[ring, count_tables] + rings[ring, t]
@@ -78,7 +85,8 @@ def probe(
                     break
                 full, before = tables.full[t], tables.before[t]
                 starts = tables.starts[tables.firsts[t] : tables.firsts[t + 1]]
-                table = Table(starts, tables.places[t], tables.copies[t])
+                places, copies, lags = tables.places[t], tables.copies[t], tables.lags[t]
+                table = Table(starts, places, copies, lags, tables.least_lag)
                 for begin in range(first, last, AT_ONCE):
                     part = masks[begin : min(last, begin + AT_ONCE)]
                     count = list_full(key, part, full, before, buckets)
@@ -86,13 +94,27 @@ def probe(
                         buckets, count, table, query, checks, best, kept, spans
                     )
                     cost += BUCKET * count + CANDIDATE * len(query) * seen
-                if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= count_tables * ring + t:
+                within = count_tables * ring + t + tables.least_lag
+                if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= within:
                     done = True
                     break
             if done or cost > budget:
                 break
         finished[b] = done
         counts[b] = kept
+
+
+@kernel
+def scan_heads(tables: Any, query: Any, checks: Any, best: Any, buckets: Any, spans: Any) -> Any:
+    """Insert the heads, as one bucket, into `best`; returns how many are kept.
+
+    checks: `tables.EntryFilter`; buckets, spans: scratch.
+    """
+    starts = np.array([0, len(tables.heads)], dtype=np.int32)
+    table = Table(starts, tables.heads, tables.head_copies, tables.head_lags, 0)
+    buckets[0] = 0
+    kept, _ = scan_buckets(buckets, 1, table, query, checks, best, 0, spans)
+    return kept
 
 
 @kernel
@@ -109,7 +131,7 @@ def probe_one(
     finished = np.zeros(1, dtype=np.bool_)
     probe(tables, order, query, np.zeros(1, np.int64), filters, budget, nearest, finished)
     if finished[0]:
-        unpack(nearest, order.rows, bits, hits)
+        unpack(nearest, order.rows, bits, tables.most, hits)
     return finished[0]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words, words_for
+from xorec.core.item_offsets import NO_OFFSETS, Offsets
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows
 from xorec.search.hamming.multi_index.tables_kernels import count_buckets, fill_table
@@ -30,6 +31,10 @@ class HashTables(NamedTuple):
     table after table, those of table t from firsts[t] on. places (T, n) and copies (T, n W): the
     items' tie positions and their codes in the order of the buckets; words of 32 bits where these
     are enough.
+
+    Where items have offsets (see `arrays`), lags (T, n) are theirs in the order of the buckets, and
+    most is the largest offset. heads (h,), head_copies (h W,) and head_lags (h,): the items whose
+    lag is less than least_lag, few that are looked at for every query: they are near from afar.
     """
 
     begins: npt.NDArray[np.int64]
@@ -42,10 +47,24 @@ class HashTables(NamedTuple):
     before: Rows
     places: Rows
     copies: Copies
+    lags: Offsets
+    heads: Rows
+    head_copies: Copies
+    head_lags: Offsets
+    least_lag: int
+    most: int
 
     @classmethod
     def build(
-        cls, codes: Words, rows: Rows, bits: int, tables: int, pool: ThreadPool
+        cls,
+        codes: Words,
+        rows: Rows,
+        bits: int,
+        tables: int,
+        pool: ThreadPool,
+        *,
+        offsets: Offsets = NO_OFFSETS,
+        least_lag: int = 0,
     ) -> HashTables:
         """`tables` tables of the items codes[rows] (m, W)."""
         begins, widths = substrings(bits, tables)
@@ -67,26 +86,46 @@ class HashTables(NamedTuple):
         firsts = np.cumsum([0, *map(len, starts)])
         rings, masks = rings_of(widths)
         flat = np.concatenate(starts)
-        return cls(begins, widths, rings, masks, firsts, flat, full, before, places, copies)
+        kept = (firsts, flat, full, before, places, copies)
+        lags = lags_of(offsets, rows)
+        heads = heads_of(lags, least_lag)
+        head_copies = codes[rows[heads]].reshape(-1).astype(copy_type(bits))
+        entries = lags[places] if len(lags) else np.zeros((tables, 0), dtype=np.uint8)
+        head_lags, most = lags[heads], int(offsets.max(initial=0))
+        apart = (entries, heads, head_copies, head_lags, least_lag, most)
+        return cls(begins, widths, rings, masks, *kept, *apart)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps."""
-        return {name: getattr(self, name) for name in _KEPT}
+        kept = {name: getattr(self, name) for name in _KEPT}
+        if not self.lags.size:
+            return kept
+        heads = {name: getattr(self, name) for name in _HEADS}
+        return {**kept, **heads, "least_lag": np.array([self.least_lag])}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int) -> HashTables:
-        """The inverse of `tensors`."""
+    def from_tensors(
+        cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int, most: int
+    ) -> HashTables:
+        """The inverse of `tensors`; most: the largest offset."""
         kept = [tensors[name] for name in _KEPT]
         begins, widths = substrings(bits, len(tensors["places"]))
-        return cls(begins, widths, *rings_of(widths), *kept)
+        none = np.zeros((len(tensors["places"]), 0), dtype=np.uint8)
+        apart: tuple[Any, ...] = (none, NO_HEADS, tensors["copies"][0, :0], none[0], 0)
+        if most:
+            apart = (*(tensors[name] for name in _HEADS), int(tensors["least_lag"][0]))
+        fields: tuple[Any, ...] = (begins, widths, *rings_of(widths), *kept, *apart, most)
+        return cls(*fields)
 
 
 class Table(NamedTuple):
-    """One of them, as kernels scan its buckets."""
+    """One of them, as kernels scan its buckets; least_lag: of the items that are looked for."""
 
     starts: Rows
     places: Rows
     copies: Copies
+    lags: Offsets
+    least_lag: int
 
 
 class EntryFilter(NamedTuple):
@@ -103,7 +142,20 @@ class EntryFilter(NamedTuple):
     positions: Rows
 
 
+NO_HEADS: Rows = np.zeros(0, dtype=np.int32)
+_HEADS = ("lags", "heads", "head_copies", "head_lags")
 _KEPT = ("firsts", "starts", "full", "before", "places", "copies")
+
+
+def lags_of(offsets: Offsets, rows: Rows) -> Offsets:
+    """The lag at each tie position; empty where there are no offsets."""
+    return offsets.max() - offsets[rows] if len(offsets) else offsets
+
+
+def heads_of(lags: Offsets, least_lag: int) -> Rows:
+    """The tie positions of the items whose lag is less than `least_lag`: the least lags first."""
+    heads = np.flatnonzero(lags < least_lag)
+    return heads[np.argsort(lags[heads], kind="stable")].astype(np.int32)
 
 
 def bytes_for(bits: int, tables: int, items: int) -> int:

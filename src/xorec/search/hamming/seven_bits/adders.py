@@ -14,10 +14,10 @@ from typing import Any
 from llvmlite import ir
 
 from xorec.core.kernels import intrinsic
-from xorec.search.hamming.adders import CHUNK_WORDS, LANES, Adders, Vector
+from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES, LANES, Adders, Vector
 
 FEW_PARTS, MANY_PARTS = 3, 5
-"""Parts of codes of up to 21 and up to 30 bits."""
+"""Parts of codes of up to 21 and up to 30 bits; where items have lags, these are one part more."""
 PLANES = 3
 """Planes of the number of differing bits of a part."""
 MOST_LEVELS = 5
@@ -46,8 +46,11 @@ def _summed(b: Any, numbers: list[list[Vector]], levels: int) -> tuple[list[Vect
     return [here[0] for here in waiting[:levels]], waiting[levels]
 
 
-def _looking_up(parts: int, levels: int) -> Any:
-    """The function for codes of so many parts, and a threshold of less than 2**levels."""
+def _looking_up(parts: int, levels: int, *, lagged: bool = False) -> Any:
+    """The function for codes of so many parts, and a threshold of less than 2**levels.
+
+    lagged: the planes behind the parts are those of lags, LAG_PLANES of them.
+    """
 
     @intrinsic
     def look_up(
@@ -73,22 +76,25 @@ def _looking_up(parts: int, levels: int) -> Any:
             code, b = Adders(context, builder, signature, arguments), builder
             tables_at, offsets_at, open_at, found_at = (code.data(n) for n in (0, 2, 4, 6))
             begin, threshold, position = (code.number(n) for n in (1, 3, 5))
-            offsets = [b.load(b.gep(offsets_at, [_WORD(part)])) for part in range(parts)]
+            every = range(parts + lagged)
+            offsets = [b.load(b.gep(offsets_at, [_WORD(part)])) for part in every]
+            planes = [PLANES] * parts + [LAG_PLANES] * lagged
             starts = [b.add(begin, offset) for offset in offsets]
             bits = [b.and_(b.lshr(threshold, _WORD(level)), _WORD(1)) for level in range(levels)]
             turned = [code.everywhere(b.sub(bit, _WORD(1))) for bit in bits]
 
-            def number(start: Any, word: Any) -> list[Vector]:
+            def number(start: Any, word: Any, planes: int) -> list[Vector]:
                 first = b.add(start, word)
                 return [
                     code.load(tables_at, b.add(first, _WORD(level * CHUNK_WORDS)))
-                    for level in range(PLANES)
+                    for level in range(planes)
                 ]
 
             some = cgutils.alloca_once_value(b, _WORD(0))
             with cgutils.for_range(b, _WORD(CHUNK_WORDS // LANES)) as loop:
                 word = b.mul(loop.index, _WORD(LANES))
-                sums, over = _summed(b, [number(start, word) for start in starts], levels)
+                pairs = zip(starts, planes, strict=True)
+                sums, over = _summed(b, [number(at, word, count) for at, count in pairs], levels)
                 far = b.and_(sums[0], turned[0])  # the carry of sum + ~threshold: sum > threshold
                 for here, bit in zip(sums[1:], turned[1:], strict=True):
                     far = b.or_(b.and_(here, bit), b.and_(far, b.or_(here, bit)))
@@ -112,3 +118,7 @@ few_near = _looking_up(FEW_PARTS, PLANES)
 few_far = _looking_up(FEW_PARTS, MOST_LEVELS)
 many_near = _looking_up(MANY_PARTS, PLANES)
 many_far = _looking_up(MANY_PARTS, MOST_LEVELS)
+few_near_lagged = _looking_up(FEW_PARTS, PLANES, lagged=True)
+few_far_lagged = _looking_up(FEW_PARTS, MOST_LEVELS, lagged=True)
+many_near_lagged = _looking_up(MANY_PARTS, PLANES, lagged=True)
+many_far_lagged = _looking_up(MANY_PARTS, MOST_LEVELS, lagged=True)

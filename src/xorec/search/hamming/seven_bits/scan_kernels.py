@@ -19,11 +19,16 @@ from xorec.search.hamming.list_kernels import key_of
 from xorec.search.hamming.scan_kernels import exclude_rows
 from xorec.search.hamming.seven_bits.adders import (
     FEW_PARTS,
+    MANY_PARTS,
     PLANES,
     few_far,
+    few_far_lagged,
     few_near,
+    few_near_lagged,
     many_far,
+    many_far_lagged,
     many_near,
+    many_near_lagged,
 )
 from xorec.search.hamming.seven_bits.tables_kernels import find_offsets, parts_for
 
@@ -36,16 +41,21 @@ _1, _64 = np.uint64(1), np.uint64(64)
 
 
 class LookUp(NamedTuple):
-    """See `tables_kernels.fill_tables`: the tables of all chunks, and the items' codes."""
+    """See `tables_kernels.fill_tables`: the tables of all chunks, and the items' codes.
+
+    farthest: the largest distance, lags and all; it is `bits` where items have none.
+    """
 
     tables: Words
     codes: npt.NDArray[np.uint32]
     bits: int
+    farthest: int
 
 
 class Gathered(NamedTuple):
-    """tally (bits + 1,): how many items were gathered at each distance. nearest ((bits + 1) (k +
-    1),): the positions of the first k of each distance, and room for one that is not needed."""
+    """tally (farthest + 1,): how many items were gathered at each distance. nearest ((farthest + 1)
+    (k + 1),): the positions of the first k of each distance, and room for one that is not needed.
+    """
 
     nearest: npt.NDArray[np.uint32]
     tally: npt.NDArray[np.int64]
@@ -60,12 +70,13 @@ def scan_lut(
     luts: `LookUp`. The rest as in `scan_kernels.scan`.
     """
     (keys, counts), (indptr, indices), bits = nearest, exclude, luts.bits
-    k = keys.shape[1]
+    k, farthest = keys.shape[1], luts.farthest
     opened, found = open_.copy(), np.empty(CHUNK_WORDS, dtype=np.uint64)
-    offsets = np.empty(parts_for(bits), dtype=np.uint64)
-    gathered = Gathered(np.empty((bits + 1) * (k + 1), np.uint32), np.empty(bits + 1, np.int64))
-    chunks = (luts.tables, luts.codes, offsets, opened, found)
-    threshold, closed = bits, False
+    offsets = np.empty(parts_for(bits) + (farthest > bits), dtype=np.uint64)
+    places = np.empty((farthest + 1) * (k + 1), np.uint32)
+    gathered = Gathered(places, np.empty(farthest + 1, np.int64))
+    chunks = (luts.tables, luts.codes, np.uint64(bits), offsets, opened, found)
+    threshold, closed = farthest, False
     for at in range(len(which)):
         b, query = which[at], queries[which[at], 0]
         if at + 4 < len(which):
@@ -81,8 +92,8 @@ def scan_lut(
         exclude_rows(excluded, order, opened, 0)
         find_offsets(query, bits, offsets)
         step = 1
-        while not gather(chunks, query, threshold, k, gathered) and threshold < bits:
-            threshold = min(bits, threshold + step)
+        while not gather(chunks, query, threshold, k, gathered) and threshold < farthest:
+            threshold = min(farthest, threshold + step)
             step += step
         threshold, counts[b] = in_order(gathered, threshold, keys[b])
 
@@ -96,9 +107,17 @@ def look_up(
         if threshold < _NEAR:
             return few_near(tables, begin, offsets, threshold, open_, position, found)
         return few_far(tables, begin, offsets, threshold, open_, position, found)
+    if len(offsets) == FEW_PARTS + 1:
+        if threshold < _NEAR:
+            return few_near_lagged(tables, begin, offsets, threshold, open_, position, found)
+        return few_far_lagged(tables, begin, offsets, threshold, open_, position, found)
+    if len(offsets) == MANY_PARTS:
+        if threshold < _NEAR:
+            return many_near(tables, begin, offsets, threshold, open_, position, found)
+        return many_far(tables, begin, offsets, threshold, open_, position, found)
     if threshold < _NEAR:
-        return many_near(tables, begin, offsets, threshold, open_, position, found)
-    return many_far(tables, begin, offsets, threshold, open_, position, found)
+        return many_near_lagged(tables, begin, offsets, threshold, open_, position, found)
+    return many_far_lagged(tables, begin, offsets, threshold, open_, position, found)
 
 
 @kernel
@@ -108,7 +127,8 @@ def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) ->
     When many have come, the threshold is lowered: only what k of them leave open is looked for from
     there on.
     """
-    tables, codes, offsets, open_, found = chunks_of
+    tables, codes, bits, offsets, open_, found = chunks_of
+    own = (_1 << bits) - _1
     chunks = len(open_) // CHUNK_WORDS
     size, width, most = len(tables) // max(1, chunks), np.uint64(k + 1), k + _MORE
     gathered.tally[: threshold + 1] = 0
@@ -128,7 +148,8 @@ def gather(chunks_of: Any, query: Any, threshold: int, k: int, gathered: Any) ->
                 bit = trailing_zeros(left)
                 left &= left - _1
                 item = (position + word) * _64 + bit
-                distance = popcount(np.uint64(codes[item]) ^ query)
+                code = np.uint64(codes[item])
+                distance = popcount((code ^ query) & own) + (code >> bits)
                 there = gathered.tally[distance]
                 gathered.nearest[distance * width + np.uint64(min(there, k))] = item
                 gathered.tally[distance] = there + 1

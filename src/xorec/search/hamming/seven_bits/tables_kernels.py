@@ -22,22 +22,25 @@ def parts_for(bits: int) -> int:
 
 
 @kernel
-def table_words(bits: int) -> int:
-    """Words of the tables of a chunk."""
+def table_words(bits: int, lag_planes: int) -> int:
+    """Words of the tables of a chunk, and of its lags behind them."""
     parts, values = parts_for(bits), 0
     for part in range(parts):
         values += 1 << (bits * (part + 1) // parts - bits * part // parts)
-    return values * _VALUE
+    return values * _VALUE + lag_planes * CHUNK_WORDS
 
 
 @kernel
-def fill_tables(planes: Any, bits: int, begin: int, end: int, tables: Any, codes: Any) -> None:
+def fill_tables(
+    planes: Any, bits: int, lag_planes: int, begin: int, end: int, tables: Any, codes: Any
+) -> None:
     """Write the tables of chunks begin .. end - 1, and the codes (chunks CHUNK_ITEMS,) in them.
 
     tables (chunks table_words,): for each part and value three planes, the number of bits of the
-    part in which items differ from the value. Each bit of a part doubles the values.
+    part in which items differ from the value. Each bit of a part doubles the values. The planes of
+    lags, which stand behind those of the bits, come last; in codes the lag is above the bits.
     """
-    parts, size = parts_for(bits), table_words(bits)
+    parts, size, each = parts_for(bits), table_words(bits, lag_planes), bits + lag_planes
     block = np.zeros(64, dtype=np.uint64)
     for chunk in range(begin, end):
         at = chunk * size
@@ -45,17 +48,19 @@ def fill_tables(planes: Any, bits: int, begin: int, end: int, tables: Any, codes
             first, last = bits * part // parts, bits * (part + 1) // parts
             tables[at : at + _VALUE] = 0
             for f in range(first, last):
-                plane = planes[(chunk * bits + f) * CHUNK_WORDS :][:CHUNK_WORDS]
+                plane = planes[(chunk * each + f) * CHUNK_WORDS :][:CHUNK_WORDS]
                 values = 1 << (f - first)
                 for value in range(values):
                     low = tables[at + value * _VALUE :][:_VALUE]
                     high = tables[at + (value + values) * _VALUE :][:_VALUE]
                     double(low, high, plane)
             at += (1 << (last - first)) * _VALUE
+        lags = planes[(chunk * each + bits) * CHUNK_WORDS :][: lag_planes * CHUNK_WORDS]
+        tables[at : at + len(lags)] = lags
         for word in range(CHUNK_WORDS):
-            for f in range(bits):
-                block[f] = planes[(chunk * bits + f) * CHUNK_WORDS + word]
-            block[bits:] = 0
+            for f in range(each):
+                block[f] = planes[(chunk * each + f) * CHUNK_WORDS + word]
+            block[each:] = 0
             transpose(block)
             for item in range(64):
                 codes[chunk * CHUNK_ITEMS + 64 * word + item] = np.uint32(block[item])
@@ -78,11 +83,13 @@ def double(low: Any, high: Any, plane: Any) -> None:
 
 @kernel
 def find_offsets(query: Any, bits: int, offsets: Any) -> None:
-    """Where the planes of each part of a query begin in the tables of a chunk."""
-    parts, begin = len(offsets), 0
+    """Where the planes of each part of a query begin in the tables of a chunk, then the lags'."""
+    parts, begin = parts_for(bits), 0
     for part in range(parts):
         first, last = bits * part // parts, bits * (part + 1) // parts
         values = np.uint64(1 << (last - first))
         value = (query >> np.uint64(first)) & (values - np.uint64(1))
         offsets[part] = np.uint64(begin) + value * np.uint64(_VALUE)
         begin += (1 << (last - first)) * _VALUE
+    if len(offsets) > parts:
+        offsets[parts] = np.uint64(begin)

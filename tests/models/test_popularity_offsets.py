@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xorec
+from xorec.core.errors import OptionError
+from xorec.core.options import RunOptions
+from xorec.data.split import split
+from xorec.models.fitting import fit_with_validation
+from xorec.models.popularity_offsets import GRID, choose_offset, popularity_offsets, with_popularity
+from xorec.representations.codes import Codes
+from xorec.testing.data import planted
+
+OPTIONS = RunOptions(threads=1)
+PARTS = split(planted(150, 100), validation=0.1)
+SMALL = {"bits": 16, "optimizer": "none", "start": {"epochs": 2}}
+
+
+def test_offsets_grow_with_the_logarithm_of_the_count() -> None:
+    counts = np.array([0, 1, 3, 7, 1023, 10**9])
+    assert popularity_offsets(1.0, counts).tolist() == [0, 1, 2, 3, 10, 15]
+    assert not popularity_offsets(0.0, counts).any()
+
+
+def test_validation_chooses_what_ranks_best() -> None:
+    """Codes that say nothing: only the offset ranks."""
+    train, validation = PARTS.train, PARTS.validation
+    users, items = train.n_users, train.n_items
+    nothing = Codes.from_signs(np.ones((users, 20)), np.ones((items, 20)))
+    assert validation is not None
+    values = {
+        c: xorec.evaluate(with_popularity(nothing, c, train), train, validation, ks=(20,))[
+            "ndcg@20"
+        ]
+        for c in GRID
+    }
+    chosen = choose_offset(nothing, train, validation, OPTIONS)
+    assert values[chosen] == max(values.values())
+    assert choose_offset(nothing, train, None, OPTIONS) == 0.0
+
+
+def test_what_was_chosen_is_kept_for_the_refit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xorec.models.siml.dsiml.choose_offset", lambda *_: 0.75)
+    model = xorec.DSIML(**SMALL, offset="auto")
+    fitted = fit_with_validation(model, PARTS.train, PARTS.validation, OPTIONS)
+    assert fitted.config.offset == 0.75
+    codes = fitted.representation_
+    assert isinstance(codes, Codes)
+    assert PARTS.validation is not None
+    both = PARTS.train.union(PARTS.validation, 1)
+    np.testing.assert_array_equal(codes.item_offsets, popularity_offsets(0.75, both.item_counts))
+    plain = xorec.DSIML(**SMALL).fit(both, None, OPTIONS).representation_
+    assert isinstance(plain, Codes)
+    np.testing.assert_array_equal(plain.item_codes, codes.item_codes)
+    assert plain.item_offsets is None
+
+
+def test_new_items_have_the_offsets_of_items_of_like_count() -> None:
+    data = planted(60, 40)
+    model = xorec.DSIML(**SMALL, offset=1.0).fit(data, None, OPTIONS)
+    shop = xorec.Recommender.from_model(model, data)
+    pairs = [(user, 10**9) for user in list(data.users)[:20]]
+    after = shop.update(xorec.read(pairs)).representation
+    assert isinstance(after, Codes)
+    assert isinstance(shop.representation, Codes)
+    before = shop.representation.item_offsets
+    assert after.item_offsets is not None
+    np.testing.assert_array_equal(after.item_offsets[:-1], before)
+    assert abs(int(after.item_offsets[-1]) - np.log2(21)) <= 1
+
+
+@pytest.mark.parametrize("more", [{"shortlist": 10}, {"asymmetric": True}])
+def test_offsets_are_for_codes_alone(more: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match="offset is for codes alone"):
+        xorec.DSIML(offset="auto", **more)
+    with pytest.raises(OptionError, match="give a number from 0"):
+        xorec.DSIML(offset=-1)
