@@ -72,9 +72,18 @@ def test_unknown_user_is_told_about_items(run: Run, model: Path) -> None:
 
 def test_unknown_model_and_setting(run: Run, ratings: Path, tmp_path: Path) -> None:
     refused(run("fit", ratings, "--model", "bqr", "-o", tmp_path / "m"), "'bqr'", "bpr")
-    refused(run("fit", ratings, "--epoch", 3, "-o", tmp_path / "m"), "'epoch'", "epochs")
-    refused(run("fit", ratings, "--epochs", 0, "-o", tmp_path / "m"), "epochs is 0")
-    refused(run("fit", ratings, "--epochs", "-o", tmp_path / "m"), "--epochs needs a value")
+    refused(
+        run("fit", ratings, "--model", "bpr", "--epoch", 3, "-o", tmp_path / "m"),
+        "'epoch'",
+        "epochs",
+    )
+    refused(
+        run("fit", ratings, "--model", "bpr", "--epochs", 0, "-o", tmp_path / "m"), "epochs is 0"
+    )
+    refused(
+        run("fit", ratings, "--model", "bpr", "--epochs", "-o", tmp_path / "m"),
+        "--epochs needs a value",
+    )
 
 
 @pytest.mark.parametrize("kind", ["missing", "truncated", "corrupt", "foreign", "newer"])

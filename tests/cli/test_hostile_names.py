@@ -88,7 +88,7 @@ def test_settings_in_a_pipe_or_too_deep(run: Run, ratings: Path, tmp_path: Path)
     import os
 
     os.mkfifo(tmp_path / "pipe.toml")
-    words = ("fit", ratings, "-o", tmp_path / "m", "-q", "--config")
+    words = ("fit", ratings, "--model", "bpr", "-o", tmp_path / "m", "-q", "--config")
     refused(run(*words, tmp_path / "pipe.toml"), "is a pipe")
     (tmp_path / "deep.json").write_text("[" * 100_000)
     refused(run(*words, tmp_path / "deep.json"), "deep.json")

@@ -21,8 +21,8 @@ def test_models(run: Run, ratings: Path, tmp_path: Path, wrong: str, right: str)
 
 def test_settings_and_options(run: Run, ratings: Path, model: Path, tmp_path: Path) -> None:
     words = ("-o", tmp_path / "m", "-q")
-    refused(run("fit", ratings, "--dims", 8, *words), "'--dimensions'?")
-    refused(run("fit", ratings, "--lr", 0.1, *words), "'--learning-rate'?")
+    refused(run("fit", ratings, "--model", "bpr", "--dims", 8, *words), "'--dimensions'?")
+    refused(run("fit", ratings, "--model", "bpr", "--lr", 0.1, *words), "'--learning-rate'?")
     refused(run("fit", ratings, "--min-ratng", 4, *words), "'--min-rating'?")
     refused(run("compare", ratings, "--model", "bpr"), "'--models'?")
     refused(run("recommend", model, "--usr", "u7"), "no option --usr", "'--user'?")

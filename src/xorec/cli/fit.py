@@ -12,8 +12,10 @@ import typer
 from xorec.cli import arguments as args
 from xorec.cli.bundles import bundled
 from xorec.cli.settings import settings_of
+from xorec.cli.usage import long_options
 from xorec.core import interrupts
 from xorec.core.errors import OptionError
+from xorec.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
@@ -157,9 +159,11 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
     """A function (parts, options) -> (fitted model, race or None); settings are checked now."""
     if model is None:
         if context.args or config is not None:
-            first = context.args[0] if context.args else "--config"
+            first = context.args[0].partition("=")[0] if context.args else "--config"
+            hint = did_you_mean(first.removeprefix("--"), long_options(context), sign="--")
             raise OptionError(
-                f"{first} is a setting of a model: say of which, for example --model dsiml {first}."
+                f"{first} is no option of fit without a model: settings come with one, for example "
+                f"--model dsiml {first} ...{hint}"
             )
         return _racing(race)
     from xorec.models import model_class

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xorec.recommender.recommender import Recommender
+
+
+def test_without_a_model_recipes_race(run: Any, ratings: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.xorec"
+    result = run("fit", ratings, "--trials", 2, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "tried" in result.stdout
+    assert "bytes an item" in result.stdout
+    assert Recommender.load(out).metadata["race"]["why"].split(":")[0] in result.stdout
+    assert all(len(line) <= 80 for line in result.stdout.splitlines() if "m.xorec" not in line)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--epochs", 3), "--epochs is no option of fit without a model"),
+        (("--trials", 2, "--budget", 1), "not both"),
+        (("--target", "bits=3"), "give ndcg, bytes=16 or us=50"),
+        (("--model", "bpr", "--trials", 2), "leave out --model bpr"),
+        (("--model", "bpr", "--target", "us=5"), "--target is for finding"),
+        (("--budget", 0), "budget is 0"),
+    ],
+)
+def test_what_does_not_go_together(
+    run: Any, ratings: Path, tmp_path: Path, words: tuple[Any, ...], said: str
+) -> None:
+    result = run("fit", ratings, *words, "-o", tmp_path / "m", "-q")
+    assert result.exit_code == 2
+    assert said in result.stderr

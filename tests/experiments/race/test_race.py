@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xorec
+from xorec.core.errors import OptionError
+from xorec.core.options import RunOptions
+from xorec.experiments.model_specs import ModelSpec
+from xorec.experiments.race import race as module
+from xorec.experiments.race.budget import Budget
+from xorec.experiments.race.fit import fit_best
+from xorec.experiments.race.proposals import next_recipe
+from xorec.experiments.race.race import race
+from xorec.experiments.race.target import Target
+from xorec.experiments.race.trial import Trial
+from xorec.testing.data import halves, planted
+
+
+def trial(spec: ModelSpec, value: float, **more: Any) -> Trial:
+    refit = {"start": {"model": "siml", "epochs": 7}} if spec.name == "blend" else {}
+    return Trial(spec.name, dict(spec.settings), value, 1.0, refit=refit, **more)
+
+
+def played(value_of: Any, trials: int, n_items: int = 100_000) -> list[Trial]:
+    """A race whose values are made up."""
+    done: list[Trial] = []
+    while len(done) < trials:
+        spec = next_recipe(done, len(done) / trials, n_items, Target())
+        if spec is None:
+            break
+        done.append(trial(spec, value_of(spec)))
+    return done
+
+
+def test_settings_move_to_where_validation_is_best() -> None:
+    """A planted optimum: l2 at 80, the weights of no use beyond it."""
+
+    def value(spec: ModelSpec) -> float:
+        if spec.name == "popularity":
+            return 0.01
+        l2 = dict(spec.settings).get("l2", 20.0)
+        if spec.name == "blend":
+            l2 = spec.settings["slim"].get("l2", 20.0)
+        return 0.3 - abs(float(l2) - 80.0) / 1000 + 0.01 * (spec.name == "blend")
+
+    done = played(value, 24)
+    best = max(done, key=lambda one: one.value)
+    assert best.model == "blend"
+    assert best.settings["slim"]["l2"] == 80.0
+    assert best.settings["start"] == {} or best.settings["start"] == {"model": "siml", "epochs": 7}
+    labels = [json.dumps([one.model, one.settings], sort_keys=True) for one in done]
+    assert len(set(labels)) == len(labels)
+
+
+def test_a_blend_is_tried_however_small_the_budget() -> None:
+    for trials in (3, 4, 8):
+        assert "blend" in {one.model for one in played(lambda spec: 0.1, trials)}
+
+
+def test_all_weights_are_tried_where_items_are_few() -> None:
+    assert "ease" in {one.model for one in played(lambda spec: 0.1, 12, n_items=900)}
+    assert "ease" not in {one.model for one in played(lambda spec: 0.1, 12, n_items=90_000)}
+
+
+def test_targets() -> None:
+    small = Trial("dsiml", {}, 0.2, 1.0, bytes_per_item=8, us_per_query=10)
+    large = Trial("blend", {}, 0.3, 1.0, bytes_per_item=300, us_per_query=100)
+    assert Target().best([small, large]) is large
+    assert Target.parse("bytes=16").best([small, large]) is small
+    assert Target.parse("us=50").best([small, large]) is small
+    assert Target.parse("us=5").best([small, large]) is small
+    for wrong in ("bytes", "bytes=0", "bytes=x", "ndgc", "us=-1", "ndcg=3", "us=inf"):
+        with pytest.raises(OptionError, match="give ndcg, bytes=16 or us=50"):
+            Target.parse(wrong)
+    few = [next_recipe([], 0, 10, Target.parse("bytes=16"))]
+    assert few == [ModelSpec("popularity")]
+
+
+def test_codes_race_where_few_bytes_are_asked_for() -> None:
+    done: list[Trial] = []
+    target = Target.parse("bytes=16")
+    for _ in range(6):
+        spec = next_recipe(done, 0.5, 10, target)
+        assert spec is not None
+        done.append(trial(spec, 0.1))
+    codes = [one for one in done if one.model == "dsiml"]
+    assert [one.settings["bits"] for one in codes] == [128]
+
+
+def test_budget() -> None:
+    assert Budget(trials=4).spent(2) == 0.5
+    assert Budget(trials=4).until(0.5) is None
+    now = 0.0
+    timed = Budget(minutes=2, clock=lambda: now)
+    now = 60.0
+    assert timed.spent(99) == 0.5
+    assert timed.until(0.6) == 72.0
+    for wrong in ({"minutes": 0}, {"minutes": float("nan")}, {"trials": 0}):
+        with pytest.raises(OptionError):
+            Budget(**wrong)
+    assert Budget.fitting(planted(20, 20)).minutes == 0.75
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[xorec.Interactions, xorec.Interactions]:
+    return halves(planted(150, 80))
+
+
+def test_equal_trials_give_equal_races(
+    parts: tuple[xorec.Interactions, xorec.Interactions],
+) -> None:
+    options, budget = RunOptions(threads=1), {"trials": 2}
+    first, second = (
+        race(*parts, budget=Budget(**budget), options=replace(options, threads=threads))  # type: ignore[arg-type]
+        for threads in (1, 2)
+    )
+    assert [(a.label, a.value) for a in first.trials] == [(b.label, b.value) for b in second.trials]
+    assert [one.model for one in first.trials] == ["popularity", "slim"]
+    assert first.winner.value == max(one.value for one in first.trials)
+
+
+def test_a_race_goes_on_where_it_was_stopped(
+    parts: tuple[xorec.Interactions, xorec.Interactions],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = RunOptions(checkpoint=tmp_path / "c", resume=True)
+    race(*parts, budget=Budget(trials=1), options=options)
+    ran = []
+
+    def counted(spec: ModelSpec, *arguments: Any) -> Trial:
+        ran.append(spec.name)
+        return trial(spec, 0.5)
+
+    monkeypatch.setattr(module, "run_trial", counted)
+    found = race(*parts, budget=Budget(trials=2), options=options)
+    assert ran == ["slim"]
+    assert [one.model for one in found.trials] == ["popularity", "slim"]
+    ran.clear()
+    other = replace(options, seed=5)
+    race(*parts, budget=Budget(trials=2), options=other)
+    assert ran == ["popularity", "slim"]
+
+
+def test_a_recipe_that_fails_does_not_end_the_race(
+    parts: tuple[xorec.Interactions, xorec.Interactions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Any, *arguments: Any) -> Any:
+        raise xorec.XorecError("too large for this machine.")
+
+    monkeypatch.setattr(xorec.SLIM, "_learn", fails)
+    found = race(*parts, budget=Budget(trials=2), options=RunOptions())
+    assert found.trials[1].note == "too large for this machine."
+    assert found.winner.model == "popularity"
+
+
+def test_too_few_to_judge_by_are_fitted_without_a_race() -> None:
+    data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    model, found = fit_best(data, None)
+    assert (model.name, found) == ("slim", None)
+    assert xorec.fit([("ann", "tea")]).recommend("ann").ids() == []
+
+
+def test_the_file_says_what_raced() -> None:
+    shop = xorec.fit(planted(150, 80), trials=2)
+    rows = shop.metadata["race"]["rows"]
+    assert [row["model"] for row in rows] == ["popularity", "slim"]
+    assert shop.metadata["race"]["why"].startswith("slim")
