@@ -36,6 +36,6 @@ def add_to_means(arrays: Arrays) -> None:
             mean[part] += share * (rows[part] - mean[part])
 
 
-def mean_of(arrays: Arrays, name: str) -> npt.NDArray[np.float32]:
-    """The mean; the array itself as long as no epoch is done."""
-    return arrays[f"mean_{name}"] if arrays[_DONE][0] else arrays[name]
+def mean_of(arrays: Arrays, name: str) -> npt.NDArray[np.float32] | None:
+    """The mean; None as long as no epoch is done."""
+    return arrays[f"mean_{name}"] if arrays[_DONE][0] else None

@@ -187,10 +187,11 @@ def test_sweeps_have_the_loss_that_is_set_and_fresh_negatives(
     loss = {"temperature": 2.5, "gamma": 0.7, "lambda_": 0.4, "margin": "geometric"}
     settings: dict[str, Any] = {"epochs": 2, "solver": "exact", "negatives": 3, **loss}
     data, options = planted(60, 40), RunOptions(seed=6)
-    DSIML(bits=8, optimizer=optimizer, start={"epochs": 1}, **settings).fit(data, options=options)
+    start = {"epochs": 1, "alpha": 0.25}
+    DSIML(bits=8, optimizer=optimizer, start=start, **settings).fit(data, options=options)
     for epoch, (triplets, terms, how) in enumerate(calls):
         assert terms._asdict() == loss
-        expected = Negatives.of(data, 0.0).draw_all(3, 6, epoch)
+        expected = Negatives.of(data, 0.25).draw_all(3, 6, epoch)  # as in the start
         np.testing.assert_array_equal(triplets.negatives, expected)
         np.testing.assert_array_equal(triplets.positives, data.indices)
         assert how == ({"solver": "exact", "seed": 6} if optimizer == "bqp" else {})

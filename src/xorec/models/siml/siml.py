@@ -221,10 +221,13 @@ class SIML(TripletModel[SIMLConfig]):
         return lambda block, pairs: ScaleInvariantStep(users, items, terms, block)
 
     def _represent(self, arrays: Arrays) -> Vectors:
-        users, items = (
-            self._averaged(mean_of(arrays, name)) for name in ("user_vectors", "item_vectors")
-        )
+        users, items = (self._kept(arrays, name) for name in ("user_vectors", "item_vectors"))
         return Vectors(users, items, arrays.get("item_bias"))
+
+    def _kept(self, arrays: Arrays, name: str) -> Floats:
+        """The means of the epochs; where there were none (an update), the rows to the last bit."""
+        mean = mean_of(arrays, name)
+        return arrays[name] if mean is None else self._averaged(mean)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         self.config = self.config.settled()
