@@ -35,11 +35,17 @@ def next_recipe(
 
     spent: the share of the budget that is gone.
     """
-    tried = [trial.spec for trial in trials]
+    tried = [_without_start(trial.spec) for trial in trials]
     for spec in _ladder(trials, spent, n_items, target):
-        if spec not in tried:
+        if _without_start(spec) not in tried:
             return spec
     return None
+
+
+def _without_start(spec: ModelSpec) -> ModelSpec:
+    """What tells recipes apart: all start from the same vectors."""
+    own = {name: value for name, value in spec.settings.items() if name != "start"}
+    return ModelSpec(spec.name, own)
 
 
 def _ladder(
@@ -55,13 +61,13 @@ def _ladder(
         yield from (_slim({**best_slim(trials), "user_exponent": e}) for e in (0.0, 0.6))
     yield from _with_codes(trials, target)
     if not any(trial.model == "blend" for trial in trials):
-        yield from _new_blend(trials)
+        yield _blend(trials)
     if spent < FINER_SHARE:
         yield from _along("l2", _L2, trials)
         for name, values in _FINER:
             for value in values:
                 yield _slim({**best_slim(trials), name: value})
-    yield from _new_blend(trials)
+    yield _blend(trials)
 
 
 def _along(name: str, values: tuple[float, ...], trials: Sequence[Trial]) -> Iterator[ModelSpec]:
@@ -91,11 +97,9 @@ def _start(trials: Sequence[Trial]) -> dict[str, Any]:
     return next((dict(one.refit["start"]) for one in trials if "start" in one.refit), {})
 
 
-def _new_blend(trials: Sequence[Trial]) -> Iterator[ModelSpec]:
-    """Both together, unless a blend has the best item weights already."""
-    slim = best_slim(trials)
-    if not any(trial.model == "blend" and trial.settings["slim"] == slim for trial in trials):
-        yield ModelSpec("blend", {"slim": slim, "start": _start(trials)})
+def _blend(trials: Sequence[Trial]) -> ModelSpec:
+    """The best item weights so far, and the vectors that were learned before."""
+    return ModelSpec("blend", {"slim": best_slim(trials), "start": _start(trials)})
 
 
 def _with_codes(trials: Sequence[Trial], target: Target) -> Iterator[ModelSpec]:

@@ -78,6 +78,8 @@ class Catalogue:
     @property
     def most(self) -> int:
         """The largest offset."""
+        if not self.segments:  # nothing is built yet
+            return int(self.offsets.max(initial=0))
         return self.segments[0].segment.most
 
     @property
