@@ -125,7 +125,7 @@ def test_a_disk_without_space(run: Run, ratings: Path, tmp_path: Path) -> None:
 
 def test_bad_settings_file(run: Run, ratings: Path, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text("[bpr\n")
-    words = ("--config", tmp_path / "s.toml", "-o", tmp_path / "m", "-q")
+    words = ("--model", "bpr", "--config", tmp_path / "s.toml", "-o", tmp_path / "m", "-q")
     refused(run("fit", ratings, *words), "s.toml")
 
 

@@ -16,7 +16,7 @@ SMALL: dict[str, Any] = {
     **{"epochs": 4, "bits": 16, "dimensions": 8, "batch_size": 300, "block_size": 300},
     **{"start_epochs": 2, "steps": 2, "start": {"epochs": 2, "dimensions": 8}},
 }
-UNSEEDED = ("popularity", "item-knn", "ease")
+UNSEEDED = ("popularity", "item-knn", "ease", "slim")
 WHEN_TO_STOP = {"patience", "validate_every"}
 """These say when a fit with a validation part ends."""
 TOGETHER: dict[str, dict[str, Any]] = {
@@ -25,6 +25,8 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "dsiml.form": {"teach": 0.0},
     "dsiml.solver": {"optimizer": "bqp", "epochs": 1},
     "dsiml.keep": {"shortlist": 10},
+    "blend.neighbours": {"per_item": 3},
+    "blend.per_item": {"neighbours": 5},
     "phd.noise_decay": {"noise": 1.0},
     "phd.init_scale": {"start": "random"},
     "drmf.growth": {"stage": 1, "pace": 0.5},
@@ -40,7 +42,7 @@ OTHERS: dict[str, Any] = {
     "bits": 24, "block_size": 100, "batch_size": 500, "shortlist": 10, "items": 20, "groups": 4,
     "neighbours": 3, "start": {"epochs": 3, "dimensions": 8}, "codebook_bits": 4, "layers": 3,
     "passes": 1, "dpr.alpha": 0.1, "dpr.beta": 0.1, "drmf.most": 0.6, "cpr.decay": 1.0,
-    "siml.form": "triplet",
+    "siml.form": "triplet", "slim": {"l2": 5.0},
 }  # fmt: skip
 """Values that matter in data so small."""
 INERT = {"dsiml.distill"}

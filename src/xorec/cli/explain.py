@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,7 +55,12 @@ def _print(why: Explanation) -> None:
     named = f" ({why.name})" if why.name not in (None, str(why.item)) else ""
     place = "has it already" if why.rank is None else f"place {why.rank:,} of the list"
     print_line(f"{whom} and {why.item}{named}: {place}.")
-    print_line(f"The score {show(why.score)} is {why.score_description}.")
+    print_line(textwrap.fill(f"The score {show(why.score)} is {why.score_description}.", 80))
+    if why.parts:
+        given = (f"{name} {show(value)}" for name, value in why.parts.items())
+        print_line(f"Of it: {', '.join(given)}.")
+    if why.found_by:
+        print_line(f"Found by {' and '.join(why.found_by)}.")
     if why.bits is not None:
         print_line(f"{why.bits_agreed} of {why.bits} bits agree, {why.distance} differ.")
     if why.because:

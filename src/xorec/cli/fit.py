@@ -160,7 +160,8 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
     if model is None:
         if context.args or config is not None:
             first = context.args[0].partition("=")[0] if context.args else "--config"
-            hint = did_you_mean(first.removeprefix("--"), long_options(context), sign="--")
+            others = [name for name in long_options(context) if name != "config"]
+            hint = did_you_mean(first.removeprefix("--"), others, sign="--")
             raise OptionError(
                 f"{first} is no option of fit without a model: settings come with one, for example "
                 f"--model dsiml {first} ...{hint}"

@@ -45,7 +45,7 @@ class Recommender(RecommenderState):
     >>> data = xorec.read([*pairs, ("dia", "rice"), ("dia", "tea")])
     >>> shop = xorec.Recommender.from_model(xorec.ItemKNN().fit(data), data)
     >>> shop
-    Recommender(item-knn, 4 users x 3 items, 132 bytes)
+    Recommender(item-knn, 4 users x 3 items, 124 bytes)
     >>> shop.recommend("cem", k=1)
     for user cem:
     rank  item   score
@@ -216,7 +216,7 @@ class Recommender(RecommenderState):
 
         >>> from xorec.testing.examples import shop
         >>> shop().explain_for(["rice"], "tea").score_description
-        "the sum of the item's likeness to each of the user's items"
+        "the sum of what each of the user's items says for the item"
         """
         from xorec.recommender.explanation import explain
 
@@ -277,7 +277,7 @@ class Recommender(RecommenderState):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     shop().save(f"{folder}/shop.xorec")
         ...     Recommender.load(f"{folder}/shop.xorec")
-        Recommender(item-knn, 4 users x 3 items, 132 bytes)
+        Recommender(item-knn, 4 users x 3 items, 124 bytes)
         """
         from xorec.core.locks import locked
         from xorec.recommender import model_file

@@ -15,12 +15,13 @@ REPRESENTATIONS = {
     "composed-codes": ("xorec.representations.composed", "ComposedCodes"),
     "codebooks": ("xorec.representations.codebooks", "Codebooks"),
     "two-stage": ("xorec.representations.two_stage", "TwoStage"),
-    "shortlist": ("xorec.representations.shortlist", "Shortlist"),
     "neighbours": ("xorec.representations.neighbours", "Neighbours"),
     "item-weights": ("xorec.representations.item_weights", "ItemWeights"),
     "shared-scores": ("xorec.representations.shared_scores", "SharedScores"),
 }
 """Kind: (module, class)."""
+OLDER = {"shortlist": ("xorec.representations.shortlist", "Shortlist")}
+"""Kinds of older files: read as one of today's, never written."""
 
 
 def representation_class(kind: str) -> Any:
@@ -29,7 +30,8 @@ def representation_class(kind: str) -> Any:
     >>> representation_class("codes").__name__
     'Codes'
     """
-    if kind not in REPRESENTATIONS:
+    known = REPRESENTATIONS | OLDER
+    if kind not in known:
         raise ModelFileError(f"a representation of kind {kind!r} is not known to this xorec.")
-    module, attribute = REPRESENTATIONS[kind]
+    module, attribute = known[kind]
     return getattr(import_module(module), attribute)

@@ -160,8 +160,7 @@ class Neighbours(Representation):
     @property
     def score_description(self) -> str:
         return (
-            "the sum of what each of the user's items says for the item, its neighbour"
-            f"{by_weight(self.history)}"
+            f"the sum of what each of the user's items says for the item{by_weight(self.history)}"
         )
 
     def tensors(self) -> Tensors:

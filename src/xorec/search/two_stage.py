@@ -14,6 +14,7 @@ from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.search.batches import empty_nearest
 from xorec.search.candidates import Collector, best_of_one, item_table
 from xorec.search.checks import check_lists, check_rows
 from xorec.search.filters import Filters, make_filters
@@ -40,7 +41,8 @@ class TwoStageIndex:
     ) -> None:
         self.hamming, self.learned = hamming, learned
         self._tie_rank = as_contiguous(hamming.tie_rank)
-        self._collector = Collector(learned, table, self._tie_rank, inverse(hamming.tie_rank))
+        self._item_at = inverse(hamming.tie_rank)
+        self._collector = Collector(learned, table, self._tie_rank, self._item_at)
 
     @classmethod
     def of(
@@ -160,20 +162,19 @@ class TwoStageIndex:
         return filters if allow is None else filters._replace(allow_mask=allow.allow_mask)
 
     def _best(self, scores: Any, found: Any, width: int, pool: ThreadPool) -> Hits:
-        from xorec.search.top_k_kernels import BestRows
+        from xorec.search.scores.blocks_kernels import unpack_scores
         from xorec.search.two_stage_kernels import best_of
 
         if len(scores) == 1 and not is_loaded(best_of):
             return best_of_one(scores, found, self._tie_rank, width)
-        shape = (len(scores), width)
-        best = BestRows(
-            np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(len(scores), np.int64)
-        )
+        nearest = empty_nearest(len(scores), width)
         pool.map_ranges(
             len(scores),
-            lambda begin, end: best_of(scores, found, self._tie_rank, begin, end, best),
+            lambda begin, end: best_of(scores, found, self._tie_rank, begin, end, nearest),
         )
-        return Hits(*best)
+        hits = no_hits(len(scores), width)
+        unpack_scores(nearest, self._item_at, hits.items, hits.scores)
+        return Hits(hits.items, hits.scores, nearest.counts)
 
     def _among_lists(
         self,

@@ -156,20 +156,19 @@ def add_best(
 
 
 @kernel
-def best_of(scores: Any, found: Any, tie_rank: Any, begin: int, end: int, best: Any) -> None:
-    """The first of each list of candidates by score, then tie rank: `BestRows`; zero behind them.
+def best_of(scores: Any, found: Any, tie_rank: Any, begin: int, end: int, nearest: Any) -> None:
+    """The keys of the first of each list of candidates by score, then tie rank: `Nearest`.
 
     scores (B, s): of found.items. A list that is shorter than asked for is whole.
     """
     keys = np.empty(found.items.shape[1], dtype=np.uint64)
-    width = best.items.shape[1]
     for b in range(begin, end):
         count = found.counts[b]
-        kept = min(width, count)
         for at in range(count):
             keys[at] = score_key(scores[b, at]) | np.uint64(tie_rank[found.items[b, at]])
-        order = np.argsort(keys[:count])
-        for at in range(width):
-            best.items[b, at] = found.items[b, order[at]] if at < kept else 0
-            best.scores[b, at] = scores[b, order[at]] if at < kept else np.float32(0)
-        best.counts[b] = kept
+        kept = min(nearest.keys.shape[1], count)
+        if kept < count:
+            select(keys, count, kept)
+        keys[:kept].sort()
+        nearest.keys[b, :kept] = keys[:kept]
+        nearest.counts[b] = kept

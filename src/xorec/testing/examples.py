@@ -20,7 +20,7 @@ def shop() -> Recommender:
     """Four people, and what they have of tea, milk and rice.
 
     >>> shop()
-    Recommender(item-knn, 4 users x 3 items, 132 bytes)
+    Recommender(item-knn, 4 users x 3 items, 124 bytes)
     """
     pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "milk"), ("cem", "tea")]
     data = Interactions.from_pairs([*pairs, ("dia", "rice"), ("dia", "tea")])

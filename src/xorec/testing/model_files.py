@@ -28,7 +28,9 @@ SMALL: dict[str, tuple[str, dict[str, Any]]] = {
     "codebooks": ("lightrec", {"epochs": 1}),
     "shortlist": ("dsiml", {"bits": 70, "optimizer": "none", "start": {"epochs": 1}}),
     "shortlist-int8": ("dsiml", {"bits": 16, "optimizer": "none", "start": {"epochs": 1}}),
+    "blend": ("blend", {"bits": 16, "start": {"epochs": 1}, "per_item": 2, "neighbours": 4}),
 }
+INDEXED = ("codes", "masked-codes", "shortlist", "blend")
 MORE: dict[str, dict[str, Any]] = {
     "asymmetric": {"asymmetric": True},
     "shortlist": {"shortlist": 10},
@@ -42,7 +44,7 @@ def write_files(folder: Path) -> list[Path]:
     for case, (name, settings) in SMALL.items():
         model = model_class(name)(**settings, **MORE.get(case, {})).fit(data)
         shop = Recommender.from_model(model, data)
-        shop.save(folder / f"{case}.xorec", index=case in ("codes", "masked-codes", "shortlist"))
+        shop.save(folder / f"{case}.xorec", index=case in INDEXED)
         paths.append(folder / f"{case}.xorec")
         if case == "codes":
             paths.append(_with_tables(shop, folder / "tables.xorec"))

@@ -71,6 +71,8 @@ def test_targets() -> None:
     small = Trial("dsiml", {}, 0.2, 1.0, bytes_per_item=8, us_per_query=10)
     large = Trial("blend", {}, 0.3, 1.0, bytes_per_item=300, us_per_query=100)
     assert Target().best([small, large]) is large
+    near = Trial("slim", {}, 0.2995, 1.0, bytes_per_item=200, us_per_query=50)
+    assert Target().best([small, large, near]) is near  # three in a thousand decide nothing
     assert Target.parse("bytes=16").best([small, large]) is small
     assert Target.parse("us=50").best([small, large]) is small
     assert Target.parse("us=5").best([small, large]) is small
@@ -121,7 +123,7 @@ def test_equal_trials_give_equal_races(
     )
     assert [(a.label, a.value) for a in first.trials] == [(b.label, b.value) for b in second.trials]
     assert [one.model for one in first.trials] == ["popularity", "slim"]
-    assert first.winner.value == max(one.value for one in first.trials)
+    assert first.winner.value >= 0.997 * max(one.value for one in first.trials)
 
 
 def test_a_race_goes_on_where_it_was_stopped(

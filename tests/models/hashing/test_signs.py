@@ -37,7 +37,7 @@ def test_without_turning_they_are_the_signs_of_the_vectors() -> None:
     found = Signs(bits=16, turn="none", start=start).fit(data).representation_
     for side in ("user", "item"):
         expected = pack_signs(vectors[f"{side}_vectors"])
-        np.testing.assert_array_equal(found.tensors()[f"{side}_codes"], expected)
+        np.testing.assert_array_equal(getattr(found, f"{side}_codes"), expected)
 
 
 @pytest.mark.parametrize("name", vector_models())

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from xorec.core.errors import OptionError
 from xorec.experiments.race.trial import Trial
 
+ENOUGH = 0.997
+"""Of the best value: less is a difference that another validation part may turn round."""
 _LIMITS = {"bytes": "bytes an item", "us": "microseconds a query"}
 
 
@@ -47,10 +49,15 @@ class Target:
         return used[self.limit] <= self.most
 
     def best(self, trials: Sequence[Trial]) -> Trial:
-        """The best that fits, the first of equals; where none does, the one that takes least."""
+        """The best that fits; where none does, the one that takes least.
+
+        Of those that validation cannot tell from the best, the one of fewest bytes.
+        """
         fitting = [trial for trial in trials if self.fits(trial)]
         if fitting:
-            return max(fitting, key=lambda trial: trial.value)
+            enough = ENOUGH * max(trial.value for trial in fitting)
+            near = [trial for trial in fitting if trial.value >= enough]
+            return min(near, key=lambda trial: trial.bytes_per_item)
         return min(trials, key=lambda trial: _used(trial, self.limit))
 
 

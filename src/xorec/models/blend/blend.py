@@ -8,7 +8,7 @@ score puts them in order.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.training.config import ModelConfig
-from xorec.training.space import Choice, Space
+from xorec.training.space import Float, Space
 
 WITHOUT_VALIDATION = 0.3
 """The weight of the vectors where nothing says which is best."""
@@ -71,6 +71,12 @@ class BlendConfig(ModelConfig):
     )
     keep: Keep = Field("int8", description="number format in which the vectors are stored")
 
+    def settled(self) -> Self:
+        """The weight where no validation part has chosen one."""
+        if self.weight != AUTO:
+            return self
+        return self.model_copy(update={"weight": WITHOUT_VALIDATION})
+
 
 class Blend(Model[BlendConfig]):
     """SLIM's item weights and SIML's vectors, blended; codes and weights find the candidates.
@@ -85,7 +91,7 @@ class Blend(Model[BlendConfig]):
     name = "blend"
     Config = BlendConfig
     weighting = "in the item weights, and in the vectors where their model uses them"
-    space: ClassVar[Space] = {"weight": Choice((0.1, 0.2, 0.4, 0.8))}
+    space: ClassVar[Space] = {"weight": Float(0.02, 3.0, log=True)}
     cost = 8.0
 
     def __init__(self, **settings: Any) -> None:
