@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,18 @@ def test_a_temporary_folder_is_private_and_goes() -> None:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "file").write_text("")
     assert not folder.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights of files are another thing there")
+def test_a_file_keeps_its_rights_and_a_new_one_follows_the_umask(tmp_path: Path) -> None:
+    """safetensors puts a private file in the place of the one that it was given."""
+    before = os.umask(0o027)
+    try:
+        save_tensors(tmp_path / "new", {"a": np.zeros(2)}, {})
+        save_tensors(tmp_path / "old", {"a": np.zeros(2)}, {})
+        (tmp_path / "old").chmod(0o604)
+        save_tensors(tmp_path / "old", {"a": np.ones(2)}, {})
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o604

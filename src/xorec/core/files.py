@@ -37,7 +37,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Write to the temporary path that this yields; it takes the name `path` only if all went well.
 
     On any failure, Ctrl-C included, the temporary file goes and an older file at `path` stays.
-    A link stays a link: the file that it leads to is replaced.
+    A link stays a link: the file that it leads to is replaced. It keeps the rights of the older
+    file; a new one has those that the umask leaves.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "a.txt") as temporary:
@@ -51,10 +52,16 @@ def replacing(path: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(target)
         with _temporary_beside(target) as temporary:
+            rights = _rights(target if target.exists() else temporary)
             yield temporary
+            os.chmod(temporary, rights)  # a library may have put a private file in its place
             put_in_place(temporary, target)
     except OSError as error:
         raise cannot_write(path, error) from None
+
+
+def _rights(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def write_text(path: Path, text: str) -> None:

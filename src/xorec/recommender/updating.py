@@ -77,7 +77,8 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     )
     count = state.metadata.get("updates", 0) + 1
     seed = state.metadata.get("seed", 0)
-    after = RecommenderState.from_model(model, train, seed=seed, updates=count)
+    kept = {name: state.metadata[name] for name in ("race",) if name in state.metadata}
+    after = RecommenderState.from_model(model, train, seed=seed, updates=count, **kept)
     return replace(after, threads=state.threads)
 
 

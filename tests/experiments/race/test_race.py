@@ -17,7 +17,7 @@ from xorec.experiments.race.fit import fit_best
 from xorec.experiments.race.proposals import next_recipe
 from xorec.experiments.race.race import race
 from xorec.experiments.race.target import Target
-from xorec.experiments.race.trial import Trial
+from xorec.experiments.race.trial import Trial, run_trial
 from xorec.testing.data import halves, planted
 
 
@@ -76,6 +76,10 @@ def test_targets() -> None:
     assert Target.parse("bytes=16").best([small, large]) is small
     assert Target.parse("us=50").best([small, large]) is small
     assert Target.parse("us=5").best([small, large]) is small
+    as_fast = Trial("slim", {}, 0.25, 1.0, bytes_per_item=90, us_per_query=11)
+    assert Target.parse("us=5").best([small, large, as_fast]) is as_fast
+    with pytest.raises(OptionError, match="give ndcg"):
+        Target.parse({"bytes": 16})  # type: ignore[arg-type]
     for wrong in ("bytes", "bytes=0", "bytes=x", "ndgc", "us=-1", "ndcg=3", "us=inf"):
         with pytest.raises(OptionError, match="give ndcg, bytes=16 or us=50"):
             Target.parse(wrong)
@@ -92,6 +96,28 @@ def test_codes_race_where_few_bytes_are_asked_for() -> None:
         done.append(trial(spec, 0.1))
     codes = [one for one in done if one.model == "dsiml"]
     assert [one.settings["bits"] for one in codes] == [128]
+
+
+@pytest.mark.parametrize("size", [8, 16])
+def test_codes_of_as_many_bits_as_fit_do_fit(size: int) -> None:
+    """Their file has some bytes more than those of the codes."""
+    train, held = halves(planted(150, 80))
+    spec = ModelSpec("dsiml", {"bits": 8 * size, "optimizer": "none", "start": {"epochs": 1}})
+    done = run_trial(spec, train, held, RunOptions())
+    assert Target.parse(f"bytes={size}").fits(done)
+
+
+def test_the_embedded_data_by_name() -> None:
+    with pytest.raises(OptionError, match="budget is 0"):
+        xorec.fit("debian", budget=0)
+    with pytest.raises(xorec.XorecError, match="there is no file debain"):
+        xorec.fit("debain", trials=1)
+
+
+def test_an_update_keeps_what_raced() -> None:
+    shop = xorec.fit(planted(150, 80), trials=2)
+    after = shop.update([(shop.users[0], shop.items[0]), (10_000, shop.items[1])])
+    assert after.metadata["race"] == shop.metadata["race"]
 
 
 def test_budget() -> None:

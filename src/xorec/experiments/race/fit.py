@@ -14,6 +14,7 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.datasets.catalog import CATALOG, load_data
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
 from xorec.data.split import hold_out
@@ -34,17 +35,18 @@ WITHOUT_RACE = "slim"
 def fit(
     data: Any,
     *,
-    minutes: float | None = None,
+    budget: float | None = None,
     trials: int | None = None,
     target: str = "ndcg",
     options: RunOptions = DEFAULTS,
 ) -> Recommender:
     """The best lists that these data allow: recipes race on a validation part, the best learns all.
 
-    data: Interactions, or what `xorec.read` takes; all of it is learned from, so `split` first to
-    keep a test part. minutes: the budget; by default one that fits the data. trials: as budget, for
-    the same result every time. target: ndcg, or the best within bytes=16 (an item) or us=50 (a
-    query).
+    data: Interactions, what `xorec.read` takes, or a name of the catalogue; all of it is learned
+    from, so `split` first to keep a test part, and `prepare` to keep high ratings alone. budget:
+    minutes; by default as many as fit the data. trials: as budget, for the same result every time.
+    target: ndcg, or the best within bytes=16 (an item) or us=50 (a query). What was tried is in
+    `metadata["race"]["rows"]`.
 
     >>> import xorec
     >>> pairs = [(user, item) for user in range(60) for item in range(user % 4, 40, 4)]
@@ -52,8 +54,11 @@ def fit(
     >>> shop.metadata["model"]
     'slim'
     """
-    data, budget = as_interactions(data), _budget(minutes, trials)
-    model, found = fit_best(data, None, budget=budget, target=Target.parse(target), options=options)
+    goal, limits = Target.parse(target), _budget(budget, trials)
+    if isinstance(data, str) and data in CATALOG:
+        data = load_data(data, progress=options.progress)
+    data = as_interactions(data, "the data", options.progress)
+    model, found = fit_best(data, None, budget=limits, target=goal, options=options)
     return Recommender.from_model(model, data, seed=options.seed, **about_race(found))
 
 
@@ -91,10 +96,10 @@ def fit_best(
     budget, target = budget or Budget.fitting(train), target or Target()
     options.progress.note(
         f"no model was named: recipes race for {target} ({budget}; judged on "
-        f"{parts[1].n_pairs:,} pairs)."
+        f"{parts[1].n_pairs:,} pairs{parts[2]})."
     )
     with _with_cache(options) as cached:
-        found = race(*parts, budget=budget, target=target, options=cached)
+        found = race(*parts[:2], budget=budget, target=target, options=cached)
         options.progress.note(f"race: {found.why()}.")
         winner = model_class(found.winner.model)(**found.winner.refit)
         return winner.fit(both, None, cached), found
@@ -102,16 +107,18 @@ def fit_best(
 
 def _judged(
     train: Interactions, validation: Interactions | None, options: RunOptions
-) -> tuple[Interactions, Interactions] | None:
-    """What recipes learn from and are judged on; None: too little."""
+) -> tuple[Interactions, Interactions, str] | None:
+    """What recipes learn from, what they are judged on, and how that was cut; None: too little."""
+    how = ""
     if validation is None:
         try:
             parts = hold_out(train, VALIDATION, options.seed)
         except DataError:
             return None
         train, validation = parts.train, parts.test
+        how = ", the latest" if parts.settings["method"] == "time" else ", drawn by chance"
     enough = np.count_nonzero(validation.user_counts) >= FEWEST
-    return (train, validation) if enough else None
+    return (train, validation, how) if enough else None
 
 
 @contextmanager

@@ -103,11 +103,13 @@ def _blend(trials: Sequence[Trial]) -> ModelSpec:
 
 
 def _with_codes(trials: Sequence[Trial], target: Target) -> Iterator[ModelSpec]:
-    """Codes alone, and codes with vectors, where few bytes are asked for."""
+    """Codes alone, and codes with vectors, where few bytes or little time are asked for."""
+    start = _start(trials)
+    if target.limit == "us":
+        yield ModelSpec("dsiml", {"bits": 64, "start": start})
     if target.limit != "bytes":
         return
-    start = _start(trials)
-    for bits in (256, 128, 64, 32):
+    for bits in (256, 128, 64, 32, 16, 8):
         if bits <= 8 * target.most:
             yield ModelSpec("dsiml", {"bits": bits, "start": start})
             break

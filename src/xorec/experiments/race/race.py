@@ -32,7 +32,8 @@ class RaceResult:
     def why(self) -> str:
         """One line: why the winner was chosen."""
         others = [one for one in self.trials if one.model != self.winner.model and not one.note]
-        text = f"{self.winner.label}: {self.target} of {len(self.trials)} trials"
+        count = "1 trial" if len(self.trials) == 1 else f"{len(self.trials)} trials"
+        text = f"{self.winner.label}: {self.target} of {count}"
         if not self.target.fits(self.winner):
             return f"{text}; nothing fits, it takes least"
         second = max(others, key=lambda one: one.value, default=None)

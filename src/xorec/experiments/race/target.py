@@ -10,6 +10,8 @@ from xorec.experiments.race.trial import Trial
 
 ENOUGH = 0.997
 """Of the best value: less is a difference that another validation part may turn round."""
+NEAR_LEAST = 1.5
+"""Times the least: microseconds are noisy."""
 _LIMITS = {"bytes": "bytes an item", "us": "microseconds a query"}
 
 
@@ -27,7 +29,7 @@ class Target:
     @classmethod
     def parse(cls, text: str) -> Target:
         """What a person wrote: ndcg, bytes=16 or us=50."""
-        name, equals, value = text.partition("=")
+        name, equals, value = str(text).partition("=")
         if name == "ndcg" and not equals:
             return cls()
         try:
@@ -49,7 +51,7 @@ class Target:
         return used[self.limit] <= self.most
 
     def best(self, trials: Sequence[Trial]) -> Trial:
-        """The best that fits; where none does, the one that takes least.
+        """The best that fits; where none does, the best of those that take about the least.
 
         Of those that validation cannot tell from the best, the one of fewest bytes.
         """
@@ -58,7 +60,9 @@ class Target:
             enough = ENOUGH * max(trial.value for trial in fitting)
             near = [trial for trial in fitting if trial.value >= enough]
             return min(near, key=lambda trial: trial.bytes_per_item)
-        return min(trials, key=lambda trial: _used(trial, self.limit))
+        least = min(_used(trial, self.limit) for trial in trials)
+        near = [trial for trial in trials if _used(trial, self.limit) <= NEAR_LEAST * least]
+        return max(near, key=lambda trial: trial.value)
 
 
 def _used(trial: Trial, limit: str) -> float:

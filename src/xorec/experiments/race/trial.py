@@ -85,7 +85,7 @@ def run_trial(
         settings,
         value,
         seconds,
-        learned.item_nbytes / max(1, train.n_items),
+        learned.item_nbytes // max(1, train.n_items),  # some bytes are of all items together
         serving_cost(learned, train, threads=options.thread_count).us_per_query,
         model.refit_settings(),
     )
