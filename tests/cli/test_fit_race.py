@@ -18,6 +18,20 @@ def test_without_a_model_recipes_race(run: Any, ratings: Path, tmp_path: Path) -
     assert all(len(line) <= 80 for line in result.stdout.splitlines() if "m.xorec" not in line)
 
 
+def test_equal_trials_give_equal_files(run: Any, ratings: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        words = ("--trials", 2, "--threads", 1 + (name == "b"), "-q", "-o", tmp_path / name)
+        assert run("fit", ratings, *words).exit_code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_one_list_is_not_written_in_silence(run: Any, model: Path, tmp_path: Path) -> None:
+    result = run("recommend", model, "--user", "u7", "-o", tmp_path / "out.csv")
+    assert result.exit_code == 2
+    assert "give --all-users" in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -141,13 +141,15 @@ def fit(
         _keep_test_part(parts.split, output, options)
         recommender.save(output)
     for leftover in checkpoints(checkpoint):
-        leftover.unlink(missing_ok=True)
+        if not leftover.is_dir():
+            leftover.unlink(missing_ok=True)
     if run.json:
         row = {"model": learner.name, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
         about = {"data": recommender.metadata["data"]}
         about["split"] = parts.describe(hold_out.validation, run.seed)
-        print_json({**about, "rows": [{**row, **size}], **about_race(found)})
+        raced = {} if found is None else {"race": found.to_dict()}
+        print_json({**about, "rows": [{**row, **size}], **raced})
         return
     if found is not None:
         _print_race(found)
@@ -230,4 +232,7 @@ def _keep_test_part(split: Split | None, output: Path, options: RunOptions) -> N
 
 
 def _how_to_go_on(checkpoint: Path) -> str:
-    return "Run the same command with --resume to go on." if checkpoint.exists() else ""
+    from xorec.models.fitting import checkpoints
+
+    there = any(path.exists() for path in checkpoints(checkpoint))
+    return "Run the same command with --resume to go on." if there else ""

@@ -73,6 +73,10 @@ def recommend(
     asker.refuse_both()
     if (asker.user is not None) + (asker.items is not None) + all_users != 1:
         raise OptionError("say for whom: give --user ID, --items ID,ID,... or --all-users.")
+    if output is not None and not all_users:
+        raise OptionError(
+            "-o is for everybody's lists: give --all-users, or --json for one list in a file."
+        )
     recommender = Recommender.load(model, threads=run.threads)
     if all_users:
         from xorec.recommender.batch import for_all_users

@@ -77,6 +77,8 @@ def test_frames_and_parquet_with_lists(ratings: Path) -> None:
     check(read(ratings, item_info=path))
     names_only = pl.DataFrame({"item": table["item"], "title": table["name"]})
     check(read(ratings, item_info=names_only), categories=False)
+    odd = pl.DataFrame({"Game_ID": table["item"], "Game Name": table["name"]})
+    check(read(ratings, item_info=odd), categories=False)
 
 
 def test_ids_match_by_what_they_say_not_by_their_type(tmp_path: Path) -> None:

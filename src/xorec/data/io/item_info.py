@@ -112,13 +112,19 @@ def _columns(source: Source) -> tuple[str, str | None, str | None]:
         return str(item), name, category
     category = guess("category", names)
     item = guess("item", names) or next((n for n in names if n.lower() == "id"), names[0])
-    name = guess("name", [n for n in names if n != item])
+    others = [n for n in names if n not in (item, category)]
+    name = guess("name", others) or next((n for n in others if _is_of_names(n)), None)
     if name is None and category is None:
         raise DataError(
             f"{source.name}: no column for names or categories; there are: {listed(names)}. "
             "Call them name and category."
         )
     return item, name, category
+
+
+def _is_of_names(column: str) -> bool:
+    """Whether a column such as "Game Name" or "movie_title" has the names of items."""
+    return column.lower().endswith(("name", "title"))
 
 
 def _names(matched: pl.DataFrame, n_items: int) -> Text:

@@ -30,6 +30,7 @@ VALIDATION = 0.1
 FEWEST = 20
 """Users to judge by: with fewer, chance would decide."""
 WITHOUT_RACE = "slim"
+_TIMES = ("seconds_fit", "us_per_query")
 
 
 def fit(
@@ -63,10 +64,12 @@ def fit(
 
 
 def about_race(found: RaceResult | None) -> dict[str, Any]:
-    """What a model file says of the race that chose it."""
+    """What a model file says of the race that chose it: all but times, which differ every time."""
     if found is None:
         return {}
-    return {"race": {"why": found.why(), "rows": [one.row() for one in found.trials]}}
+    race = found.to_dict()
+    rows = [{name: row[name] for name in row if name not in _TIMES} for row in race["rows"]]
+    return {"race": {**race, "rows": rows}}
 
 
 def _budget(minutes: float | None, trials: int | None) -> Budget | None:
@@ -101,8 +104,13 @@ def fit_best(
     with _with_cache(options) as cached:
         found = race(*parts[:2], budget=budget, target=target, options=cached)
         options.progress.note(f"race: {found.why()}.")
-        winner = model_class(found.winner.model)(**found.winner.refit)
-        return winner.fit(both, None, cached), found
+        options.progress.note(f"{found.winner.model} learns from all {both.n_pairs:,} pairs.")
+        winner = model_class(found.winner.model)(**found.winner.refit).fit(both, None, cached)
+    if (over := budget.spent(len(found.trials))) > 1.05 and budget.trials is None:
+        options.progress.note(
+            f"the budget was exceeded, {over:.1f} times of it: what had begun was finished."
+        )
+    return winner, found
 
 
 def _judged(

@@ -29,6 +29,10 @@ class RaceResult:
     winner: Trial
     target: Target
 
+    def to_dict(self) -> dict[str, Any]:
+        """Why, and a row for each trial."""
+        return {"why": self.why(), "rows": [one.row() for one in self.trials]}
+
     def why(self) -> str:
         """One line: why the winner was chosen."""
         others = [one for one in self.trials if one.model != self.winner.model and not one.note]
