@@ -151,3 +151,12 @@ def test_rows_are_counted_over_all_batches(
     frame = "\n".join(["user,item,rating", *lines, wrong, *lines])
     message = refusal(tmp_path / "x.csv", frame)
     assert f"column {column!r}, data row 19:" in message
+
+
+def test_a_broken_line_does_not_hide_the_separator(tmp_path: Path) -> None:
+    """It was said that the file has one column only; now the line is named, or read."""
+    path = tmp_path / "kunden.csv"
+    rows = [f"K{n:03};Tee {n % 5};{n};2025-04-03" for n in range(30)]
+    path.write_text("\n".join(["kunde;artikel;menge;datum", *rows[:7], "K007", *rows[7:]]) + "\n")
+    with pytest.raises(DataError, match=r"column 'artikel', data row 8: the item is empty"):
+        read(path, user_column="kunde", item_column="artikel")

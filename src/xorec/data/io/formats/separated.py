@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WHITESPACE = " "
 """Stands for any run of blanks."""
+_MOST = 0.6
+"""The share of the lines that tells a separator where some lines are broken."""
 _SEPARATORS = ("::", "\t", ",", ";", "|")
 
 
@@ -129,7 +131,8 @@ def _open_lines(table: TextTable) -> Source:
 def _open_csv(file: DataFile) -> Source:
     separator = file.layout.separator
     if separator is None:
-        separator = "," if "," in file.lines[0] else guess_separator(file.lines) or ","
+        guessed = guess_separator(file.lines) or guess_separator(file.lines, share=_MOST)
+        separator = "," if "," in file.lines[0] else guessed or ","
     return open_separated(file, separator)
 
 
@@ -142,11 +145,17 @@ def _open_dat(file: DataFile) -> Source:
     return open_separated(file, guessed or WHITESPACE)
 
 
-def guess_separator(lines: tuple[str, ...]) -> str | None:
-    """What divides all lines into equally many fields; None if there is no such separator."""
+def guess_separator(lines: tuple[str, ...], share: float = 1.0) -> str | None:
+    """What divides lines into as many fields as the first; None if there is no such separator.
+
+    share: of the lines, at least. Those that differ are found when the file is read.
+
+    >>> guess_separator(("user;item;when", "ann;tea;7", "bob;rye"), share=0.6)
+    ';'
+    """
     for separator in _SEPARATORS:
         counts = [len(split_fields(line, separator)) for line in lines]
-        if counts[0] > 1 and counts[0] == min(counts) == max(counts):
+        if counts[0] > 1 and counts.count(counts[0]) >= share * len(counts):
             return separator
     return None
 
