@@ -85,6 +85,18 @@ def check_somebody_new(output: str) -> None:
     assert not {*listed(output)} & {12, 77, 103}
 
 
+def check_race(output: str) -> None:
+    race = Recommender.load("shop.xorec").metadata["race"]
+    assert [row["model"] for row in race["rows"]] == ["popularity", "slim"]
+    assert " ".join(race["why"].split()) in " ".join(output.split())
+
+
+def check_target(output: str) -> None:
+    small = Recommender.load("small.xorec")
+    assert small.representation.item_nbytes <= 17 * len(small.items)
+    assert "at most 16 bytes an item" in output
+
+
 def check_everybody(output: str) -> None:
     shop, frame = Recommender.load("shop.xorec"), pl.read_parquet("recs.parquet")
     one = frame.filter(pl.col("user") == 4712)
@@ -157,7 +169,9 @@ def check_doctor(output: str) -> None:
 
 
 CHECKS: dict[str, Callable[[str], None]] = {
-    "fit ratings.csv": check_fit,
+    "fit ratings.csv -o": check_race,
+    "fit ratings.csv --target": check_target,
+    "fit ratings.csv --model": check_fit,
     "recommend shop.xorec --user": check_recommend,
     "recommend shop.xorec --items": check_somebody_new,
     "recommend shop.xorec --all-users": check_everybody,
@@ -184,6 +198,8 @@ def test_the_command_lines() -> None:
         words = shlex.split(line, comments=True)[1:]
         if words[0] == "bench":  # as written it takes minutes
             words += ["--items", "2000", "--repeats", "1", "--quiet"]
+        if words[0] == "fit" and "--model" not in words:
+            words += ["--trials", "2"]
         if words[0] == "tune":
             words += ["--trials", "2", "--epochs", "2"]
         result = CliRunner().invoke(app, words)
