@@ -13,9 +13,11 @@ from xorec.representations.codes import Codes
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Vectors
+from xorec.search.batches import FIRST_QUERIES
 from xorec.search.hits import Hits
 from xorec.search.index import SavedIndex, index_of
 from xorec.search.top_k import top_k
+from xorec.search.two_stage import TwoStageIndex
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 from xorec.testing.two_stage import random_weights, two_stage
 
@@ -214,3 +216,21 @@ def test_the_nearest_of_each_item_are_kept_in_a_file() -> None:
     wrong = {**made.tensors(), "item_neighbours": made.tensors()["item_neighbours"] + 200}
     with pytest.raises(DataError, match="item_neighbours has the value"):
         index_of(learned, rank, SavedIndex(wrong))
+
+
+def test_a_process_that_asks_on_gets_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one in NumPy at first; a batch, which has kernels alone, after FIRST_QUERIES."""
+    learned = blended(np.random.default_rng(10), 90, Sources(4, 5))
+    index, asked = index_of(learned, np.arange(90, dtype=np.int32)), []
+    assert isinstance(index, TwoStageIndex)
+    find = index.find
+
+    def counted(queries: Any, k: int, **how: Any) -> Any:
+        asked.append(len(queries))
+        return find(queries, k, **how)
+
+    monkeypatch.setattr(index, "find", counted)
+    for _ in range(FIRST_QUERIES + 3):
+        index.search(learned.queries(np.array([1])), 3)
+    assert asked.count(2) == 1
+    assert asked.index(2) == FIRST_QUERIES - 1

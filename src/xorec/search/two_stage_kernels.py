@@ -73,7 +73,9 @@ def collect(
         mask = filters.allow_mask
         count = add_neighbours(history, sources, mask, ties.tie_rank, flags, items, count)
         lines = add_postings(sources.postings, (history, counted), scratch.sums, dirty)
-        count = add_best(sources.best, scratch, lines, mask, ties, items, count)
+        hidden = filters.indptr[b + 1] - filters.indptr[b] + len(filters.denied)
+        wanted = (sources.best, count + hidden)
+        count = add_best(wanted, scratch, lines, mask, ties, items, count)
         for at in range(count):
             found.sums[b, at] = scratch.sums[items[at]]
             flags[items[at]] = 0
@@ -120,28 +122,30 @@ def add_neighbours(
 
 @kernel
 def add_best(
-    best: int, scratch: Any, lines: int, mask: Any, ties: Any, items: Any, count: int
-) -> int:
-    """The `best` items with the largest sums above zero behind those taken, ties by the rule.
+    wanted: Any, scratch: Any, lines: int, mask: Any, ties: Any, items: Any, count: int
+) -> Any:
+    """The best items by sums above zero behind those taken, ties by the rule.
 
-    Buckets of sums are counted first, so that only the upper ones are looked at again.
+    wanted: (how many, how many that are taken or hidden may stand before them). So many lines of
+    sums as both reach a bound that none of the others reach, so only these are looked at.
     """
+    best, in_the_way = wanted
     if best == 0 or lines == 0:
         return count
     bits, tie_rank = scratch.sums.view(np.int32), ties.tie_rank
-    buckets = np.zeros(_BUCKETS, dtype=np.int32)
+    maxima, buckets = np.empty(lines, dtype=np.int32), np.zeros(_BUCKETS, dtype=np.int32)
     for at in range(lines):
-        first = np.int64(scratch.lines[at]) * LINE
-        for j in range(first, first + LINE):
-            if bits[j] > 0 and may_be_taken(j, scratch.flags, mask, tie_rank):
-                buckets[bits[j] >> _SHIFT] += 1
-    lowest, size = _BUCKETS, 0
-    while size < best and lowest > 0:
+        maxima[at] = line_maximum(bits, np.int64(scratch.lines[at]) * LINE)
+        buckets[maxima[at] >> _SHIFT] += 1
+    lowest, reaching = _BUCKETS, 0
+    while (reaching < best + in_the_way or len(mask) > 0) and lowest > 0:  # a mask may hide all
         lowest -= 1
-        size += buckets[lowest]
-    keys, least = np.empty(size, dtype=np.uint64), max(np.int32(1), np.int32(lowest << _SHIFT))
-    size = 0
+        reaching += buckets[lowest]
+    least = max(np.int32(1), np.int32(lowest << _SHIFT))
+    keys, size = np.empty(reaching * LINE, dtype=np.uint64), 0
     for at in range(lines):
+        if maxima[at] < least:
+            continue
         first = np.int64(scratch.lines[at]) * LINE
         for j in range(first, first + LINE):
             if bits[j] >= least and may_be_taken(j, scratch.flags, mask, tie_rank):
@@ -153,6 +157,15 @@ def add_best(
     for at in range(kept):
         items[count + at] = ties.item_at[np.int64(keys[at] & _PLACE)]
     return count + kept
+
+
+@kernel
+def line_maximum(bits: Any, first: Any) -> Any:
+    """The largest of the LINE numbers from `first` on, or zero."""
+    largest = np.int32(0)
+    for at in range(LINE):
+        largest = max(largest, bits[first + at])
+    return largest
 
 
 @kernel
