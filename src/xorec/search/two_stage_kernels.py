@@ -135,7 +135,12 @@ def add_best(
     bits, tie_rank = scratch.sums.view(np.int32), ties.tie_rank
     maxima, buckets = np.empty(lines, dtype=np.int32), np.zeros(_BUCKETS, dtype=np.int32)
     for at in range(lines):
-        maxima[at] = line_maximum(bits, np.int64(scratch.lines[at]) * LINE)
+        line = bits[np.int64(scratch.lines[at]) * LINE :][:LINE]
+        largest = np.int32(0)
+        for place in range(LINE):
+            largest = line[place] if line[place] > largest else largest
+        maxima[at] = largest
+    for at in range(lines):
         buckets[maxima[at] >> _SHIFT] += 1
     lowest, reaching = _BUCKETS, 0
     while (reaching < best + in_the_way or len(mask) > 0) and lowest > 0:  # a mask may hide all
@@ -157,15 +162,6 @@ def add_best(
     for at in range(kept):
         items[count + at] = ties.item_at[np.int64(keys[at] & _PLACE)]
     return count + kept
-
-
-@kernel
-def line_maximum(bits: Any, first: Any) -> Any:
-    """The largest of the LINE numbers from `first` on, or zero."""
-    largest = np.int32(0)
-    for at in range(LINE):
-        largest = max(largest, bits[first + at])
-    return largest
 
 
 @kernel
