@@ -1,0 +1,1 @@
+"""What each route does: a validated request in, an answer out."""

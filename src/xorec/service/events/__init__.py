@@ -1,0 +1,1 @@
+"""The event log: SQLite, one writer, group commit; everybody else reads."""

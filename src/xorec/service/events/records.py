@@ -1,0 +1,82 @@
+"""What stands in the log: events of users, and changes of what is served. One sequence for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Id = Any
+"""A raw id as JSON has it: text or a number. In the log it stands as canonical JSON text."""
+
+
+class NewEvent(NamedTuple):
+    """An event that was checked and has no place in the log yet. ts: microseconds since 1970, UTC.
+
+    event_id: the client's, or a hash of all fields; the log takes each once.
+    """
+
+    event_id: str
+    user: Id
+    item: Id
+    kind: str
+    value: float
+    ts: int
+    request_id: str | None
+
+
+class Event(NamedTuple):
+    """An event with its place in the log."""
+
+    seq: int
+    event_id: str
+    user: Id
+    item: Id
+    kind: str
+    value: float
+    ts: int
+    request_id: str | None
+
+
+class Change(NamedTuple):
+    """A change of what is served, for everybody who follows the log.
+
+    kind: "item" (PUT, PATCH and DELETE of an item), "erase" (a user), "experiment",
+    "activate" (a generation of a model).
+    """
+
+    seq: int
+    kind: str
+    body: Mapping[str, Any]
+
+
+Record = Event | Change
+
+
+class Exposure(NamedTuple):
+    """A list that somebody was shown in an experiment. items: JSON ids in order."""
+
+    request_id: str
+    experiment: str
+    arm: str
+    user: Id
+    items: list[Id]
+    ts: int
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What became of a client's events. seq: the log's last place when they were in it."""
+
+    accepted: int
+    duplicates: int
+    seq: int
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What was erased of a user."""
+
+    events: int
+    exposures: int
+    seq: int

@@ -1,0 +1,58 @@
+"""A route: what the shell must know of an endpoint to check, run, document and measure it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from xorec.service.service import Service
+
+Role = Literal["open", "read", "write", "admin"]
+Handler = Callable[["Service", "Call"], "BaseModel | Response | Awaitable[BaseModel | Response]"]
+
+
+@dataclass(slots=True)
+class Call:
+    """One request, checked: what a handler gets.
+
+    query: the route's query model, filled from the query string; body: its body model, filled
+    from JSON (None where the route has none). text: the raw body of NDJSON, where it came so.
+    """
+
+    request_id: str
+    query: Any = None
+    body: Any = None
+    lines: bytes | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One method of one path.
+
+    role: the least key. query, body, answer: pydantic models (or a list of body models that are
+    tried in order). status: of success. thread: run in a thread, because it may take more than a
+    millisecond. writer: only the worker that holds the log may answer; others hand it on.
+    streams: the handler gives a Response of its own (NDJSON, server-sent events, text).
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    answer: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    body: Any = None
+    role: Role = "read"
+    status: int = 200
+    thread: bool = False
+    writer: bool = False
+    ndjson: bool = False
+    media_type: str = "application/json"
+    tag: str = "lists"

@@ -1,0 +1,108 @@
+"""Items and users: what can be said of an item, and who there is."""
+
+from __future__ import annotations
+
+import datetime
+
+from pydantic import BaseModel, Field
+
+from xorec.service.schemas.base import Answer, Body, JsonId, Query
+
+Attribute = str | int | float | bool
+
+
+class ItemBody(Body):
+    """All that is known of an item (PUT). from, until: when it may be listed."""
+
+    id: JsonId
+    name: str | None = Field(None, max_length=4096)
+    categories: list[str] = Field([], max_length=1000)
+    attributes: dict[str, Attribute] = {}
+    hidden: bool = False
+    from_: datetime.datetime | None = Field(None, alias="from", strict=False)
+    until: datetime.datetime | None = Field(None, strict=False)
+
+
+class ItemsBody(Body):
+    """Several items: all or nothing."""
+
+    items: list[ItemBody] = Field(min_length=1)
+
+
+class ItemPatch(Body):
+    """What changes of an item (PATCH); what is not named stays."""
+
+    id: JsonId
+    name: str | None = Field(None, max_length=4096)
+    categories: list[str] | None = Field(None, max_length=1000)
+    attributes: dict[str, Attribute] | None = None
+    hidden: bool | None = None
+    from_: datetime.datetime | None = Field(None, alias="from", strict=False)
+    until: datetime.datetime | None = Field(None, strict=False)
+
+
+class ItemQuery(Query):
+    """An item by id, or items whose id or name has `q` in it."""
+
+    item: str | None = None
+    q: str | None = Field(None, max_length=256)
+    k: int = Field(20, ge=1)
+    name: str | None = Field(None, alias="model")
+
+
+class ItemId(Query):
+    """Which item."""
+
+    item: str
+
+
+class ItemOut(BaseModel):
+    """An item as it is served. known: the model has it; cold items come by events."""
+
+    id: JsonId
+    name: str | None = None
+    categories: list[str] = []
+    attributes: dict[str, Attribute] = {}
+    hidden: bool = False
+    from_: str | None = Field(None, serialization_alias="from")
+    until: str | None = None
+    available: bool = True
+    known: bool = True
+    count: int = Field(0, description="Users who have it.")
+
+
+class ItemList(Answer):
+    """Items."""
+
+    items: list[ItemOut]
+
+
+class ItemsChanged(Answer):
+    """How many items were changed, and since when the lists know."""
+
+    changed: int
+    seq: int
+
+
+class UserQuery(Query):
+    """A user by id, or users whose id has `q` in it."""
+
+    user: str | None = None
+    q: str | None = Field(None, max_length=256)
+    k: int = Field(20, ge=1)
+    name: str | None = Field(None, alias="model")
+
+
+class UserOut(BaseModel):
+    """A user; history: names of what they have, newest events last."""
+
+    id: JsonId
+    known: bool = True
+    count: int = Field(0, description="Items that they have.")
+    history: list[JsonId] | None = None
+
+
+class UserList(Answer):
+    """Users."""
+
+    users: list[UserOut]
