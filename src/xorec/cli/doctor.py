@@ -26,7 +26,7 @@ _CORE = (
 )
 _EXTRAS = {
     "torch": "torch",
-    "fastapi": "serve",
+    "starlette": "serve",
     "matplotlib": "plots",
     "pyscipopt": "solvers",
     "faiss-cpu": "faiss",
