@@ -48,7 +48,7 @@ class Metrics:
     def summary(self) -> dict[str, dict[str, float]]:
         """Requests by status: how many, and their seconds in all."""
         found: dict[str, dict[str, float]] = {}
-        for sample in self._requests.collect()[0].samples:
+        for sample in next(iter(self._requests.collect())).samples:
             what = sample.name.removeprefix("xorec_request_seconds_")
             if what in ("count", "sum"):
                 row = found.setdefault(sample.labels["status"], {"count": 0.0, "seconds": 0.0})
