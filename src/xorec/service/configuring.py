@@ -74,8 +74,10 @@ def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[Place, A
     for name, text in environment.items():
         if name.upper().startswith(PREFIX):
             parts = name[len(PREFIX) :].split("__")
-            place = tuple(part if at and parts[0].upper() == "MODELS" else part.lower()
-                          for at, part in enumerate(parts))
+            place = tuple(
+                part if at and parts[0].upper() == "MODELS" else part.lower()
+                for at, part in enumerate(parts)
+            )
             _check_name(place, "the environment", _variable)
             yield place, _several(place, text), name
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import socket
-from collections.abc import Iterator
-
-import uvicorn
 
 from xorec.core.errors import OptionError
-from xorec.service.app import App
 from xorec.service.config import Config
 
 GRACE = 0.4
