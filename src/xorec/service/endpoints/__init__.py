@@ -10,4 +10,7 @@ if TYPE_CHECKING:
 
 def model_routes() -> tuple[Route, ...]:
     """Routes of all endpoints that work with models and log: a line for each file."""
-    return ()
+    from xorec.service.endpoints import alike, batch, catalogue, events, lists, ranked
+
+    files = (lists, batch, alike, ranked, events, catalogue)
+    return tuple(route for file in files for route in file.ROUTES)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
-from xorec.service.endpoints.asking import items_of, limited, one_of
+from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.endpoints.lists import described
 from xorec.service.events.records import Id
 from xorec.service.live.model import LiveModel
@@ -56,7 +56,6 @@ def get_trending(service: Service, call: Call) -> RankedAnswer:
 
 
 def _live(service: Service, query: RankedQuery) -> LiveModel:
-    limited(service, query.k)
     return service.models[query.name]
 
 
