@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from xorec.service.messages import Request
+from xorec.service.exchange import Request
 
 
 class AccessLog(Protocol):

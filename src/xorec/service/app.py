@@ -22,8 +22,8 @@ from xorec.core.suggestions import did_you_mean
 from xorec.service.bodies import read_body
 from xorec.service.config import Config
 from xorec.service.endpoint import Endpoint
+from xorec.service.exchange import Headers, Reply, Request
 from xorec.service.keys import Gate
-from xorec.service.messages import Headers, Reply, Request
 from xorec.service.origins import Origins
 from xorec.service.problems import HttpError, busy, problem_reply
 from xorec.service.request_ids import RequestIds
@@ -165,6 +165,8 @@ class App:
             return self._forward(request, body)
         call = endpoint.call(request, body)
         service: Any = self.service
+        if service is not None:
+            service.follow()
         if route.thread:
             loop = asyncio.get_running_loop()
             return loop.run_in_executor(self._threads, endpoint.handler, service, call)

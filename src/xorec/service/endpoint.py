@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 
 from xorec.service.config import Limits
+from xorec.service.exchange import Request
 from xorec.service.keys import RANKS
-from xorec.service.messages import Request
 from xorec.service.parsing import BodyParser, QueryParser, bounded_k, check_k
 from xorec.service.problems import HttpError
 from xorec.service.routes import Call, Route

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import http
-import re
-from collections.abc import Iterable, Sequence
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from xorec.core.errors import DataError, OptionError, UnknownIdError, XorecError
-from xorec.core.printable import printable, quoted
-from xorec.core.suggestions import did_you_mean
-from xorec.service.messages import Headers, Reply
+from xorec.core.printable import printable
+from xorec.service.errors import BadEventError, NotReadyError, NotYetError
+from xorec.service.exchange import Headers, Reply
+from xorec.service.messages import validation_line
 from xorec.service.schemas.base import Problem
 
 MEDIA_TYPE = b"application/problem+json"
-_STATUS = ((UnknownIdError, 404), (DataError, 422), (OptionError, 422))
-_TAG = re.compile(r"(int|str|float|bool|datetime|date|dict|none|.*[\[\]()-].*)")
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (UnknownIdError, 404),
+    (DataError, 422),
+    (OptionError, 422),
+    (BadEventError, 422),
+    (NotYetError, 503),
+    (NotReadyError, 503),
+)
+_COME_AGAIN: Headers = ((b"retry-after", b"1"),)
 
 
 class HttpError(XorecError):
@@ -32,9 +37,9 @@ class HttpError(XorecError):
         self.headers = headers
 
 
-def busy(message: str, seconds: int = 1) -> HttpError:
-    """503: come again in so many seconds."""
-    return HttpError(503, message, headers=((b"retry-after", b"%d" % seconds),))
+def busy(message: str) -> HttpError:
+    """503: come again in a second."""
+    return HttpError(503, message, headers=_COME_AGAIN)
 
 
 def status_of(error: Exception) -> int:
@@ -58,9 +63,8 @@ def problem_reply(error: Exception, request_id: str) -> Reply:
         detail = "the service failed: its log has more under this request_id."
     else:
         detail = " ".join(printable(str(error), lines=True).split())
-    return problem(
-        status, detail, request_id, getattr(error, "at", None), getattr(error, "headers", ())
-    )
+    headers: Headers = getattr(error, "headers", _COME_AGAIN if status == 503 else ())
+    return problem(status, detail, request_id, getattr(error, "at", None), headers)
 
 
 def problem(
@@ -78,45 +82,9 @@ def problem(
     return Reply(status, body, MEDIA_TYPE, headers)
 
 
-def http_error_of(error: ValidationError, model: Any, where: str) -> HttpError:
-    """One line for what pydantic refused in `where`: "the query", "the body"."""
-    errors = error.errors(include_url=False, include_context=False)
-    if errors[0]["type"] == "json_invalid":
-        reason = errors[0]["msg"].removeprefix("Invalid JSON: ")
-        return HttpError(400, f"{where} is no JSON: {reason}.")
-    return HttpError(422, validation_line(errors, model, where))
-
-
-def validation_line(errors: Sequence[Any], model: Any, where: str) -> str:
-    """The first error in one line, with all that a union says of the same value."""
-    first = errors[0]
-    place = _place(first["loc"])
-    name = ".".join(str(part) for part in place) or where
-    if first["type"] == "extra_forbidden":
-        known = _names(model, place)
-        hint = did_you_mean(str(place[-1]), known) if place else ""
-        wanted = f" its names are {', '.join(known)}." if known and not hint else hint
-        return f"{where} has no {quoted(name)}:{wanted}" if wanted else f"{where} has no {name!r}."
-    if first["type"] == "missing":
-        return f"{name!r} is missing in {where}: give it."
-    same = [one["msg"] for one in errors if _place(one["loc"]) == place]
-    wishes = " or ".join(dict.fromkeys(map(_wish, same)))
-    return f"{name} is {quoted(first['input'])}: {wishes}."
-
-
-def _place(loc: Iterable[Any]) -> tuple[Any, ...]:
-    """Where a value stands, without the names that pydantic gives to the members of a union."""
-    return tuple(part for part in loc if not (isinstance(part, str) and _TAG.fullmatch(part)))
-
-
-def _wish(message: str) -> str:
-    text = message.removeprefix("Value error, ").rstrip(".")
-    text = text.removeprefix("Input should be ")
-    return text if text != message.rstrip(".") else text[:1].lower() + text[1:]
-
-
-def _names(model: Any, place: Sequence[Any]) -> list[str]:
-    """Names that stand at the top of a body or a query."""
-    if len(place) != 1 or not (isinstance(model, type) and issubclass(model, BaseModel)):
-        return []
-    return [field.alias or name for name, field in model.model_fields.items()]
+def http_error_of(error: ValidationError, model: type[BaseModel], where: str) -> HttpError:
+    """What pydantic refused in `where`: 400 where it is no JSON at all, else 422."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    if first["type"] == "json_invalid":
+        return HttpError(400, f"{where} is no JSON: {first['msg'].removeprefix('Invalid JSON: ')}.")
+    return HttpError(422, validation_line(error, model, where))
