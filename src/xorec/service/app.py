@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from xorec.service.access_log import AccessLog
     from xorec.service.health import Health
     from xorec.service.metrics import Metrics
+    from xorec.service.queue import RequestQueue
     from xorec.service.service import Service
 
 Forward = Callable[[Request, bytes], Awaitable[Reply]]
-_ON_ALL: Headers = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+ON_ALL: Headers = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
 class App:
@@ -59,7 +60,7 @@ class App:
     ) -> None:
         self.service: Service | None = None
         self.health = health
-        self._limits = config.limits
+        self.limits = config.limits
         self._forward = forward
         self._metrics = metrics
         self._access_log = access_log
@@ -70,6 +71,8 @@ class App:
         )
         self._threads = ThreadPoolExecutor(config.threads, thread_name_prefix="handler")
         self._running = 0
+        self.queue: RequestQueue | None = None
+        self._streams: set[asyncio.Task[Any]] = set()
         self._table: dict[str, dict[str, Endpoint]] = {}
         for route in routes:
             methods = self._table.setdefault(route.path, {})
@@ -102,7 +105,7 @@ class App:
             endpoint = self.admit(request)
             body = b""
             if endpoint.takes_body:
-                body = await read_body(receive, request.headers, self._limits)
+                body = await read_body(receive, request.headers, self.limits)
             result = self.start(endpoint, request, body)
             if not isinstance(result, Reply):
                 result = await self.finish(endpoint, request, result)
@@ -127,7 +130,7 @@ class App:
         endpoint: Endpoint | None = None
         try:
             endpoint = self.admit(request)
-            if len(body) > self._limits.body_bytes:
+            if len(body) > self.limits.body_bytes:
                 raise HttpError(413, f"the body has {len(body):,} bytes: too many.")
             result = self.start(endpoint, request, body)
             if not isinstance(result, Reply):
@@ -138,23 +141,43 @@ class App:
         self.note(endpoint, request, reply.status, len(reply.body))
         return reply
 
+    def find(self, method: str, path: str) -> Endpoint | None:
+        """The endpoint of a method and a path, if there is one."""
+        methods = self._table.get(path)
+        return None if methods is None else methods.get(method)
+
     def admit(self, request: Request) -> Endpoint:
-        """The endpoint of a request that may be answered; a HttpError of any other."""
-        request.id = self._ids.of(request.headers.get(b"x-request-id"))
+        """The endpoint of a request that may be answered; an HttpError for any other."""
+        self.name(request)
         methods = self._table.get(request.path)
         if methods is None:
             raise self._nothing_at(request.path)
         endpoint = methods.get(request.method)
         if endpoint is None:
             raise _wrong_method(request.method, request.path, methods)
+        if endpoint.route.limited and self._running >= self.limits.concurrent:
+            raise self.overloaded()
+        self.check(endpoint, request)
+        return endpoint
+
+    def check(self, endpoint: Endpoint, request: Request) -> None:
+        """Refuse who may not ask this, and everybody before the models are loaded."""
         self._origins.check(request.method, request.headers)
         self._gate.check(endpoint.rank, request.headers)
-        if endpoint.route.limited:
-            if self._running >= self._limits.concurrent:
-                raise busy(f"{self._running} requests are under way already: come again.")
-            if self.service is None:
-                raise busy(f"the service is {self.health.state}: come again.")
-        return endpoint
+        if self.service is None and endpoint.route.limited:
+            raise busy(f"the service is {self.health.state}: come again.")
+
+    def is_eager(self, endpoint: Endpoint) -> bool:
+        """Whether its coroutine may begin outside of a task: not one that hands the request on."""
+        return self._forward is None or not endpoint.route.writer
+
+    def overloaded(self) -> HttpError:
+        """What is said above `limits.concurrent`."""
+        return busy(f"{self.limits.concurrent} requests are under way already: come again.")
+
+    def name(self, request: Request) -> None:
+        """Give a request its id."""
+        request.id = self._ids.of(request.headers.get(b"x-request-id"))
 
     def start(
         self, endpoint: Endpoint, request: Request, body: bytes
@@ -214,7 +237,9 @@ class App:
 
     def headers(self, request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
         """All headers of a reply."""
-        every = [(b"x-request-id", request.id.encode()), *_ON_ALL, *reply.headers]
+        every = [(b"x-request-id", request.id.encode()), *ON_ALL, *reply.headers]
+        if self.health.state == "stopping":
+            every.append((b"connection", b"close"))
         if reply.status == 204:
             return every
         length = (b"content-length", b"%d" % len(reply.body))
@@ -236,6 +261,11 @@ class App:
             path = "unmatched" if endpoint is None else endpoint.route.path
             self._access_log.add(request, path, status, took // 1000, nbytes)
 
+    def end_streams(self) -> None:
+        """End streams that would never end by themselves."""
+        for task in list(self._streams):
+            task.cancel()
+
     def close(self) -> None:
         """Let the threads go."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -252,7 +282,7 @@ class App:
         """A response that sends itself piece by piece."""
         nbytes = 0
         own = {name for name, _ in response.raw_headers}
-        every = [(b"x-request-id", request.id.encode()), *_ON_ALL]
+        every = [(b"x-request-id", request.id.encode()), *ON_ALL]
         response.raw_headers += [pair for pair in every if pair[0] not in own]
 
         async def counted(message: Any) -> None:
@@ -260,9 +290,19 @@ class App:
             nbytes += len(message.get("body", b""))
             await send(message)
 
+        task = asyncio.current_task()
+        endless = response.media_type == "text/event-stream"
+        if endless and task is not None:
+            self._streams.add(task)
         try:
             await response(scope, receive, counted)
+        except asyncio.CancelledError:
+            if not endless or self.health.state != "stopping":
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            if task is not None:
+                self._streams.discard(task)
             self.note(endpoint, request, response.status_code, nbytes)
 
     def _nothing_at(self, path: str) -> HttpError:

@@ -41,6 +41,7 @@ class Route:
     tried in order). status: of success. thread: run in a thread, because it may take more than a
     millisecond. writer: only the worker that holds the log may answer; others hand it on.
     streams: the handler gives a Response of its own (NDJSON, server-sent events, text).
+    An async handler runs in the loop up to its first wait, outside of a task: no asyncio.timeout.
     limited: counts among concurrent requests, and has to wait until the service is ready.
     """
 

@@ -46,7 +46,8 @@ class Served:
         request = Request(method, f"/v1/{path}", text.encode(), headers, "test")
         reply = asyncio.run(self.app.reply(request, sent))
         self.status = reply.status
-        return json.loads(reply.body) if b"json" in reply.media_type[:24] else reply.body
+        is_json = reply.media_type.endswith(b"json") and b"ndjson" not in reply.media_type
+        return json.loads(reply.body) if is_json else reply.body
 
     def get(self, path: str, **query: Any) -> Any:
         """GET with a query string."""
