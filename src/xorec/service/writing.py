@@ -19,7 +19,7 @@ from xorec.core.log import logger
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Log
 from xorec.service.events.records import Appended, Erased, Exposure, Id, NewEvent, Record
-from xorec.service.events.rows import ChangeRow, EventRow, ExposureRow, change_row, id_text
+from xorec.service.events.rows import Batch, ChangeRow, EventRow, ExposureRow, change_row, id_text
 from xorec.service.events.sequence import SharedSequence
 
 GROUP = 1_000
@@ -50,12 +50,18 @@ class _Erase:
 
 
 @dataclass
+class _Forget:
+    seq: int
+    future: Future[None] = field(default_factory=Future)
+
+
+@dataclass
 class _Backup:
     path: Path
     future: Future[None] = field(default_factory=Future)
 
 
-_Call = _Append | _Changes | _Erase | _Backup
+_Call = _Append | _Changes | _Erase | _Forget | _Backup
 
 
 class LogWriter:
@@ -117,6 +123,13 @@ class LogWriter:
         """Forget a user; what was handed in before goes, too."""
         id_text(user)
         call = _Erase(user)
+        self._put(call)
+        return call.future
+
+    def forget(self, seq: int) -> Future[None]:
+        """Erasures up to this place no longer name whom they erased: for when no model file that
+        is older than them is left."""
+        call = _Forget(seq)
         self._put(call)
         return call.future
 
@@ -209,55 +222,46 @@ class LogWriter:
             if group and size > GROUP:
                 break
             group.append(calls.popleft())
-            if isinstance(call, _Erase):
+            if isinstance(call, (_Erase, _Forget)):
                 break
         return group
 
     def _commit(self, group: list[_Call], exposures: list[ExposureRow]) -> None:
+        appends = [call for call in group if isinstance(call, _Append)]
+        changes = [call for call in group if isinstance(call, _Changes)]
+        last = group[-1] if group and isinstance(group[-1], (_Erase, _Forget)) else None
+        batch = Batch(
+            [call.rows for call in appends],
+            [call.rows for call in changes],
+            exposures,
+            last.user if isinstance(last, _Erase) else None,
+            last.seq if isinstance(last, _Forget) else None,
+        )
         began = time.perf_counter()
         try:
-            results, records = self._write(group, exposures)
+            written = self._log.write(batch)
         except Exception as error:
             self._keep(exposures)
             self._fail(group, error)
             return
         self._sequence.publish(self._log.last_seq)
-        self._on_group(len(records), time.perf_counter() - began)
+        self._on_group(len(written.records), time.perf_counter() - began)
         if self._failing:
             logger.warning("event log: writes again", extra={"event": "writes again"})
             self._failing = False
         try:
-            if records:
-                self._on_commit(records)
+            if written.records:
+                self._on_commit(written.records)
         except Exception:  # they are in the log, and that is what the answer says
             logger.exception("event log: what follows a commit failed")
-        for call, result in results:
-            call.future.set_result(result)
-
-    def _write(
-        self, group: list[_Call], exposures: list[ExposureRow]
-    ) -> tuple[list[tuple[Any, Any]], list[Record]]:
-        """The transaction. (call, its result), and the new records in order."""
-        log = self._log
-        appends = [call for call in group if isinstance(call, _Append)]
-        results: list[tuple[Any, Any]] = []
-        records: list[Record] = []
-        with log.transaction():
-            if appends:
-                answers, events = log.append([call.rows for call in appends])
-                results += zip(appends, answers, strict=True)
-                records += events
-            for call in group:
-                if isinstance(call, _Changes):
-                    records += [log.change(row) for row in call.rows]
-                    results.append((call, log.last_seq))
-            if exposures:
-                log.expose(exposures)
-            if group and isinstance(group[-1], _Erase):
-                erased, change = log.erase(group[-1].user)
-                records.append(change)
-                results.append((group[-1], erased))
-        return results, records
+        for append, appended in zip(appends, written.appended, strict=True):
+            append.future.set_result(appended)
+        for change, seq in zip(changes, written.changed, strict=True):
+            change.future.set_result(seq)
+        if isinstance(last, _Erase) and written.erased is not None:
+            last.future.set_result(written.erased)
+        elif isinstance(last, _Forget):
+            last.future.set_result(None)
 
     def _fail(self, group: list[_Call], error: Exception) -> None:
         if not isinstance(error, XorecError):
