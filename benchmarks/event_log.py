@@ -4,10 +4,10 @@
     python benchmarks/event_log.py --clients 1,32,128 --seconds 5 --before 1000000 --busy
 
 Clients are threads that send one event, wait for its answer, and send the next; `--tasks`: they are
-tasks of one event loop. `--before`: events that the log has already. `--busy`: a thread that computes
-all the time, as an event loop under load does; `--switch`: seconds after which Python lets another
-thread have its turn. `wal_mb` is the largest size of the WAL. Beside it: what the disk itself gives,
-by flushes of 16 kB into a file.
+tasks of one event loop. `--before`: events that the log has already. `--busy`: a thread that
+computes all the time, as an event loop under load does; `--switch`: seconds after which Python lets
+another thread have its turn. `wal_mb` is the largest size of the WAL. Beside it: what the disk
+itself gives, by flushes of 16 kB into a file.
 """
 
 from __future__ import annotations

@@ -137,6 +137,8 @@ class LogWriter:
         """Keep that a list was shown, soon; nobody waits for it."""
         row = self._log.exposure_row(exposure)
         with self._wake:
+            if self._closing:
+                return
             if not self._exposures:
                 self._expose_by = time.monotonic() + EXPOSURE_WAIT
                 self._wake.notify()
@@ -196,12 +198,15 @@ class LogWriter:
             group = self._take(nested)
             exposures, self._exposures = self._exposures, []
         group = [call for call in group if call.future.set_running_or_notify_cancel()]
-        if group and isinstance(group[0], _Backup):
-            self._exposures[:0] = exposures
-            self._make_backup(group[0])
-            return
-        if group or exposures:
-            self._commit(group, exposures)
+        try:
+            if group and isinstance(group[0], _Backup):
+                self._keep(exposures, EXPOSURE_WAIT)
+                self._make_backup(group[0])
+            elif group or exposures:
+                self._commit(group, exposures)
+        except BaseException as error:  # the thread ends by it; nobody may wait for ever
+            self._fail([call for call in group if not call.future.done()], error)
+            raise
         try:
             self._tidy = not self._log.tidy()
         except XorecError as error:  # nobody waits for it; the next write tells
@@ -241,15 +246,16 @@ class LogWriter:
         try:
             written = self._log.write(batch)
         except Exception as error:
-            self._keep(exposures)
+            self._keep(exposures, 1.0)
             self._fail(group, error)
             return
         self._sequence.publish(self._log.last_seq)
-        self._on_group(len(written.records), time.perf_counter() - began)
+        seconds = time.perf_counter() - began
         if self._failing:
             logger.warning("event log: writes again", extra={"event": "writes again"})
             self._failing = False
         try:
+            self._on_group(len(written.records), seconds)
             if written.records:
                 self._on_commit(written.records)
         except Exception:  # they are in the log, and that is what the answer says
@@ -263,22 +269,24 @@ class LogWriter:
         elif isinstance(last, _Forget):
             last.future.set_result(None)
 
-    def _fail(self, group: list[_Call], error: Exception) -> None:
+    def _fail(self, group: list[_Call], error: BaseException) -> None:
         if not isinstance(error, XorecError):
             logger.exception("event log: a transaction failed")
-            error = StorageFailed(f"the event log: {error}.")
+            error = StorageFailed(f"the event log: {error!r}.")
         if not self._failing:
             logger.warning("event log: %s", error, extra={"event": "write failed"})
             self._failing = True
         for call in group:
             call.future.set_exception(error)
 
-    def _keep(self, exposures: list[ExposureRow]) -> None:
-        """Exposures of a transaction that failed go with a later one."""
+    def _keep(self, exposures: list[ExposureRow], wait: float) -> None:
+        """Exposures go with a later transaction; at the end there is none."""
+        if not exposures or self._closing:
+            return
         with self._wake:
             self._exposures[:0] = exposures
             del self._exposures[:-_EXPOSURES]
-            self._expose_by = time.monotonic() + 1.0
+            self._expose_by = time.monotonic() + wait
 
     def _make_backup(self, call: _Backup) -> None:
         try:

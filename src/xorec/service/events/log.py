@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from xorec.core import files
+from xorec.core.errors import XorecError
 from xorec.service.events import schema
 from xorec.service.events.errors import StorageFailed, storage_error
 from xorec.service.events.records import (
@@ -263,7 +264,7 @@ class EventLog:
                 copy.close()
 
     def close(self) -> None:
-        with suppress(StorageFailed):
+        with suppress(XorecError):  # the next opening does it
             self._checkpoint("TRUNCATE")
         self._connection.close()
         os.close(self._lock)
