@@ -244,7 +244,7 @@ class EventLog:
             raise storage_error(self.path, error) from error
         finally:
             with suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA busy_timeout = 5000")
+                self._connection.execute(f"PRAGMA busy_timeout = {1000 * schema.BUSY:.0f}")
         self._written = pages - moved if not busy else CHECKPOINT // 2
         return not busy
 

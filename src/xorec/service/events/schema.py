@@ -14,6 +14,8 @@ VERSION = 1
 """Of the tables: `PRAGMA user_version`."""
 APPLICATION = 0x786F7265
 """`PRAGMA application_id`: "xore"."""
+BUSY = 5.0
+"""Seconds to wait for a lock that another program holds."""
 
 _TABLES = """
 CREATE TABLE state (
@@ -67,7 +69,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     """A connection in SQLite's mode "ro" or "rwc"; one thread at a time may use it."""
     address = f"file:{quote(os.path.abspath(path))}?mode={mode}"
     return sqlite3.connect(
-        address, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
+        address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY
     )
 
 
