@@ -45,6 +45,16 @@ class Metrics:
         """Where the seconds of such a request are to be counted; look it up once."""
         return self._requests.labels(route, method, str(status)).observe
 
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Requests by status: how many, and their seconds in all."""
+        found: dict[str, dict[str, float]] = {}
+        for sample in next(iter(self._requests.collect())).samples:
+            what = sample.name.removeprefix("xorec_request_seconds_")
+            if what in ("count", "sum"):
+                row = found.setdefault(sample.labels["status"], {"count": 0.0, "seconds": 0.0})
+                row["seconds" if what == "sum" else what] += sample.value
+        return found
+
     def text(self) -> bytes:
         """As Prometheus reads it."""
         return generate_latest(self.registry)

@@ -10,7 +10,21 @@ if TYPE_CHECKING:
 
 def model_routes() -> tuple[Route, ...]:
     """Routes of all endpoints that work with models and log: a line for each file."""
-    from xorec.service.endpoints import alike, batch, catalogue, events, lists, ranked
+    from xorec.service.endpoints import (
+        admin,
+        alike,
+        batch,
+        catalogue,
+        events,
+        experiments,
+        figures,
+        lists,
+        ranked,
+        snapshots,
+    )
 
-    files = (lists, batch, alike, ranked, events, catalogue)
+    files = (
+        *(lists, batch, alike, ranked, events, catalogue),
+        *(admin, experiments, snapshots, figures),
+    )
     return tuple(route for file in files for route in file.ROUTES)

@@ -37,7 +37,7 @@ def get_similar(service: Service, call: Call) -> SimilarAnswer:
     row = live.require_item(item)
     where = None
     if query.category or query.not_category:
-        where = Where(any=query.category, none=query.not_category)
+        where = Where(any=list(query.category), none=list(query.not_category))
     near = live.recommender.item_neighbours
     allow = None
     if where is not None or query.allow is not None or live.catalogue.infos:

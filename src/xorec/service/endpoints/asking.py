@@ -66,7 +66,7 @@ def asked_of_query(live: LiveModel, query: RecommendQuery) -> Asked:
         raise OptionError("say for whom: give user=ID, or items=ID for what somebody new has.")
     where = None
     if query.category or query.not_category:
-        where = Where(any=query.category, none=query.not_category)
+        where = Where(any=list(query.category), none=list(query.not_category))
     return Asked(
         user=None if query.user is None else one_of(live, "user", query.user),
         items=items_of(live, query.items, "items") if query.items else (),

@@ -138,7 +138,7 @@ def described(
     names = live.item_names(rows, ids)
     missing: list[Any] = [None] * len(rows)
     return [
-        Item.model_construct(id=i, name=n, distance=d, score=s, because=None)
+        Item(i, n, d, s)
         for i, n, d, s in zip(ids, names, distances or missing, scores, strict=True)
     ]
 

@@ -66,7 +66,7 @@ def _now() -> int:
 def _where(query: RankedQuery) -> Where | None:
     if not query.category and not query.not_category:
         return None
-    return Where(any=query.category, none=query.not_category)
+    return Where(any=list(query.category), none=list(query.not_category))
 
 
 def _out(live: LiveModel, query: RankedQuery) -> list[int]:
