@@ -10,12 +10,11 @@ from xorec.core.log import logger
 
 
 class _Lines(logging.Formatter):
-    converter = time.gmtime
-
     def __init__(self, worker: int) -> None:
         super().__init__(
             f"%(asctime)sZ %(levelname)s w{worker} %(message)s", datefmt="%Y-%m-%dT%H:%M:%S"
         )
+        self.converter = time.gmtime
 
 
 def log_to_stderr(level: str, worker: int = 0) -> None:

@@ -28,7 +28,7 @@ class Metrics:
     def __init__(self, worker: int = 0) -> None:
         self._folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         if self._folder is not None:
-            values.ValueClass = values.MultiProcessValue(lambda: f"w{worker}")
+            values.ValueClass = values.MultiProcessValue(lambda: f"w{worker}")  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
         self._requests = Histogram(
             "xorec_request_seconds",

@@ -1,4 +1,4 @@
-"""The supervisor: several workers on one socket. Starts them, restarts who dies, ends them in order.
+"""The supervisor: several workers on one socket. Starts them, restarts who dies, ends them well.
 
 Worker 0 holds the log: it is ready before the others begin, and leaves after they have left. A
 worker ends when its standard input does, so that none outlives the supervisor.
@@ -29,22 +29,24 @@ _KILL_AFTER = 9.5
 """Seconds after which a worker that does not end is killed."""
 
 
-def supervise(config: Config, listening: socket.socket, on_ready: Callable[[Facts], None]) -> None:
+def supervise(
+    config: Config, listening: socket.socket, lock: int, on_ready: Callable[[Facts], None]
+) -> None:
     """Serve with `config.workers` processes until SIGTERM or SIGINT."""
     with tempfile.TemporaryDirectory(prefix="xorec-") as folder:  # only we can enter it
         (Path(folder) / "metrics").mkdir()
-        asyncio.run(_Supervisor(config, listening, Path(folder), on_ready).run())
+        asyncio.run(_Supervisor(config, (listening.fileno(), lock), Path(folder), on_ready).run())
 
 
 class _Supervisor:
     def __init__(
         self,
         config: Config,
-        listening: socket.socket,
+        shared: tuple[int, int],
         folder: Path,
         on_ready: Callable[[Facts], None],
     ) -> None:
-        self._config, self._listening, self._folder = config, listening, folder
+        self._config, self._shared, self._folder = config, shared, folder
         self._on_ready = on_ready
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._stopping = asyncio.Event()
@@ -126,13 +128,12 @@ class _Supervisor:
 
     async def _spawn(self, worker: int) -> tuple[asyncio.subprocess.Process, int]:
         reading, writing = os.pipe()
-        shared = self._listening.fileno()
         environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(self._folder / "metrics")}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "xorec.service.worker"),
             stdin=asyncio.subprocess.PIPE,
-            pass_fds=(shared, writing),
+            pass_fds=(*self._shared, writing),
             env=environment,
         )
         os.close(writing)
@@ -142,7 +143,7 @@ class _Supervisor:
             "worker": worker,
             "count": self._config.workers,
             "folder": str(self._folder),
-            "socket": shared,
+            "socket": self._shared[0],
             "report": writing,
         }
         assert process.stdin is not None
@@ -154,7 +155,8 @@ class _Supervisor:
 
 async def _first_of(ready: asyncio.Future[Facts], task: asyncio.Task[None]) -> Facts:
     """What a worker says when it is ready; its error if it ends before."""
-    await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
+    both: set[asyncio.Future[Any]] = {ready, task}
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     if not ready.done():
         task.result()
         return {}
