@@ -137,6 +137,6 @@ def _decoded(part: bytes) -> str:
 
 
 def _is_list(annotation: Any) -> bool:
-    if typing.get_origin(annotation) is list:
+    if typing.get_origin(annotation) in (list, tuple):
         return True
     return any(_is_list(one) for one in typing.get_args(annotation))

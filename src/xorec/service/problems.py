@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from xorec.core.errors import DataError, OptionError, UnknownIdError, XorecError
 from xorec.core.printable import printable
+from xorec.service.events.errors import StorageFailed, StorageFull
 from xorec.service.exchange import Headers, Reply
 from xorec.service.messages import validation_line
 from xorec.service.schemas.base import Problem
@@ -17,6 +18,8 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownIdError, 404),
     (DataError, 422),
     (OptionError, 422),
+    (StorageFull, 507),
+    (StorageFailed, 503),
 )
 _COME_AGAIN: Headers = ((b"retry-after", b"1"),)
 

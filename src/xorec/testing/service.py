@@ -9,11 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
@@ -22,6 +22,8 @@ from xorec.service.app import App
 from xorec.service.config import Config
 from xorec.service.health import Health
 from xorec.service.metrics import Metrics
+from xorec.service.routes import Route
+from xorec.service.server import HttpServer, address, listen
 from xorec.service.start import Started, start_writer
 from xorec.service.table import all_routes
 
@@ -138,6 +140,38 @@ def app_for(
         app.close()
 
 
+class NoModel:
+    """Stands in for a service behind routes that ask nothing of it."""
+
+    def follow(self) -> None:
+        """There is no log."""
+
+
+@contextmanager
+def listening_app(
+    routes: Iterable[Route], config: Config | None = None
+) -> Iterator[tuple[str, HttpServer, App]]:
+    """An app with these routes, and those of health, behind a real socket in a thread."""
+    config = (config or Config()).model_copy(update={"port": 0})
+    health, metrics = Health(), Metrics()
+    app = App(config, [*health.routes(), *metrics.routes(), *routes], health, metrics)
+    app.service, health.state = cast("Any", NoModel()), "ready"
+    listening = listen(config)
+    server = HttpServer(app, config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.001)
+        yield address(listening), server, app
+    finally:
+        server.stop()
+        thread.join(END)
+        listening.close()
+        app.close()
+        assert not thread.is_alive()
+
+
 def _address(service: RunningService) -> str:
     """From the line that says so."""
     deadline = time.monotonic() + START
@@ -153,7 +187,7 @@ def _address(service: RunningService) -> str:
 
 
 def _collect(pipe: Any, into: list[str]) -> None:
-    for line in iter(pipe.readline, ""):
+    while line := pipe.readline():
         into.append(line)
 
 
