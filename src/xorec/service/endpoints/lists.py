@@ -81,8 +81,8 @@ def make_list(live: LiveModel, asked: Asked) -> RecommendAnswer:
         deny, _ = live.item_rows(asked.deny)
     fallback = None
     if asker.query is None:
-        out = [] if asked.seen else asker.have.tolist()
-        out += [] if deny is None else deny.tolist()
+        out = asker.have[:0] if asked.seen else asker.have
+        out = out if deny is None else np.union1d(out, deny)
         rows, scores, distances = _popular(live, asked, out)
         fallback = "popular"
     else:
@@ -118,7 +118,7 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def _popular(live: LiveModel, asked: Asked, out: list[int]) -> tuple[list[int], list[float], None]:
+def _popular(live: LiveModel, asked: Asked, out: ItemRows) -> tuple[list[int], list[float], None]:
     mask = None
     if asked.where is not None or asked.allow is not None or live.catalogue.infos:
         mask = live.filters.mask(asked.where, _now())
