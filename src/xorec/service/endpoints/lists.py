@@ -10,7 +10,7 @@ import numpy as np
 from xorec.core.errors import OptionError
 from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, check_seq
 from xorec.service.events.records import Exposure, Id
-from xorec.service.live.model import Asker, LiveModel
+from xorec.service.live.model import Asker, ItemRows, LiveModel
 from xorec.service.live.reasons import reasons
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
