@@ -129,14 +129,32 @@ class TestSqliteLog(EventLogTests):
         def fail(row: ChangeRow) -> None:
             raise RuntimeError
 
-        with monkeypatch.context() as broken, pytest.raises(RuntimeError):
+        with monkeypatch.context() as broken:
             broken.setattr(log, "_change", fail)
-            log.write(Batch([rows], changes))
+            with pytest.raises(RuntimeError):
+                log.write(Batch([rows], changes))
         assert log.last_seq == 0
         written = log.write(Batch([rows], changes))
         assert [record.seq for record in written.records] == [1, 2]
         reader = LogReader(tmp_path / "events.db")
         assert reader.after(0) == written.records
+        reader.close()
+        log.close()
+
+    def test_a_follower_misses_nothing_that_is_written_while_it_reads(self, tmp_path: Path) -> None:
+        log = EventLog(tmp_path / "events.db", "process")
+        reader = LogReader(tmp_path / "events.db")
+        log.write(Batch([log.rows([an_event(1)])]))
+
+        def write(statement: str) -> None:
+            if "FROM changes" in statement and log.last_seq == 1:
+                log.write(Batch([log.rows([an_event(2)])], [[change_row("item", {"id": 1})]]))
+
+        reader._idle[0].set_trace_callback(write)
+        first = reader.after(0)
+        assert log.last_seq == 3
+        assert [record.seq for record in first] == [1]
+        assert [record.seq for record in reader.after(1)] == [2, 3]
         reader.close()
         log.close()
 
