@@ -289,6 +289,33 @@ class EventLogTests:
         assert len({record.event_id for record in records if isinstance(record, Event)}) == 100
         assert service.applied == records
 
+    def test_many_readers_while_it_is_written(self, service: Opened) -> None:
+        """Each sees whole calls, in order, and nothing twice."""
+        problems: list[str] = []
+        done = threading.Event()
+
+        def follow() -> None:
+            seq = count = 0
+            while not done.is_set() or seq < service.sequence.value:
+                records = service.reader.after(seq, 50)
+                if [record.seq for record in records] != sorted(record.seq for record in records):
+                    problems.append("not in order")
+                seq, count = (records[-1].seq if records else seq), count + len(records)
+                if service.reader.count() % 3:
+                    problems.append("half a call")
+            if count != 90:
+                problems.append(f"{count} events of 90")
+
+        threads = [threading.Thread(target=follow) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for at in range(30):
+            service.append(*(an_event(3 * at + step) for step in range(3)))
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+
     def test_closing_writes_what_waits(self, tmp_path: Path) -> None:
         with self.opened(tmp_path) as service:
             futures = [service.writer.append([an_event(at)]) for at in range(200)]
