@@ -65,6 +65,9 @@ class Reader(Protocol):
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
         """A user's events, newest first."""
 
+    def newest(self, k: int, before: int | None = None) -> list[Event]:
+        """The last k events of everybody, newest first; before: places below this one."""
+
     def event(self, event_id: str) -> Event | None:
         """The event of that name."""
 

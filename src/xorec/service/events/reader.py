@@ -62,6 +62,13 @@ class LogReader:
         )
         return _events(rows)
 
+    def newest(self, k: int, before: int | None = None) -> list[Event]:
+        rows = self._rows(
+            f"SELECT {_EVENT} FROM events WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+            (2**63 - 1 if before is None else before, k),
+        )
+        return _events(rows)
+
     def event(self, event_id: str) -> Event | None:
         rows = self._rows(
             f"SELECT {_EVENT} FROM events WHERE key = ?", (event_key(event_id, self._salt),)
