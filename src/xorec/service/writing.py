@@ -127,8 +127,8 @@ class LogWriter:
         return call.future
 
     def forget(self, seq: int) -> Future[None]:
-        """Erasures up to this place no longer name whom they erased: for when no model file that
-        is older than them is left."""
+        """The records of erasures up to this place go, for they name whom they erased: call it
+        when no model file and no follower that is older than them is left."""
         call = _Forget(seq)
         self._put(call)
         return call.future

@@ -186,6 +186,9 @@ class EventLogTests:
         assert service.reader.events_of("bob", 2, before=bobs[1].seq) == bobs[2:]
         assert service.reader.events_of("nobody", 5) == []
         assert service.reader.event("e6") == bobs[1]
+        newest = service.reader.newest(3)
+        assert [event.event_id for event in newest] == ["e11", "e10", "e9"]
+        assert [e.event_id for e in service.reader.newest(2, before=newest[2].seq)] == ["e8", "e7"]
         assert service.reader.event("e99") is None
 
     def test_items_since_a_time_by_events(self, service: Opened) -> None:
@@ -270,6 +273,20 @@ class EventLogTests:
                 assert service.reader.count() == 0
         assert seen == sorted(set(seen))
 
+    def test_the_record_of_an_erasure_can_go_and_its_place_stays(self, tmp_path: Path) -> None:
+        with self.opened(tmp_path) as service:
+            service.append(an_event(1))
+            first = service.writer.erase("ann").result().seq
+            last = service.writer.erase("bob").result().seq
+            service.writer.forget(first).result()
+            assert [change.body for change in service.reader.changes("erase")] == [{"user": "bob"}]
+            service.writer.forget(last).result()
+            assert service.reader.after(0) == []
+            assert service.reader.last_seq() == last
+        with self.opened(tmp_path) as service:
+            assert service.sequence.value == last
+            assert service.append(an_event(2)).seq > last
+
     def test_many_clients_at_once(self, service: Opened) -> None:
         """Each event once, whoever sends it, and everybody is told the truth."""
         accepted = [0] * 8
@@ -288,6 +305,33 @@ class EventLogTests:
         records = service.reader.after(0)
         assert len({record.event_id for record in records if isinstance(record, Event)}) == 100
         assert service.applied == records
+
+    def test_many_readers_while_it_is_written(self, service: Opened) -> None:
+        """Each sees whole calls, in order, and nothing twice."""
+        problems: list[str] = []
+        done = threading.Event()
+
+        def follow() -> None:
+            seq = count = 0
+            while not done.is_set() or seq < service.sequence.value:
+                records = service.reader.after(seq, 50)
+                if [record.seq for record in records] != sorted(record.seq for record in records):
+                    problems.append("not in order")
+                seq, count = (records[-1].seq if records else seq), count + len(records)
+                if service.reader.count() % 3:
+                    problems.append("half a call")
+            if count != 90:
+                problems.append(f"{count} events of 90")
+
+        threads = [threading.Thread(target=follow) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for at in range(30):
+            service.append(*(an_event(3 * at + step) for step in range(3)))
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert problems == []
 
     def test_closing_writes_what_waits(self, tmp_path: Path) -> None:
         with self.opened(tmp_path) as service:

@@ -98,6 +98,8 @@ def test_what_a_full_disk_refused_is_not_there(small_disk: Path) -> None:
                 writer.append(large).result(30)
         assert names(reader) == ["e1"]
         assert reader.last_seq() == seq
+        retry = writer.append([an_event(1)]).result(30)  # it takes no room
+        assert (retry.duplicates, retry.seq) == (1, seq)
         (small_disk / "filler").unlink()
         assert writer.append([an_event(2), an_event(1)]).result(30).accepted == 1
     with writing(small_disk) as (_, reader):

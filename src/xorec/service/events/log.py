@@ -180,9 +180,8 @@ class EventLog:
             erased = Erased(count, exposures, change.seq)
             records.append(change)
         if batch.forget is not None:
-            self._execute(
-                "UPDATE changes SET body = '{}' WHERE kind = 'erase' AND seq <= ?", (batch.forget,)
-            )
+            self._execute("UPDATE state SET floor = ?", (self.last_seq,))
+            self._execute("DELETE FROM changes WHERE kind = 'erase' AND seq <= ?", (batch.forget,))
         return Written(appended, changed, erased, records)
 
     def _change(self, row: ChangeRow) -> Change:

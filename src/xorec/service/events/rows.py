@@ -136,7 +136,7 @@ def exposure_row(exposure: Exposure, salt: bytes) -> ExposureRow:
 class Batch(NamedTuple):
     """What one transaction writes: calls of clients, and at the end a user to erase.
 
-    forget: erasures up to this place no longer name whom they erased.
+    forget: the records of erasures up to this place go, for they name whom they erased.
     """
 
     events: Sequence[Sequence[EventRow]] = ()
