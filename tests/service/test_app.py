@@ -195,7 +195,7 @@ def test_another_type_of_body_is_refused(client: httpx.Client) -> None:
 
 def test_unknown_paths_and_methods(client: httpx.Client) -> None:
     assert "Did you mean '/v1/echo'?" in problem(client.get("/v1/ecko"), 404)
-    assert "/openapi.json" in problem(client.get("/zzz\x1b"), 404)
+    assert "/openapi.json" in problem(client.get("/zzz%1b"), 404)
     response = client.put("/v1/echo")
     assert "takes no PUT" in problem(response, 405)
     assert response.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, POST"
@@ -317,7 +317,7 @@ def locked() -> Iterator[httpx.Client]:
     ("key", "statuses"),
     [
         (None, (401, 401, 401)),
-        ("", (401, 401, 401)),
+        ("x", (401, 401, 401)),
         ("wrong", (401, 401, 401)),
         (READ[:-1], (401, 401, 401)),
         (READ, (200, 403, 403)),
