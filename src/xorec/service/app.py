@@ -285,8 +285,11 @@ class App:
         every = [(b"x-request-id", request.id.encode()), *ON_ALL]
         response.raw_headers += [pair for pair in every if pair[0] not in own]
 
+        began = False
+
         async def counted(message: Any) -> None:
-            nonlocal nbytes
+            nonlocal nbytes, began
+            began = True
             nbytes += len(message.get("body", b""))
             await send(message)
 
@@ -300,6 +303,10 @@ class App:
             if not endless or self.health.state != "stopping":
                 raise
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except Exception as error:
+            if not began:
+                raise
+            self.refuse(request, error)  # too late to say so: a reply without its end is closed
         finally:
             if task is not None:
                 self._streams.discard(task)
