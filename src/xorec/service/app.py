@@ -261,6 +261,11 @@ class App:
             path = "unmatched" if endpoint is None else endpoint.route.path
             self._access_log.add(request, path, status, took // 1000, nbytes)
 
+    def sample(self) -> None:
+        """Say how much is under way; ten times a second are enough."""
+        waiting = 0 if self.queue is None else len(self.queue)
+        self._metrics.in_flight.set(self._running + waiting)
+
     def end_streams(self) -> None:
         """End streams that would never end by themselves."""
         for task in list(self._streams):
