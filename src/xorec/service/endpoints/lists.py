@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.errors import OptionError
+from xorec.core.errors import OptionError, UnknownIdError
 from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, check_seq
 from xorec.service.events.records import Exposure, Id
+from xorec.service.exchange import Reply
+from xorec.service.forwarding import asked_elsewhere
 from xorec.service.live.model import Asker, ItemRows, LiveModel
 from xorec.service.live.reasons import reasons
 from xorec.service.routes import Call, Route
@@ -143,10 +145,16 @@ def described(
     ]
 
 
-async def get_next(service: Service, call: Call) -> RecommendAnswer:
-    """Go on after a list that this worker has made, without repeats."""
+async def get_next(service: Service, call: Call) -> RecommendAnswer | Reply:
+    """Go on after a list, without repeats; the worker that made it remembers it."""
     query: NextQuery = call.query
-    page = service.pages.get(query.request_id)
+    try:
+        page = service.pages.get(query.request_id)
+    except UnknownIdError:
+        reply = await asked_elsewhere(service, call, query.request_id)
+        if reply is None:
+            raise
+        return reply
     live = service.models[page.model]
     asked = page.asked.without(page.shown, query.k)
     made = make_list(live, asked)
