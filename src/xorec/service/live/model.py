@@ -1,0 +1,213 @@
+"""LiveModel: one generation, and what its users have done since. Rows inside, raw ids outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import UnknownIdError
+from xorec.core.jsonable import jsonable
+from xorec.data.ids import Ids
+from xorec.recommender.recommender import Recommender
+from xorec.search.hits import Hits
+from xorec.service.events.records import Id
+from xorec.service.live.catalogue import Catalogue
+from xorec.service.live.generations import Generation
+from xorec.service.live.item_filters import ItemFilters
+from xorec.service.live.recent import Act, RecentEvents
+from xorec.service.schemas.base import ModelRef
+
+ItemRows = npt.NDArray[np.integer]
+_NO_ROWS = np.zeros(0, dtype=np.int32)
+_PLAIN = ("int64", "int", "str", "float", "bool")
+
+
+class Asker(NamedTuple):
+    """Whom a list is for. query: None where nothing is known of them. have: rows, ascending."""
+
+    query: Any
+    have: ItemRows
+    positive: ItemRows
+    """Those of `have` that the query was made of."""
+
+
+class Since(Protocol):
+    """What all generations share: what happened after they were made."""
+
+    recent: RecentEvents
+    catalogue: Catalogue
+    erased: dict[Id, int]
+
+
+class LiveModel:
+    """A generation that answers. It is replaced as a whole; what happened since is shared."""
+
+    def __init__(
+        self,
+        name: str,
+        about: Generation,
+        recommender: Recommender,
+        since: Since,
+    ) -> None:
+        self.name, self.about, self.recommender = name, about, recommender
+        self.recent, self.catalogue, self.erased = since.recent, since.catalogue, since.erased
+        self.filters = ItemFilters(recommender, since.catalogue)
+        self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
+        self._folded: dict[Id, tuple[int, Asker]] = {}
+
+    # -- ids
+
+    @property
+    def users(self) -> Ids:
+        """Raw ids of the users that the generation knows."""
+        return self.recommender.users
+
+    @property
+    def items(self) -> Ids:
+        """Raw ids of its items."""
+        return self.recommender.items
+
+    def user_row(self, user: Id) -> int:
+        """The row of a user, or -1."""
+        if self.erased and self.erased.get(user, 0) > self.about.erased_seq:
+            return -1
+        return self.users.find(_raw(self.users, user))
+
+    def item_row(self, item: Id) -> int:
+        """The row of an item, or -1."""
+        return self.items.find(_raw(self.items, item))
+
+    def item_rows(self, items: Sequence[Id]) -> tuple[npt.NDArray[np.int64], list[Id]]:
+        """The rows of the items that are known, in their order, and the items that are not."""
+        if not items:
+            return np.zeros(0, dtype=np.int64), []
+        ids = self.items
+        rows = ids.find_many(items if ids.kind in _PLAIN else [_raw(ids, one) for one in items])
+        known = rows >= 0
+        if known.all():
+            return rows, []
+        return rows[known], [items[at] for at in np.flatnonzero(~known).tolist()]
+
+    # -- people
+
+    def asker(self, user: Id) -> Asker:
+        """A user as of the last event."""
+        acts = self.recent.of(user, self.about.applied_seq)
+        if acts:
+            return self._with_events(user, acts)
+        row = self.user_row(user)
+        if row < 0:
+            return Asker(None, _NO_ROWS, _NO_ROWS)
+        have = self.recommender.items_of(row)
+        return Asker(self.recommender.representation.queries(np.array([row])), have, have)
+
+    def somebody(self, asker: Asker, items: ItemRows) -> Asker:
+        """Who has `items` besides what the asker has: folded in."""
+        positive = np.union1d(asker.positive, items).astype(np.int32)
+        if not len(positive):
+            return asker
+        have = np.union1d(asker.have, items).astype(np.int32)
+        return Asker(self.recommender.fold_in_rows(positive), have, positive)
+
+    def _with_events(self, user: Id, acts: Sequence[Act]) -> Asker:
+        """A user with events since the generation; folded in when first asked for after one."""
+        last = acts[-1].seq
+        kept = self._folded.get(user)
+        if kept is not None and kept[0] == last and kept[0] > self.erased.get(user, 0):
+            return kept[1]
+        row = self.user_row(user)
+        base = self.recommender.items_of(row) if row >= 0 else _NO_ROWS
+        liked, _ = self.item_rows([act.item for act in acts if act.value > 0])
+        hidden, _ = self.item_rows([act.item for act in acts if act.value <= 0])
+        positive = np.union1d(base, liked).astype(np.int32)
+        have = np.union1d(positive, hidden).astype(np.int32)
+        if len(positive) > len(base):
+            query = self.recommender.fold_in_rows(positive)
+        elif row >= 0:
+            query = self.recommender.representation.queries(np.array([row]))
+        else:
+            query = None
+        asker = Asker(query, have, positive)
+        self._folded[user] = last, asker
+        return asker
+
+    # -- lists
+
+    def search(
+        self, asker: Asker, k: int, allow: Any, deny: ItemRows | None, seen: bool = False
+    ) -> Hits:
+        """The k best items for somebody, by rows. allow: as `filters.prepared` gives it."""
+        exclude = _NO_ROWS if seen else asker.have
+        return self.recommender.index.search(
+            asker.query,
+            min(k, len(self.items)),
+            exclude=(np.array([0, len(exclude)]), exclude),
+            allow=allow,
+            deny=deny,
+        )
+
+    def popular(self, k: int, mask: npt.NDArray[np.bool_] | None, out: Iterable[int]) -> ItemRows:
+        """Rows of the items that most users have, events counted; ties by rule."""
+        counts, rank = self.recommender.prior, self.recommender.tie_rank
+        order = self._by_popularity()
+        without = set(out)
+        fresh = self.recent.item_counts(self.about.applied_seq)
+        rows, _ = self.item_rows(list(fresh))
+        more = dict(zip(rows.tolist(), (fresh[self.item_id(r)] for r in rows), strict=True))
+        head: list[int] = []
+        for row in order.tolist() if mask is None else order[mask[order]].tolist():
+            if len(head) >= k:
+                break
+            if row not in without:
+                head.append(row)
+        rising = [r for r in more if r not in without and (mask is None or mask[r])]
+        both = sorted(
+            {*head, *rising}, key=lambda r: (-(int(counts[r]) + more.get(r, 0)), int(rank[r]))
+        )
+        return np.array(both[:k], dtype=np.int64)
+
+    def _by_popularity(self) -> npt.NDArray[np.int64]:
+        kept: npt.NDArray[np.int64] | None = vars(self).get("_order")
+        if kept is None:
+            kept = np.argsort(self.recommender.tie_rank, kind="stable")
+            vars(self)["_order"] = kept
+        return kept
+
+    # -- words
+
+    def item_id(self, row: int) -> Id:
+        """The id of a row, as JSON has it."""
+        return jsonable(self.items[int(row)])
+
+    def item_ids(self, rows: Sequence[int]) -> list[Id]:
+        """The ids of rows, as JSON has them."""
+        ids = self.items.take(rows)
+        return ids if self.items.kind in _PLAIN else [str(one) for one in ids]
+
+    def item_names(self, rows: Sequence[int], ids: Sequence[Id]) -> list[str | None]:
+        """Their names: what was said last."""
+        names = self.recommender.names
+        known: list[Any] = [None] * len(rows) if names is None else names.strings(rows)
+        infos = self.catalogue.infos
+        if not infos:
+            return known
+        return [
+            info.name if (info := infos.get(one)) is not None and info.name is not None else name
+            for one, name in zip(ids, known, strict=True)
+        ]
+
+    def require_item(self, item: Id) -> int:
+        """The row of an item; UnknownIdError where there is none."""
+        row = self.item_row(item)
+        if row < 0:
+            self.recommender.item_rows([_raw(self.items, item)])  # says so, with a hint
+            raise UnknownIdError(f"item {item!r} is not in the model.")
+        return row
+
+
+def _raw(ids: Ids, value: Id) -> Any:
+    """The raw id behind its JSON form."""
+    return value if ids.kind in _PLAIN else ids.parse(str(value))

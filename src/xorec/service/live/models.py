@@ -1,0 +1,231 @@
+"""LiveModels: what is served, by name; follows the log."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from xorec.core.errors import OptionError, UnknownIdError, XorecError
+from xorec.core.log import logger
+from xorec.core.printable import quoted
+from xorec.core.suggestions import did_you_mean
+from xorec.recommender.recommender import Recommender
+from xorec.service.events.records import Change, Event, Id, Record
+from xorec.service.live.catalogue import Catalogue
+from xorec.service.live.generations import Generations
+from xorec.service.live.model import LiveModel
+from xorec.service.live.recent import RecentEvents
+
+_BLOCK = 10_000
+"""Records that are read at once while catching up."""
+_WARM = 3
+"""Generations of a model that stay loaded, so that going back takes no time."""
+
+
+class Log(Protocol):
+    """What is asked of the log."""
+
+    def after(self, seq: int, limit: int = ...) -> list[Record]: ...
+
+    def changes(self, kind: str | None = None) -> list[Change]: ...
+
+
+class LiveModels:
+    """Every model by name with its generation, and everything that happened after.
+
+    One thread at a time applies records (`catch_up` and `apply` hold a lock); any thread reads.
+    """
+
+    def __init__(self, folder: Path, log: Log, threads: int | None = 1) -> None:
+        self.folder, self.log, self.threads = folder, log, threads
+        self.recent, self.catalogue = RecentEvents(), Catalogue()
+        self.experiments: dict[str, Mapping[str, Any]] = {}
+        self.applied_seq = 0
+        self.erased: dict[Id, int] = {}
+        """Users that were erased, and the place of that in the log."""
+        self.cold: dict[Id, int] = {}
+        """Items of events that no served model has, and the time of their first event."""
+        self.on_swap: Callable[[LiveModel], None] = lambda live: None
+        self._live: dict[str, LiveModel] = {}
+        self._warm: dict[str, OrderedDict[int, LiveModel]] = {}
+        self._replaying = False
+        self._lock = threading.RLock()
+        self._loading = threading.Lock()
+
+    # -- what is served
+
+    def __getitem__(self, name: str | None) -> LiveModel:
+        found = self._live.get(name or "default")
+        if found is None:
+            hint = did_you_mean(str(name), self._live)
+            listed = ", ".join(self._live)
+            raise OptionError(f"there is no model {quoted(name)}.{hint} There are: {listed}.")
+        return found
+
+    @property
+    def default(self) -> LiveModel:
+        """The model that answers where none is named."""
+        return self._live["default"]
+
+    def names(self) -> list[str]:
+        """Of all models."""
+        return list(self._live)
+
+    def generations(self, name: str) -> Generations:
+        """The folder of a model."""
+        return Generations(self.folder / "models" / name)
+
+    # -- start
+
+    def open(self, names: Iterable[str]) -> int:
+        """Load CURRENT of every model and replay the log; how many records were replayed."""
+        for name in names:
+            number = self.generations(name).current()
+            if number is None:
+                raise OptionError(f"the model {name!r} has no generation in {self.folder}.")
+            self._live[name] = self._load(name, number)
+        self._require_same_ids()
+        self._replaying = True
+        for change in self.log.changes():
+            self._apply_change(change)
+        floor = min(live.about.applied_seq for live in self._live.values())
+        self.recent.floor = self.applied_seq = floor
+        count = self.catch_up()
+        self._replaying = False
+        return count
+
+    def catch_up(self) -> int:
+        """Apply everything that the log has and this has not; how many records."""
+        count = 0
+        with self._lock:
+            while records := self.log.after(self.applied_seq, _BLOCK):
+                self.apply(records)
+                count += len(records)
+        return count
+
+    def _require_same_ids(self) -> None:
+        kinds = {(live.users.kind, live.items.kind) for live in self._live.values()}
+        if len(kinds) > 1:
+            raise OptionError(
+                "the models have ids of different types, and one log serves them all: fit them on "
+                f"data with the same ids ({', '.join(map(str, sorted(kinds)))})."
+            )
+
+    # -- the log
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """What the log says next, in its order; what was applied before is passed over."""
+        with self._lock:
+            for record in records:
+                if record.seq <= self.applied_seq:
+                    continue
+                if isinstance(record, Event):
+                    self._apply_event(record)
+                else:
+                    self._apply_change(record)
+                self.applied_seq = record.seq
+
+    def _apply_event(self, event: Event) -> None:
+        if event.seq > self.recent.floor:
+            self.recent.add(event)
+        if event.item not in self.cold and all(
+            live.item_row(event.item) < 0 for live in self._live.values()
+        ):
+            self.cold[event.item] = event.ts
+
+    def _apply_change(self, change: Change) -> None:
+        body = change.body
+        if change.kind == "item":
+            self.catalogue.apply(body)
+        elif change.kind == "erase":
+            self.recent.forget(body["user"])
+            self.erased[body["user"]] = change.seq
+        elif change.kind == "experiment":
+            self.experiments[body["name"]] = body
+        elif change.kind == "activate" and not self._replaying:  # else CURRENT has said it
+            self._follow(body["name"], int(body["generation"]), bool(body.get("reload")))
+
+    # -- swaps
+
+    def prepare(self, name: str, number: int) -> LiveModel:
+        """Load a generation and make it warm, so that `activate` takes no time."""
+        with self._loading:
+            kept = self._warm[name].get(number)
+            return kept if kept is not None else self._load(name, number)
+
+    def _follow(self, name: str, number: int, reload: bool) -> None:
+        """The log says that this generation is served: at once if it is warm, else soon.
+
+        reload: files were written anew, so what is loaded is of no use.
+        """
+        if name not in self._live:
+            return
+        if reload:
+            self._warm[name] = OrderedDict()
+        elif self._live[name].about.number == number:
+            return
+        kept = self._warm[name].get(number)
+        if kept is not None:
+            self._swap(kept)
+        elif self.generations(name).path(number).exists():
+            threading.Thread(target=self._load_and_swap, args=(name, number), daemon=True).start()
+
+    def _load_and_swap(self, name: str, number: int) -> None:
+        try:
+            live = self.prepare(name, number)
+        except XorecError as error:
+            logger.error("generation %d of %s cannot be served: %s", number, name, error)
+            return
+        with self._lock:
+            self._swap(live)
+
+    def _swap(self, live: LiveModel) -> None:
+        with self._lock:
+            self._live[live.name] = live
+            self._warm[live.name].move_to_end(live.about.number)
+            known = [one for one in self.cold if live.item_row(one) >= 0]
+            for item in known:
+                self.cold.pop(item, None)
+            floor = min(one.about.applied_seq for one in self._all_loaded())
+            self.recent.trim(floor)
+        self.on_swap(live)
+
+    def _load(self, name: str, number: int) -> LiveModel:
+        generations = self.generations(name)
+        about = generations.describe(number)
+        recommender = Recommender.load(about.path, threads=self.threads).warm_up()
+        live = LiveModel(name, about, recommender, self)
+        with self._lock:
+            if about.applied_seq < self.recent.floor:
+                self._reach_back(about.applied_seq)
+            warm = self._warm.setdefault(name, OrderedDict())
+            warm[number] = live
+            served = self._live.get(name)
+            for old in [one for one in warm if served is None or one != served.about.number]:
+                if len(warm) > _WARM and old != number:
+                    del warm[old]
+        return live
+
+    def _reach_back(self, seq: int) -> None:
+        """Events that an older generation does not know and the log still has."""
+        older: list[Event] = []
+        at = seq
+        while at < self.recent.floor and (records := self.log.after(at, _BLOCK)):
+            older += [record for record in records if isinstance(record, Event)]
+            at = records[-1].seq
+        self.recent.reach_back(older, seq)
+
+    def _all_loaded(self) -> list[LiveModel]:
+        warm = [live for kept in self._warm.values() for live in kept.values()]
+        return [*warm, *(live for live in self._live.values() if live not in warm)]
+
+
+def require_user(live: LiveModel, user: Id) -> None:
+    """UnknownIdError where neither the model nor the log knows a user."""
+    if live.user_row(user) < 0 and not live.recent.of(user):
+        raise UnknownIdError(
+            f"user {quoted(user)} is unknown: the model does not have it, and no event named it."
+        )

@@ -1,0 +1,1 @@
+"""Work that takes long: updates, refits and purges, in a child process of low priority."""

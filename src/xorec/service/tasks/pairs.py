@@ -1,0 +1,61 @@
+"""Pairs out of the log: what users took, for learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xorec.data.ids import Ids
+from xorec.data.interactions import Interactions
+from xorec.recommender.state import RecommenderState
+from xorec.service.events.reader import LogReader
+from xorec.service.events.records import Change, Event, Id
+from xorec.service.ids import from_json
+
+_BLOCK = 10_000
+
+
+def positive_events(log: Path, after: int, until: int) -> list[Event]:
+    """Events of the log that teach something, after one place and up to another, in order."""
+    found: list[Event] = []
+    with LogReader(log) as reader:
+        at = after
+        while at < until and (records := reader.after(at, _BLOCK)):
+            at = records[-1].seq
+            found += [
+                one
+                for one in records
+                if isinstance(one, Event) and one.value > 0 and one.seq <= until
+            ]
+    return found
+
+
+def erased_users(log: Path, after: int = 0) -> list[Id]:
+    """Users that were erased after a place of the log."""
+    with LogReader(log) as reader:
+        changes = reader.changes("erase")
+    return [one.body["user"] for one in changes if isinstance(one, Change) and one.seq > after]
+
+
+def as_pairs(state: RecommenderState, events: Sequence[Event]) -> Interactions:
+    """The events as interactions, with ids of the types that the model has."""
+    users, user_rows = _coded(state.users, [event.user for event in events], "user")
+    items, item_rows = _coded(state.items, [event.item for event in events], "item")
+    return Interactions.from_rows(users, items, user_rows, item_rows)
+
+
+def _coded(known: Ids, given: Sequence[Id], what: str) -> tuple[Ids, np.ndarray]:
+    """The distinct raw ids in the order of their first event, and the row of each event."""
+    rows: dict[Id, int] = {}
+    places = [rows.setdefault(one, len(rows)) for one in given]
+    return _ids_of(known, (from_json(known, one, what) for one in rows)), np.array(places)
+
+
+def _ids_of(known: Ids, raw: Iterable[Id]) -> Ids:
+    values = list(raw)
+    if known.kind == "int64":
+        return Ids("int64", np.array(values, dtype=np.int64))
+    made = Ids.of(values)
+    return made if made.kind == known.kind else Ids.of([known.parse(str(v)) for v in values])
