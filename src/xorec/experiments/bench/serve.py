@@ -153,13 +153,13 @@ class Measured:
 
     def warm_up(self) -> None:
         """Every kind of request, off the clock."""
-        with self._sender(8) as sender, _pinned(self._cores):
+        with self._sender(8) as sender, pinned(self._cores):
             sender.closed(self._payload(), WARM_UP, 30.0)
 
     def closed(self, clients: int) -> Row:
         """So many clients, each of which sends when it has its answer."""
         bench = self._bench
-        with self._sender(clients) as sender, _pinned(self._cores):
+        with self._sender(clients) as sender, pinned(self._cores):
             before = self._target.cpu_seconds()
             load = sender.closed(self._payload(), bench.requests, bench.seconds)
             return self._row("closed", clients, None, load, before)
@@ -168,7 +168,7 @@ class Measured:
         """At this rate, whatever the answers do."""
         bench, connections = self._bench, OPEN_CONNECTIONS
         seconds = min(bench.seconds, bench.requests / rate)
-        with self._sender(connections) as sender, _pinned(self._cores):
+        with self._sender(connections) as sender, pinned(self._cores):
             before = self._target.cpu_seconds()
             load = sender.open(self._payload(), rate, seconds, bench.seed)
             return self._row("open", connections, rate, load, before)
@@ -239,7 +239,7 @@ def server_cores() -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 @contextmanager
-def _pinned(cores: tuple[int, ...]) -> Iterator[None]:
+def pinned(cores: tuple[int, ...]) -> Iterator[None]:
     """This process on these cores."""
     if not cores or not hasattr(os, "sched_setaffinity"):
         yield
