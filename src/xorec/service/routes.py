@@ -22,14 +22,15 @@ class Call:
     """One request, checked: what a handler gets.
 
     query: the route's query model, filled from the query string; body: its body model, filled
-    from JSON (None where the route has none). text: the raw body of NDJSON, where it came so.
+    from JSON (None where the route has none). lines: the raw body of NDJSON, where it came so.
+    headers: as they came, names in lower case.
     """
 
     request_id: str
     query: Any = None
     body: Any = None
     lines: bytes | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class Route:
     tried in order). status: of success. thread: run in a thread, because it may take more than a
     millisecond. writer: only the worker that holds the log may answer; others hand it on.
     streams: the handler gives a Response of its own (NDJSON, server-sent events, text).
+    An async handler runs in the loop up to its first wait, outside of a task: no asyncio.timeout.
+    limited: counts among concurrent requests, and has to wait until the service is ready.
     """
 
     method: str
@@ -54,5 +57,6 @@ class Route:
     thread: bool = False
     writer: bool = False
     ndjson: bool = False
+    limited: bool = True
     media_type: str = "application/json"
     tag: str = "lists"

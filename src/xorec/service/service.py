@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from xorec.service.errors import NotReadyError
 from xorec.service.events.records import Exposure
 from xorec.service.pages import Pages
+from xorec.service.problems import busy
 
 if TYPE_CHECKING:
     from xorec.service.config import Config
@@ -46,13 +46,13 @@ class Service:
     def require_writer(self) -> LogWriter:
         """The writer of the log; only worker 0 has it, and others hand such requests on."""
         if self.writer is None:
-            raise NotReadyError("this worker does not write: the request was not handed on.")
+            raise busy("this worker does not write: the request was not handed on.")
         return self.writer
 
     def require_tasks(self) -> TaskRunner:
         """The runner of tasks, likewise."""
         if self.tasks is None:
-            raise NotReadyError("this worker runs no tasks: the request was not handed on.")
+            raise busy("this worker runs no tasks: the request was not handed on.")
         return self.tasks
 
     def expose(self, exposure: Exposure) -> None:

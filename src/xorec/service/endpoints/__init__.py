@@ -1,1 +1,30 @@
 """What each route does: a validated request in, an answer out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xorec.service.routes import Route
+
+
+def model_routes() -> tuple[Route, ...]:
+    """Routes of all endpoints that work with models and log: a line for each file."""
+    from xorec.service.endpoints import (
+        admin,
+        alike,
+        batch,
+        catalogue,
+        events,
+        experiments,
+        figures,
+        lists,
+        ranked,
+        snapshots,
+    )
+
+    files = (
+        *(lists, batch, alike, ranked, events, catalogue),
+        *(admin, experiments, snapshots, figures),
+    )
+    return tuple(route for file in files for route in file.ROUTES)

@@ -9,7 +9,7 @@ import numpy as np
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.recommender.explanation import explain
-from xorec.service.endpoints.asking import check_seq, items_of, limited, one_of
+from xorec.service.endpoints.asking import check_seq, items_of, one_of
 from xorec.service.endpoints.lists import described
 from xorec.service.live.model import Asker
 from xorec.service.live.models import require_user
@@ -32,13 +32,12 @@ _NO_ROWS = np.zeros(0, dtype=np.int32)
 def get_similar(service: Service, call: Call) -> SimilarAnswer:
     """The items most like one, of those that may be listed."""
     query: SimilarQuery = call.query
-    limited(service, query.k)
     live = service.models[query.name]
     item = one_of(live, "item", query.item)
     row = live.require_item(item)
     where = None
     if query.category or query.not_category:
-        where = Where(any=query.category, none=query.not_category)
+        where = Where(any=list(query.category), none=list(query.not_category))
     near = live.recommender.item_neighbours
     allow = None
     if where is not None or query.allow is not None or live.catalogue.infos:
@@ -65,7 +64,6 @@ def get_similar(service: Service, call: Call) -> SimilarAnswer:
 def get_similar_users(service: Service, call: Call) -> SimilarUsersAnswer:
     """The users most like one."""
     query: SimilarUsersQuery = call.query
-    limited(service, query.k)
     live = service.models[query.name]
     user = one_of(live, "user", query.user)
     if live.user_row(user) < 0:
@@ -87,7 +85,6 @@ def get_similar_users(service: Service, call: Call) -> SimilarUsersAnswer:
 async def get_explain(service: Service, call: Call) -> ExplainAnswer:
     """What speaks for an item: score, rank, the asker's own items that are most like it."""
     query: ExplainQuery = call.query
-    limited(service, query.k)
     await check_seq(service, query.seq)
     live = service.models[query.name]
     row = live.require_item(one_of(live, "item", query.item))

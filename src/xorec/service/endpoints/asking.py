@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
 from xorec.core.jsonable import jsonable
-from xorec.service.errors import NotYetError
 from xorec.service.events.records import Id
 from xorec.service.ids import from_json, from_query
 from xorec.service.live.model import LiveModel
+from xorec.service.problems import busy
 from xorec.service.schemas.lists import RecommendBody, RecommendQuery, Where
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def asked_of_query(live: LiveModel, query: RecommendQuery) -> Asked:
         raise OptionError("say for whom: give user=ID, or items=ID for what somebody new has.")
     where = None
     if query.category or query.not_category:
-        where = Where(any=query.category, none=query.not_category)
+        where = Where(any=list(query.category), none=list(query.not_category))
     return Asked(
         user=None if query.user is None else one_of(live, "user", query.user),
         items=items_of(live, query.items, "items") if query.items else (),
@@ -90,15 +90,8 @@ def items_of(live: LiveModel, texts: Sequence[str], what: str) -> list[Id]:
     return [jsonable(from_query(live.items, text, what)) for text in texts]
 
 
-def limited(service: Service, k: int) -> None:
-    """Refuse lists that are too long."""
-    most = service.config.limits.k
-    if k > most:
-        raise OptionError(f"k is {k}: {most} at most (the setting limits.k).")
-
-
 async def check_seq(service: Service, seq: int | None) -> None:
-    """Wait until everything up to this place of the log is known; NotYetError if it takes long."""
+    """Wait until everything up to this place of the log is known; 503 if it takes long."""
     if seq is None or seq <= service.models.applied_seq:
         return
     deadline = asyncio.get_running_loop().time() + service.config.limits.wait_seconds
@@ -107,7 +100,7 @@ async def check_seq(service: Service, seq: int | None) -> None:
         if seq <= service.models.applied_seq:
             return
         if asyncio.get_running_loop().time() > deadline:
-            raise NotYetError(
+            raise busy(
                 f"seq {seq} has not come here yet, the log is at {service.models.applied_seq}: "
                 "ask again."
             )

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from xorec.core.errors import OptionError, XorecError
-from xorec.service.endpoints.asking import asked_of, limited
+from xorec.service.endpoints.asking import asked_of
 from xorec.service.endpoints.lists import make_list, model_for
 from xorec.service.events.records import Id
-from xorec.service.messages import validation_line
-from xorec.service.problems import status_of
+from xorec.service.parsing import check_k
+from xorec.service.problems import http_error_of, status_of
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
     BatchAnswer,
@@ -37,7 +37,8 @@ def post_batch(service: Service, call: Call) -> BatchAnswer:
             shown += [one.id for one in made.items]
             results.append(BatchResult(status=200, answer=made))
         except ValidationError as error:
-            results.append(BatchResult(status=422, detail=validation_line(error)))
+            wrong = http_error_of(error, RecommendBody, "the query")
+            results.append(BatchResult(status=wrong.status, detail=str(wrong)))
         except XorecError as error:
             results.append(BatchResult(status=status_of(error), detail=str(error)))
     return BatchAnswer(model=service.models.default.ref, results=results)
@@ -47,7 +48,7 @@ def _list(service: Service, raw: object, shown: list[Id]) -> RecommendAnswer:
     query = RecommendBody.model_validate(raw)
     live = model_for(service, query.name, query.experiment, query.user)
     asked = asked_of(live, query)
-    limited(service, asked.k)
+    check_k(asked.k, service.config.limits.k)
     return make_list(live, replace(asked, deny=[*asked.deny, *shown]))
 
 

@@ -7,17 +7,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from xorec.core.errors import OptionError, UnknownIdError
+from xorec.core.errors import OptionError, UnknownIdError, XorecError
 from xorec.core.jsonable import jsonable
 from xorec.core.printable import quoted
 from xorec.service.endpoints.asking import one_of
-from xorec.service.errors import BadEventError
 from xorec.service.events.records import Id
 from xorec.service.ids import from_json
 from xorec.service.live.catalogue import ItemInfo, iso, micros, patched
 from xorec.service.live.finding import find_ids
 from xorec.service.live.model import LiveModel
 from xorec.service.live.models import require_user
+from xorec.service.problems import HttpError
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.catalogue import (
     ItemBody,
@@ -98,8 +98,8 @@ async def _changed(service: Service, changes: list[Mapping[str, Any]]) -> ItemsC
 def _item_id(live: LiveModel, given: Any, at: int) -> Id:
     try:
         return jsonable(from_json(live.items, given, "item"))
-    except Exception as error:
-        raise BadEventError(f"item {at}: {error}", at) from None
+    except XorecError as error:
+        raise HttpError(422, f"item {at}: {error}", at=at) from None
 
 
 def get_items(service: Service, call: Call) -> ItemList:

@@ -14,12 +14,11 @@ from pydantic import ValidationError
 from xorec.core.errors import XorecError
 from xorec.core.jsonable import jsonable
 from xorec.service.endpoints.asking import one_of
-from xorec.service.errors import BadEventError
 from xorec.service.events.records import Event, NewEvent
 from xorec.service.ids import from_json
 from xorec.service.live.catalogue import iso, micros
 from xorec.service.live.model import LiveModel
-from xorec.service.messages import validation_line
+from xorec.service.problems import HttpError, http_error_of, status_of
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.events import (
     EraseAnswer,
@@ -64,7 +63,7 @@ def _raw_events(service: Service, call: Call) -> list[Any]:
         found = [call.body]
     most = service.config.limits.events_per_call
     if not found or len(found) > most:
-        raise BadEventError(f"there are {len(found):,} events in one call: 1 to {most:,}.", None)
+        raise HttpError(422, f"there are {len(found):,} events in one call: 1 to {most:,}.")
     return found
 
 
@@ -80,9 +79,10 @@ def _checked(live: LiveModel, raw: list[Any]) -> Iterable[NewEvent]:
                 body = EventBody.model_validate(one)
             yield _new(live, body, now)
         except ValidationError as error:
-            raise BadEventError(f"event {at}: {validation_line(error)}", at) from None
+            wrong = http_error_of(error, EventBody, "the event")
+            raise HttpError(wrong.status, f"event {at}: {wrong}", at=at) from None
         except XorecError as error:
-            raise BadEventError(f"event {at}: {error}", at) from None
+            raise HttpError(status_of(error), f"event {at}: {error}", at=at) from None
 
 
 def _new(live: LiveModel, body: EventBody, now: int) -> NewEvent:
@@ -90,7 +90,7 @@ def _new(live: LiveModel, body: EventBody, now: int) -> NewEvent:
     item = jsonable(from_json(live.items, body.item, "item"))
     ts = micros(body.ts)
     if ts is not None and ts > now + _FARTHEST:
-        raise BadEventError(f"ts {iso(ts)} is more than a year ahead of this clock.", None)
+        raise HttpError(422, f"ts {iso(ts)} is more than a year ahead of this clock.")
     event_id = body.event_id or _hash(user, item, body, ts)
     return NewEvent(
         event_id, user, item, body.kind, body.value, now if ts is None else ts, body.request_id
@@ -110,7 +110,10 @@ def get_events(service: Service, call: Call) -> EventList:
     live = service.models.default
     user = None if query.user is None else one_of(live, "user", query.user)
     k = min(query.k, service.config.limits.k)
-    found = service.reader.events_of(user, k, query.before)
+    if user is None:
+        found = service.reader.newest(k, query.before)
+    else:
+        found = service.reader.events_of(user, k, query.before)
     return EventList(model=live.ref, events=[event_out(one) for one in found])
 
 

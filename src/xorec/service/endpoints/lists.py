@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xorec.core.errors import OptionError
-from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, check_seq, limited
+from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, check_seq
 from xorec.service.events.records import Exposure, Id
 from xorec.service.live.model import Asker, LiveModel
 from xorec.service.live.reasons import reasons
@@ -57,7 +57,6 @@ def model_for(
 
 def answer(service: Service, live: LiveModel, asked: Asked, request_id: str) -> RecommendAnswer:
     """The list, and what has to be remembered of it."""
-    limited(service, asked.k)
     made = make_list(live, asked)
     made.request_id = request_id
     shown = [one.id for one in made.items]
@@ -139,7 +138,7 @@ def described(
     names = live.item_names(rows, ids)
     missing: list[Any] = [None] * len(rows)
     return [
-        Item.model_construct(id=i, name=n, distance=d, score=s, because=None)
+        Item(i, n, d, s)
         for i, n, d, s in zip(ids, names, distances or missing, scores, strict=True)
     ]
 
@@ -150,7 +149,6 @@ async def get_next(service: Service, call: Call) -> RecommendAnswer:
     page = service.pages.get(query.request_id)
     live = service.models[page.model]
     asked = page.asked.without(page.shown, query.k)
-    limited(service, asked.k)
     made = make_list(live, asked)
     made.request_id = call.request_id
     shown: list[Id] = [one.id for one in made.items]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
-from xorec.service.endpoints.asking import items_of, limited, one_of
+from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.endpoints.lists import described
 from xorec.service.events.records import Id
 from xorec.service.live.model import LiveModel
@@ -56,7 +56,6 @@ def get_trending(service: Service, call: Call) -> RankedAnswer:
 
 
 def _live(service: Service, query: RankedQuery) -> LiveModel:
-    limited(service, query.k)
     return service.models[query.name]
 
 
@@ -67,7 +66,7 @@ def _now() -> int:
 def _where(query: RankedQuery) -> Where | None:
     if not query.category and not query.not_category:
         return None
-    return Where(any=query.category, none=query.not_category)
+    return Where(any=list(query.category), none=list(query.not_category))
 
 
 def _out(live: LiveModel, query: RankedQuery) -> list[int]:

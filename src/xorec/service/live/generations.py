@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from xorec.core.errors import ModelFileError
+from xorec.core.errors import UnknownIdError
 from xorec.core.files import replacing, write_text
 from xorec.core.log import logger
 from xorec.recommender import storage
@@ -93,11 +93,15 @@ class Generations:
             )
         return numbers[-1] if numbers else None
 
-    def activate(self, number: int) -> None:
-        """Let CURRENT name this one."""
+    def require(self, number: int) -> None:
+        """UnknownIdError where there is no such generation."""
         if number not in self.numbers():
             listed = ", ".join(map(str, self.numbers())) or "none"
-            raise ModelFileError(f"there is no generation {number}: there are {listed}.")
+            raise UnknownIdError(f"there is no generation {number}: there are {listed}.")
+
+    def activate(self, number: int) -> None:
+        """Let CURRENT name this one."""
+        self.require(number)
         write_text(self.folder / "CURRENT", f"{number}\n")
 
     def publish(self, made: Recommender, source: str, applied_seq: int, **about: Any) -> int:

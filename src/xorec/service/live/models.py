@@ -28,9 +28,9 @@ _WARM = 3
 class Log(Protocol):
     """What is asked of the log."""
 
-    def after(self, seq: int, limit: int = ...) -> list[Record]: ...
+    def after(self, seq: int, limit: int | None = None) -> list[Record]: ...
 
-    def changes(self, kind: str | None = None) -> list[Change]: ...
+    def changes(self, kind: str, after: int = 0) -> list[Change]: ...
 
 
 class LiveModels:
@@ -89,8 +89,9 @@ class LiveModels:
             self._live[name] = self._load(name, number)
         self._require_same_ids()
         self._replaying = True
-        for change in self.log.changes():
-            self._apply_change(change)
+        for kind in ("item", "erase", "experiment"):
+            for change in self.log.changes(kind):
+                self._apply_change(change)
         floor = min(live.about.applied_seq for live in self._live.values())
         self.recent.floor = self.applied_seq = floor
         count = self.catch_up()

@@ -28,6 +28,8 @@ class RecentEvents:
 
     def __init__(self, floor: int = 0) -> None:
         self.floor = floor
+        self.last_seq = 0
+        """Of the newest event."""
         self._acts: dict[Id, tuple[Act, ...]] = {}
 
     def __len__(self) -> int:
@@ -44,6 +46,7 @@ class RecentEvents:
         """One more, the newest."""
         act = Act(event.seq, event.item, event.value)
         self._acts[event.user] = (*self._acts.get(event.user, ()), act)
+        self.last_seq = max(self.last_seq, event.seq)
 
     def of(self, user: Id, after: int = 0) -> Sequence[Act]:
         """What a user did after a place of the log, in order."""

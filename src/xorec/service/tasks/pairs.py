@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,32 +12,26 @@ from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.recommender.state import RecommenderState
 from xorec.service.events.reader import LogReader
-from xorec.service.events.records import Change, Event, Id
+from xorec.service.events.records import Event, Id
 from xorec.service.ids import from_json
-
-_BLOCK = 10_000
 
 
 def positive_events(log: Path, after: int, until: int) -> list[Event]:
     """Events of the log that teach something, after one place and up to another, in order."""
     found: list[Event] = []
-    with LogReader(log) as reader:
-        at = after
-        while at < until and (records := reader.after(at, _BLOCK)):
-            at = records[-1].seq
-            found += [
-                one
-                for one in records
-                if isinstance(one, Event) and one.value > 0 and one.seq <= until
-            ]
+    with closing(LogReader(log)) as reader:
+        for records in reader.blocks(after):
+            events = (one for one in records if isinstance(one, Event) and one.seq <= until)
+            found += [event for event in events if event.value > 0]
+            if records[-1].seq >= until:
+                break
     return found
 
 
 def erased_users(log: Path, after: int = 0) -> list[Id]:
     """Users that were erased after a place of the log."""
-    with LogReader(log) as reader:
-        changes = reader.changes("erase")
-    return [one.body["user"] for one in changes if isinstance(one, Change) and one.seq > after]
+    with closing(LogReader(log)) as reader:
+        return [change.body["user"] for change in reader.changes("erase", after)]
 
 
 def as_pairs(state: RecommenderState, events: Sequence[Event]) -> Interactions:

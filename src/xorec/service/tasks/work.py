@@ -42,6 +42,7 @@ class Order:
     keep: int = 5
     threads: int = 1
     checkpoint: str = ""
+    activate: bool = True
 
     @property
     def log(self) -> Path:

@@ -1,0 +1,109 @@
+"""Health: whether the process lives, whether it is ready, and which version it is."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel
+from starlette.responses import HTMLResponse, Response
+
+import xorec
+from xorec.service.problems import busy
+from xorec.service.routes import Call, Route
+
+if TYPE_CHECKING:
+    from xorec.service.service import Service
+
+State = Literal["starting", "ready", "stopping"]
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>xorec</title></head>
+<body><h1>xorec</h1><p>Recommendations at the speed of XOR. This service is running.</p>
+<p><a href="/openapi.json">What it answers</a> (OpenAPI), <a href="/metrics">its figures</a>,
+<a href="/readyz">whether it is ready</a>.</p></body></html>
+"""
+_PAGE_POLICY = {"content-security-policy": "default-src 'self'", "referrer-policy": "no-referrer"}
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(BaseModel):
+    """Models are loaded, the log is replayed, kernels are warm."""
+
+    status: Literal["ready"] = "ready"
+
+
+class Version(BaseModel):
+    """What runs."""
+
+    version: str
+    python: str
+
+
+class Health:
+    """Says where the service is in its life; the same object for all parts of a worker."""
+
+    def __init__(self) -> None:
+        self.state: State = "starting"
+
+    def livez(self, service: Service, call: Call) -> Alive:
+        return Alive()
+
+    def readyz(self, service: Service, call: Call) -> Ready:
+        if self.state != "ready":
+            raise busy(f"the service is {self.state}.")
+        return Ready()
+
+    def version(self, service: Service, call: Call) -> Version:
+        return Version(version=xorec.__version__, python=platform.python_version())
+
+    def page(self, service: Service, call: Call) -> Response:
+        return HTMLResponse(_PAGE, headers=_PAGE_POLICY)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Those that need no model."""
+        return (
+            Route(
+                method="GET",
+                path="/livez",
+                handler=self.livez,
+                answer=Alive,
+                role="open",
+                limited=False,
+                tag="health",
+                summary="Whether the process answers.",
+            ),
+            Route(
+                method="GET",
+                path="/readyz",
+                handler=self.readyz,
+                answer=Ready,
+                role="open",
+                limited=False,
+                tag="health",
+                summary="Whether requests will be answered: 503 before and after that.",
+            ),
+            Route(
+                method="GET",
+                path="/version",
+                handler=self.version,
+                answer=Version,
+                limited=False,
+                tag="health",
+                summary="Which version runs.",
+            ),
+            Route(
+                method="GET",
+                path="/",
+                handler=self.page,
+                role="open",
+                limited=False,
+                media_type="text/html",
+                tag="health",
+                summary="A page for people.",
+            ),
+        )

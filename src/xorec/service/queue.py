@@ -1,0 +1,48 @@
+"""Requests that wait for the loop: so many at most, answered in short slices.
+
+Handlers run in the loop itself, one after the other. While a slice runs nobody is read from, so a
+slice is short: whoever is one too many learns it within milliseconds, however long the line is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+SLICE = 2_000_000
+"""Nanoseconds of answering between two looks at the sockets."""
+Answer = Callable[[], None]
+
+
+class RequestQueue:
+    """First come, first served. more: further requests that are under way, elsewhere."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, most: int, more: Callable[[], int]) -> None:
+        self._loop, self._most, self._more = loop, most, more
+        self._waiting: deque[Answer] = deque()
+        self._scheduled = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def is_full(self) -> bool:
+        """Whether one more would be too many."""
+        return len(self._waiting) + self._more() >= self._most
+
+    def add(self, answer: Answer) -> None:
+        """Call `answer` when it is its turn."""
+        self._waiting.append(answer)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        waiting, until = self._waiting, time.perf_counter_ns() + SLICE
+        while waiting:
+            waiting.popleft()()
+            if time.perf_counter_ns() > until and waiting:
+                self._loop.call_soon(self._work)
+                return
+        self._scheduled = False

@@ -1,0 +1,75 @@
+"""When events become a new generation, and when everything is learned anew: looked at every second.
+
+After so many events, after so many minutes if there are any, or soon where an item came that no
+model knows: it is in no list before that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from xorec.core.log import logger
+from xorec.service.tasks.orders import order_for
+
+if TYPE_CHECKING:
+    from xorec.service.live.model import LiveModel
+    from xorec.service.service import Service
+
+_LOOK = 1.0
+COLD_SECONDS = 30.0
+"""For which an item without a code waits for company."""
+
+
+class Schedule:
+    """A thread of the worker that holds the log."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._ending = threading.Event()
+        now = time.monotonic()
+        self._updated = dict.fromkeys(service.models.names(), now)
+        self._refitted = dict(self._updated)
+        self._cold_since: float | None = None
+        self._thread = threading.Thread(target=self._run, name="schedule", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Order nothing more."""
+        self._ending.set()
+        self._thread.join(2)
+
+    def _run(self) -> None:
+        while not self._ending.wait(_LOOK):
+            try:
+                self.look(time.monotonic())
+            except Exception:  # tomorrow is another day
+                logger.exception("the schedule failed")
+
+    def look(self, now: float) -> None:
+        """Order what is due."""
+        models, tasks = self._service.models, self._service.require_tasks()
+        self._cold_since = (self._cold_since or now) if models.cold else None
+        for name in models.names():
+            if self._is_refit_due(name, now) and not tasks.is_busy("refit", name):
+                self._refitted[name] = self._updated[name] = now
+                tasks.add(order_for(self._service, "refit", name))
+            elif self._is_update_due(models[name], now) and not tasks.is_busy("update", name):
+                self._updated[name] = now
+                tasks.add(order_for(self._service, "update", name))
+
+    def _is_update_due(self, live: LiveModel, now: float) -> bool:
+        settings = self._service.config.update
+        recent, applied = live.recent, live.about.applied_seq
+        if recent.last_seq <= applied:
+            return False
+        since = now - self._updated[live.name]
+        if recent.last_seq - applied >= settings.events:
+            return since >= min(COLD_SECONDS, settings.minutes * 60)
+        cold = self._cold_since is not None and now - self._cold_since >= COLD_SECONDS
+        return since >= settings.minutes * 60 or (cold and since >= COLD_SECONDS)
+
+    def _is_refit_due(self, name: str, now: float) -> bool:
+        hours = self._service.config.refit.every_hours
+        return hours is not None and now - self._refitted[name] >= hours * 3600

@@ -1,0 +1,293 @@
+"""EventLogTests: what every event log must do, whatever keeps it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xorec.core.errors import DataError
+from xorec.service.events.errors import StorageFailed
+from xorec.service.events.interface import Log, Outcome, Reader
+from xorec.service.events.records import Change, Event, Exposure, NewEvent, Record
+from xorec.service.events.sequence import SharedSequence
+from xorec.service.writing import LogWriter
+
+HOSTILE: tuple[Any, ...] = (
+    1,
+    "1",
+    1.0,
+    "",
+    "a\0b",
+    "a",
+    "🍵",
+    'it\'s "quoted" \\ and; DROP TABLE events --',
+    "a/b?c#d%00",
+    "\u202e\n\r\t",
+    "x" * 4096,
+    -(2**63),
+    2**200,
+    "null",
+    "\ud800",
+)
+"""Ids that all differ and must come out as they went in."""
+
+
+def an_event(number: int, user: Any = "ann", **fields: Any) -> NewEvent:
+    """The event of that number; `fields` replace what it would have."""
+    event = NewEvent(f"e{number}", user, number % 7, "click", 1.0, 1_000_000 * number, None)
+    return event._replace(**fields)
+
+
+@dataclass
+class Opened:
+    """A log that is written to and read. applied: what `on_commit` was given."""
+
+    log: Log
+    writer: LogWriter
+    reader: Reader
+    sequence: SharedSequence
+    applied: list[Record] = field(default_factory=list)
+
+    def append(self, *events: NewEvent) -> Any:
+        """What became of one client's events."""
+        return self.writer.append(events).result(30)
+
+
+class EventLogTests:
+    """Derive, and say how a log in a folder is opened, for writing and for reading."""
+
+    def open_log(self, folder: Path) -> Log:
+        """The writing side."""
+        raise NotImplementedError
+
+    def open_reader(self, folder: Path) -> Reader:
+        """The reading side."""
+        raise NotImplementedError
+
+    @contextmanager
+    def opened(self, folder: Path) -> Iterator[Opened]:
+        """Both sides, until the block ends."""
+        log, sequence = self.open_log(folder), SharedSequence(folder / "sequence")
+        applied: list[Record] = []
+        writer = LogWriter(log, sequence, applied.extend)
+        reader = self.open_reader(folder)
+        try:
+            yield Opened(log, writer, reader, sequence, applied)
+        finally:
+            reader.close()
+            writer.close()
+            sequence.close()
+
+    @pytest.fixture
+    def service(self, tmp_path: Path) -> Iterator[Opened]:
+        with self.opened(tmp_path) as service:
+            yield service
+
+    def test_what_was_acknowledged_is_read(self, service: Opened) -> None:
+        events = [an_event(at, "ann" if at % 2 else "bob") for at in range(10)]
+        for at in range(0, 10, 2):
+            answer = service.append(*events[at : at + 2])
+            assert (answer.accepted, answer.duplicates) == (2, 0)
+            assert service.sequence.value == answer.seq == service.reader.last_seq()
+        records = service.reader.after(0)
+        assert [NewEvent(*record[1:]) for record in records] == events
+        places = [record.seq for record in records]
+        assert places == sorted(set(places))
+        assert service.applied == records
+        assert service.reader.count() == 10
+
+    def test_ids_come_out_as_they_went_in(self, service: Opened) -> None:
+        service.append(*(an_event(at, user, item=user) for at, user in enumerate(HOSTILE)))
+        for at, user in enumerate(HOSTILE):
+            (event,) = service.reader.events_of(user, 10)
+            assert (event.event_id, event.user, event.item) == (f"e{at}", user, user)
+            assert type(event.user) is type(user)
+        assert {item for item, _, _ in service.reader.items_since(0)} == set(HOSTILE)
+        for user in HOSTILE[: len(HOSTILE) // 2]:
+            assert service.writer.erase(user).result().events == 1
+        left = [record.user for record in service.reader.after(0) if isinstance(record, Event)]
+        assert left == list(HOSTILE[len(HOSTILE) // 2 :])
+
+    def test_an_event_id_is_taken_once(self, service: Opened) -> None:
+        first = service.append(an_event(1), an_event(2), an_event(1))
+        assert (first.accepted, first.duplicates) == (2, 1)
+        again = service.append(an_event(2), an_event(3), an_event(1, "bob"))
+        assert (again.accepted, again.duplicates) == (1, 2)
+        assert again.seq > first.seq
+        retry = service.append(an_event(1))
+        assert (retry.accepted, retry.duplicates, retry.seq) == (0, 1, again.seq)
+        assert [event.event_id for event in service.reader.after(0)] == ["e1", "e2", "e3"]  # type: ignore[union-attr]
+        assert service.reader.count() == 3
+
+    def test_a_call_that_no_log_can_take_changes_nothing(self, service: Opened) -> None:
+        bad = (
+            an_event(2, value=float("nan")),
+            an_event(2, user=["a"]),
+            an_event(2, item=float("inf")),
+            an_event(2, ts=2**63),
+            an_event(2, kind="\ud800"),
+            an_event(2, user=None),
+        )
+        for event in bad:
+            with pytest.raises(DataError, match="event 1: "):
+                service.append(an_event(1), event)
+        with pytest.raises(DataError, match="not JSON"):
+            service.writer.change("item", {"value": float("nan")})
+        assert service.reader.after(0) == service.applied == []
+
+    def test_changes_stand_in_one_sequence_with_events(self, service: Opened) -> None:
+        service.append(an_event(1))
+        first = service.writer.change("item", {"id": 7, "name": "Tee \0"}).result()
+        service.append(an_event(2))
+        last = service.writer.changes([("item", {"id": 8}), ("activate", {"name": "b"})]).result()
+        records = service.reader.after(0)
+        kinds = [record.kind for record in records]
+        assert kinds == ["click", "item", "click", "item", "activate"]
+        assert [record.seq for record in records] == sorted({record.seq for record in records})
+        assert records[-1].seq == last == service.sequence.value
+        assert records[1] == Change(first, "item", {"id": 7, "name": "Tee \0"})
+        assert service.applied == records
+        assert service.reader.changes("item") == [records[1], records[3]]
+        assert service.reader.changes("item", after=first) == [records[3]]
+
+    def test_followers_read_in_blocks(self, service: Opened) -> None:
+        for at in range(20):
+            service.append(an_event(at))
+            service.writer.change("item", {"id": at}).result()
+        everything = service.reader.after(0)
+        assert len(everything) == 40
+        for size in (1, 3, 40, 100):
+            blocks = [*service.reader.blocks(0, size)]
+            assert [record for block in blocks for record in block] == everything
+            assert all(len(block) == size for block in blocks[:-1])
+        assert service.reader.after(everything[17].seq, 5) == everything[18:23]
+        assert service.reader.after(everything[-1].seq) == []
+
+    def test_events_of_a_user_newest_first(self, service: Opened) -> None:
+        service.append(*(an_event(at, "ann" if at % 3 else "bob") for at in range(12)))
+        bobs = service.reader.events_of("bob", 100)
+        assert [event.event_id for event in bobs] == ["e9", "e6", "e3", "e0"]
+        assert service.reader.events_of("bob", 2) == bobs[:2]
+        assert service.reader.events_of("bob", 2, before=bobs[1].seq) == bobs[2:]
+        assert service.reader.events_of("nobody", 5) == []
+        assert service.reader.event("e6") == bobs[1]
+        assert service.reader.event("e99") is None
+
+    def test_items_since_a_time_by_events(self, service: Opened) -> None:
+        assert service.reader.span() is None
+        times = (("tea", 10), ("tea", 30), ("milk", 20), ("milk", 40), ("rum", 5), ("bun", 50))
+        service.append(*(an_event(at, item=i, ts=ts) for at, (i, ts) in enumerate(times)))
+        since = service.reader.items_since
+        assert since(0) == [("milk", 2, 40), ("tea", 2, 30), ("bun", 1, 50), ("rum", 1, 5)]
+        assert since(20) == [("milk", 2, 40), ("bun", 1, 50), ("tea", 1, 30)]
+        assert since(51) == []
+        assert service.reader.span() == (5, 50)
+
+    def test_kinds(self, service: Opened) -> None:
+        service.append(*(an_event(at, kind="buy" if at % 3 else "view") for at in range(7)))
+        assert service.reader.kinds() == {"buy": 4, "view": 3}
+
+    def test_outcomes_of_an_experiment(self, service: Opened) -> None:
+        shown = [
+            Exposure("r1", "fresh", "a", "ann", ["tea", 1], 1),
+            Exposure("r1", "fresh", "b", "bob", ["tea"], 1),  # one request, two users
+            Exposure("r2", "fresh", "a", "ann", ["rum"], 2),
+            Exposure("r2", "fresh", "a", "ann", ["rum"], 2),  # told twice
+            Exposure("r2", "other", "b", "ann", ["rum"], 2),
+            Exposure("r3", "fresh", "b", 7, [], 3),
+        ]
+        for exposure in shown:
+            service.writer.expose(exposure)
+        service.append(
+            an_event(1, "ann", request_id="r1", kind="buy"),
+            an_event(2, "ann", request_id="r1"),  # two events for one list
+            an_event(3, "bob", request_id="r2"),  # a list of somebody else's
+            an_event(4, "7", request_id="r3"),  # another id than 7
+            an_event(5, "bob"),
+        )
+        outcomes = service.reader.outcomes
+        assert sorted(outcomes("fresh"), key=str) == [
+            Outcome("a", "ann", 2, 1),
+            Outcome("b", "bob", 1, 0),
+            Outcome("b", 7, 1, 0),
+        ]
+        assert outcomes("fresh", kind="click")[0] == Outcome("a", "ann", 2, 1)
+        assert outcomes("fresh", kind="view")[0] == Outcome("a", "ann", 2, 0)
+        assert outcomes("other") == [Outcome("b", "ann", 1, 0)]
+        assert outcomes("none") == []
+        assert service.reader.exposures("fresh") == [shown[at] for at in (0, 1, 2, 5)]
+
+    def test_a_user_is_erased_and_nobody_else(self, service: Opened) -> None:
+        service.append(*(an_event(at, "ann" if at % 2 else 1) for at in range(10)))
+        service.append(an_event(10, "1"))
+        service.writer.expose(Exposure("r", "x", "a", 1, ["tea"], 1))
+        service.writer.expose(Exposure("r", "x", "a", "1", ["tea"], 1))
+        erased = service.writer.erase(1).result()
+        assert (erased.events, erased.exposures) == (5, 1)
+        records = service.reader.after(0)
+        assert records[-1] == Change(erased.seq, "erase", {"user": 1}) == service.applied[-1]
+        left = [record.user for record in records if isinstance(record, Event)]
+        assert left == ["ann"] * 5 + ["1"]
+        assert service.reader.count() == 6
+        assert [outcome.user for outcome in service.reader.outcomes("x")] == ["1"]
+        nothing = service.writer.erase("nobody").result()
+        assert (nothing.events, nothing.exposures) == (0, 0)
+        assert nothing.seq > erased.seq
+
+    def test_a_retry_does_not_bring_back_what_was_erased(self, tmp_path: Path) -> None:
+        with self.opened(tmp_path) as service:
+            service.append(an_event(1), an_event(2, "bob"))
+            erased = service.writer.erase("ann").result()
+            retry = service.append(an_event(1), an_event(3))
+            assert (retry.accepted, retry.duplicates) == (1, 1)
+            assert retry.seq > erased.seq
+        with self.opened(tmp_path) as service:
+            assert service.append(an_event(1)).duplicates == 1
+            assert {event.event_id for event in service.reader.events_of("ann", 9)} == {"e3"}
+
+    def test_a_place_is_never_given_twice(self, tmp_path: Path) -> None:
+        seen: list[int] = []
+        for at in range(3):
+            with self.opened(tmp_path) as service:
+                assert service.sequence.value == service.log.last_seq == max(seen, default=0)
+                seen.append(service.append(an_event(at)).seq)
+                seen.append(service.writer.erase("ann").result().seq)
+                assert service.reader.count() == 0
+        assert seen == sorted(set(seen))
+
+    def test_many_clients_at_once(self, service: Opened) -> None:
+        """Each event once, whoever sends it, and everybody is told the truth."""
+        accepted = [0] * 8
+
+        def client(number: int) -> None:
+            for at in range(0, 100, 4):
+                events = [an_event(at + step, f"user{at}") for step in range(4)]
+                accepted[number] += service.append(*events).accepted
+
+        threads = [threading.Thread(target=client, args=(at,)) for at in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(accepted) == 100
+        records = service.reader.after(0)
+        assert len({record.event_id for record in records if isinstance(record, Event)}) == 100
+        assert service.applied == records
+
+    def test_closing_writes_what_waits(self, tmp_path: Path) -> None:
+        with self.opened(tmp_path) as service:
+            futures = [service.writer.append([an_event(at)]) for at in range(200)]
+            service.writer.expose(Exposure("r", "x", "a", "ann", [], 1))
+            service.writer.close()
+            assert sum(future.result(0).accepted for future in futures) == 200
+            with pytest.raises(StorageFailed, match="ending"):
+                service.writer.append([an_event(1)])
+        with self.opened(tmp_path) as service:
+            assert service.reader.count() == 200
+            assert len(service.reader.exposures("x")) == 1

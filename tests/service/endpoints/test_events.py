@@ -1,0 +1,69 @@
+"""Events: all or nothing, erasure, and what the log says afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import xorec
+from xorec.recommender.recommender import Recommender
+from xorec.testing.data import planted
+from xorec.testing.served import served
+
+DATA = planted(40, 50, per_user=8)
+SHOP = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+USER: int = DATA.users[0]
+
+
+def test_all_or_nothing_with_the_place_of_the_first_bad_one(tmp_path: Path) -> None:
+    with served(SHOP, tmp_path) as ask:
+        good = {"user": USER, "item": 1}
+        for bad in ({"user": "x", "item": 1}, {"user": 1}, {"user": 1, "item": 2, "kind": ""}, 7):
+            answer = ask.post("events", {"events": [good, good, bad, good]})
+            assert (ask.status, answer["at"]) == (422, 2), answer
+        assert ask.get("events")["events"] == []
+        lines = b'{"user": 1, "item": 2}\n\n{"user": 1, "item": 3}\n'
+        assert ask.post("events", lines)["accepted"] == 2
+        assert ask.post("events", b'{"user": 1, "item": 2}\n{"user":')["at"] == 1
+        ask.post("events", {"events": []})
+        assert ask.status == 422
+
+
+def test_events_of_a_user_newest_first(tmp_path: Path) -> None:
+    with served(SHOP, tmp_path) as ask:
+        times = ["2026-11-16T12:00:00Z", "2026-11-16T13:00:00+01:00", "2026-11-16T14:00:00"]
+        for item, ts in enumerate(times):
+            ask.post("events", {"user": USER, "item": item, "ts": ts, "value": 2.5})
+        found = ask.get("events", user=USER)["events"]
+        assert [one["item"] for one in found] == [2, 1, 0]
+        assert [one["ts"] for one in found] == [
+            "2026-11-16T14:00:00Z",
+            "2026-11-16T12:00:00Z",
+            "2026-11-16T12:00:00Z",
+        ]
+        older = ask.get("events", user=USER, before=found[0]["seq"], k=1)["events"]
+        assert [one["item"] for one in older] == [1]
+        assert [one["item"] for one in ask.get("events", k=2)["events"]] == [2, 1]
+
+
+def test_erasure_forgets_a_user_everywhere(tmp_path: Path) -> None:
+    with served(SHOP, tmp_path) as ask:
+        ask.put("experiments", {"name": "e", "arms": {"default": 1}})
+        shown = ask.get("recommend", user=USER, experiment="e")
+        ask.post("events", {"user": USER, "item": 3, "request_id": shown["request_id"]})
+        ask.service.require_writer().change("item", {"id": 1, "since": 1}).result()
+        gone = ask.delete("events", user=USER)
+        assert (gone["events"], gone["exposures"]) == (1, 1)
+        assert ask.get("recommend", user=USER)["fallback"] == "popular"
+        assert ask.get("events", user=USER)["events"] == []
+        ask.get("users", user=USER)
+        assert ask.status == 404
+        ask.get("next", request_id=shown["request_id"])
+        assert ask.status == 404
+        ask.finish(gone["task"])
+        for path in (tmp_path / "serve" / "models" / "default").glob("*.xorec"):
+            assert Recommender.load(path).users.find(USER) < 0
+        ask.post("events", {"user": USER, "item": DATA.items[4]})  # somebody new by the same id
+        expected = SHOP.recommend_for([DATA.items[4]], 5).ids()
+        assert ask.ids(USER, 5) == expected
+    with served(SHOP, tmp_path) as ask:
+        assert ask.ids(USER, 5) == expected
