@@ -1,6 +1,6 @@
 """Hostile requests: the right status, one line, never a traceback, and no key in any log.
 
-    python benchmarks/service/hostile.py --json
+python benchmarks/service/hostile.py --json
 """
 
 from __future__ import annotations

@@ -98,9 +98,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=5, help="events of a user in a row")
     parser.add_argument("--seq", action="store_true", help="pass the seq of the event")
     parser.add_argument("--limit", type=float, default=3600, help="seconds in all")
-    return promise(
-        "read-your-writes", run, parser, {"count": 300, "workers": 2, "threads": 8}
-    )
+    return promise("read-your-writes", run, parser, {"count": 300, "workers": 2, "threads": 8})
 
 
 if __name__ == "__main__":

@@ -62,8 +62,23 @@ def fuzz(
 ) -> tuple[int, str]:
     """Exit code and output."""
     words = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/openapi.json"]
-    words += ["--max-examples", str(examples), "--checks", CHECKS, "--phases", "examples,coverage,fuzzing"]
-    words += ["--request-timeout", "20", "--seed", "0", "--suppress-health-check", "all", "--no-color"]
+    words += [
+        "--max-examples",
+        str(examples),
+        "--checks",
+        CHECKS,
+        "--phases",
+        "examples,coverage,fuzzing",
+    ]
+    words += [
+        "--request-timeout",
+        "20",
+        "--seed",
+        "0",
+        "--suppress-health-check",
+        "all",
+        "--no-color",
+    ]
     for path in out if not only else ():
         words += ["--exclude-path", path]
     for path in only:
