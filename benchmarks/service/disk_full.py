@@ -28,7 +28,7 @@ def fill(served: Served, sent: set[str], acknowledged: dict[str, Any], tries: in
     """Send events until they are refused, and a few times more; the statuses."""
     statuses: Counter[int] = Counter()
     with served.caller() as caller:
-        for turn in range(tries):
+        for _ in range(tries):
             names = [f"{len(sent) + n}-{'x' * 80}" for n in range(SEVERAL)]
             events = [
                 {"user": n % served.users, "item": n * 31 % served.items, "event_id": name}

@@ -4,8 +4,8 @@
 
 The last fifth of the history of some users is taken out of the training part (by time where there
 are times, else at random). A model learns from the rest and is served; the fifth arrives as events;
-NDCG@10 of the lists over HTTP is held against that of a model that learned from everything. Both are
-measured on a test part that neither has seen.
+NDCG@10 of the lists over HTTP is held against that of a model that learned from everything. Both
+are measured on a test part that neither has seen.
 """
 
 from __future__ import annotations

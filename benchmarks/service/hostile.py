@@ -24,6 +24,7 @@ Case = tuple[str, str | None, str, str, Any, set[int]]
 
 def cases() -> list[Case]:
     read, big = "/v1/recommend?user=1", b'{"events": [' + b" " * 10_000_000 + b"]}"
+    activate, climbs = "/v1/models/activate", {"name": "../x", "arms": {"a": 1.0}}
     found: list[Case] = [
         ("no key", None, "GET", read, None, {401}),
         ("wrong key", "wrong-key-wrong-key-wrong", "GET", read, None, {401}),
@@ -59,8 +60,8 @@ def cases() -> list[Case]:
         ("no such item", READ, "GET", "/v1/similar?item=99999999", None, {404}),
         ("no such request", READ, "GET", "/v1/next?request_id=%00%ff", None, {400, 404, 410, 422}),
         ("window of nonsense", READ, "GET", "/v1/trending?window=-1x", None, {400, 422}),
-        ("no such generation", ADMIN, "POST", "/v1/models/activate", {"generation": 99}, {404, 400}),
-        ("a name that climbs", ADMIN, "PUT", "/v1/experiments", {"name": "../x", "arms": {"a": 1.0}}, {400, 422}),
+        ("no such generation", ADMIN, "POST", activate, {"generation": 99}, {400, 404}),
+        ("a name that climbs", ADMIN, "PUT", "/v1/experiments", climbs, {400, 422}),
     ]  # fmt: skip
     for name in NAMES:
         path = f"/v1/recommend?user={quote(name)}&k=3"

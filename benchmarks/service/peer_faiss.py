@@ -35,11 +35,11 @@ def make_app(path: str) -> FastAPI:
     seen = [set(model.items_of(row).tolist()) for row in range(len(users))]
     app = FastAPI()
 
-    @app.get("/readyz")
+    @app.get("/readyz")  # type: ignore[untyped-decorator]
     async def readyz() -> dict[str, str]:
         return {"status": "ready"}
 
-    @app.get("/v1/recommend")
+    @app.get("/v1/recommend")  # type: ignore[untyped-decorator]
     async def recommend(user: int, k: int = 10) -> Answer:
         distances, rows = index.search(users[user : user + 1], k + len(seen[user]))
         found = zip(rows[0].tolist(), distances[0].tolist(), strict=True)

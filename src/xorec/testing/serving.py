@@ -111,9 +111,9 @@ class Served:
 @contextmanager
 def serving(**settings: Any) -> Iterator[Served]:
     """A service in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="xorec-promise-") as name:
-        with Served(Path(name), **settings) as served:
-            yield served
+    folder = tempfile.TemporaryDirectory(prefix="xorec-promise-")
+    with folder as name, Served(Path(name), **settings) as served:
+        yield served
 
 
 class Caller:
