@@ -2,8 +2,9 @@
 
     python benchmarks/service/state_machine.py --steps 200 --runs 5 --json
 
-hypothesis draws the steps. What must agree: each user's events as the log has them, what a list leaves out (what the user
-has, what is hidden or over), counts of duplicates, and that all of this outlives updates, rollbacks
+hypothesis draws the steps. What must agree: each user's events as the log has them, what a list
+leaves out (what the user
+has, what is hidden or over), counts of duplicates, and that all of this outlives updates
 and restarts by SIGTERM and by SIGKILL.
 """
 
