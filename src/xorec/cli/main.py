@@ -24,6 +24,7 @@ from xorec.cli import (
     models,
     recommend,
     reproduce,
+    serve,
     sign,
     similar,
     split,
@@ -101,6 +102,7 @@ app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
 app.command("explain")(explain.explain)
 app.command("update")(update.update)
+app.command("serve")(serve.serve)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(bench.app, name="bench")
 app.command("sign")(sign.sign)

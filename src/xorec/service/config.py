@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -171,3 +171,11 @@ class Config(_Table):
         if self.data is not None:
             return self.data
         return Path("xorec.serve") if self.model is None else Path(f"{self.model}.serve")
+
+
+def revealed(config: Config) -> dict[str, Any]:
+    """As JSON has it, keys and all: for a worker's standard input, nowhere else."""
+    values = config.model_dump(mode="json", exclude={"keys"})
+    keys = {name: getattr(config.keys, name) for name in type(config.keys).model_fields}
+    values["keys"] = {name: [one.get_secret_value() for one in some] for name, some in keys.items()}
+    return values

@@ -34,7 +34,7 @@ class Endpoint:
 
     def call(self, request: Request, body: bytes) -> Call:
         """What the handler gets; a HttpError if the request does not fit."""
-        call = Call(request.id, headers=request.headers)
+        call = Call(request.id, headers=request.headers, request=request)
         if self._query is not None:
             call.query = query = self._query.parse(request.query)
             if self._bounded_query:

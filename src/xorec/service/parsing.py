@@ -65,8 +65,7 @@ class BodyParser:
     """Bodies of one route: one of its models, the first that fits."""
 
     def __init__(self, models: Any, ndjson: bool = False) -> None:
-        several = isinstance(models, (list, tuple))
-        self.models: tuple[type[BaseModel], ...] = tuple(models) if several else (models,)
+        self.models = models_of(models)
         self._ndjson = ndjson
 
     def is_ndjson(self, content_type: bytes) -> bool:
@@ -97,6 +96,13 @@ class BodyParser:
                     best = count, http_error_of(error, model, "the body")
         assert best is not None
         raise best[1]
+
+
+def models_of(body: Any) -> tuple[type[BaseModel], ...]:
+    """The models of a route's body: none, one or several."""
+    if body is None:
+        return ()
+    return tuple(body) if isinstance(body, (list, tuple)) else (body,)
 
 
 def bounded_k(models: Iterable[type[BaseModel]]) -> bool:

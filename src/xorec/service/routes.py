@@ -11,10 +11,13 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from xorec.service.exchange import Reply, Request
     from xorec.service.service import Service
 
+    Given = BaseModel | Response | Reply
+
 Role = Literal["open", "read", "write", "admin"]
-Handler = Callable[["Service", "Call"], "BaseModel | Response | Awaitable[BaseModel | Response]"]
+Handler = Callable[["Service", "Call"], "Given | Awaitable[Given]"]
 
 
 @dataclass(slots=True)
@@ -23,7 +26,7 @@ class Call:
 
     query: the route's query model, filled from the query string; body: its body model, filled
     from JSON (None where the route has none). lines: the raw body of NDJSON, where it came so.
-    headers: as they came, names in lower case.
+    headers: as they came, names in lower case. request: as it came, to be handed on.
     """
 
     request_id: str
@@ -31,6 +34,7 @@ class Call:
     body: Any = None
     lines: bytes | None = None
     headers: dict[bytes, bytes] = field(default_factory=dict)
+    request: Request | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xorec.service.config import Config
     from xorec.service.events.reader import LogReader
     from xorec.service.events.sequence import SharedSequence
+    from xorec.service.forwarding import Peers
     from xorec.service.live.models import LiveModels
     from xorec.service.metrics import Metrics
     from xorec.service.tasks.runner import TaskRunner
@@ -25,6 +26,7 @@ class Service:
     """config: as it is in force. models: what is served, by name. reader: questions to the log.
     writer, tasks: append to the log, work in child processes; None in a worker that follows.
     worker: its number, 0 holds the log. hand_on: tells the writer of an exposure from elsewhere.
+    peers: the other workers, where there are some.
     """
 
     config: Config
@@ -35,6 +37,7 @@ class Service:
     writer: LogWriter | None = None
     tasks: TaskRunner | None = None
     worker: int = 0
+    peers: Peers | None = None
     pages: Pages = field(default_factory=Pages)
     hand_on: Callable[[Exposure], None] = lambda exposure: None
 

@@ -1,0 +1,109 @@
+"""xorec serve: a model over HTTP, with events that the very next list knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xorec.core.errors import MissingExtraError
+
+
+def serve(
+    model: Annotated[
+        Path | None, typer.Argument(help="A model file made by `xorec fit`, or a snapshot.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on: 127.0.0.1.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port: 8080; 0 takes one that is free.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of events and generations: MODEL.serve.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that answer: 1.")] = None,
+    durability: Annotated[
+        str | None, typer.Option(help="What 200 means for an event: disk or process.")
+    ] = None,
+    access_log: Annotated[
+        str | None, typer.Option(help="JSON lines: a file, - for standard output, or off.")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with all settings.")] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Show the settings in force, and end.")
+    ] = False,
+) -> None:
+    """Serve MODEL over HTTP: lists, similar items, events, experiments.
+
+    Every setting can stand in a TOML file (--config), in the environment (XOREC_SERVE__PORT,
+    XOREC_SERVE__LIMITS__K) or in a flag; flags win. Keys come from the first two only, because a
+    command line is seen by everybody: XOREC_SERVE__KEYS__ADMIN, __WRITE, __READ, two with a comma.
+    """
+    import os
+
+    from xorec.cli.output import print_line
+
+    try:
+        import prometheus_client  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+        import uvloop  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            f"xorec serve needs {error.name}: pip install 'xorec[serve]'."
+        ) from None
+    from xorec.service.configuring import configure
+    from xorec.service.printing import config_text
+
+    flags = {
+        "model": model,
+        "host": host,
+        "port": port,
+        "data": data,
+        "workers": workers,
+        "durability": durability,
+        "access_log": access_log,
+        "log_level": log_level,
+    }
+    made = configure(config, os.environ, flags)
+    if print_config:
+        print_line(config_text(made).rstrip("\n"))
+        return
+    from xorec.service.serving import serve as run
+
+    run(made.config, lambda address, facts: _say_ready(made.config, address, facts))
+
+
+def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
+    """One line, and what to type next."""
+    import sys
+
+    from xorec.cli.output import print_line
+
+    generation = facts["generations"]["default"]
+    served = config.model or config.folder
+    size = f"{facts['users']:,} users, {facts['items']:,} items"
+    print_line(
+        f"ready: {address} serves {served} (generation {generation}, {size}; "
+        f"{facts['replayed']:,} events replayed)"
+    )
+    for line in curl_lines(address, facts, keys=config.keys.given):
+        print_line(f"  {line}")
+    sys.stdout.flush()
+
+
+def curl_lines(address: str, facts: dict[str, Any], *, keys: bool) -> list[str]:
+    """Three requests with ids of the model, for a shell."""
+    import shlex
+    from urllib.parse import quote
+
+    if facts["user"] is None or facts["item"] is None:
+        return []
+    key = " -H 'Authorization: Bearer KEY'" if keys else ""
+    user, item = quote(facts["user"], safe=""), quote(facts["item"], safe="")
+    event = f'{{"user": {facts["user_json"]}, "item": {facts["item_json"]}}}'
+    return [
+        f"curl{key} '{address}/v1/recommend?user={user}&k=5'",
+        f"curl{key} '{address}/v1/similar?item={item}&k=5'",
+        f"curl{key} {address}/v1/events -H 'Content-Type: application/json' "
+        f"-d {shlex.quote(event)}",
+    ]

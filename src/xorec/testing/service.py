@@ -1,0 +1,211 @@
+"""A service for tests: a real one in a process of its own, or its app without a socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+
+from xorec.recommender.recommender import Recommender
+from xorec.service.app import App
+from xorec.service.config import Config
+from xorec.service.health import Health
+from xorec.service.metrics import Metrics
+from xorec.service.routes import Route
+from xorec.service.server import HttpServer, address, listen
+from xorec.service.start import Started, start_writer
+from xorec.service.table import all_routes
+
+START, END = 120.0, 15.0
+"""Seconds that a start may take (kernels may have to be compiled), and an end."""
+
+
+@dataclass
+class RunningService:
+    """base_url: where it is. process: of `xorec serve`. lines: what it has printed."""
+
+    base_url: str
+    process: subprocess.Popen[str]
+    lines: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def client(self, **settings: Any) -> httpx.Client:
+        """An HTTP client for it."""
+        return httpx.Client(base_url=self.base_url, timeout=30, **settings)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end; the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(END)
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the process and of its workers."""
+        import psutil  # type: ignore[import-untyped]
+
+        above = psutil.Process(self.process.pid)
+        return [above.pid, *(one.pid for one in above.children())]
+
+
+@contextmanager
+def running_service(
+    model_path: Path,
+    data_dir: Path,
+    workers: int = 1,
+    config: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[RunningService]:
+    """`xorec serve` on a free port of 127.0.0.1, ready; it is ended at the end of the block.
+
+    config: further settings as in TOML: {"limits": {"k": 10}}.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", "0"]
+    command += ["--data", str(data_dir), "--workers", str(workers)]
+    if config:
+        settings = data_dir.with_name(f"{data_dir.name}.toml")
+        settings.write_text(_toml(config), encoding="utf-8")
+        command += ["--config", str(settings)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XOREC_STAMPS": "off", **(environment or {})},
+        start_new_session=True,
+    )
+    service = RunningService("", process)
+    readers = [
+        threading.Thread(target=_collect, args=(pipe, into), daemon=True)
+        for pipe, into in ((process.stdout, service.lines), (process.stderr, service.errors))
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        service.base_url = _address(service)
+        yield service
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(END)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(END)
+        for reader in readers:
+            reader.join(5)
+
+
+@dataclass
+class AppUnderTest:
+    """An app with a service behind it, without a socket."""
+
+    app: App
+    started: Started
+
+    def client(self, **settings: Any) -> httpx.AsyncClient:
+        """Sends requests to the app by ASGI. An exception inside is a 500, as outside."""
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://localhost", **settings)
+
+
+@contextmanager
+def app_for(
+    recommender: Recommender, folder: Path, config: Mapping[str, Any] | None = None
+) -> Iterator[AppUnderTest]:
+    """The app of a recommender: its file and its log are in `folder`."""
+    path = folder / "model.xorec"
+    if not path.exists():
+        recommender.save(path)
+    made = Config(model=path, data=folder / "serve", **dict(config or {}))
+    health, metrics = Health(), Metrics()
+    app = App(made, all_routes(health, metrics), health, metrics)
+    started = start_writer(made, metrics)
+    app.service, health.state = started.service, "ready"
+    try:
+        yield AppUnderTest(app, started)
+    finally:
+        started.close()
+        app.close()
+
+
+class NoModel:
+    """Stands in for a service behind routes that ask nothing of it."""
+
+    def follow(self) -> None:
+        """There is no log."""
+
+
+@contextmanager
+def listening_app(
+    routes: Iterable[Route], config: Config | None = None
+) -> Iterator[tuple[str, HttpServer, App]]:
+    """An app with these routes, and those of health, behind a real socket in a thread."""
+    config = (config or Config()).model_copy(update={"port": 0})
+    health, metrics = Health(), Metrics()
+    app = App(config, [*health.routes(), *metrics.routes(), *routes], health, metrics)
+    app.service, health.state = cast("Any", NoModel()), "ready"
+    listening = listen(config)
+    server = HttpServer(app, config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.001)
+        yield address(listening), server, app
+    finally:
+        server.stop()
+        thread.join(END)
+        listening.close()
+        app.close()
+        assert not thread.is_alive()
+
+
+def _address(service: RunningService) -> str:
+    """From the line that says so."""
+    deadline = time.monotonic() + START
+    while time.monotonic() < deadline:
+        for line in service.lines:
+            if line.startswith("ready: "):
+                return line.split()[1]
+        if service.process.poll() is not None:
+            time.sleep(0.2)
+            raise AssertionError(f"the service did not start: {''.join(service.errors)}")
+        time.sleep(0.01)
+    raise AssertionError(f"the service is not ready: {''.join(service.errors)}")
+
+
+def _collect(pipe: Any, into: list[str]) -> None:
+    while line := pipe.readline():
+        into.append(line)
+
+
+def _toml(config: Mapping[str, Any]) -> str:
+    plain = [f"{name} = {_value(one)}" for name, one in config.items() if not _is_table(one)]
+    tables = [
+        "\n".join([f"[{name}]", *(f"{key} = {_value(value)}" for key, value in one.items())])
+        for name, one in config.items()
+        if _is_table(one)
+    ]
+    return "\n".join([*plain, *tables]) + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(str(value) if isinstance(value, Path) else value)
