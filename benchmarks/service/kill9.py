@@ -27,10 +27,6 @@ from xorec.testing.serving import (
     serving,
 )
 
-READY = 2.0
-"""Seconds after which it has to be ready again."""
-
-
 class Readers:
     """Threads that ask for lists: every answer that comes is right."""
 
@@ -87,7 +83,7 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
         found["lost"] == found["doubled"] == found["unknown"] == readers.wrong == 0
         and found["acknowledged"] == found["in_log"]
         and len(ready) == wanted.kills
-        and max([*ready, replay.get("replay_ready_seconds", 0.0)]) < READY
+        and max([*ready, replay.get("replay_ready_seconds", 0.0)]) < wanted.ready
     )
     return held, {
         "kills": len(ready),
@@ -125,9 +121,11 @@ def main() -> int:
     parser.add_argument("--readers", type=int, default=4)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--replay", type=int, default=100_000)
+    parser.add_argument("--ready", type=float, default=2.0, help="seconds until it is, at most")
     parser.add_argument("--limit", type=float, default=3600, help="seconds in all")
     parser.add_argument("--seed", type=int, default=0)
-    return promise("kill9", run, parser, {"kills": 2, "senders": 4, "readers": 1, "replay": 2000})
+    short = {"kills": 2, "senders": 4, "readers": 1, "replay": 2000, "ready": 60.0}
+    return promise("kill9", run, parser, short)
 
 
 if __name__ == "__main__":
