@@ -23,6 +23,7 @@ ROOMS = (
     "engines",
     "stores",
     "service",
+    "client",
     "experiments",
     "cli",
 )

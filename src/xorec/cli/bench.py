@@ -88,6 +88,104 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
     _print(result)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServeSettings:
+    """What is sent where, how fast, how long."""
+
+    what: Annotated[str, typer.Option(help="lists, events or mixed (a tenth of them events).")] = (
+        "lists"
+    )
+    clients: Annotated[
+        str, typer.Option(help="Clients that each send when they have their answer, with commas.")
+    ] = "1,32,128"
+    share: Annotated[
+        str,
+        typer.Option(help="Open loop at these shares of the measured maximum, with commas."),
+    ] = "0.5"
+    rate: Annotated[
+        str, typer.Option(help="Open loop at these requests a second, with commas.")
+    ] = ""
+    seconds: Annotated[float, typer.Option(help="Seconds of a run at most.")] = 10.0
+    requests: Annotated[int, typer.Option(help="Requests of a run at most.")] = 1_000_000
+    k: args.K = 10
+    items: Annotated[int, typer.Option(help="Items of the model that is made up.")] = 350_000
+    users: Annotated[int, typer.Option(help="Users of the model that is made up.")] = 100_000
+    bits: Annotated[int, typer.Option(help="Length of its codes.")] = 64
+    model: Annotated[
+        Path | None, typer.Option(help="A model file to serve; its ids are numbers from 0.")
+    ] = None
+    workers: Annotated[int, typer.Option(help="Workers of the service.")] = 1
+    url: Annotated[
+        str | None, typer.Option(help="A service that runs on this machine already.")
+    ] = None
+    key: Annotated[str | None, typer.Option(envvar="XOREC_KEY", help="Its key.")] = None
+    seed: Annotated[int, typer.Option(help="The key of every random choice.")] = 0
+
+
+@app.command("serve")
+@bundled
+def serve(settings: ServeSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
+    """The service over HTTP on this machine: requests a second, and how long each takes.
+
+    closed: each client sends when it has its answer, so their number sets the load. open: requests
+    have planned times, and their latency counts from there: waiting in a queue is seen. The
+    server has cores of its own where there are two.
+    """
+    from xorec.cli.output import print_json
+    from xorec.experiments.bench.serve import ServeBench
+
+    same = ("what", "seconds", "requests", "k", "items", "users", "bits", "seed", "workers")
+    wanted: dict[str, Any] = {name: getattr(settings, name) for name in same}
+    bench = ServeBench(
+        clients=tuple(map(int, _numbers(settings.clients, "clients"))),
+        shares=_numbers(settings.share, "share"),
+        rates=_numbers(settings.rate, "rate"),
+        model=settings.model,
+        url=settings.url,
+        key=settings.key,
+        **wanted,
+    )
+    result = bench.run(args.progress_of(quiet))
+    if json:
+        print_json(result)
+        return
+    _print_serve(result)
+
+
+def _numbers(text: str, name: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise OptionError(f"--{name} is {text!r}: give numbers with commas.") from None
+
+
+def _print_serve(result: dict[str, Any]) -> None:
+    from xorec.cli.output import print_line, print_table
+
+    about = result["data"]
+    title = f"{about['what']}, k = {about['k']}, {about['workers']} worker(s)"
+    if about["url"] is None:
+        title += f", {about['items']:,} items x {about['bits']} bits, {about['users']:,} users"
+    heads = ("mode", "clients", "rate", "req/s", "p50 ms", "p99 ms", "errors", "cpu us", "MB")
+    cells = [
+        (
+            row["mode"],
+            str(row["clients"]),
+            "" if row["rate"] is None else _figure(row["rate"]),
+            _figure(row["requests_per_second"]),
+            f"{row['p50_ms']:.2f}",
+            f"{row['p99_ms']:.2f}",
+            str(row["errors"]),
+            "" if row["cpu_us_per_request"] is None else _figure(row["cpu_us_per_request"]),
+            "" if row["rss_mb"] is None else _figure(row["rss_mb"]),
+        )
+        for row in result["rows"]
+    ]
+    print_table(heads, cells, title, right=heads[1:])
+    print_line()
+    print_line("cpu us: the server's processor time for each request, all of its processes.")
+
+
 def _sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(sorted({int(part) for part in text.split(",")}))

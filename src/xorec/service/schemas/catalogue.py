@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from xorec.service.schemas.base import Answer, Body, JsonId, Query
 
@@ -64,7 +64,9 @@ class ItemOut(BaseModel):
     categories: list[str] = []
     attributes: dict[str, Attribute] = {}
     hidden: bool = False
-    from_: str | None = Field(None, serialization_alias="from")
+    from_: str | None = Field(
+        None, validation_alias=AliasChoices("from_", "from"), serialization_alias="from"
+    )
     until: str | None = None
     available: bool = True
     known: bool = True

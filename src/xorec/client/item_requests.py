@@ -1,0 +1,81 @@
+"""Requests about items and users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xorec.client.request import Request, body, pairs, reader
+from xorec.service.schemas.base import JsonId
+from xorec.service.schemas.catalogue import ItemBody, ItemList, ItemsChanged, UserList
+
+
+def put_items(*items: ItemBody | Mapping[str, Any]) -> Request[ItemsChanged]:
+    """All that is known of some items: name, categories, attributes, hidden, from, until.
+
+    >>> put_items({"id": "tea", "name": "Green tea"}).body
+    {'items': [{'id': 'tea', 'name': 'Green tea'}]}
+    """
+    return Request("PUT", "/v1/items", reader(ItemsChanged), body={"items": _plain(items)})
+
+
+def patch_item(item: JsonId, **changes: Any) -> Request[ItemsChanged]:
+    """Change some of what is known of an item; what is not named stays. `from_` is "from".
+
+    >>> patch_item("tea", hidden=True).body
+    {'id': 'tea', 'hidden': True}
+    """
+    named = {name.rstrip("_"): value for name, value in changes.items()}
+    return Request("PATCH", "/v1/items", reader(ItemsChanged), body={"id": item, **named})
+
+
+def delete_item(item: JsonId) -> Request[ItemsChanged]:
+    """Take an item out of every list.
+
+    >>> delete_item("a/b").params
+    (('item', 'a/b'),)
+    """
+    return Request("DELETE", "/v1/items", reader(ItemsChanged), pairs(item=item))
+
+
+def item(item: JsonId, *, model: str | None = None) -> Request[ItemList]:
+    """What is known of an item.
+
+    >>> item("tea").params
+    (('item', 'tea'),)
+    """
+    return Request("GET", "/v1/items", reader(ItemList), pairs(item=item, model=model))
+
+
+def items(q: str | None = None, k: int = 20, *, model: str | None = None) -> Request[ItemList]:
+    """Items whose id or name has `q` in it.
+
+    >>> items("te", 3).params
+    (('q', 'te'), ('k', '3'))
+    """
+    return Request("GET", "/v1/items", reader(ItemList), pairs(q=q, k=k, model=model))
+
+
+def users(
+    q: str | None = None,
+    k: int = 20,
+    *,
+    user: JsonId | None = None,
+    model: str | None = None,
+) -> Request[UserList]:
+    """Users whose id has `q` in it, or one user with their history.
+
+    >>> users(user="ann").params
+    (('user', 'ann'), ('k', '20'))
+    """
+    params = pairs(user=user, q=q, k=k, model=model)
+    return Request("GET", "/v1/users", reader(UserList), params)
+
+
+def _plain(items: Iterable[ItemBody | Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        one.model_dump(exclude_unset=True, by_alias=True)
+        if isinstance(one, ItemBody)
+        else body(**one)
+        for one in items
+    ]

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import httpx
+import pytest
+
+from xorec.client import AsyncClient, Client, ClientError, UnreachableError
+from xorec.client.list_requests import query
+from xorec.client.retries import Retries
+from xorec.core.errors import OptionError, XorecError
+
+from .stand_in import Pieces, StandIn, answer, problem
+
+FAST = Retries(first=0.0)
+TAKEN = {"accepted": 1, "duplicates": 0, "durability": "disk"}
+
+
+def client_of(service: StandIn, **more: Any) -> Client:
+    return Client(transport=service.transport(), retries=FAST, **more)
+
+
+def run(service: StandIn, ask: Any, **more: Any) -> Any:
+    """The same by the async client."""
+
+    async def main() -> Any:
+        transport = service.transport()
+        async with AsyncClient(transport=transport, retries=FAST, **more) as client:
+            return await ask(client)
+
+    return asyncio.run(main())
+
+
+def test_a_retry_is_the_same_event() -> None:
+    outcomes = (httpx.ReadError("broke"), problem(503, retry_after=0), answer(seq=7, **TAKEN))
+    service = StandIn(*outcomes)
+    assert client_of(service).send("ann", "tea").accepted == 1
+    again = StandIn(*outcomes)
+    assert run(again, lambda client: client.send("ann", "tea")).seq == 7
+    for asked in (service.bodies, again.bodies):
+        ids = {body["events"][0]["event_id"] for body in asked}
+        assert (len(asked), len(ids)) == (3, 1)
+    assert service.bodies[0] != again.bodies[0]
+
+
+def test_lists_know_what_the_client_sent() -> None:
+    service = StandIn(answer(seq=7, **TAKEN), answer(seq=5, **TAKEN), answer(items=[], results=[]))
+    client = client_of(service)
+    client.send("ann", "tea")
+    client.send("ann", "milk")
+    assert client.seq == 7
+    client.recommend("ann")
+    client.popular()
+    client.recommend_batch([query("ann")])
+    assert "seq" not in service.bodies[1]
+    assert service.bodies[2]["seq"] == 7
+    assert service.queries[3]["seq"] == "7"
+    assert service.bodies[3]["queries"] == [{"seq": 7, "user": "ann", "k": 10}]
+
+
+def test_nothing_is_said_of_a_seq_before_one_is_known() -> None:
+    service = StandIn(answer(items=[]))
+    client_of(service).recommend("ann")
+    assert service.bodies == [{"user": "ann", "k": 10}]
+
+
+def test_answers_are_typed() -> None:
+    items = [{"id": 7, "distance": 3, "score": 0.5}, {"id": "7"}]
+    ref = {"name": "default", "generation": 3, "digest": "d"}
+    service = StandIn(answer(user=1, items=items, model=ref, request_id="r", took_us=9))
+    found = client_of(service).recommend(1)
+    assert [item.id for item in found.items] == [7, "7"]
+    assert found.items[0].distance == 3
+    assert found.model is not None
+    assert found.model.generation == 3
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_health(status: int) -> None:
+    told = answer() if status == 200 else problem(503, "kernels are warming up.")
+    service = StandIn(told)
+    health = client_of(service).health()
+    assert (health.ready, health.detail) == (
+        status == 200,
+        "" if status == 200 else "kernels are warming up.",
+    )
+    assert len(service.asked) == 1
+
+
+def test_errors_are_one_family() -> None:
+    with pytest.raises(ClientError, match=r"^POST /v1/events: 400, item 3 is wrong\.$") as caught:
+        client_of(StandIn(problem(400, "item 3 is wrong.", at=3, request_id="r"))).send(1, 2)
+    assert isinstance(caught.value, XorecError)
+    assert (caught.value.at, caught.value.request_id) == (3, "r")
+    with pytest.raises(ClientError, match="<html>"):
+        client_of(StandIn(httpx.Response(500, text="<html>"))).stats()
+    with pytest.raises(ClientError, match="without a body"):
+        client_of(StandIn(httpx.Response(500))).stats()
+    with pytest.raises(ClientError, match="not of this version of xorec: items: Field required"):
+        client_of(StandIn(answer(user=1))).recommend(1)
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # not listening
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with Client(url, retries=1) as client, pytest.raises(UnreachableError, match="nobody"):
+            client.stats()
+
+
+def test_the_key_comes_from_the_argument_or_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XOREC_KEY", "from-outside")
+    service = StandIn(answer(stats={}))
+    client_of(service).stats()
+    client_of(service, key="mine").stats()
+    monkeypatch.delenv("XOREC_KEY")
+    client_of(service).stats()
+    keys = [request.headers.get("authorization") for request in service.asked]
+    assert keys == ["Bearer from-outside", "Bearer mine", None]
+    client = client_of(service, key="secret")
+    assert "secret" not in repr(client) + repr(client._connection)
+
+
+def test_an_address_has_a_scheme() -> None:
+    with pytest.raises(OptionError, match="url is 'localhost:8080'"):
+        Client("localhost:8080")
+
+
+LINES = [b'{"seq": 1, "item": "a\xe2', b'\x80\xa8b"}\n{', b'"seq": 2}\r\n', b'{"seq": 3}']
+EVENTS = [b"event: stats\ndata: {", b'"a": 1}\n\n: ping\n\n', b"data: hello\n\ndata: half"]
+
+
+def test_pieces_become_lines_and_events() -> None:
+    export = Pieces(LINES)
+    client = client_of(StandIn(httpx.Response(200, stream=export)))
+    assert list(client.export()) == [{"seq": 1, "item": "a\u2028b"}, {"seq": 2}, {"seq": 3}]
+    assert export.closed
+    live = Pieces(EVENTS)
+    client = client_of(StandIn(httpx.Response(200, stream=live)))
+    assert [tuple(event) for event in client.live()] == [
+        ("stats", {"a": 1}, None),
+        ("message", "hello", None),
+    ]
+
+
+def test_pieces_for_the_async_client() -> None:
+    async def read(client: AsyncClient) -> list[Any]:
+        return [line async for line in client.export()]
+
+    export = Pieces(LINES)
+    found = run(StandIn(problem(503, retry_after=0), httpx.Response(200, stream=export)), read)
+    assert [line["seq"] for line in found] == [1, 2, 3]
+    assert export.closed
+
+
+def test_a_stream_that_is_left_is_closed() -> None:
+    live = Pieces(EVENTS)
+    events = client_of(StandIn(httpx.Response(200, stream=live))).live()
+    assert next(iter(events)).event == "stats"
+    events.close()  # type: ignore[attr-defined]
+    assert live.closed
+
+
+def test_a_stream_that_is_refused_says_why() -> None:
+    with pytest.raises(ClientError, match="403, an admin key"):
+        list(client_of(StandIn(problem(403, "an admin key is needed."))).export())
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    def methods(client: type) -> dict[str, inspect.Signature]:
+        return {
+            name: inspect.signature(one)
+            for name, one in vars(client).items()
+            if inspect.isfunction(one) and not name.startswith("_")
+        }
+
+    plain, awaited = methods(Client), methods(AsyncClient)
+    assert plain.keys() == awaited.keys()
+    assert {name: str(one) for name, one in plain.items()} == {
+        name: str(one) for name, one in awaited.items()
+    }
+    for name in plain:
+        assert getattr(Client, name).__doc__
+
+
+def test_importing_it_needs_no_server() -> None:
+    code = "import sys, xorec.client; print({'starlette', 'uvicorn', 'numba'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

@@ -1,0 +1,143 @@
+"""What the client sends is what the service's schemas take."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from xorec.client import admin_requests as admin
+from xorec.client import event_requests as events
+from xorec.client import item_requests as catalogue
+from xorec.client import list_requests as lists
+from xorec.client.request import Request, StreamRequest
+from xorec.service.schemas import admin as admin_schemas
+from xorec.service.schemas import catalogue as item_schemas
+from xorec.service.schemas import events as event_schemas
+from xorec.service.schemas import lists as list_schemas
+
+NOON = datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
+FILTERS: dict[str, Any] = {"deny": ["x"], "category": ["a", "b"], "not_category": ["c"]}
+
+BODIES: list[tuple[Request[Any], type[BaseModel]]] = [
+    (
+        lists.recommend(
+            7,
+            items=[1, 2],
+            k=3,
+            seen=True,
+            allow=[],
+            deny=[4],
+            shown=[5],
+            where={"any": ["a"], "attributes": {"price": 3}},
+            model="b",
+            experiment="ab",
+            explain=True,
+        ),
+        list_schemas.RecommendBody,
+    ),
+    (lists.recommend(items=["a"]), list_schemas.RecommendBody),
+    (
+        lists.recommend("a", where=list_schemas.Where(none=["b"])),
+        list_schemas.RecommendBody,
+    ),
+    (lists.recommend_batch([lists.query(7), lists.query(8, k=2)]), list_schemas.BatchBody),
+    (events.send("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), event_schemas.EventsBody),
+    (catalogue.put_items({"id": 1, "from": NOON, "hidden": True}), item_schemas.ItemsBody),
+    (
+        catalogue.put_items(item_schemas.ItemBody.model_validate({"id": 1, "until": NOON})),
+        item_schemas.ItemsBody,
+    ),
+    (catalogue.patch_item(1, from_=NOON, name="n", categories=["c"]), item_schemas.ItemPatch),
+    (admin.activate(3, "b"), admin_schemas.ActivateBody),
+    (admin.rollback("b"), admin_schemas.RollbackBody),
+    (admin.refit(recipe="als", settings={"epochs": 2}), admin_schemas.RefitBody),
+    (admin.refit("b", kind="update", activate=False), admin_schemas.RefitBody),
+    (admin.put_experiment("ab", {"default": 1.0}, salt="s"), admin_schemas.ExperimentBody),
+]
+QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
+    (lists.next_items("r", 3), list_schemas.NextQuery),
+    (lists.similar(1, 3, allow=[2], model="b", **FILTERS), list_schemas.SimilarQuery),
+    (lists.similar_users(1, 3, model="b"), list_schemas.SimilarUsersQuery),
+    (lists.explain(1, 2, items=[3], k=2, model="b"), list_schemas.ExplainQuery),
+    (lists.popular(3, user=1, model="b", **FILTERS), list_schemas.RankedQuery),
+    (lists.latest(3, user=1, model="b", **FILTERS), list_schemas.RankedQuery),
+    (lists.trending("7d", 3, user=1, model="b", **FILTERS), list_schemas.TrendingQuery),
+    (events.events(1, 3, before=9), event_schemas.EventsQuery),
+    (events.erase(1), event_schemas.EraseQuery),
+    (catalogue.item(1, model="b"), item_schemas.ItemQuery),
+    (catalogue.items("q", 3), item_schemas.ItemQuery),
+    (catalogue.delete_item(1), item_schemas.ItemId),
+    (catalogue.users("q", 3, user=1, model="b"), item_schemas.UserQuery),
+    (admin.tasks("t"), admin_schemas.TaskQuery),
+    (admin.experiments("ab", kind="buy"), admin_schemas.ExperimentQuery),
+    (admin.item_map(3, model="b"), admin_schemas.MapQuery),
+    (admin.histogram(1, k=3, model="b"), admin_schemas.HistogramQuery),
+    (admin.export("items", after=3).request, admin_schemas.ExportQuery),
+]
+
+
+@pytest.mark.parametrize(("request_", "schema"), BODIES, ids=lambda one: getattr(one, "what", ""))
+def test_bodies_fit_the_schemas(request_: Request[Any], schema: type[BaseModel]) -> None:
+    sent = json.loads(request_.knowing(5).content or b"")
+    read = schema.model_validate_json(request_.knowing(5).content or b"")
+    names = {field.alias or name: name for name, field in schema.model_fields.items()}
+    assert sent.keys() <= names.keys()
+    if isinstance(read, list_schemas.RecommendBody):
+        assert read.seq == 5
+    if isinstance(read, list_schemas.BatchBody):
+        for query in read.queries:
+            assert list_schemas.RecommendBody.model_validate(query).seq == 5
+    if isinstance(read, event_schemas.EventsBody):
+        for event in read.events:
+            assert event_schemas.EventBody.model_validate_json(json.dumps(event)).event_id
+
+
+@pytest.mark.parametrize(("request_", "schema"), QUERIES, ids=lambda one: getattr(one, "what", ""))
+def test_queries_fit_the_schemas(request_: Request[Any], schema: type[BaseModel]) -> None:
+    sent: dict[str, Any] = {}
+    lists_ = {n for n, f in schema.model_fields.items() if "list" in str(f.annotation)}
+    for name, value in request_.knowing(5).params:
+        if name in lists_:
+            sent.setdefault(name, []).append(value)
+        else:
+            assert name not in sent
+            sent[name] = value
+    read = schema.model_validate(sent)  # unknown names are refused
+    assert getattr(read, "seq", None) == (5 if "seq" in schema.model_fields else None)
+
+
+def test_every_place_that_takes_a_seq_is_known() -> None:
+    """A list that can know the client's events does."""
+    for request, schema in (*BODIES, *QUERIES):
+        assert (request.seq is not None) == (
+            "seq" in schema.model_fields or schema is list_schemas.BatchBody
+        )
+
+
+def test_the_ids_types_stay() -> None:
+    assert json.loads(lists.recommend(7, deny=["7"]).content or b"") == {
+        "user": 7,
+        "deny": ["7"],
+        "k": 10,
+    }
+
+
+def test_an_event_keeps_its_own_id() -> None:
+    (event,) = (events.send(1, 2, event_id="mine").body or {})["events"]
+    assert event["event_id"] == "mine"
+
+
+def test_streams_are_gets() -> None:
+    for stream in (admin.export(), admin.live()):
+        assert isinstance(stream, StreamRequest)
+        assert stream.request.method == "GET"
+
+
+def test_the_times_of_an_item_come_back() -> None:
+    item = item_schemas.ItemOut.model_validate({"id": 1, "from_": "2026-11-16T12:00:00Z"})
+    read = item_schemas.ItemOut.model_validate_json(item.model_dump_json(by_alias=True))
+    assert read.from_ == item.from_
