@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +18,7 @@ from xorec.search.filters import Filters
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Hits, no_hits
 from xorec.search.top_k_kernels import TieRanks
-from xorec.search.two_stage_kernels import Found, ItemSources, Scratch, collect
+from xorec.search.two_stage_kernels import Found, ItemSources, collect
 
 Near = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
@@ -46,7 +42,6 @@ class Collector:
             postings, no_histories, sources.best, table, sources.neighbours if table.size else 0
         )
         self._scratches = Scratches(0 if weights is None else learned.n_items)
-        self._flags: list[npt.NDArray[np.uint8]] = []
 
     def collect(
         self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
@@ -69,7 +64,7 @@ class Collector:
         sources = sources._replace(histories=histories)
 
         def work(begin: int, end: int) -> None:
-            with self._scratch() as scratch:
+            with self._scratches.one() as scratch:
                 collect(near, sources, filters, self._ties, scratch, (begin, end), found)
 
         pool.map_ranges(count, work)
@@ -97,17 +92,6 @@ class Collector:
             brought.append(found[order][: self.sources.best].astype(np.int32))
         items = np.concatenate(brought).astype(np.int32)
         return Found(items[None], np.array([len(items)]), sums[items][None])
-
-    @contextmanager
-    def _scratch(self) -> Iterator[Any]:
-        """A clean scratch, for one thread."""
-        try:
-            flags = self._flags.pop()
-        except IndexError:
-            flags = np.zeros(self._n_items, dtype=np.uint8)
-        with self._scratches.one() as sums:
-            yield Scratch(*sums, flags)
-        self._flags.append(flags)
 
 
 def best_of_one(scores: Scores, found: Found, tie_rank: TieRank, width: int) -> Hits:
