@@ -38,7 +38,7 @@ def counts_for(values: Any, scales: Any, at: Any, item: Any) -> Any:
 
 
 @kernel
-def add_postings(postings: Any, history: Any, scratch: Any) -> int:
+def add_postings(postings: Any, history: Any, scratch: Any) -> Any:
     """The sums over the items i of a history, in their order, of value_i weight_ij for each j.
 
     postings: `Postings`. history: (items, values), no values: ones. scratch: `Scratch`, clean.
@@ -86,7 +86,7 @@ def set_bits(postings: Any, rows: Any, ranks: Any) -> None:
 
 
 @kernel
-def count_bits(ranks: Any) -> int:
+def count_bits(ranks: Any) -> Any:
     """Write behind each word how many bits are set before it; returns how many there are."""
     count = np.uint64(0)
     for word in range(np.uint64(0), np.uint64(len(ranks)), np.uint64(2)):
@@ -117,7 +117,7 @@ def word_of(item: Any) -> Any:
 
 
 @kernel
-def slot_of(ranks: Any, item: Any) -> int:
+def slot_of(ranks: Any, item: Any) -> Any:
     """Where the sum of an item is; -1 where no list names it."""
     j = np.uint64(item)
     word, bit = word_of(j), _ONE << (j & _IN_WORD)
@@ -134,7 +134,7 @@ def sum_of(scratch: Any, item: Any) -> Any:
 
 
 @kernel
-def item_at(ranks: Any, slot: int, word: int) -> tuple[int, int]:
+def item_at(ranks: Any, slot: Any, word: int) -> tuple[Any, int]:
     """(the item whose sum is at `slot`, its word), from an earlier word on, or 0."""
     last = len(ranks) - 2
     while word + _STRIDE <= last and np.int64(ranks[word + _STRIDE + 1]) <= slot:

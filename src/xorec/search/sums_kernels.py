@@ -15,6 +15,7 @@ from xorec.search.top_k_kernels import score_key, select
 _SHIFT, _BUCKETS = np.int32(19), 4096  # sign, exponent and four bits of a float32
 _INFINITY = np.int32(0x7F800000)
 """The bits of infinity: those of what is above are no number."""
+_ONE, _ZERO = np.uint64(1), np.int32(0)
 
 
 @kernel
@@ -34,16 +35,17 @@ def best_sums(scratch: Any, found: int, best: int, tie_rank: Any, mask: Any) -> 
     """
     if best == 0 or found == 0:
         return np.empty(0, dtype=np.uint64)
-    least = least_of(scratch.sums, found, best if len(mask) == 0 else found)
-    items = items_from(scratch, found, least)
-    for at in range(len(items)):
+    sums = scratch.sums
+    slots = best_slots(sums.view(np.int32), found, best if len(mask) == 0 else found)
+    items, word = np.empty(len(slots), dtype=np.int32), 0
+    for at in range(len(slots)):
+        items[at], word = item_at(scratch.ranks, np.int64(slots[at]), word)
         prefetch(tie_rank, items[at])
-    keys, size = np.empty(len(items), dtype=np.uint64), 0
-    for at in range(len(items)):
-        rank = tie_rank[np.uint64(items[at])]
-        if len(mask) == 0 or mask[np.uint64(rank)]:
-            slot = slot_of(scratch.ranks, items[at])
-            keys[size] = score_key(scratch.sums[np.uint64(slot)]) | np.uint64(rank)
+    keys, size = np.empty(len(slots), dtype=np.uint64), 0
+    for at in range(len(slots)):
+        rank = np.uint64(tie_rank[np.uint64(items[at])])
+        if len(mask) == 0 or mask[rank]:
+            keys[size] = score_key(sums[np.uint64(slots[at])]) | rank
             size += 1
     if best < size:
         select(keys, size, best)
@@ -51,17 +53,40 @@ def best_sums(scratch: Any, found: int, best: int, tie_rank: Any, mask: Any) -> 
 
 
 @kernel
-def least_of(sums: Any, found: int, need: int) -> Any:
-    """The bits of a bound above zero that `need` of sums[:found] reach, and few more; or all.
+def best_slots(bits: Any, found: int, need: int) -> Any:
+    """Where sums (their bits) above zero are, ascending: the `need` largest, and few more.
 
-    So many lines of sums as reach a bound have a sum each that does.
+    A bound that so many reach, by a histogram of the sums; or of the largest of each line, where
+    there are many lines: as many lines as reach a bound have a sum each that does.
     """
-    lines = (found + LINE - 1) // LINE
-    maxima, buckets = np.empty(lines, dtype=np.int32), np.zeros(_BUCKETS, dtype=np.int32)
-    line_maxima(sums.view(np.int32), maxima)
-    for line in range(lines):
-        buckets[np.uint64(maxima[line] >> _SHIFT)] += 1
-    lowest, reaching = np.int64(_INFINITY >> _SHIFT) + 1, 0
+    width = LINE if found > LINE * need else 1
+    maxima = np.empty((found + width - 1) // width, dtype=np.int32)
+    if width == 1:
+        maxima[:] = bits[:found]
+    else:
+        line_maxima(bits, maxima)
+    least = bound_for(maxima, need)
+    slots, count = np.empty(found + 1, dtype=np.int32), np.uint64(0)
+    for line in range(np.uint64(len(maxima))):
+        if maxima[line] >= least:
+            for slot in range(line * np.uint64(width), (line + _ONE) * np.uint64(width)):
+                slots[count] = slot
+                count += np.uint64(
+                    np.int32(bits[slot] >= least) & np.int32(bits[slot] <= _INFINITY)
+                )
+    return slots[: np.int64(count)]
+
+
+@kernel
+def bound_for(maxima: Any, need: int) -> Any:
+    """The bits of a bound above zero that `need` of these reach, and few more, or all there are."""
+    buckets = np.zeros(_BUCKETS, dtype=np.int32)
+    for at in range(len(maxima)):
+        buckets[np.uint64(max(maxima[at], _ZERO) >> _SHIFT)] += 1
+    lowest, reaching = _BUCKETS, 0
+    for bucket in range(np.int64(_INFINITY >> _SHIFT) + 1, _BUCKETS):
+        if buckets[bucket]:  # no number: it may stand before others in its line
+            return np.int32(1)
     while reaching < need and lowest > 0:
         lowest -= 1
         reaching += buckets[lowest]
@@ -70,25 +95,10 @@ def least_of(sums: Any, found: int, need: int) -> Any:
 
 @kernel
 def line_maxima(bits: Any, maxima: Any) -> None:
-    """The largest of each line of sums (their bits), zero where none is a number above it."""
-    for line in range(len(maxima)):
-        part = bits[line * LINE : line * LINE + LINE]
-        largest = np.int32(0)
-        for place in range(LINE):
-            value = part[place] if part[place] <= _INFINITY else np.int32(0)
-            largest = max(largest, value)
+    """The largest of each line of sums (their bits), or zero."""
+    for line in range(np.uint64(len(maxima))):
+        first, largest = line * np.uint64(LINE), np.int32(0)
+        for place in range(np.uint64(LINE)):
+            value = bits[first + place]
+            largest = value if value > largest else largest
         maxima[line] = largest
-
-
-@kernel
-def items_from(scratch: Any, found: int, least: Any) -> Any:
-    """The items whose sums have bits of `least` or more, ascending."""
-    bits = scratch.sums.view(np.int32)
-    slots, count = np.empty(found + 1, dtype=np.int32), np.uint64(0)
-    for slot in range(np.uint64(found)):
-        slots[count] = slot
-        count += np.uint64(np.int32(bits[slot] >= least) & np.int32(bits[slot] <= _INFINITY))
-    items, word = np.empty(count, dtype=np.int32), 0
-    for at in range(len(items)):
-        items[at], word = item_at(scratch.ranks, np.int64(slots[at]), word)
-    return items

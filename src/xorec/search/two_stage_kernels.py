@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.bits import prefetch
 from xorec.core.kernels import kernel
 from xorec.representations.neighbours_kernels import (
     add_postings,
@@ -15,6 +16,7 @@ from xorec.representations.neighbours_kernels import (
     sum_of,
     word_of,
 )
+from xorec.representations.ranking_kernels import product
 from xorec.search.scores.blocks_kernels import score_of
 from xorec.search.sorted_kernels import POSITION
 from xorec.search.sums_kernels import best_sums, hide
@@ -44,6 +46,21 @@ class Found(NamedTuple):
     sums: npt.NDArray[np.float32]
 
 
+class SecondStage(NamedTuple):
+    """What puts candidates in order: sum of item weights + blend x (vector . row + bias).
+
+    vectors (B, d): of the queries. rows (m d,), scales (m,): of items, see `ranking_kernels`; bias
+    (m,), or none. weighed: whether there are item weights; else the score is that by vectors.
+    """
+
+    vectors: npt.NDArray[np.float32]
+    rows: npt.NDArray[Any]
+    scales: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+    blend: np.float32
+    weighed: bool
+
+
 @kernel
 def collect(
     near: Any, sources: Any, filters: Any, ties: Any, scratch: Any, part: Any, found: Any
@@ -51,34 +68,107 @@ def collect(
     """The candidates of the queries part[0] to part[1], each once.
 
     near: (items (B, n), counts (B,)), all of which are taken. sources: `ItemSources`; filters:
-    `Filters`, the mask by tie rank; ties: `TieRanks`; found: `Found`.
+    `Filters`, the mask by tie rank; ties: `TieRanks`; scratch: `Scratch`, clean; found: `Found`.
     """
-    starts, rows, values = sources.histories
     for b in range(part[0], part[1]):
-        items, sums, mask = found.items[b], found.sums[b], filters.allow_mask
-        excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
-        count = near[1][b]
-        items[:count] = near[0][b, :count]
-        history = rows[starts[b] : starts[b + 1]]
-        counted = values[starts[b] : starts[b + 1]] if len(values) else values
-        if sources.neighbours:
-            hidden = (excluded, filters.denied, mask)
-            count = add_neighbours(history, sources, hidden, ties, scratch.ranks, items, count)
-        sums[:] = 0
-        size = add_postings(sources.postings, (history, counted), scratch)
-        if size:
-            for at in range(count):
-                sums[at] = sum_of(scratch, items[at])
-            for rows_hidden in (excluded, filters.denied, items[:count]):
-                hide(scratch, rows_hidden)
-            keys = best_sums(scratch, size, sources.best, ties.tie_rank, mask)
-            for at in range(len(keys)):
-                items[count + at] = ties.item_at[keys[at] & POSITION]
-                sums[count + at] = score_of(keys[at])
-            count += len(keys)
-            clean(scratch, size)
-        items[count:] = 0
-        found.counts[b] = count
+        into = (found.items[b], found.sums[b])
+        found.counts[b] = collect_one(b, near, sources, filters, ties, scratch, into)
+
+
+@kernel
+def search_both(
+    near: Any,
+    sources: Any,
+    filters: Any,
+    ties: Any,
+    scratch: Any,
+    second: Any,
+    part: Any,
+    hits: Any,
+) -> None:
+    """Both stages at once: `collect`, the scores by `SecondStage`, and the best of them.
+
+    hits: (items (B, k), scores (B, k), counts (B,)), zeros.
+    """
+    most = near[0].shape[1] + sources.best + sources.neighbours
+    items, sums = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+    keys = np.empty(most, dtype=np.uint64)
+    for b in range(part[0], part[1]):
+        count = collect_one(b, near, sources, filters, ties, scratch, (items, sums))
+        fetch_rows(items[:count], second, ties.tie_rank)
+        add_scores(second, b, items[:count], sums)
+        for at in range(count):
+            rank = ties.tie_rank[np.uint64(items[at])]
+            keys[at] = score_key(sums[at]) | np.uint64(rank)
+        kept = put_first(keys, count, hits[0].shape[1])
+        for at in range(kept):
+            hits[0][b, at] = ties.item_at[keys[at] & POSITION]
+            hits[1][b, at] = score_of(keys[at])
+        hits[2][b] = kept
+
+
+@kernel
+def fetch_rows(items: Any, second: Any, tie_rank: Any) -> None:
+    """Ask for what `add_scores` reads of some items."""
+    size = second.vectors.shape[1]
+    for at in range(len(items)):
+        first = np.int64(items[at]) * size
+        for place in range(first, first + size, 64 // second.rows.itemsize):
+            prefetch(second.rows, place)
+        prefetch(second.rows, first + size - 1)
+        prefetch(tie_rank, items[at])
+        if len(second.scales):
+            prefetch(second.scales, items[at])
+        if len(second.bias):
+            prefetch(second.bias, items[at])
+
+
+@kernel
+def add_scores(second: Any, b: int, items: Any, sums: Any) -> None:
+    """Make scores of the sums of item weights of some items; to the bit those of `TwoStage`."""
+    vectors, rows, scales, bias, blend, weighed = second
+    vector = vectors[b]
+    for at in range(len(items)):
+        item = np.uint64(items[at])
+        exact = product(vector, rows, item)
+        if len(scales):
+            exact *= np.float64(scales[item])
+        score = np.float32(exact)
+        if len(bias):
+            score += bias[item]
+        sums[at] = sums[at] + blend * score if weighed else score
+
+
+@kernel
+def collect_one(
+    b: int, near: Any, sources: Any, filters: Any, ties: Any, scratch: Any, into: Any
+) -> Any:
+    """The candidates of query b into (items, sums), zeros behind; returns how many there are."""
+    (starts, rows, values), (items, sums) = sources.histories, into
+    mask = filters.allow_mask
+    excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
+    count = near[1][b]
+    items[:count] = near[0][b, :count]
+    history = rows[starts[b] : starts[b + 1]]
+    counted = values[starts[b] : starts[b + 1]] if len(values) else values
+    if sources.neighbours:
+        hidden = (excluded, filters.denied, mask)
+        count = add_neighbours(history, sources, hidden, ties, scratch.ranks, items, count)
+    sums[:] = 0
+    size = add_postings(sources.postings, (history, counted), scratch)
+    if size:
+        for at in range(count):
+            sums[at] = sum_of(scratch, items[at])
+        for out in (excluded, filters.denied, items[:count]):
+            hide(scratch, out)
+        keys = best_sums(scratch, size, sources.best, ties.tie_rank, mask)
+        for at in range(len(keys)):
+            items[count + at] = ties.item_at[keys[at] & POSITION]
+            sums[count + at] = score_of(keys[at])
+        count += len(keys)
+        clean(scratch, size)
+    items[count:] = 0
+    return count
 
 
 @kernel
@@ -130,9 +220,16 @@ def best_of(scores: Any, found: Any, tie_rank: Any, begin: int, end: int, neares
         count = found.counts[b]
         for at in range(count):
             keys[at] = score_key(scores[b, at]) | np.uint64(tie_rank[found.items[b, at]])
-        kept = min(nearest.keys.shape[1], count)
-        if kept < count:
-            select(keys, count, kept)
-        keys[:kept].sort()
+        kept = put_first(keys, count, nearest.keys.shape[1])
         nearest.keys[b, :kept] = keys[:kept]
         nearest.counts[b] = kept
+
+
+@kernel
+def put_first(keys: Any, count: int, k: int) -> int:
+    """Put the first k of keys[:count], in order, before the others; returns how many these are."""
+    kept = min(k, count)
+    if kept < count:
+        select(keys, count, kept)
+    keys[:kept].sort()
+    return kept
