@@ -52,7 +52,7 @@ def test_what_is_clean_again() -> None:
 
 @pytest.mark.parametrize("kind", ["spread", "ties", "few values", "below zero", "no numbers"])
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 400, 4000])
-@pytest.mark.parametrize("best", [0, 1, 20, 5000])
+@pytest.mark.parametrize("best", [0, 1, 20, 100, 5000])  # 100 of 400: no lines are made
 def test_best_sums_equal_sorting(kind: str, count: int, best: int) -> None:
     rng, items = np.random.default_rng(count + best), 6000
     rows = np.sort(rng.choice(items, count, replace=False))
