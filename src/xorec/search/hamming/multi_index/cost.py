@@ -25,7 +25,7 @@ START = 1_200.0
 """Nanoseconds that a table takes beyond what is counted below, and a scan does not."""
 LEVEL = 500.0
 """Nanoseconds that a level takes in tables beyond what is counted below, and scanned does not."""
-LEVEL_BUCKET = 35.0
+LEVEL_BUCKET = 23.0
 """Of a bucket of one level among several: it is shorter, and its lines are seldom in the cache."""
 SAMPLE_ITEMS = 16_384
 MOST_TABLES = 16
