@@ -69,6 +69,17 @@ def test_every_example_runs_in_the_order_of_the_page(service: ServerProcess) -> 
         assert out, block
 
 
+def test_the_lines_of_the_readme(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"(?s)## Serve it\n\n```sh\n(.*?)```", readme)
+    assert re.search(r"(?m)^xorec serve shop\.xorec +#", lines)
+    drawn_recommender(50, 4712).save(tmp_path / "shop.xorec")
+    command = xorec_serve(tmp_path / "shop.xorec", tmp_path / "data")
+    with ServerProcess(command, tmp_path / "log") as process:
+        out = run(lines[lines.index("curl") :], process)
+    assert '"accepted":1' in out
+
+
 def test_from_zero_in_five_commands() -> None:
     commands = [line.split("#")[0].split() for line in SHELL[0].splitlines()]
     assert [words[0] for words in commands] == ["pip", "xorec", "xorec", "curl", "curl"]
