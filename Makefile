@@ -1,6 +1,7 @@
 # Two commands on a fresh machine with Python 3.11 or newer, pip and make:
 #   make demo    set up .venv and run the main job on the embedded data set
 #   make test    set up .venv and run the tests
+#   make serve   the demo's model over HTTP, with three lines to try
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,9 +9,16 @@ BIN := $(VENV)/bin
 EXTRAS ?= dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench reproduce clean clean-kernels
+.PHONY: demo serve test lint format bench reproduce clean clean-kernels
 
 demo: $(VENV)/.core
+	$(BIN)/xorec demo
+
+# on 127.0.0.1; PORT=9000 chooses another port
+serve: $(VENV)/.serve demo/debian.xorec
+	$(BIN)/xorec serve demo/debian.xorec $(if $(PORT),--port $(PORT))
+
+demo/debian.xorec: | $(VENV)/.core
 	$(BIN)/xorec demo
 
 test: $(VENV)/.dev
@@ -50,6 +58,10 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	$(PIP) -e '.[$(EXTRAS)]'
+	touch $@
+
+$(VENV)/.serve: $(VENV)/.core
+	$(PIP) -e '.[serve]'
 	touch $@
 
 $(VENV)/.reproduce: $(VENV)/.core

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,11 @@ from xorec.recommender.state import RecommenderState
 from xorec.representations.base import Representation
 
 Rows = npt.NDArray[np.int64]
+State = TypeVar("State", bound=RecommenderState)
 
 
-def without_users(state: RecommenderState, users: Iterable[Hashable]) -> RecommenderState:
-    """The state without these users: their ids, histories, codes and vectors are gone.
+def without_users(state: State, users: Iterable[Hashable]) -> State:
+    """The same without these users: their ids, histories, codes and vectors are gone.
 
     What items have learned from them stays. Ids that are not there are passed over; somebody has
     to be left.

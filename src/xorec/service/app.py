@@ -261,6 +261,11 @@ class App:
             path = "unmatched" if endpoint is None else endpoint.route.path
             self._access_log.add(request, path, status, took // 1000, nbytes)
 
+    def sample(self) -> None:
+        """Say how much is under way; ten times a second are enough."""
+        waiting = 0 if self.queue is None else len(self.queue)
+        self._metrics.in_flight.set(self._running + waiting)
+
     def end_streams(self) -> None:
         """End streams that would never end by themselves."""
         for task in list(self._streams):
@@ -285,8 +290,11 @@ class App:
         every = [(b"x-request-id", request.id.encode()), *ON_ALL]
         response.raw_headers += [pair for pair in every if pair[0] not in own]
 
+        began = False
+
         async def counted(message: Any) -> None:
-            nonlocal nbytes
+            nonlocal nbytes, began
+            began = True
             nbytes += len(message.get("body", b""))
             await send(message)
 
@@ -300,6 +308,10 @@ class App:
             if not endless or self.health.state != "stopping":
                 raise
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except Exception as error:
+            if not began:
+                raise
+            self.refuse(request, error)  # too late to say so: a reply without its end is closed
         finally:
             if task is not None:
                 self._streams.discard(task)

@@ -156,8 +156,10 @@ class HttpProtocol(HttpToolsProtocol):
                     try:
                         waits_for = result.send(None)
                     except StopIteration as done:
-                        reply = app.serialised(endpoint, request, done.value)
-                        self._write(cycle, reply)
+                        given = done.value
+                        if type(given) is not Reply:
+                            given = app.serialised(endpoint, request, given)
+                        self._write(cycle, given)
                         return
                     result = _rest(result, waits_for)
                 task = self.loop.create_task(self._finish(cycle, result))

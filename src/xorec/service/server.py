@@ -11,6 +11,7 @@ import uvicorn
 
 from xorec.core.errors import OptionError
 from xorec.service.app import App
+from xorec.service.closing import has_sent, refuse_new
 from xorec.service.config import Config
 from xorec.service.protocol import HttpProtocol, close_silent
 
@@ -18,6 +19,8 @@ GRACE = 0.4
 """Seconds between "not ready" and the end of accepting: who comes meanwhile is told to close."""
 FINISH = 7.0
 """Seconds for requests that are under way when the end has come."""
+_LET_IN, _SILENT = 0.1, 0.2
+"""Seconds for those at the door, and of silence after which a connection is closed at the end."""
 _BACKLOG = 2048
 
 
@@ -76,6 +79,7 @@ class HttpServer(uvicorn.Server):
         self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
+        self._app.sample()
         if counter % 10 == 0:
             limits = self._limits
             close_silent(self.server_state.connections, limits.idle_seconds, limits.body_seconds)
@@ -88,17 +92,26 @@ class HttpServer(uvicorn.Server):
         """
         self._app.end_streams()
         await asyncio.sleep(GRACE)
+        for one in sockets or ():
+            refuse_new(one)
+        await asyncio.sleep(_LET_IN)
         for server in self.servers:
             server.close()
-        await asyncio.sleep(0)  # connections that were accepted just now
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
         try:
             async with asyncio.timeout(FINISH):
                 while self.server_state.connections or self._app.running:
+                    self._close_idle()
                     await asyncio.sleep(0.02)
         except TimeoutError:
             for task in list(self.server_state.tasks):
                 task.cancel()
             for connection in list(self.server_state.connections):
                 connection.transport.abort()
+
+    def _close_idle(self) -> None:
+        """Close connections that are silent; others are told to close with their next reply."""
+        for connection in list(self.server_state.connections):
+            cycle, silent = connection.cycle, connection.loop.time() - connection.silent_since
+            idle = cycle is None or cycle.response_complete
+            if idle and silent > _SILENT and not has_sent(connection.transport):
+                connection.transport.close()

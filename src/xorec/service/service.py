@@ -42,8 +42,8 @@ class Service:
     hand_on: Callable[[Exposure], None] = lambda exposure: None
 
     def follow(self) -> None:
-        """Know everything that was acknowledged before now, by whichever worker."""
-        if self.sequence.value > self.models.applied_seq:
+        """Know everything that was acknowledged before now; the writer knows before it answers."""
+        if self.writer is None and self.sequence.value > self.models.applied_seq:
             self.models.catch_up()
 
     def require_writer(self) -> LogWriter:

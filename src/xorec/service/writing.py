@@ -19,7 +19,7 @@ from xorec.core.log import logger
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Log
 from xorec.service.events.records import Appended, Erased, Exposure, Id, NewEvent, Record
-from xorec.service.events.rows import ChangeRow, EventRow, ExposureRow, change_row, id_text
+from xorec.service.events.rows import Batch, ChangeRow, EventRow, ExposureRow, change_row, id_text
 from xorec.service.events.sequence import SharedSequence
 
 GROUP = 1_000
@@ -50,12 +50,18 @@ class _Erase:
 
 
 @dataclass
+class _Forget:
+    seq: int
+    future: Future[None] = field(default_factory=Future)
+
+
+@dataclass
 class _Backup:
     path: Path
     future: Future[None] = field(default_factory=Future)
 
 
-_Call = _Append | _Changes | _Erase | _Backup
+_Call = _Append | _Changes | _Erase | _Forget | _Backup
 
 
 class LogWriter:
@@ -120,10 +126,19 @@ class LogWriter:
         self._put(call)
         return call.future
 
+    def forget(self, seq: int) -> Future[None]:
+        """The records of erasures up to this place go, for they name whom they erased: call it
+        when no model file and no follower that is older than them is left."""
+        call = _Forget(seq)
+        self._put(call)
+        return call.future
+
     def expose(self, exposure: Exposure) -> None:
         """Keep that a list was shown, soon; nobody waits for it."""
         row = self._log.exposure_row(exposure)
         with self._wake:
+            if self._closing:
+                return
             if not self._exposures:
                 self._expose_by = time.monotonic() + EXPOSURE_WAIT
                 self._wake.notify()
@@ -183,12 +198,15 @@ class LogWriter:
             group = self._take(nested)
             exposures, self._exposures = self._exposures, []
         group = [call for call in group if call.future.set_running_or_notify_cancel()]
-        if group and isinstance(group[0], _Backup):
-            self._exposures[:0] = exposures
-            self._make_backup(group[0])
-            return
-        if group or exposures:
-            self._commit(group, exposures)
+        try:
+            if group and isinstance(group[0], _Backup):
+                self._keep(exposures, EXPOSURE_WAIT)
+                self._make_backup(group[0])
+            elif group or exposures:
+                self._commit(group, exposures)
+        except BaseException as error:  # the thread ends by it; nobody may wait for ever
+            self._fail([call for call in group if not call.future.done()], error)
+            raise
         try:
             self._tidy = not self._log.tidy()
         except XorecError as error:  # nobody waits for it; the next write tells
@@ -209,72 +227,66 @@ class LogWriter:
             if group and size > GROUP:
                 break
             group.append(calls.popleft())
-            if isinstance(call, _Erase):
+            if isinstance(call, (_Erase, _Forget)):
                 break
         return group
 
     def _commit(self, group: list[_Call], exposures: list[ExposureRow]) -> None:
+        appends = [call for call in group if isinstance(call, _Append)]
+        changes = [call for call in group if isinstance(call, _Changes)]
+        last = group[-1] if group and isinstance(group[-1], (_Erase, _Forget)) else None
+        batch = Batch(
+            [call.rows for call in appends],
+            [call.rows for call in changes],
+            exposures,
+            last.user if isinstance(last, _Erase) else None,
+            last.seq if isinstance(last, _Forget) else None,
+        )
         began = time.perf_counter()
         try:
-            results, records = self._write(group, exposures)
+            written = self._log.write(batch)
         except Exception as error:
-            self._keep(exposures)
+            self._keep(exposures, 1.0)
             self._fail(group, error)
             return
         self._sequence.publish(self._log.last_seq)
-        self._on_group(len(records), time.perf_counter() - began)
+        seconds = time.perf_counter() - began
         if self._failing:
             logger.warning("event log: writes again", extra={"event": "writes again"})
             self._failing = False
         try:
-            if records:
-                self._on_commit(records)
+            self._on_group(len(written.records), seconds)
+            if written.records:
+                self._on_commit(written.records)
         except Exception:  # they are in the log, and that is what the answer says
             logger.exception("event log: what follows a commit failed")
-        for call, result in results:
-            call.future.set_result(result)
+        for append, appended in zip(appends, written.appended, strict=True):
+            append.future.set_result(appended)
+        for change, seq in zip(changes, written.changed, strict=True):
+            change.future.set_result(seq)
+        if isinstance(last, _Erase) and written.erased is not None:
+            last.future.set_result(written.erased)
+        elif isinstance(last, _Forget):
+            last.future.set_result(None)
 
-    def _write(
-        self, group: list[_Call], exposures: list[ExposureRow]
-    ) -> tuple[list[tuple[Any, Any]], list[Record]]:
-        """The transaction. (call, its result), and the new records in order."""
-        log = self._log
-        appends = [call for call in group if isinstance(call, _Append)]
-        results: list[tuple[Any, Any]] = []
-        records: list[Record] = []
-        with log.transaction():
-            if appends:
-                answers, events = log.append([call.rows for call in appends])
-                results += zip(appends, answers, strict=True)
-                records += events
-            for call in group:
-                if isinstance(call, _Changes):
-                    records += [log.change(row) for row in call.rows]
-                    results.append((call, log.last_seq))
-            if exposures:
-                log.expose(exposures)
-            if group and isinstance(group[-1], _Erase):
-                erased, change = log.erase(group[-1].user)
-                records.append(change)
-                results.append((group[-1], erased))
-        return results, records
-
-    def _fail(self, group: list[_Call], error: Exception) -> None:
+    def _fail(self, group: list[_Call], error: BaseException) -> None:
         if not isinstance(error, XorecError):
             logger.exception("event log: a transaction failed")
-            error = StorageFailed(f"the event log: {error}.")
+            error = StorageFailed(f"the event log: {error!r}.")
         if not self._failing:
             logger.warning("event log: %s", error, extra={"event": "write failed"})
             self._failing = True
         for call in group:
             call.future.set_exception(error)
 
-    def _keep(self, exposures: list[ExposureRow]) -> None:
-        """Exposures of a transaction that failed go with a later one."""
+    def _keep(self, exposures: list[ExposureRow], wait: float) -> None:
+        """Exposures go with a later transaction; at the end there is none."""
+        if not exposures or self._closing:
+            return
         with self._wake:
             self._exposures[:0] = exposures
             del self._exposures[:-_EXPOSURES]
-            self._expose_by = time.monotonic() + 1.0
+            self._expose_by = time.monotonic() + wait
 
     def _make_backup(self, call: _Backup) -> None:
         try:

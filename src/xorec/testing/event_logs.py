@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from xorec.core.errors import DataError
 from xorec.service.events.errors import StorageFailed
@@ -177,6 +186,9 @@ class EventLogTests:
         assert service.reader.events_of("bob", 2, before=bobs[1].seq) == bobs[2:]
         assert service.reader.events_of("nobody", 5) == []
         assert service.reader.event("e6") == bobs[1]
+        newest = service.reader.newest(3)
+        assert [event.event_id for event in newest] == ["e11", "e10", "e9"]
+        assert [e.event_id for e in service.reader.newest(2, before=newest[2].seq)] == ["e8", "e7"]
         assert service.reader.event("e99") is None
 
     def test_items_since_a_time_by_events(self, service: Opened) -> None:
@@ -261,6 +273,20 @@ class EventLogTests:
                 assert service.reader.count() == 0
         assert seen == sorted(set(seen))
 
+    def test_the_record_of_an_erasure_can_go_and_its_place_stays(self, tmp_path: Path) -> None:
+        with self.opened(tmp_path) as service:
+            service.append(an_event(1))
+            first = service.writer.erase("ann").result().seq
+            last = service.writer.erase("bob").result().seq
+            service.writer.forget(first).result()
+            assert [change.body for change in service.reader.changes("erase")] == [{"user": "bob"}]
+            service.writer.forget(last).result()
+            assert service.reader.after(0) == []
+            assert service.reader.last_seq() == last
+        with self.opened(tmp_path) as service:
+            assert service.sequence.value == last
+            assert service.append(an_event(2)).seq > last
+
     def test_many_clients_at_once(self, service: Opened) -> None:
         """Each event once, whoever sends it, and everybody is told the truth."""
         accepted = [0] * 8
@@ -280,6 +306,33 @@ class EventLogTests:
         assert len({record.event_id for record in records if isinstance(record, Event)}) == 100
         assert service.applied == records
 
+    def test_many_readers_while_it_is_written(self, service: Opened) -> None:
+        """Each sees whole calls, in order, and nothing twice."""
+        problems: list[str] = []
+        done = threading.Event()
+
+        def follow() -> None:
+            seq = count = 0
+            while not done.is_set() or seq < service.sequence.value:
+                records = service.reader.after(seq, 50)
+                if [record.seq for record in records] != sorted(record.seq for record in records):
+                    problems.append("not in order")
+                seq, count = (records[-1].seq if records else seq), count + len(records)
+                if service.reader.count() % 3:
+                    problems.append("half a call")
+            if count != 90:
+                problems.append(f"{count} events of 90")
+
+        threads = [threading.Thread(target=follow) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for at in range(30):
+            service.append(*(an_event(3 * at + step) for step in range(3)))
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+
     def test_closing_writes_what_waits(self, tmp_path: Path) -> None:
         with self.opened(tmp_path) as service:
             futures = [service.writer.append([an_event(at)]) for at in range(200)]
@@ -291,3 +344,111 @@ class EventLogTests:
         with self.opened(tmp_path) as service:
             assert service.reader.count() == 200
             assert len(service.reader.exposures("x")) == 1
+
+    def test_an_answer_that_nobody_waits_for(self, service: Opened) -> None:
+        """A client goes away (its task is cancelled): the writer goes on."""
+        futures = [service.writer.append([an_event(at)]) for at in range(50)]
+        gone = {at for at, future in enumerate(futures) if at % 2 and future.cancel()}
+        assert service.append(an_event(100)).accepted == 1
+        kept = {record.event_id for record in service.reader.after(0) if isinstance(record, Event)}
+        assert kept == {f"e{at}" for at in range(50) if at not in gone} | {"e100"}
+
+    def test_a_copy_has_what_was_acknowledged_and_appends_go_on(
+        self, service: Opened, tmp_path: Path
+    ) -> None:
+        service.append(*(an_event(at) for at in range(3_000)))
+        service.writer.change("item", {"id": 1}).result()
+        copied = service.writer.backup(tmp_path / "copy" / "events.db")
+        later = [service.writer.append([an_event(10_000 + at)]) for at in range(20)]
+        copied.result(60)
+        assert all(future.result(60).accepted == 1 for future in later)
+        (tmp_path / "copy" / "sequence").touch()
+        with self.opened(tmp_path / "copy") as copy:
+            records = copy.reader.after(0)
+            assert records == service.reader.after(0)[: len(records)]
+            assert len(records) >= 3_001
+            assert copy.append(an_event(1)).duplicates == 1
+            assert copy.append(an_event(99_999)).accepted == 1
+
+    def test_against_a_dictionary(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """Events, duplicates, erasures and new starts in any order."""
+
+        class Machine(LogMachine):
+            kit = self
+            folders = tmp_path_factory
+
+        few = settings(max_examples=8, stateful_step_count=15, deadline=None)
+        run_state_machine_as_test(Machine, settings=few)
+
+
+class LogMachine(RuleBasedStateMachine):
+    """A log, and what it should hold. kit: opens it; folders: where to."""
+
+    kit: EventLogTests
+    folders: pytest.TempPathFactory
+    numbers = st.lists(st.integers(0, 12), min_size=1, max_size=5)
+    users = st.sampled_from((1, "1", "ann", "\0"))
+
+    @initialize()
+    def start(self) -> None:
+        self.folder = self.folders.mktemp("log")
+        self.events: dict[str, NewEvent] = {}
+        self.taken: set[str] = set()
+        self.last = 0
+        self._open()
+
+    def _open(self) -> None:
+        self.stack = ExitStack()
+        self.service = self.stack.enter_context(self.kit.opened(self.folder))
+        assert self.service.sequence.value == self.last
+
+    @rule(numbers=numbers, user=users)
+    def append(self, numbers: list[int], user: Any) -> None:
+        events = [an_event(number, user) for number in numbers]
+        new = {event.event_id: event for event in events if event.event_id not in self.taken}
+        answer = self.service.append(*events)
+        assert (answer.accepted, answer.duplicates) == (len(new), len(events) - len(new))
+        assert answer.seq >= self.last + len(new)
+        self.events.update(new)
+        self.taken.update(new)
+        self.last = answer.seq
+
+    @rule(user=users)
+    def erase(self, user: Any) -> None:
+        before = len(self.events)
+        self.events = {
+            name: event
+            for name, event in self.events.items()
+            if (type(event.user), event.user) != (type(user), user)
+        }
+        erased = self.service.writer.erase(user).result(30)
+        assert erased.events == before - len(self.events)
+        assert erased.seq > self.last
+        self.last = erased.seq
+
+    @rule()
+    def change(self) -> None:
+        seq = self.service.writer.change("item", {"id": self.last}).result(30)
+        assert seq > self.last
+        self.last = seq
+
+    @rule()
+    def start_again(self) -> None:
+        self.stack.close()
+        self._open()
+
+    @invariant()
+    def agree(self) -> None:
+        records = self.service.reader.after(0)
+        kept = [NewEvent(*record[1:]) for record in records if isinstance(record, Event)]
+        assert kept == [*self.events.values()]
+        assert self.service.reader.last_seq() == self.last
+        for user in (1, "1"):
+            of_user = [e.event_id for e in self.events.values() if type(e.user) is type(user)]
+            of_user = [name for name in of_user if self.events[name].user == user]
+            found = self.service.reader.events_of(user, 100)
+            assert [event.event_id for event in found] == of_user[::-1]
+
+    def teardown(self) -> None:
+        if hasattr(self, "stack"):
+            self.stack.close()

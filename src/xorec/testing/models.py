@@ -18,6 +18,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import MODELS, model_class
 from xorec.models.base import Model
 from xorec.models.baselines.popularity import Popularity
+from xorec.recommender.forgetting import without_users
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import checkerboard, halves, planted, weighted
 from xorec.training import passes
@@ -143,6 +144,22 @@ class ModelTests:
         assert after.metadata["config"] == before.metadata["config"]
         for user in range(60):
             assert after.recommend(user, 7) == before.recommend(user, 7)
+
+    def test_users_can_be_forgotten(self, tmp_path: Path) -> None:
+        """Nothing of them is left, and nothing changes for those who stay."""
+        data = planted(60, 40)
+        before = Recommender.from_model(self.make().fit(data), data)
+        left = without_users(before, data.users.take([0, 7, 59]))
+        kept = np.setdiff1d(np.arange(60), [0, 7, 59])
+        learned = left.representation
+        assert learned.n_users == len(left.users) == 57
+        scores = before.representation.scores(kept)
+        assert np.allclose(learned.scores(np.arange(57)), scores, atol=1e-6)
+        left.save(tmp_path / "left.xorec")
+        stored = Recommender.load(tmp_path / "left.xorec")
+        assert [stored.items_of(row).tolist() for row in range(57)] == [
+            data.of_user(int(row)).tolist() for row in kept
+        ]
 
     def test_never_recommends_what_the_user_has_and_fills_k(self) -> None:
         data = planted(60, 40)

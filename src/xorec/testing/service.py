@@ -105,6 +105,9 @@ def running_service(
                 process.wait(END)
         for reader in readers:
             reader.join(5)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 @dataclass

@@ -115,3 +115,20 @@ def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(tmp_path: Pa
         assert ask.status == 404
         answer = ask.put("items", {"items": [{"id": 1}, {"id": "two"}]})
         assert (ask.status, answer["at"]) == (422, 1)
+
+
+def test_popular_counts_events_and_leaves_out_what_it_must(tmp_path: Path) -> None:
+    with served(SHOP, tmp_path) as ask:
+        order = sorted(range(50), key=lambda row: SHOP.tie_rank[row])
+        best = SHOP.items.take(order)
+        rare = best[-1]
+        most = int(SHOP.prior.max())
+        ask.post("events", {"events": [{"user": 10**6 + n, "item": rare} for n in range(most + 1)]})
+        found = ask.get("popular", k=3)["items"]
+        assert [one["id"] for one in found] == [rare, *best[:2]]
+        assert found[0]["score"] == SHOP.prior[order[-1]] + most + 1
+        assert [one["id"] for one in ask.get("popular", k=2, deny=[rare])["items"]] == best[:2]
+        own = set(SHOP.items.take(SHOP.items_of(SHOP.user_row(USER))))
+        listed = [one["id"] for one in ask.get("popular", k=50, user=USER)["items"]]
+        assert listed == [item for item in [rare, *best[:-1]] if item not in own]
+        assert ask.get("recommend", user=10**8, k=2)["items"][0]["id"] == rare

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.errors import OptionError
+from xorec.core.errors import OptionError, UnknownIdError
 from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, check_seq
 from xorec.service.events.records import Exposure, Id
-from xorec.service.live.model import Asker, LiveModel
+from xorec.service.exchange import Reply
+from xorec.service.forwarding import asked_elsewhere
+from xorec.service.live.model import Asker, ItemRows, LiveModel
 from xorec.service.live.reasons import reasons
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
@@ -81,8 +83,8 @@ def make_list(live: LiveModel, asked: Asked) -> RecommendAnswer:
         deny, _ = live.item_rows(asked.deny)
     fallback = None
     if asker.query is None:
-        out = [] if asked.seen else asker.have.tolist()
-        out += [] if deny is None else deny.tolist()
+        out = asker.have[:0] if asked.seen else asker.have
+        out = out if deny is None else np.union1d(out, deny)
         rows, scores, distances = _popular(live, asked, out)
         fallback = "popular"
     else:
@@ -118,7 +120,7 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def _popular(live: LiveModel, asked: Asked, out: list[int]) -> tuple[list[int], list[float], None]:
+def _popular(live: LiveModel, asked: Asked, out: ItemRows) -> tuple[list[int], list[float], None]:
     mask = None
     if asked.where is not None or asked.allow is not None or live.catalogue.infos:
         mask = live.filters.mask(asked.where, _now())
@@ -143,10 +145,16 @@ def described(
     ]
 
 
-async def get_next(service: Service, call: Call) -> RecommendAnswer:
-    """Go on after a list that this worker has made, without repeats."""
+async def get_next(service: Service, call: Call) -> RecommendAnswer | Reply:
+    """Go on after a list, without repeats; the worker that made it remembers it."""
     query: NextQuery = call.query
-    page = service.pages.get(query.request_id)
+    try:
+        page = service.pages.get(query.request_id)
+    except UnknownIdError:
+        reply = await asked_elsewhere(service, call, query.request_id)
+        if reply is None:
+            raise
+        return reply
     live = service.models[page.model]
     asked = page.asked.without(page.shown, query.k)
     made = make_list(live, asked)

@@ -6,12 +6,14 @@ import re
 import time
 from collections.abc import Iterable
 
+import numpy as np
+
 from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
 from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.endpoints.lists import described
 from xorec.service.events.records import Id
-from xorec.service.live.model import LiveModel
+from xorec.service.live.model import ItemRows, LiveModel
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import Item, RankedAnswer, RankedQuery, TrendingQuery, Where
 from xorec.service.service import Service
@@ -25,8 +27,8 @@ def get_popular(service: Service, call: Call) -> RankedAnswer:
     live = _live(service, query)
     mask = live.filters.mask(_where(query), _now())
     rows = live.popular(query.k, mask, _out(live, query)).tolist()
-    fresh = live.recent.item_counts(live.about.applied_seq)
-    counts = [float(live.recommender.prior[row] + fresh.get(live.item_id(row), 0)) for row in rows]
+    fresh = dict(zip(*(array.tolist() for array in live.fresh_counts()), strict=True))
+    counts = [float(live.recommender.prior[row] + fresh.get(row, 0)) for row in rows]
     return RankedAnswer(model=live.ref, items=described(live, rows, counts, None))
 
 
@@ -69,13 +71,12 @@ def _where(query: RankedQuery) -> Where | None:
     return Where(any=list(query.category), none=list(query.not_category))
 
 
-def _out(live: LiveModel, query: RankedQuery) -> list[int]:
+def _out(live: LiveModel, query: RankedQuery) -> ItemRows:
     """Rows that are not to be listed: denied, or the user has them."""
     denied, _ = live.item_rows(items_of(live, query.deny, "deny"))
-    out: list[int] = denied.tolist()
-    if query.user is not None:
-        out += live.asker(one_of(live, "user", query.user)).have.tolist()
-    return out
+    if query.user is None:
+        return denied
+    return np.union1d(denied, live.asker(one_of(live, "user", query.user)).have)
 
 
 def _choose(service: Service, live: LiveModel, query: RankedQuery, items: Iterable[Id]) -> list[Id]:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from xorec.service.events.records import (
-    Appended,
-    Change,
-    Erased,
-    Event,
-    Exposure,
-    Id,
-    NewEvent,
-    Record,
-)
-from xorec.service.events.rows import ChangeRow, EventRow, ExposureRow
+from xorec.service.events.records import Change, Event, Exposure, Id, NewEvent, Record
+from xorec.service.events.rows import Batch, EventRow, ExposureRow, Written
 
 
 class Log(Protocol):
     """The writing side, for one thread at a time: `LogWriter`'s.
 
-    `append`, `change`, `expose` and `erase` stand inside a `transaction`: all of it is kept, or
-    nothing. Failures are StorageFull and StorageFailed, and the log can be used on after them.
+    An event whose `event_id` the log has, or had before an erasure, is a duplicate. Failures are
+    StorageFull and StorageFailed, and the log can be used on after them.
     """
 
     @property
@@ -41,20 +31,8 @@ class Log(Protocol):
     def exposure_row(self, exposure: Exposure) -> ExposureRow:
         """The same of an exposure."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing."""
-
-    def append(self, calls: Sequence[Sequence[EventRow]]) -> tuple[list[Appended], list[Event]]:
-        """What became of each call, and the events that are new."""
-
-    def change(self, row: ChangeRow) -> Change:
-        """A change of what is served, at the next place."""
-
-    def expose(self, rows: Sequence[ExposureRow]) -> None:
-        """Lists that somebody was shown."""
-
-    def erase(self, user: Id) -> tuple[Erased, Change]:
-        """Everything that the log has of a user goes; the change tells the followers."""
+    def write(self, batch: Batch) -> Written:
+        """All of the batch, or nothing; when this returns it is as safe as `durability` says."""
 
     def tidy(self) -> bool:
         """What need not be done before an answer. False: something is left, ask again soon."""
@@ -81,7 +59,7 @@ class Reader(Protocol):
     def after(self, seq: int, limit: int | None = None) -> list[Record]:
         """Events and changes with places above `seq`, ascending."""
 
-    def blocks(self, seq: int, size: int = 10_000) -> Iterator[list[Record]]:
+    def blocks(self, seq: int, size: int = 2_000) -> Iterator[list[Record]]:
         """All of `after`, a block at a time."""
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:

@@ -9,20 +9,32 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from xorec.core import files
+from xorec.core.errors import XorecError
 from xorec.service.events import schema
 from xorec.service.events.errors import StorageFailed, storage_error
-from xorec.service.events.records import Appended, Change, Erased, Event, Exposure, Id, NewEvent
+from xorec.service.events.records import (
+    Appended,
+    Change,
+    Erased,
+    Event,
+    Exposure,
+    Id,
+    NewEvent,
+    Record,
+)
 from xorec.service.events.rows import (
+    Batch,
     ChangeRow,
     EventRow,
     ExposureRow,
+    Written,
     change_row,
     event_rows,
     exposure_row,
@@ -34,18 +46,22 @@ CHECKPOINT = 4_000
 """Pages in the WAL after which they are moved to the database."""
 RETRIES = 30 * 24 * 3600
 """Seconds for which an erased event is still known as such: a late retry must not bring it back."""
+ROWS = 1_024
+"""Of one statement at most."""
 _PAGES = 256
 """Of a step of a backup."""
-_COLUMNS = "seq, key, event_id, user_key, user, item, kind, value, ts, request_id"
-_WIDTH = 10
-_CHUNKS = (256, 64, 16, 4, 1)
-"""Rows of one statement. Each call of SQLite gives up the GIL, and a busy event loop gives it back
-late: many rows a call, and few different statements."""
-
-
-class _State(NamedTuple):
-    last_seq: int
-    events: int
+_EVENTS = (
+    "seq",
+    "key",
+    "event_id",
+    "user_key",
+    "user",
+    "item",
+    "kind",
+    "value",
+    "ts",
+    "request_id",
+)
 
 
 class EventLog:
@@ -66,10 +82,10 @@ class EventLog:
             self._connection = _open(self.path, durability)
             try:
                 execute = self._connection.execute
-                last, count, self._salt = execute(
-                    "SELECT last_seq, events, salt FROM state"
-                ).fetchone()
-                (self._erased,) = execute("SELECT COUNT(*) FROM erased").fetchone()
+                execute("UPDATE state SET floor = ?1 WHERE floor < ?1", (floor,))
+                (self._salt,) = execute("SELECT salt FROM state").fetchone()
+                (self.last_seq,) = execute(schema.LAST_SEQ).fetchone()
+                (self._erased,) = execute("SELECT EXISTS (SELECT 1 FROM erased)").fetchone()
             except BaseException:
                 self._connection.close()
                 raise
@@ -78,13 +94,8 @@ class EventLog:
             if isinstance(error, sqlite3.Error):
                 raise storage_error(self.path, error) from error
             raise
-        self._state = _State(max(last, floor), count)
         self._written = 0
         self._truncate = True  # a kill may have come between an erasure and its checkpoint
-
-    @property
-    def last_seq(self) -> int:
-        return self._state.last_seq
 
     def rows(self, events: Sequence[NewEvent]) -> list[EventRow]:
         return event_rows(events, self._salt)
@@ -92,30 +103,52 @@ class EventLog:
     def exposure_row(self, exposure: Exposure) -> ExposureRow:
         return exposure_row(exposure, self._salt)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        before, erased = self._state, self._erased
+    def write(self, batch: Batch) -> Written:
+        before = self.last_seq
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            if self._state != before:
-                self._connection.execute("UPDATE state SET last_seq = ?, events = ?", self._state)
-            self._connection.execute("COMMIT")
+            known = self._known([row.key for rows in batch.events for row in rows])
+            appended, events, values = self._place(batch.events, known)
+            if len(events) <= ROWS and batch.has_only_events:
+                self._insert("events", _EVENTS, values, "seq")  # one statement commits itself
+                written = Written(appended, [], None, [*events])
+            else:
+                self._execute("BEGIN IMMEDIATE")
+                self._insert("events", _EVENTS, values, "seq")
+                written = self._write_others(batch, appended, events)
+                self._execute("COMMIT")
         except BaseException as error:
-            self._state, self._erased = before, erased
+            self.last_seq = before
             with suppress(sqlite3.Error):
                 self._connection.rollback()
             if isinstance(error, sqlite3.Error):
                 raise storage_error(self.path, error) from error
             raise
-        self._written += 5 + 3 * (self._state.last_seq - before.last_seq)
+        self._written += 4 + 3 * (self.last_seq - before) + 2 * len(batch.exposures)
+        if batch.erase is not None or batch.forget is not None:
+            self._truncate = True
+            self._erased = True
+        return written
 
-    def append(self, calls: Sequence[Sequence[EventRow]]) -> tuple[list[Appended], list[Event]]:
-        known = self._known([row.key for rows in calls for row in rows])
+    def _known(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Which of these events the log has, or had before they were erased."""
+        known: set[bytes] = set()
+        for table in ("events", "erased") if self._erased else ("events",):
+            for at in range(0, len(keys), ROWS):
+                some = [*keys[at : at + ROWS]]
+                some += [some[0]] * (_padded(len(some)) - len(some))
+                marks = ", ".join("?" * len(some))
+                found = self._execute(f"SELECT key FROM {table} WHERE key IN ({marks})", some)
+                known.update(key for (key,) in found.fetchall())
+        return known
+
+    def _place(
+        self, calls: Sequence[Sequence[EventRow]], known: set[bytes]
+    ) -> tuple[list[Appended], list[Event], list[tuple[Any, ...]]]:
+        """Give what is new its place. (What became of each call, the new events, their rows)"""
+        appended: list[Appended] = []
+        events: list[Event] = []
+        values: list[tuple[Any, ...]] = []
         seq = self.last_seq
-        new: list[Event] = []
-        values: list[Any] = []
-        answers: list[Appended] = []
         for rows in calls:
             before = seq
             for key, user_key_, user, item, event in rows:
@@ -123,62 +156,71 @@ class EventLog:
                     continue
                 known.add(key)
                 seq += 1
-                new.append(Event(seq, *event))
                 event_id, _, _, kind, value, ts, request_id = event
-                values += (seq, key, event_id, user_key_, user, item)
-                values += (kind, float(value), ts, request_id)
-            accepted = seq - before
-            answers.append(Appended(accepted, len(rows) - accepted, seq))
-        for rows_ in _chunks(len(new)):
-            self._connection.execute(
-                _insert(len(rows_)), values[rows_.start * _WIDTH : rows_.stop * _WIDTH]
-            )
-        self._state = _State(seq, self._state.events + len(new))
-        return answers, new
-
-    def _known(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Which of these events the log has, or had before they were erased."""
-        known: set[bytes] = set()
-        for table in ("events", "erased") if self._erased else ("events",):
-            for rows in _chunks(len(keys)):
-                marks = ", ".join("?" * len(rows))
-                found = self._connection.execute(
-                    f"SELECT key FROM {table} WHERE key IN ({marks})", keys[rows.start : rows.stop]
+                events.append(Event(seq, *event))
+                values.append(
+                    (seq, key, event_id, user_key_, user, item, kind, float(value), ts, request_id)
                 )
-                known.update(key for (key,) in found)
-        return known
+            appended.append(Appended(seq - before, len(rows) - (seq - before), seq))
+        self.last_seq = seq
+        return appended, events, values
 
-    def change(self, row: ChangeRow) -> Change:
-        seq = self.last_seq + 1
-        self._connection.execute("INSERT INTO changes VALUES (?, ?, ?)", (seq, row.kind, row.text))
-        self._state = self._state._replace(last_seq=seq)
-        return Change(seq, row.kind, row.body)
+    def _write_others(self, batch: Batch, appended: list[Appended], events: list[Event]) -> Written:
+        """All but the events, inside a transaction."""
+        records: list[Record] = [*events]
+        changed: list[int] = []
+        for rows in batch.changes:
+            records += [self._change(row) for row in rows]
+            changed.append(self.last_seq)
+        self._insert("exposures", ExposureRow._fields, batch.exposures)
+        erased = None
+        if batch.erase is not None:
+            count, exposures = self._erase(batch.erase)
+            change = self._change(change_row("erase", {"user": batch.erase}))
+            erased = Erased(count, exposures, change.seq)
+            records.append(change)
+        if batch.forget is not None:
+            self._execute("UPDATE state SET floor = ?", (self.last_seq,))
+            self._execute("DELETE FROM changes WHERE kind = 'erase' AND seq <= ?", (batch.forget,))
+        return Written(appended, changed, erased, records)
 
-    def expose(self, rows: Sequence[ExposureRow]) -> None:
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO exposures "
-            "(request_id, experiment, arm, user_key, user, items, ts) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            rows,
+    def _change(self, row: ChangeRow) -> Change:
+        self.last_seq += 1
+        self._execute("INSERT INTO changes VALUES (?, ?, ?)", (self.last_seq, row.kind, row.text))
+        return Change(self.last_seq, row.kind, row.body)
+
+    def _erase(self, user: Id) -> tuple[int, int]:
+        """(events, exposures) that are gone; only hashes of the events' names stay for a time."""
+        text, now = id_text(user), int(time.time())
+        whose = "WHERE user_key = ? AND user = ?"
+        values = (user_key(text, self._salt), text)
+        self._execute("DELETE FROM erased WHERE ts < ?", (now - RETRIES,))
+        self._execute(
+            f"INSERT OR REPLACE INTO erased SELECT key, ? FROM events {whose}", (now, *values)
         )
+        events = self._execute(f"DELETE FROM events {whose}", values).rowcount
+        exposures = self._execute(f"DELETE FROM exposures {whose}", values).rowcount
+        self._written += 3 * events
+        return events, exposures
 
-    def erase(self, user: Id) -> tuple[Erased, Change]:
-        text = id_text(user)
-        whose = (user_key(text, self._salt), text)
-        execute, now = self._connection.execute, int(time.time())
-        execute("DELETE FROM erased WHERE ts < ?", (now - RETRIES,))
-        execute(
-            "INSERT OR REPLACE INTO erased SELECT key, ? FROM events "
-            "WHERE user_key = ? AND user = ?",
-            (now, *whose),
-        )
-        events = execute("DELETE FROM events WHERE user_key = ? AND user = ?", whose).rowcount
-        exposures = execute("DELETE FROM exposures WHERE user_key = ? AND user = ?", whose).rowcount
-        self._state = self._state._replace(events=self._state.events - events)
-        self._erased += events
-        change = self.change(change_row("erase", {"user": user}))
-        self._truncate = True
-        self._written += events + exposures
-        return Erased(events, exposures, change.seq), change
+    def _insert(
+        self,
+        table: str,
+        columns: tuple[str, ...],
+        rows: Sequence[tuple[Any, ...]],
+        conflict: str = "",
+    ) -> None:
+        """Many rows a statement, and few statements that differ: each call of SQLite gives up the
+        GIL, which a busy event loop gives back late. The first row is repeated to fill a statement,
+        and stands in conflict with itself then."""
+        for at in range(0, len(rows), ROWS):
+            some = rows[at : at + ROWS]
+            values = [value for row in some for value in row]
+            values += some[0] * (_padded(len(some)) - len(some))
+            self._execute(_insert_statement(table, columns, _padded(len(some)), conflict), values)
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(statement, values)
 
     def tidy(self) -> bool:
         """Checkpoint, when it is time. After an erasure the WAL goes as well: it has old pages."""
@@ -201,7 +243,7 @@ class EventLog:
             raise storage_error(self.path, error) from error
         finally:
             with suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA busy_timeout = 5000")
+                self._connection.execute(f"PRAGMA busy_timeout = {1000 * schema.BUSY:.0f}")
         self._written = pages - moved if not busy else CHECKPOINT // 2
         return not busy
 
@@ -221,25 +263,23 @@ class EventLog:
                 copy.close()
 
     def close(self) -> None:
-        with suppress(StorageFailed):
+        with suppress(XorecError):  # the next opening does it
             self._checkpoint("TRUNCATE")
         self._connection.close()
         os.close(self._lock)
 
 
-def _chunks(count: int) -> Iterator[range]:
-    """Rows, in ranges of the sizes that statements have."""
-    at = 0
-    for size in _CHUNKS:
-        while count - at >= size:
-            yield range(at, at + size)
-            at += size
+def _padded(rows: int) -> int:
+    """The next power of two."""
+    return int(1 << (rows - 1).bit_length())
 
 
 @cache
-def _insert(rows: int) -> str:
-    one = f"({', '.join('?' * _WIDTH)})"
-    return f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join([one] * rows)}"
+def _insert_statement(table: str, columns: tuple[str, ...], rows: int, conflict: str) -> str:
+    marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
+    target = f" ({conflict})" if conflict else ""
+    names = ", ".join(columns)
+    return f"INSERT INTO {table} ({names}) VALUES {marks} ON CONFLICT{target} DO NOTHING"
 
 
 def _hold(path: Path) -> int:

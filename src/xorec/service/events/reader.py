@@ -48,7 +48,7 @@ class LogReader:
             records.sort(key=lambda record: record[0])
         return records[:limit]
 
-    def blocks(self, seq: int, size: int = 10_000) -> Iterator[list[Record]]:
+    def blocks(self, seq: int, size: int = 2_000) -> Iterator[list[Record]]:
         while records := self.after(seq, size):
             yield records
             seq = records[-1].seq
@@ -126,11 +126,11 @@ class LogReader:
         return None if first is None else (first, last)
 
     def count(self) -> int:
-        ((count,),) = self._rows("SELECT events FROM state")
+        ((count,),) = self._rows("SELECT COUNT(*) FROM events")
         return int(count)
 
     def last_seq(self) -> int:
-        ((seq,),) = self._rows("SELECT last_seq FROM state")
+        ((seq,),) = self._rows(schema.LAST_SEQ)
         return int(seq)
 
     def close(self) -> None:
@@ -181,11 +181,11 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _events(rows: Sequence[tuple[Any, ...]]) -> list[Event]:
-    users, items = ids_of([row[2] for row in rows]), ids_of([row[3] for row in rows])
-    return [
-        Event(row[0], row[1], user, item, *row[4:])
-        for row, user, item in zip(rows, users, items, strict=True)
-    ]
+    if not rows:
+        return []
+    seqs, event_ids, users, items, *others = zip(*rows, strict=True)
+    columns = (seqs, event_ids, ids_of(users), ids_of(items), *others)
+    return list(map(Event._make, zip(*columns, strict=True)))
 
 
 def _changes(rows: Sequence[tuple[Any, ...]]) -> list[Change]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
-from xorec.service.events.records import Exposure, Id, NewEvent
+from xorec.service.events.records import Appended, Erased, Exposure, Id, NewEvent, Record
 
 _encode = json.JSONEncoder(allow_nan=False).encode
 _TYPES = (str, int, float, bool)
@@ -131,3 +131,30 @@ def exposure_row(exposure: Exposure, salt: bytes) -> ExposureRow:
         )
     except ValueError as error:
         raise DataError(f"the exposure {quoted(exposure.request_id)}: {error}.") from None
+
+
+class Batch(NamedTuple):
+    """What one transaction writes: calls of clients, and at the end a user to erase.
+
+    forget: the records of erasures up to this place go, for they name whom they erased.
+    """
+
+    events: Sequence[Sequence[EventRow]] = ()
+    changes: Sequence[Sequence[ChangeRow]] = ()
+    exposures: Sequence[ExposureRow] = ()
+    erase: Id | None = None
+    forget: int | None = None
+
+    @property
+    def has_only_events(self) -> bool:
+        """As most have."""
+        return not self.changes and not self.exposures and self.erase is self.forget is None
+
+
+class Written(NamedTuple):
+    """What became of each call of a batch, and the new records in order."""
+
+    appended: list[Appended]
+    changed: list[int]
+    erased: Erased | None
+    records: list[Record]

@@ -14,12 +14,13 @@ VERSION = 1
 """Of the tables: `PRAGMA user_version`."""
 APPLICATION = 0x786F7265
 """`PRAGMA application_id`: "xore"."""
+BUSY = 5.0
+"""Seconds to wait for a lock that another program holds."""
 
 _TABLES = """
 CREATE TABLE state (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    last_seq INTEGER NOT NULL,
-    events INTEGER NOT NULL,
+    floor INTEGER NOT NULL,
     salt BLOB NOT NULL
 );
 CREATE TABLE events (
@@ -57,12 +58,18 @@ CREATE INDEX exposures_experiment ON exposures (experiment);
 CREATE TABLE erased (key BLOB PRIMARY KEY, ts INTEGER NOT NULL) WITHOUT ROWID;
 """
 
+LAST_SEQ = (
+    "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
+    "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
+)
+"""The last place: an erasure is a change itself, so that none is lost with its events."""
+
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """A connection in SQLite's mode "ro" or "rwc"; one thread at a time may use it."""
     address = f"file:{quote(os.path.abspath(path))}?mode={mode}"
     return sqlite3.connect(
-        address, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
+        address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY
     )
 
 
@@ -87,7 +94,7 @@ def create(connection: sqlite3.Connection) -> None:
     for statement in _TABLES.split(";\n"):
         connection.execute(statement)
     salt = secrets.token_bytes(16)
-    connection.execute("INSERT INTO state VALUES (1, 0, 0, ?)", (salt,))
+    connection.execute("INSERT INTO state VALUES (1, 0, ?)", (salt,))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

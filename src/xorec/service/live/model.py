@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import UnknownIdError
 from xorec.core.jsonable import jsonable
+from xorec.core.lazy import lazy_property
 from xorec.data.ids import Ids
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
@@ -57,6 +59,11 @@ class LiveModel:
         self.filters = ItemFilters(recommender, since.catalogue)
         self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
         self._folded: dict[Id, tuple[int, Asker]] = {}
+        nothing = np.zeros(0, dtype=np.int64)
+        self._counted: tuple[float, tuple[ItemRows, npt.NDArray[np.int64]]] = (
+            -np.inf,
+            (nothing, nothing),
+        )
 
     # -- ids
 
@@ -149,32 +156,42 @@ class LiveModel:
             deny=deny,
         )
 
-    def popular(self, k: int, mask: npt.NDArray[np.bool_] | None, out: Iterable[int]) -> ItemRows:
-        """Rows of the items that most users have, events counted; ties by rule."""
-        counts, rank = self.recommender.prior, self.recommender.tie_rank
-        order = self._by_popularity()
-        without = set(out)
-        fresh = self.recent.item_counts(self.about.applied_seq)
-        rows, _ = self.item_rows(list(fresh))
-        more = dict(zip(rows.tolist(), (fresh[self.item_id(r)] for r in rows), strict=True))
-        head: list[int] = []
-        for row in order.tolist() if mask is None else order[mask[order]].tolist():
-            if len(head) >= k:
+    def popular(self, k: int, mask: npt.NDArray[np.bool_] | None, out: ItemRows) -> ItemRows:
+        """Rows of the items that most users have, events counted; ties by rule. out: not these."""
+        rows, counts = self.fresh_counts()
+        order = self._by_popularity
+        head = order[: 4 * (k + len(out)) + 100]
+        for candidates in (head, order):
+            open_ = ~np.isin(candidates, out) if len(out) else np.ones(len(candidates), np.bool_)
+            if mask is not None:
+                open_ &= mask[candidates]
+            best = candidates[open_][:k]
+            if len(best) == k or len(candidates) == len(order):
                 break
-            if row not in without:
-                head.append(row)
-        rising = [r for r in more if r not in without and (mask is None or mask[r])]
-        both = sorted(
-            {*head, *rising}, key=lambda r: (-(int(counts[r]) + more.get(r, 0)), int(rank[r]))
-        )
-        return np.array(both[:k], dtype=np.int64)
+        rising = rows if mask is None else rows[mask[rows]]
+        both = np.union1d(best, np.setdiff1d(rising, out))
+        taken = self.recommender.prior[both].astype(np.int64)
+        taken[np.searchsorted(both, rows[np.isin(rows, both)])] += counts[np.isin(rows, both)]
+        return both[np.lexsort((self.recommender.tie_rank[both], -taken))][:k]
 
+    def fresh_counts(self) -> tuple[ItemRows, npt.NDArray[np.int64]]:
+        """Rows of items that users took since the generation, ascending, and how many did.
+
+        Counted at most once a second.
+        """
+        now = time.monotonic()
+        if now - self._counted[0] > 1:
+            fresh = self.recent.item_counts(self.about.applied_seq)
+            known = {self.item_row(item): count for item, count in fresh.items()}
+            known.pop(-1, None)
+            rows = np.array(sorted(known), dtype=np.int64)
+            counts = np.array([known[row] for row in rows.tolist()], dtype=np.int64)
+            self._counted = now, (rows, counts)
+        return self._counted[1]
+
+    @lazy_property
     def _by_popularity(self) -> npt.NDArray[np.int64]:
-        kept: npt.NDArray[np.int64] | None = vars(self).get("_order")
-        if kept is None:
-            kept = np.argsort(self.recommender.tie_rank, kind="stable")
-            vars(self)["_order"] = kept
-        return kept
+        return np.argsort(self.recommender.tie_rank, kind="stable")
 
     # -- words
 

@@ -185,7 +185,7 @@ class ExportQuery(Query):
     """What to export as NDJSON."""
 
     what: Literal["events", "items"] = "events"
-    after: int = Field(0, ge=0)
+    after: int = Field(0, ge=0, lt=2**63)
 
 
 class StatsAnswer(Answer):

@@ -50,7 +50,7 @@ class EventsQuery(Query):
 
     user: str | None = None
     k: int = Field(100, ge=1)
-    before: int | None = Field(None, ge=1)
+    before: int | None = Field(None, ge=1, lt=2**63)
 
 
 class EventOut(BaseModel):

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from xorec.core.progress import Progress, TrackedTask
 from xorec.data.interactions import Interactions
 from xorec.recommender.forgetting import without_users
 from xorec.recommender.recommender import Recommender
-from xorec.recommender.state import RecommenderState
 from xorec.service.live.generations import Generation, Generations
 from xorec.service.tasks.gate import judge
 from xorec.service.tasks.pairs import as_pairs, erased_users, positive_events
@@ -116,8 +115,7 @@ def purge(order: Order) -> dict[str, Any]:
         stored = Recommender.load(about.path, threads=order.threads)
         left = without_users(stored, gone)
         service = {**stored.metadata.get("service", {}), "erased_seq": order.until}
-        metadata = {**left.metadata, "service": service}
-        _recommender(left, metadata).save(about.path)
+        replace(left, metadata={**left.metadata, "service": service}).save(about.path)
         rewritten.append(number)
     return {"rewritten": rewritten, "activate": False}
 
@@ -131,14 +129,8 @@ def _served(order: Order) -> tuple[Recommender, Generation]:
     served = Recommender.load(about.path, threads=order.threads)
     gone = erased_users(order.log, about.erased_seq)
     if gone:
-        left = without_users(served, gone)
-        served = _recommender(left, left.metadata)
+        served = without_users(served, gone)
     return served, about
-
-
-def _recommender(state: RecommenderState, metadata: Mapping[str, Any]) -> Recommender:
-    values = {one.name: getattr(state, one.name) for one in fields(RecommenderState)}
-    return Recommender(**{**values, "metadata": dict(metadata)})
 
 
 def _model(order: Order, served: Recommender) -> Any:
