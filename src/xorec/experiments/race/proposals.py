@@ -47,14 +47,14 @@ def _ladder(
     yield weights_spec({})
     if budget.spent(len(trials)) < WEIGHTS_SHARE:
         yield from moves(trials, L2, 0)
-        if n_items <= SMALL_CATALOGUE:
-            yield ModelSpec("ease")
         yield from moves(trials, USERS, 0)
         yield from moves(trials, L2, 1)
     yield from _with_codes(trials, target)
     if not any(trial.model == "blend" for trial in trials):
         yield _blend(trials)
     if not budget.is_closing(len(trials)):
+        if n_items <= SMALL_CATALOGUE:
+            yield ModelSpec("ease")
         yield from all_moves(trials)
     yield _blend(trials)
     if budget.trials is not None:
