@@ -92,7 +92,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     known = parts.train.union(parts.validation)
     given = arguments.budget is not None or arguments.trials is not None
     with tempfile.TemporaryDirectory() as folder:
-        options = RunOptions(seed=arguments.seed, progress=LineProgress(), cache=Path(folder))
+        run = {"seed": arguments.seed, "threads": arguments.threads, "cache": Path(folder)}
+        options = RunOptions(progress=LineProgress(), **run)
         began = time.perf_counter()
         model, race = fit_best(
             parts.train,
@@ -142,6 +143,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int)
     parser.add_argument("--users", type=int, default=3000, help="for the ranking of all items")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--json", action="store_true")
     found = measure(parser.parse_args())
     if parser.parse_args().json:

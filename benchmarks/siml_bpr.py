@@ -1,11 +1,12 @@
-"""SIML and BPR on one data set: both by default, BPR also with settings of its own, tested once.
+"""SIML as it comes and BPR with settings of its own on one data set, each tested once.
 
     python benchmarks/siml_bpr.py --data path/to/anime_history.dat --trials 6 --json
 
 Each fit finds its epochs (SIML its open settings, too) on a tenth of the training pairs, then
 learns from all of them and is evaluated once on the test part: that of the data, or a random fifth.
-BPR with --trials N: of its defaults and N - 1 points that fill its space, the best on validation.
---core K keeps users and items with K pairs or more, --epochs and --patience are for both models.
+BPR with --trials N: of its defaults and N - 1 points that fill its space, the best on validation;
+a point that diverges is left out. --core K keeps users and items with K pairs or more, --patience
+is for both models, the most epochs for each: an epoch of SIML takes several of BPR's.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from xorec.models.base import Model
 
 METRICS = ("ndcg@20", "recall@20", "ndcg@10")
 Row = dict[str, Any]
+Tried = tuple[Row, Model[Any]]
 
 
 def fitted(name: str, settings: Row, parts: Split, options: RunOptions) -> Model[Any]:
@@ -37,17 +39,20 @@ def fitted(name: str, settings: Row, parts: Split, options: RunOptions) -> Model
     return model.fit(parts.train, parts.validation, options)
 
 
-def chosen(name: str, trials: int, common: Row, parts: Split, options: RunOptions) -> Model[Any]:
-    """The best on validation of the defaults and points that fill the space."""
+def tried(name: str, trials: int, common: Row, parts: Split, options: RunOptions) -> list[Tried]:
+    """The defaults and points that fill the space with their figures on validation, best first."""
     space = space_of(name, common)
     points: list[Row] = [{}, *(even_point(space, at, options.seed) for at in range(1, trials))]
-    found: list[Model[Any]] = []
+    found: list[Tried] = []
     for point in points:
         try:
-            found.append(fitted(name, {**common, **point}, parts, options))
+            model = fitted(name, {**common, **point}, parts, options)
         except XorecError as error:
-            options.progress.note(str(error))  # it diverged
-    return max(found, key=lambda one: on(parts.train, parts.validation, one, options)["ndcg@20"])
+            options.progress.note(f"{name} {point}: {error}")  # it diverged
+            continue
+        found.append((on(parts.train, parts.validation, model, options), model))
+        options.progress.note(f"{name} {point}: {json.dumps(found[-1][0])}")
+    return sorted(found, key=lambda one: -one[0]["ndcg@20"])
 
 
 def on(seen: Any, part: Any, model: Model[Any], options: RunOptions) -> Row:
@@ -56,25 +61,33 @@ def on(seen: Any, part: Any, model: Model[Any], options: RunOptions) -> Row:
     return {name: result[name] for name in METRICS}
 
 
-def row(label: str, model: Model[Any], parts: Split, options: RunOptions, seconds: float) -> Row:
-    """The figures on validation, and once on test after a fit on all training pairs."""
-    validation = on(parts.train, parts.validation, model, options)
+def row(name: str, found: list[Tried], parts: Split, options: RunOptions) -> Row:
+    """The best point on validation, and once on test after a fit on all training pairs.
+
+    Where that fit diverges, the next best point takes its place.
+    """
     assert parts.validation is not None
     seen = parts.train.union(parts.validation)
-    began = time.perf_counter()
-    again: Model[Any] = type(model)(**model.refit_settings()).fit(seen, None, options)
-    seconds += time.perf_counter() - began
-    found = {"validation": validation, "test": on(seen, parts.test, again, options)}
-    return {"model": label, **found, "seconds": seconds, "config": again.config.model_dump()}
+    for validation, model in found:
+        try:
+            again: Model[Any] = type(model)(**model.refit_settings()).fit(seen, None, options)
+        except XorecError as error:
+            options.progress.note(f"{name}, all pairs: {error}")
+            continue
+        test = on(seen, parts.test, again, options)
+        figures = {"model": name, "finished": len(found), "validation": validation, "test": test}
+        return {**figures, "config": again.config.model_dump()}
+    raise SystemExit(f"{name}: every point diverged")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True)
     parser.add_argument("--core", type=int, default=0)
-    parser.add_argument("--trials", type=int, default=0)
+    parser.add_argument("--trials", type=int, default=4, help="of BPR")
     parser.add_argument("--dimensions", type=int, default=64)
-    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--siml-epochs", type=int, default=100)
+    parser.add_argument("--bpr-epochs", type=int, default=100)
     parser.add_argument("--patience", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int)
@@ -85,20 +98,21 @@ def main() -> None:
     if given.core:
         data = prepare(data, core=given.core)
     parts = split(data, validation=0.1, seed=given.seed)
-    common = {name: getattr(given, name) for name in ("dimensions", "epochs", "patience")}
     rows = []
-    for label in ("siml", "bpr", *(("bpr, tuned",) if given.trials else ())):
-        began, name = time.perf_counter(), label[:4].strip(",")
-        trials = given.trials if "tuned" in label else 1
-        model = chosen(name, trials, common, parts, options)
-        rows.append(row(label, model, parts, options, time.perf_counter() - began))
+    for name, trials in (("siml", 1), ("bpr", given.trials)):
+        began = time.perf_counter()
+        common = {name: getattr(given, name) for name in ("dimensions", "patience")}
+        common["epochs"] = getattr(given, f"{name}_epochs")
+        found = tried(name, trials, common, parts, options)
+        rows.append(row(name, found, parts, options))
+        rows[-1] |= {"trials": trials, "seconds": time.perf_counter() - began}
         options.progress.note(json.dumps(rows[-1]))
     if given.json:
         print(json.dumps({"data": given.data, "split": parts.describe(), "rows": rows}))
         return
     for one in rows:
         values = [f"{one[part][name]:.4f}" for part in ("validation", "test") for name in METRICS]
-        print(f"{one['model']:12}", *values, f"{one['seconds']:.0f} s")
+        print(f"{one['model']:5}", *values, f"{one['seconds']:.0f} s")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""SLIM on neighbours against EASE and item-kNN in one run: quality, seconds, bytes.
+"""SLIM on neighbours, EASE and item-kNN with equal trials in one run: quality, seconds, bytes.
 
-    python benchmarks/slim.py --data path/to/yelp2018 --json
+    python benchmarks/slim.py --data path/to/ml-1m --trials 12 -k 10 --json
 
-Each method's settings are chosen on a tenth of the training pairs by NDCG, then it is fitted on all
-of them and measured once on the test part. EASE comes along up to --ease-items items.
+Each method's settings are searched by `tune` with as many trials as every other's, on a tenth of
+the training pairs; then it is fitted on all of them and measured once on the test part. EASE comes
+along up to --ease-items items. p: the paired test of a method's NDCG against SLIM's.
 """
 
 from __future__ import annotations
@@ -11,63 +12,48 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare
 from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
-from xorec.models.base import Model
-from xorec.models.baselines.ease import EASE
-from xorec.models.baselines.item_knn import ItemKNN
-from xorec.models.baselines.slim import SLIM
+from xorec.evaluation.significance import compare
+from xorec.experiments.tuning.tuning import tune
+from xorec.models import model_class
 
-Settings = dict[str, Any]
-
-
-def grid(**values: tuple[Any, ...]) -> list[Settings]:
-    """All combinations."""
-    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+Row = dict[str, Any]
+METHODS = ("slim", "ease", "item-knn")
 
 
-def methods(items: int, ease_items: int) -> dict[str, tuple[type[Model[Any]], list[Settings]]]:
-    """(model, what to choose from) by name."""
-    slim = grid(neighbours=(50, 100), l2=(10, 20, 50), growth=(0.1, 0.3), user_exponent=(0.0, 0.3))
-    found: dict[str, tuple[type[Model[Any]], list[Settings]]] = {"slim": (SLIM, slim)}
-    found["item-knn"] = (ItemKNN, grid(neighbours=(50, 100, 200), shrink=(0.0, 10.0)))
-    if items <= ease_items:
-        found["ease"] = (EASE, grid(reg=(100.0, 250.0, 500.0, 1000.0)))
-    return found
-
-
-def measure(data: Interactions, arguments: argparse.Namespace) -> list[Settings]:
+def measure(data: Interactions, arguments: argparse.Namespace) -> list[Row]:
     """One row a method."""
-    k, rows = arguments.k, []
-    drawn: Settings = {} if data.parts is not None else {"method": "random", "test": 0.2}
+    k, options = arguments.k, RunOptions(seed=arguments.seed, threads=arguments.threads)
+    drawn: Row = {} if data.parts is not None else {"method": "random", "test": 0.2}
     parts = split(data, validation=0.1, seed=arguments.seed, **drawn)
-    whole = split(data, seed=arguments.seed, **drawn)
     assert parts.validation is not None
-    for name, (model, choices) in methods(data.n_items, arguments.ease_items).items():
-        if arguments.only and name not in arguments.only:
+    known = parts.train.union(parts.validation)
+    rows: list[Row] = []
+    results = {}
+    for name in arguments.only or METHODS:
+        if name == "ease" and data.n_items > arguments.ease_items:
             continue
-        values = []
-        for settings in choices:
-            found = model(**settings).fit(parts.train).representation_
-            values.append(evaluate(found, parts.train, parts.validation, ks=(k,))[f"ndcg@{k}"])
-        best = choices[int(np.argmax(values))]
+        metric = f"ndcg@{k}"
+        found = tune(name, parts, trials=arguments.trials, metric=metric, options=options)
         began = time.perf_counter()
-        learned = model(**best).fit(whole.train).representation_
+        learned = model_class(name)(**found.settings).fit(known, None, options).representation_
         seconds = time.perf_counter() - began
-        result = evaluate(learned, whole.train, whole.test, ks=(k,))
-        figures = {name: result[f"{name}@{k}"] for name in ("recall", "ndcg")}
-        history = whole.train.n_pairs * 4
-        row = {"method": name, **figures, "seconds": seconds, "bytes": learned.nbytes - history}
-        rows.append({**row, "settings": best})
+        results[name] = evaluate(learned, known, parts.test, ks=(k, 20), options=options)
+        test = {one: results[name][one] for one in (metric, "ndcg@20", "recall@20")}
+        row = {"method": name, "validation": found.best.value, **test}
+        row |= {"seconds": seconds, "seconds_of_trials": found.seconds}
+        row |= {"bytes_per_item": learned.item_nbytes / data.n_items, "settings": found.settings}
+        if "slim" in results and name != "slim":
+            row["p"] = compare(results[name], results["slim"], metric).p_value
+        rows.append(row)
     return rows
 
 
@@ -75,9 +61,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--data", required=True, help="a data set's name, a file or a folder")
     parser.add_argument("--core", type=int, default=0, help="pairs of each user and item, at least")
+    parser.add_argument("--trials", type=int, default=12, help="of each method")
     parser.add_argument("-k", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", nargs="*", help="these methods alone")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--only", nargs="*", choices=METHODS, help="these methods alone")
     parser.add_argument("--ease-items", type=int, default=16_000)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def played(value_of: Any, trials: int, n_items: int = 100_000) -> list[Trial]:
     """A race whose values are made up."""
     done: list[Trial] = []
     while len(done) < trials:
-        spec = next_recipe(done, len(done) / trials, n_items, Target())
+        spec = next_recipe(done, Budget(trials=trials), n_items, Target())
         if spec is None:
             break
         done.append(trial(spec, value_of(spec)))
@@ -55,6 +56,70 @@ def test_settings_move_to_where_validation_is_best() -> None:
     assert best.settings["start"] == {} or best.settings["start"] == {"model": "siml", "epochs": 7}
     labels = [json.dumps([one.model, one.settings], sort_keys=True) for one in done]
     assert len(set(labels)) == len(labels)
+
+
+PLANTED = {"l2": 50.0, "growth": 0.3, "user_exponent": 0.5, "neighbours": 140}
+
+
+def planted_value(spec: ModelSpec) -> float:
+    """Item weights are best at PLANTED, and fall off with the distance of each setting."""
+    if spec.name == "popularity":
+        return 0.01
+    given = dict(spec.settings["slim"] if spec.name == "blend" else spec.settings)
+    config = xorec.SLIM(**given).config
+    loss = 0.02 * abs(math.log2(config.l2 / 50)) + 0.01 * abs(math.log2(config.neighbours / 140))
+    loss += 0.1 * abs(config.growth - 0.3) + 0.1 * abs(config.user_exponent - 0.5)
+    return 0.3 - loss
+
+
+def test_steps_become_finer_around_the_best() -> None:
+    """An optimum between the coarse steps of every setting is found to the finest step."""
+    best = max(played(planted_value, 60), key=lambda one: one.value)
+    assert best.value > 0.3 - 0.02 * 0.25 - 0.1 * (0.05 + 0.05)
+    assert best.settings["l2"] in (40.0, 57.0)
+    assert best.settings["neighbours"] == 140
+    few = max(played(planted_value, 12), key=lambda one: one.value)
+    assert few.settings["l2"] == 40.0
+
+
+def test_so_many_trials_are_so_many() -> None:
+    for trials in range(1, 40):
+        assert len(played(planted_value, trials)) == trials
+
+
+def test_the_last_trial_has_what_was_found_in_the_blend() -> None:
+    for trials in (12, 24, 36):
+        done = played(planted_value, trials)
+        weights = max((one for one in done if one.model == "slim"), key=lambda one: one.value)
+        assert any(
+            one.model == "blend" and one.settings["slim"] == weights.settings for one in done
+        )
+
+
+def test_a_value_is_tried_once_as_long_as_there_are_new_ones() -> None:
+    """Each trial of the first levels brings a value that its setting did not have before."""
+    names = ("l2", "neighbours", "growth", "user_exponent", "item_exponent")
+    done: list[set[tuple[str, float]]] = []
+    for one in played(planted_value, 18):
+        if one.model == "slim":
+            config = xorec.SLIM(**one.settings).config
+            values = {(name, getattr(config, name)) for name in names}
+            assert not done or values - set().union(*done)
+            done.append(values)
+
+
+def test_near_the_end_of_the_minutes_nothing_begins_but_a_blend() -> None:
+    now = 0.0
+    timed = Budget(minutes=1, clock=lambda: now)
+    done = played(planted_value, 6)
+    assert {one.model for one in done} == {"popularity", "slim", "blend"}
+    now = 45.0
+    spec = next_recipe(done, timed, 100_000, Target())
+    assert spec is None or spec.name == "blend"
+    now = 30.0
+    spec = next_recipe(done, timed, 100_000, Target())
+    assert spec is not None
+    assert spec.name == "slim"
 
 
 def test_a_blend_is_tried_however_small_the_budget() -> None:
@@ -83,7 +148,7 @@ def test_targets() -> None:
     for wrong in ("bytes", "bytes=0", "bytes=x", "ndgc", "us=-1", "ndcg=3", "us=inf"):
         with pytest.raises(OptionError, match="give ndcg, bytes=16 or us=50"):
             Target.parse(wrong)
-    few = [next_recipe([], 0, 10, Target.parse("bytes=16"))]
+    few = [next_recipe([], Budget(trials=9), 10, Target.parse("bytes=16"))]
     assert few == [ModelSpec("popularity")]
 
 
@@ -91,7 +156,7 @@ def test_codes_race_where_few_bytes_are_asked_for() -> None:
     done: list[Trial] = []
     target = Target.parse("bytes=16")
     for _ in range(6):
-        spec = next_recipe(done, 0.5, 10, target)
+        spec = next_recipe(done, Budget(trials=6), 10, target)
         assert spec is not None
         done.append(trial(spec, 0.1))
     codes = [one for one in done if one.model == "dsiml"]

@@ -39,26 +39,31 @@ def without_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slim, "MATRIX_ITEMS", 0)
 
 
-def brute_force(data: Interactions, N: int, l2: float, growth: float, exponent: float) -> Any:
+def brute_force(
+    data: Interactions, N: int, l2: float, growth: float, by_user: float, by_item: float
+) -> Any:
     """Item by item, by the formula: row i has what i says for others."""
     weights = np.ones(data.n_pairs) if data.weights is None else data.weights
     X = data.matrix(np.sqrt(weights).astype(np.float32)).toarray().astype(np.float64)
     lengths = np.diff(data.indptr)
     typical = 2 ** round(np.log2(lengths.mean()))
-    G = X.T @ ((typical / lengths) ** exponent * X.T).T
+    G = X.T @ ((typical / lengths) ** by_user * X.T).T
+    P = G.diagonal() / 2 ** round(np.log2(data.n_pairs / data.n_items))
     found = np.zeros_like(G)
     for j in range(len(G)):
         near = G[:, j] / np.sqrt(G.diagonal())
         near[j] = 0
         S = np.argsort(-near)[: min(N, np.count_nonzero(near))]
-        ridge = G[np.ix_(S, S)] + (l2 + growth * G[j, j]) * np.eye(len(S))
+        ridge = G[np.ix_(S, S)] + np.diag(l2 * P[S] ** by_item + growth * G[j, j])
         found[S, j] = np.linalg.solve(ridge, G[S, j])
     return found
 
 
 @pytest.mark.parametrize("by_users", [False, True])
 @pytest.mark.parametrize("has_weights", [False, True])
-@pytest.mark.parametrize("setting", [(39, 2.0, 0.0, 0.0), (7, 5.0, 0.3, 0.5), (10, 1.0, 0.0, 1.0)])
+@pytest.mark.parametrize(
+    "setting", [(39, 2.0, 0.0, 0.0, 0.4), (7, 5.0, 0.3, 0.5, 0.0), (10, 1.0, 0.0, 1.0, 1.0)]
+)
 def test_weights_equal_a_plain_solve(
     by_users: bool, has_weights: bool, setting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,12 +71,11 @@ def test_weights_equal_a_plain_solve(
     if by_users:
         without_matrix(monkeypatch)
     data = weighted(planted(80, 40)) if has_weights or setting[0] < 39 else planted(80, 40)
-    N, l2, growth, exponent = setting
-    settings = {"neighbours": N, "l2": l2, "growth": growth, "user_exponent": exponent}
-    model = SLIM(**settings, smallest=0).fit(data)
+    names = ("neighbours", "l2", "growth", "user_exponent", "item_exponent")
+    model = SLIM(**dict(zip(names, setting, strict=True)), smallest=0).fit(data)
     found = model.representation_
     assert isinstance(found, Neighbours)
-    expected = brute_force(data, N, l2, growth, exponent)
+    expected = brute_force(data, *setting)
     np.testing.assert_allclose(found.similarity.toarray(), expected, atol=2e-6)
     X = found.history.toarray().astype(np.float64)
     np.testing.assert_allclose(found.scores(np.arange(80)), X @ expected, atol=2e-5)
@@ -130,6 +134,22 @@ def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.Monk
     assert solved == ([41, 41] if settings.get("keep") == "int8" else [21, 41])
     for name, tensor in again.representation_.tensors().items():
         assert tensor.tobytes() == after.representation.tensors()[name].tobytes(), name
+
+
+def test_an_update_that_changes_what_is_typical_solves_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newcomer with many new items halves the pairs of an item, not those of a user."""
+    without_matrix(monkeypatch)
+    first = in_groups(range(80), lambda user: range(40))
+    later = [("new", f"fresh{item}") for item in range(25)]
+    data = Interactions.from_pairs(first)
+    shop = Recommender.from_model(SLIM(l2=2.0).fit(data), data)
+    after = shop.update(Interactions.from_pairs(later))
+    train = Interactions.from_rows(after.users, after.items, *rows_of(after))
+    assert round(np.log2(train.n_pairs / 65)) < round(np.log2(data.n_pairs / 40))
+    assert round(np.log2(train.n_pairs / 81)) == round(np.log2(data.n_pairs / 80))
+    again = SLIM(l2=2.0).fit(train).representation_.tensors()
+    for name, tensor in after.representation.tensors().items():
+        assert tensor.tobytes() == again[name].tobytes(), name
 
 
 def rows_of(shop: Recommender) -> tuple[Any, Any]:

@@ -11,6 +11,8 @@ from xorec.data.interactions import Interactions
 
 PAIRS_A_MINUTE = 200_000
 """What the default budget is made for."""
+CLOSING_SHARE = 0.7
+"""Of the minutes, after which nothing new begins but a blend: the last fit is to come."""
 _LEAST, _MOST = 0.75, 30.0
 
 
@@ -45,6 +47,12 @@ class Budget:
         if self.trials is not None:
             return trials / self.trials
         return (self.clock() - self.began) / (60 * (self.minutes or _LEAST))
+
+    def is_closing(self, trials: int) -> bool:
+        """Whether after so many trials the next should be the last blend."""
+        if self.trials is not None:
+            return trials >= self.trials - 1
+        return self.spent(trials) >= CLOSING_SHARE
 
     def until(self, share: float) -> float | None:
         """When this share of it will be gone, by the clock; None where only trials count."""

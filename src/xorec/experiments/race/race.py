@@ -67,10 +67,9 @@ def race(
     if trials:
         options.progress.note(f"race: {len(trials)} trials of a run before are taken as they are.")
     while True:
-        spent = budget.spent(len(trials))
-        if spent >= 1 and trials:
+        if budget.spent(len(trials)) >= 1 and trials:
             break
-        spec = next_recipe(trials, spent, train.n_items, target)
+        spec = next_recipe(trials, budget, train.n_items, target)
         if spec is None:
             break
         limits = replace(options, checkpoint=None, resume=False, until=budget.until(_VECTORS_SHARE))

@@ -1,7 +1,9 @@
 """The ridge regression of items on their neighbours: what SLIM learns, item by item.
 
 A pair of user u with n_u items counts (typical / n_u)^user_exponent times its weight in G, typical
-the power of two next to the mean of n_u: a long history says less of each two of its items.
+the power of two next to the mean of n_u: a long history says less of each two of its items. The
+weight of a neighbour i is held down by l2 (G_ii / typical)^item_exponent, typical the same of
+items: what many have says less of each of them.
 """
 
 from __future__ import annotations
@@ -32,15 +34,17 @@ Rows = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class NeighbourRidge:
-    """For item j: w = (G_SS + (l2 + growth G_jj) I)^-1 G_Sj, S its nearest items.
+    """For item j: w = (G_SS + l2 P_SS + growth G_jj I)^-1 G_Sj, S its nearest items.
 
-    Weights below `smallest` in size are dropped.
+    P is diagonal, P_ii = (G_ii / typical)^item_exponent. Weights below `smallest` in size are
+    dropped.
     """
 
     neighbours: int
     l2: float
     growth: float
     user_exponent: float
+    item_exponent: float
     smallest: float
 
     def weights(self, train: Interactions, rows: Rows, pool: ThreadPool) -> csr_array[np.float32]:
@@ -52,7 +56,9 @@ class NeighbourRidge:
         sizes = np.bincount(train.indices, np.square(roots, dtype=np.float64), m)
         by_user = (train.indptr, train.indices, roots)
         nearest = self._nearest(train, rows, (by_user, by_item), sizes, pool)
-        self._solve(train, nearest, (by_user, by_item), self.l2 + self.growth * sizes, pool)
+        typical = self.typical(train.n_pairs, m)
+        penalty = self.l2 * (sizes / typical) ** self.item_exponent, self.growth * sizes
+        self._solve(train, nearest, (by_user, by_item), penalty, pool)
         kept = np.arange(nearest.items.shape[1]) < nearest.counts[:, None]
         kept &= np.abs(nearest.weights) >= self.smallest
         lengths = np.zeros(m, dtype=np.int64)
@@ -61,9 +67,10 @@ class NeighbourRidge:
         columns = csc_array((nearest.weights[kept], nearest.items[kept], indptr), shape=(m, m))
         return columns.tocsr()
 
-    def typical(self, n_pairs: int, n_users: int) -> float:
-        """The length of a history whose pairs count 1: a power of two, so it seldom changes."""
-        return float(2.0 ** np.round(np.log2(max(1, n_pairs) / max(1, n_users))))
+    @staticmethod
+    def typical(n_pairs: int, count: int) -> float:
+        """Pairs of one of so many users or items: a power of two, so it seldom changes."""
+        return float(2.0 ** np.round(np.log2(max(1, n_pairs) / max(1, count))))
 
     def _roots(self, train: Interactions) -> npt.NDArray[np.float32]:
         """The root of what each pair counts in G."""
@@ -91,7 +98,7 @@ class NeighbourRidge:
         return nearest
 
     def _solve(
-        self, train: Interactions, nearest: NearestItems, pairs: Any, l2: Any, pool: ThreadPool
+        self, train: Interactions, nearest: NearestItems, pairs: Any, penalty: Any, pool: ThreadPool
     ) -> None:
         """Put the weights of the neighbours in the place of their similarities."""
         from xorec.models.baselines.ease_kernels import count_together
@@ -105,12 +112,12 @@ class NeighbourRidge:
             )
             pool.map_ranges(
                 len(nearest.rows),
-                lambda a, b: ridge_by_matrix(G, l2, nearest, (a, b)),
+                lambda a, b: ridge_by_matrix(G, penalty, nearest, (a, b)),
                 per_thread=_PIECES,
             )
             return
         most = int(np.sort(train.item_counts)[-nearest.items.shape[1] :].sum())
-        known = (by_item, train.n_users, most, l2, nearest)
+        known = (by_item, train.n_users, most, penalty, nearest)
         pool.map_ranges(
             len(nearest.rows),
             lambda a, b: ridge_by_users(*known, (a, b)),

@@ -4,8 +4,9 @@ Sparse linear methods (Ning and Karypis 2011) choose what an item is predicted f
 penalty; here it is chosen first. With G = X'X, X the users x items matrix of ones, or of the roots
 of the weights, item j is predicted from S, the N items i of largest G_ij / sqrt(G_ii), by
 
-    w = (G_SS + (l2 + growth G_jj) I)^-1 G_Sj,
+    w = (G_SS + l2 P_SS + growth G_jj I)^-1 G_Sj,
 
+P diagonal with powers of G_ii, so that popular neighbours are held down more (`neighbour_ridge`),
 and a user's score for j is the sum of w over the items that the user has. Items are independent of
 each other, and no matrix of items by items is needed.
 """
@@ -53,6 +54,12 @@ class SLIMConfig(ModelConfig):
         le=1,
         description="a pair of a user with n items counts n^-this: more trusts long histories less",
     )
+    item_exponent: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="l2 of a neighbour with n pairs grows as n^this: more trusts popular ones less",
+    )
     smallest: float = Field(
         0.003, ge=0, description="weights below this in size are dropped: fewer to store and to add"
     )
@@ -81,6 +88,7 @@ class SLIM(Model[SLIMConfig]):
         "l2": Float(2.0, 300.0, log=True),
         "growth": Float(0.0, 0.6),
         "user_exponent": Float(0.0, 0.8),
+        "item_exponent": Float(0.0, 0.8),
     }
 
     def _learn(
@@ -94,7 +102,8 @@ class SLIM(Model[SLIMConfig]):
     @property
     def _ridge(self) -> NeighbourRidge:
         one = self.config
-        return NeighbourRidge(one.neighbours, one.l2, one.growth, one.user_exponent, one.smallest)
+        exponents = one.user_exponent, one.item_exponent
+        return NeighbourRidge(one.neighbours, one.l2, one.growth, *exponents, one.smallest)
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
@@ -117,6 +126,10 @@ class SLIM(Model[SLIMConfig]):
         weights = weights + before.postings.extended(train.n_items).columns(stay)
         return Neighbours.of(weights, root_matrix(train), self.config.keep)
 
+    def _typical(self, n_pairs: int, n_users: int, n_items: int) -> tuple[float, float]:
+        """What a pair of a user, and the penalty of a neighbour, are measured against."""
+        return self._ridge.typical(n_pairs, n_users), self._ridge.typical(n_pairs, n_items)
+
     def _changed(self, before: Neighbours, train: Interactions, update: DataUpdate) -> ItemRows:
         """The items that share a user with an item of a user who has new pairs; or all.
 
@@ -125,7 +138,8 @@ class SLIM(Model[SLIMConfig]):
         """
         everything = np.arange(train.n_items, dtype=np.int32)
         old = int(update.known.sum()), before.n_users
-        same = self._ridge.typical(*old) == self._ridge.typical(train.n_pairs, train.n_users)
+        new = train.n_pairs, train.n_users
+        same = self._typical(*old, before.n_items) == self._typical(*new, train.n_items)
         if not same or train.n_items <= MATRIX_ITEMS or self.config.keep == "int8":
             return everything
         touched = np.zeros(train.n_items, dtype=np.bool_)

@@ -11,15 +11,19 @@ from xorec.core.kernels import fast_kernel, inlined
 
 
 @fast_kernel
-def ridge_by_users(by_item: Any, users: int, most: int, l2: Any, nearest: Any, part: Any) -> None:
+def ridge_by_users(
+    by_item: Any, users: int, most: int, penalty: Any, nearest: Any, part: Any
+) -> None:
     """The weights of the neighbours of items nearest.rows[part[0]:part[1]], into nearest.weights.
 
     by_item (indptr, users, roots): roots of the pairs' weights, or none. G between the neighbours
     is counted by the users who have two of them: each user keeps a chain of the neighbours that
-    were met, and each one more meets those. l2 (m,). most: pairs of N items, at most.
+    were met, and each one more meets those. penalty: (of a neighbour (m,), of the item that is
+    predicted (m,)), which are added up. most: pairs of N items, at most.
     """
     indptr, item_users, roots = by_item
     rows, items, weights, counts = nearest
+    of_neighbour, of_item = penalty
     head = np.full(users, -1, dtype=np.int32)
     chain = np.empty((most, 2), dtype=np.int32)
     worth = np.empty(most if len(roots) else 0, dtype=np.float32)
@@ -50,7 +54,8 @@ def ridge_by_users(by_item: Any, users: int, most: int, l2: Any, nearest: Any, p
                     head[user] = links
                     links += 1
             if p < n:
-                system[p, p] = (size if len(roots) else indptr[i + 1] - indptr[i]) + l2[j]
+                size = size if len(roots) else indptr[i + 1] - indptr[i]
+                system[p, p] = size + of_neighbour[i] + of_item[j]
         for p in range(n):
             i = items[at_row, p]
             for at in range(indptr[i], indptr[i + 1]):
@@ -61,9 +66,10 @@ def ridge_by_users(by_item: Any, users: int, most: int, l2: Any, nearest: Any, p
 
 
 @fast_kernel
-def ridge_by_matrix(G: Any, l2: Any, nearest: Any, part: Any) -> None:
+def ridge_by_matrix(G: Any, penalty: Any, nearest: Any, part: Any) -> None:
     """`ridge_by_users` where G = X'X is there, of which the lower half is read."""
     rows, items, weights, counts = nearest
+    of_neighbour, of_item = penalty
     system, right = _room(items.shape[1])
     for at_row in range(part[0], part[1]):
         j, n = rows[at_row], counts[at_row]
@@ -73,7 +79,7 @@ def ridge_by_matrix(G: Any, l2: Any, nearest: Any, part: Any) -> None:
             for q in range(p):
                 other = items[at_row, q]
                 system[p, q] = G[i, other] if i > other else G[other, i]
-            system[p, p] = G[i, i] + l2[j]
+            system[p, p] = G[i, i] + of_neighbour[i] + of_item[j]
             right[p] = G[i, j] if i > j else G[j, i]
         solve_spd(system, padded, right)
         for p in range(n):
