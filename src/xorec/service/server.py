@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 
@@ -110,7 +111,8 @@ class HttpServer(uvicorn.Server):
 
     def _close_idle(self) -> None:
         """Close connections that are silent; others are told to close with their next reply."""
-        for connection in list(self.server_state.connections):
+        connections: list[Any] = list(self.server_state.connections)
+        for connection in connections:
             cycle, silent = connection.cycle, connection.loop.time() - connection.silent_since
             idle = cycle is None or cycle.response_complete
             if idle and silent > _SILENT and not has_sent(connection.transport):
