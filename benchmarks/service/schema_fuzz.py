@@ -11,6 +11,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from xorec.testing.serving import Caller, Figures, promise, serving
@@ -83,7 +84,8 @@ def fuzz(
         words += ["--exclude-path", path]
     for path in only:
         words += ["--include-path", path]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
+    with tempfile.TemporaryDirectory(prefix="xorec-fuzz-") as folder:  # it leaves a cache behind
+        done = subprocess.run(words, capture_output=True, text=True, timeout=limit, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 
 
