@@ -203,7 +203,7 @@ def test_a_list_goes_on_whichever_worker_is_asked(
 
 def test_a_worker_that_dies_starts_again(model: Path, tmp_path: Path) -> None:
     """kill -9 of the writer: lists go on, writes are 503 until it is back, nothing is lost."""
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     with running_service(model, tmp_path / "data", workers=2) as service:
         url = service.base_url

@@ -52,7 +52,7 @@ class RunningService:
     @property
     def pids(self) -> list[int]:
         """Of the process and of its workers."""
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         above = psutil.Process(self.process.pid)
         return [above.pid, *(one.pid for one in above.children())]
