@@ -1,11 +1,11 @@
 """What offsets of items cost a search: the same codes with and without, side by side.
 
-    python benchmarks/offset_search.py --items 1000000 --bits 64 20 --rounds 9
+    python benchmarks/offset_search.py --items 1000000 --bits 64 32 20 --k 10 100 --rounds 15
 
 Codes from low-rank factors. Offsets are the logarithms of counts that fall as the rank to the power
 of -0.8, the largest is --most. Every index is exact and of one thread; some lists are compared with
-all distances first. Microseconds a query of the thread's own time, medians over rounds in which all
-take turns: one by one (through the whole of a call), and in batches of 64.
+all distances first. Microseconds a query of the thread's own time, medians and minima over rounds
+in which all take turns: one by one (through the whole of a call), and in batches of 64.
 """
 
 from __future__ import annotations
@@ -60,10 +60,32 @@ def timed(index: HammingIndex, queries: Any, k: int) -> tuple[float, float]:
     return 1e6 * median(each), 1e6 * (time.thread_time() - began) / BATCH
 
 
+def compare(
+    made: dict[str, HammingIndex], queries: Any, k: int, asked: argparse.Namespace
+) -> dict[str, Any]:
+    """Medians and minima of both, and their ratios: [one by one, in batches]."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in made}
+    for number in range(asked.rounds):
+        part = np.roll(queries, -BATCH * number, axis=0)
+        for name, index in made.items():
+            times[name].append(timed(index, part, k))
+    row: dict[str, Any] = {}
+    for name, found in times.items():
+        columns = list(zip(*found, strict=True))
+        row[name] = [round(median(column), 1) for column in columns]
+        row[f"{name}_least"] = [round(min(column), 1) for column in columns]
+        row[f"index_{name}"] = made[name].explain()
+    for least in ("", "_least"):
+        pairs = zip(row[f"without{least}"], row[f"with{least}"], strict=True)
+        row[f"ratio{least}"] = [round(b / a, 2) for a, b in pairs]
+    return row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=1_000_000)
-    parser.add_argument("--bits", type=int, nargs="+", default=[64, 20])
+    parser.add_argument("--bits", type=int, nargs="+", default=[64, 32, 20])
+    parser.add_argument("--k", type=int, nargs="+", default=[10])
     parser.add_argument("--most", type=int, default=7, help="the largest offset")
     parser.add_argument("--method", default="auto")
     parser.add_argument("--rounds", type=int, default=9)
@@ -82,19 +104,12 @@ def main() -> None:
         }
         for index, own in made.values():
             check(index, codes, own.astype(np.int64), queries)
-        times: dict[str, list[tuple[float, float]]] = {name: [] for name in made}
-        for number in range(asked.rounds):
-            part = np.roll(queries, -BATCH * number, axis=0)
-            for name, (index, _) in made.items():
-                times[name].append(timed(index, part, 10))
-        row: dict[str, Any] = {"bits": bits, "items": asked.items, "most": asked.most}
-        for name, found in times.items():
-            row[name] = [round(median(column), 1) for column in zip(*found, strict=True)]
-            row[f"index_{name}"] = made[name][0].explain()
-        row["ratio"] = [round(b / a, 2) for a, b in zip(row["without"], row["with"], strict=True)]
-        rows.append(row)
-        if not asked.json:
-            print(row)
+        for k in asked.k:
+            row: dict[str, Any] = {"bits": bits, "items": asked.items, "most": asked.most, "k": k}
+            row |= compare({name: index for name, (index, _) in made.items()}, queries, k, asked)
+            rows.append(row)
+            if not asked.json:
+                print(row, flush=True)
     if asked.json:
         print(json.dumps({"rows": rows}))
 

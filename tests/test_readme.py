@@ -192,7 +192,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
 def test_the_command_lines() -> None:
     from xorec.cli.main import app
 
-    lines = re.findall(r"(?m)^xorec .*$", README)
+    lines = re.findall(r"(?m)^xorec (?!serve ).*$", README)  # tests/service/ has that one
     for line, (begins, check) in zip(lines, CHECKS.items(), strict=True):
         assert line.startswith(f"xorec {begins}")
         words = shlex.split(line, comments=True)[1:]

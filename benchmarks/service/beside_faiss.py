@@ -1,7 +1,8 @@
 """Lists a second of the service beside a plain FastAPI + faiss app, on the same codes in one run.
 
-    pip install fastapi    # into any environment that has xorec and faiss; it is no extra of ours
-    python benchmarks/service/beside_faiss.py --items 350000 --json
+    python benchmarks/service/beside_faiss.py --peer-python OTHER/bin/python --json
+
+OTHER is an environment with xorec, faiss-cpu, fastapi and uvicorn: FastAPI is no extra of ours.
 
 Each has one core, the sender another; the two take turns, so that a busy machine is busy for both.
 """
@@ -35,7 +36,7 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
         drawn_recommender(wanted.items, wanted.users, wanted.bits).save(model)
         commands = {
             "xorec": xorec_serve(model, folder / "data"),
-            "fastapi-faiss": [sys.executable, str(PEER), str(model), "--port", "{port}"],
+            "fastapi-faiss": [wanted.peer_python, str(PEER), str(model), "--port", "{port}"],
         }
         payload = payload_of("lists", wanted.users, wanted.items)
         servers = {
@@ -70,6 +71,7 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=350_000)
     parser.add_argument("--users", type=int, default=100_000)
     parser.add_argument("--bits", type=int, default=64)
+    parser.add_argument("--peer-python", default=sys.executable, help="that has fastapi and faiss")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)

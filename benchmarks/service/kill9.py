@@ -27,6 +27,7 @@ from xorec.testing.serving import (
     serving,
 )
 
+
 class Readers:
     """Threads that ask for lists: every answer that comes is right."""
 

@@ -35,7 +35,7 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
         with served.caller() as caller:
             alive = caller.get("/livez")[0] == 200
         log = served.log_text
-    failures = [line for code, text in runs for line in summary(text)]
+    failures = [line for code, text in runs if code for line in summary(text)]
     held = alive and all(code == 0 for code, _ in runs) and "Traceback" not in log
     cases = sum(int(n) for _, text in runs for n in re.findall(r"(\d+) generated", text))
     if wanted.verbose:

@@ -3,9 +3,8 @@
     python benchmarks/service/state_machine.py --steps 200 --runs 5 --json
 
 hypothesis draws the steps. What must agree: each user's events as the log has them, what a list
-leaves out (what the user
-has, what is hidden or over), counts of duplicates, and that all of this outlives updates
-and restarts by SIGTERM and by SIGKILL.
+leaves out (what the user has, what is hidden or over), counts of duplicates, and that all of this
+outlives updates and restarts by SIGTERM and by SIGKILL.
 """
 
 from __future__ import annotations
@@ -18,7 +17,13 @@ import time
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings, strategies
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from xorec.recommender.recommender import Recommender
 from xorec.testing.serving import Caller, Figures, Served, promise, serving
@@ -27,6 +32,8 @@ USERS, ITEMS = 12, 40
 users = strategies.integers(0, USERS + 2)
 """Three of them are new."""
 items = strategies.integers(0, ITEMS - 1)
+QUICK = 6
+"""Quick steps after an update or a restart, at least: these take their time."""
 PAST = "2020-01-01T00:00:00Z"
 
 
@@ -57,11 +64,12 @@ class Machine(RuleBasedStateMachine):
     caller: Caller
     steps: int = 0
     done: dict[str, int] = {}  # noqa: RUF012
-    made = 0
+    made = quick = 0
 
-    def _count(self, what: str) -> None:
+    def _count(self, what: str, slow: bool = False) -> None:
         cls = type(self)
         cls.steps += 1
+        cls.quick = 0 if slow else cls.quick + 1
         cls.done[what] = cls.done.get(what, 0) + 1
 
     def _send(self, user: int, item: int, name: str) -> Any:
@@ -133,16 +141,18 @@ class Machine(RuleBasedStateMachine):
         self.model.erased.add(user)
         self._check(user)
 
+    @precondition(lambda self: self.quick >= QUICK)
     @rule()
     def update(self) -> None:
-        self._count("update")
+        self._count("update", slow=True)
         status, answer = self.caller.post("/v1/refit", {"kind": "update"})
         assert status in (200, 202), answer
         self._wait(answer["task"]["id"])
 
+    @precondition(lambda self: self.quick >= QUICK)
     @rule(how=strategies.sampled_from([signal.SIGTERM, signal.SIGKILL]))
     def restart(self, how: signal.Signals) -> None:
-        self._count(f"restart by {how.name}")
+        self._count(f"restart by {how.name}", slow=True)
         self.served.restart(how)
 
     @invariant()
@@ -203,7 +213,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=200, help="of a run")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=1)
-    return promise("state-machine", run, parser, {"steps": 25, "runs": 1})
+    return promise("state-machine", run, parser, {"steps": 15, "runs": 3})
 
 
 if __name__ == "__main__":

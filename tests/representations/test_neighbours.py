@@ -130,3 +130,10 @@ def test_rows_of_histories() -> None:
     for chosen in (slice(None), slice(2, 4), slice(4, 2), slice(0, 6, 2), np.array([5, 0, 5]), [1]):
         np.testing.assert_array_equal(found[chosen].toarray(), rows[chosen])
     np.testing.assert_array_equal(found[-1].toarray(), rows[-1:])
+    chosen = np.array([0, 1, 0, 1, 1, 0], dtype=np.bool_)
+    np.testing.assert_array_equal(found[chosen].toarray(), rows[chosen])
+    np.testing.assert_array_equal(found[np.array([-1, 0])].toarray(), rows[[-1, 0]])
+    np.testing.assert_array_equal(found[np.array([-2])].toarray(), rows[[-2]])
+    for outside in (6, -7):
+        with pytest.raises(IndexError):
+            found[outside]

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
+from xorec.core.lazy_kernel import is_loaded
 from xorec.representations.codes import Codes
+from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Vectors
@@ -18,6 +21,7 @@ from xorec.search.hits import Hits
 from xorec.search.index import SavedIndex, index_of
 from xorec.search.top_k import top_k
 from xorec.search.two_stage import TwoStageIndex
+from xorec.search.two_stage_kernels import search_both
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 from xorec.testing.two_stage import random_weights, two_stage
 
@@ -223,14 +227,70 @@ def test_a_process_that_asks_on_gets_the_kernels(monkeypatch: pytest.MonkeyPatch
     learned = blended(np.random.default_rng(10), 90, Sources(4, 5))
     index, asked = index_of(learned, np.arange(90, dtype=np.int32)), []
     assert isinstance(index, TwoStageIndex)
-    find = index.find
+    search = index.search
 
     def counted(queries: Any, k: int, **how: Any) -> Any:
         asked.append(len(queries))
-        return find(queries, k, **how)
+        return search(queries, k, **how)
 
-    monkeypatch.setattr(index, "find", counted)
+    monkeypatch.setattr(index, "search", counted)
     for _ in range(FIRST_QUERIES + 3):
         index.search(learned.queries(np.array([1])), 3)
     assert asked.count(2) == 1
-    assert asked.index(2) == FIRST_QUERIES - 1
+    assert asked.index(2) == FIRST_QUERIES
+    assert is_loaded(search_both)
+
+
+def with_histories(learned: TwoStage, histories: list[Any]) -> TwoStage:
+    """The same users' codes and vectors with other histories; these may name an item twice."""
+    assert learned.weights is not None
+    indptr = np.cumsum([0, *map(len, histories)])
+    indices = np.concatenate([np.zeros(0, np.int32), *histories]).astype(np.int32)
+    ones = np.ones(len(indices), dtype=np.float32)
+    rows = csr_array((ones, indices, indptr), shape=(learned.n_users, learned.n_items))
+    weights = Neighbours(learned.weights.postings, rows)
+    return TwoStage(learned.codes, learned.vectors, weights, learned.sources, float(learned.blend))
+
+
+@pytest.mark.parametrize("keep", KEEPS[:3])
+@pytest.mark.parametrize("items", [63, 64, 65, 3000])
+def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
+    keep: Any, items: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers that round: to the bit, for histories of none, one, many and repeated items."""
+    rng, users = np.random.default_rng(items), 6
+    codes = Codes(make_codes(rng, users, 64, "spread"), make_codes(rng, items, 64, "clusters"), 64)
+    of_users, of_items = (rng.standard_normal((n, 21)) for n in (users, items))
+    bias = rng.standard_normal(items).astype(np.float32)
+    vectors = RankingVectors.of(of_users, of_items, keep, bias)
+    similarity = rng.standard_normal((items, items)) * (rng.random((items, items)) < 0.05)
+    similarity[::3] = 0  # items without weights
+    none = csr_array(np.zeros((users, items), dtype=np.float32))
+    weights = Neighbours.of(csr_array(similarity.astype(np.float32)), none, keep)
+    learned = TwoStage(codes, vectors, weights, Sources(7, 9, 3, 4), 0.3)
+    every = np.arange(items)
+    lists = [
+        every[:0],
+        every[:1],
+        every[-1:],
+        np.array([3, 1, 3, 3]),
+        every[::3],
+        rng.choice(every, 2000),
+    ]
+    learned = with_histories(learned, lists)
+    rank = rng.permutation(items).astype(np.int32)
+    index, queries = index_of(learned, rank), learned.queries(np.arange(users))
+    assert isinstance(index, TwoStageIndex)
+    seen = as_lists([np.unique(one).tolist()[: items // 2] for one in lists])
+    at_once = index.search(queries, 12, exclude=seen)
+    monkeypatch.setattr(index._collector, "search", lambda *known: None)
+    steps = index.search(queries, 12, exclude=seen)
+    monkeypatch.setattr("xorec.search.candidates.is_loaded", lambda kernel: False)
+    monkeypatch.setattr("xorec.search.two_stage.is_loaded", lambda kernel: False)
+    monkeypatch.setattr("xorec.representations.ranking_vectors.is_loaded", lambda kernel: False)
+    for b in range(users):
+        hidden = (np.array([0, seen[0][b + 1] - seen[0][b]]), seen[1][seen[0][b] : seen[0][b + 1]])
+        plain = index.search(queries[b], 12, exclude=hidden)
+        for hits, row in ((at_once, b), (steps, b), (plain, 0)):
+            assert hits.row(row)[0].tolist() == at_once.row(b)[0].tolist()
+            assert hits.row(row)[1].tobytes() == at_once.row(b)[1].tobytes()

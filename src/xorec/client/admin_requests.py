@@ -196,10 +196,11 @@ def export(
     return StreamRequest(Request("GET", "/v1/export", nothing, params), lambda: json_line)
 
 
-def live() -> StreamRequest[LiveEvent]:
-    """What the service is doing, as it happens; ends when you stop reading.
+def live(seconds: float = 1.0) -> StreamRequest[LiveEvent]:
+    """What the service is doing, again and again; ends when you stop reading.
 
-    >>> live().request.path
-    '/v1/live'
+    >>> live(0.5).request.params
+    (('seconds', '0.5'),)
     """
-    return StreamRequest(Request("GET", "/v1/live", nothing), ServerSentEvents)
+    params = pairs(seconds=seconds)
+    return StreamRequest(Request("GET", "/v1/live", nothing, params), ServerSentEvents)

@@ -78,7 +78,7 @@ def whole_numbers(values: Any, what: str) -> npt.NDArray[np.integer]:
         raise DataError(
             f"{what} is {array.dtype} of shape {array.shape}: give whole numbers of one dimension."
         )
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def float_rows(values: Any, what: str, dimensions: int = 2) -> npt.NDArray[np.floating[Any]]:

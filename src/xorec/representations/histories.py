@@ -85,9 +85,17 @@ class Histories:
             begin, end = self.indptr[first], self.indptr[last]
             indptr, pairs = self.indptr[first : last + 1] - begin, slice(begin, end)
         else:
-            chosen = np.atleast_1d(np.arange(len(self))[rows])
-            if len(chosen) == 1:
-                return self[int(chosen[0]) : int(chosen[0]) + 1]
+            if isinstance(rows, slice):
+                rows = np.arange(len(self))[rows]
+            chosen = np.atleast_1d(rows)
+            if chosen.dtype.kind == "b":
+                chosen = np.flatnonzero(chosen)
+            if len(chosen) == 1:  # what all users have is not looked at
+                first = int(chosen[0]) + (len(self) if chosen[0] < 0 else 0)
+                if not 0 <= first < len(self):
+                    raise IndexError(f"row {first} of {len(self)} histories")
+                return self[first : first + 1]
+            chosen = np.where(chosen < 0, chosen + len(self), chosen)
             lengths = self.indptr[chosen + 1] - self.indptr[chosen]
             indptr = np.concatenate([_ZERO, np.cumsum(lengths)])
             shifts = np.repeat(self.indptr[chosen] - indptr[:-1], lengths)

@@ -1,4 +1,4 @@
-"""The kernels of Neighbours: lists of weights added up in an array that only they dirty.
+"""The kernels of Neighbours: lists of weights added up for the items that they name.
 
 Every sum is in float32 and in the order of the history, whoever asks: scores of all items, of some
 and of the best are the same to the bit.
@@ -10,8 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from xorec.core.bits import popcount, prefetch, trailing_zeros
 from xorec.core.kernels import kernel
-from xorec.representations.scratch import LINE
+
+_ONE, _WORD, _IN_WORD = np.uint64(1), np.uint64(6), np.uint64(63)
+_CACHE_LINE = 64
+_STRIDE = 32
+"""Of numbers in `ranks` that are looked over at once."""
 
 
 @kernel
@@ -33,38 +38,121 @@ def counts_for(values: Any, scales: Any, at: Any, item: Any) -> Any:
 
 
 @kernel
-def add_postings(postings: Any, history: Any, sums: Any, dirty: Any) -> int:
-    """sums[j] += value_i weight_ij for the items i of a history, in their order.
+def add_postings(postings: Any, history: Any, scratch: Any) -> Any:
+    """The sums over the items i of a history, in their order, of value_i weight_ij for each j.
 
-    postings: `Postings`. history: (items, values), no values: ones. sums (m rounded up to LINE,):
-    zeros. dirty: (marks (m / LINE,) of zeros, lines (m / LINE + 1,)). Returns how many lines of
-    sums were added to; their numbers come first in `lines`.
+    postings: `Postings`. history: (items, values), no values: ones. scratch: `Scratch`, clean.
+    Returns how many items j there are; their sums come first in `scratch.sums`, in the order of
+    the items. So many sums stay in a fast cache, where a number for each item of the catalogue
+    would not: the first pass sets a bit for each item, the second adds at the number of bits before
+    the item's own.
     """
-    indptr, items, weights, scales = postings
-    rows, values = history
-    marks, lines = dirty
-    found = 0
-    for place in range(len(rows)):
-        i = np.int64(rows[place])
-        value = counts_for(values, scales, place, i)
-        for at in range(indptr[i], indptr[i + 1]):
-            j = np.int64(items[at])
-            sums[j] += value * number_at(weights, at)
-            line = j // LINE
-            lines[found] = line
-            found += int(1 - marks[line])
-            marks[line] = 1
+    if not len(history[0]):
+        return 0
+    fetch_postings(postings, history[0])
+    set_bits(postings, history[0], scratch.ranks)
+    found = count_bits(scratch.ranks)
+    if found:
+        add_at_ranks(postings, history, scratch)
     return found
 
 
 @kernel
-def clean(sums: Any, dirty: Any, found: int) -> None:
+def fetch_postings(postings: Any, rows: Any) -> None:
+    """Ask for all that the lists of a history have, before any of it is waited for."""
+    indptr, items, weights, scales = postings
+    for place in range(len(rows)):
+        prefetch(indptr, rows[place])
+        if len(scales):
+            prefetch(scales, rows[place])
+    for place in range(len(rows)):
+        i = np.uint64(rows[place])
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])
+        for at in range(begin, end, np.uint64(_CACHE_LINE // items.itemsize)):
+            prefetch(items, at)
+        for at in range(begin, end, np.uint64(_CACHE_LINE // weights.itemsize)):
+            prefetch(weights, at)
+
+
+@kernel
+def set_bits(postings: Any, rows: Any, ranks: Any) -> None:
+    """Set the bits of all items that the lists of a history name."""
+    indptr, items = postings.indptr, postings.items
+    for place in range(len(rows)):
+        i = np.uint64(rows[place])
+        for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            j = np.uint64(items[at])
+            ranks[word_of(j)] |= _ONE << (j & _IN_WORD)
+
+
+@kernel
+def count_bits(ranks: Any) -> Any:
+    """Write behind each word how many bits are set before it; returns how many there are."""
+    count = np.uint64(0)
+    for word in range(np.uint64(0), np.uint64(len(ranks)), np.uint64(2)):
+        ranks[word + _ONE] = count
+        count += popcount(ranks[word])
+    return np.int64(count)
+
+
+@kernel
+def add_at_ranks(postings: Any, history: Any, scratch: Any) -> None:
+    """Add up the lists of a history, the bits of whose items are set and counted."""
+    indptr, items, weights, scales = postings
+    (rows, values), (ranks, sums) = history, scratch
+    for place in range(len(rows)):
+        i = np.uint64(rows[place])
+        value = counts_for(values, scales, place, i)
+        for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            j = np.uint64(items[at])
+            word = word_of(j)
+            before = ranks[word] & ((_ONE << (j & _IN_WORD)) - _ONE)
+            sums[ranks[word + _ONE] + popcount(before)] += value * number_at(weights, at)
+
+
+@kernel
+def word_of(item: Any) -> Any:
+    """Where the word with the bit of an item (uint64) stands among the ranks."""
+    return (item >> _WORD) << _ONE
+
+
+@kernel
+def slot_of(ranks: Any, item: Any) -> Any:
+    """Where the sum of an item is; -1 where no list names it."""
+    j = np.uint64(item)
+    word, bit = word_of(j), _ONE << (j & _IN_WORD)
+    if not ranks[word] & bit:
+        return -1
+    return np.int64(ranks[word + _ONE] + popcount(ranks[word] & (bit - _ONE)))
+
+
+@kernel
+def sum_of(scratch: Any, item: Any) -> Any:
+    """The sum of an item."""
+    slot = slot_of(scratch.ranks, item)
+    return scratch.sums[np.uint64(slot)] if slot >= 0 else np.float32(0)
+
+
+@kernel
+def item_at(ranks: Any, slot: Any, word: int) -> tuple[Any, int]:
+    """(the item whose sum is at `slot`, its word), from an earlier word on, or 0."""
+    last = len(ranks) - 2
+    while word + _STRIDE <= last and np.int64(ranks[word + _STRIDE + 1]) <= slot:
+        word += _STRIDE
+    while word < last and np.int64(ranks[word + 3]) <= slot:
+        word += 2
+    bits = ranks[word]
+    for _ in range(slot - np.int64(ranks[word + 1])):
+        bits &= bits - _ONE
+    return 32 * word + np.int64(trailing_zeros(bits)), word
+
+
+@kernel
+def clean(scratch: Any, found: int) -> None:
     """Make zeros again of what `add_postings` has touched."""
-    marks, lines = dirty
-    for at in range(found):
-        line = np.int64(lines[at])
-        sums[line * LINE : line * LINE + LINE] = 0
-        marks[line] = 0
+    if found:
+        scratch.ranks[:] = 0
+        scratch.sums[:found] = 0
 
 
 @kernel
@@ -78,10 +166,10 @@ def add_all(postings: Any, histories: Any, out: Any) -> None:
     for b in range(len(out)):
         sums = out[b]
         for place in range(starts[b], starts[b + 1]):
-            i = np.int64(rows[place])
+            i = np.uint64(rows[place])
             value = counts_for(values, scales, place, i)
-            for at in range(indptr[i], indptr[i + 1]):
-                sums[np.int64(items[at])] += value * number_at(weights, at)
+            for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+                sums[np.uint64(items[at])] += value * number_at(weights, at)
 
 
 @kernel
@@ -96,18 +184,16 @@ def score_candidates(
 ) -> None:
     """scores[b, :counts[b]]: of the items candidates[b, :counts[b]]; zero behind them.
 
-    part: (begin, end), the queries b to do. scratch: (sums, marks, lines), see `add_postings`.
+    part: (begin, end), the queries b to do. scratch: `Scratch`, clean.
     An item that there is not scores zero.
     """
     starts, rows, values = histories
     m = len(postings.indptr) - 1
-    sums, marks, lines = scratch
-    dirty = (marks, lines)
     for b in range(part[0], part[1]):
         here = slice(starts[b], starts[b + 1])
         history = (rows[here], values[here] if len(values) else values)
-        found = add_postings(postings, history, sums, dirty)
+        found = add_postings(postings, history, scratch)
         for at in range(candidates.shape[1]):
             item = np.int64(candidates[b, at]) if at < counts[b] else np.int64(-1)
-            scores[b, at] = sums[item] if 0 <= item < m else np.float32(0)
-        clean(sums, dirty, found)
+            scores[b, at] = sum_of(scratch, item) if 0 <= item < m else np.float32(0)
+        clean(scratch, found)

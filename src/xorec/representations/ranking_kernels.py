@@ -11,10 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import fast_kernel, kernel
+from xorec.core.kernels import fast_helper, fast_kernel, kernel
+from xorec.representations.neighbours_kernels import number_at
 
-_EXPONENT = np.float32(2.0**112)
-"""The exponents of 16 and 32 bits start 112 apart."""
+
+@fast_helper
+def product(query: Any, rows: Any, item: Any) -> Any:
+    """query (d,) . row of an item, in float64; rows (m d,): numbers as `number_at` reads them."""
+    first, total = np.uint64(item) * np.uint64(len(query)), 0.0
+    for f in range(np.uint64(len(query))):
+        total += np.float64(query[f]) * np.float64(number_at(rows, first + f))
+    return total
 
 
 @fast_kernel
@@ -25,30 +32,8 @@ def score_rows(
     for b in range(begin, end):
         for place in range(counts[b]):
             item = items[b, place]
-            total = 0.0
-            for f in range(queries.shape[1]):
-                total += np.float64(queries[b, f]) * np.float64(rows[item, f])
+            total = product(queries[b], rows, item)
             out[b, place] = total * scales[item] if len(scales) else total
-
-
-@fast_kernel
-def score_halves(
-    queries: Any, rows: Any, items: Any, counts: Any, begin: int, end: int, out: Any
-) -> None:
-    """`score_rows` of float16 rows, given as uint16: finite, so only the exponent is moved."""
-    words = np.empty(queries.shape[1], dtype=np.uint32)
-    row = words.view(np.float32)
-    for b in range(begin, end):
-        for place in range(counts[b]):
-            item = items[b, place]
-            for f in range(len(words)):
-                half = np.uint32(rows[item, f])
-                sign = (half & np.uint32(0x8000)) << np.uint32(16)
-                words[f] = sign | ((half & np.uint32(0x7FFF)) << np.uint32(13))
-            total = 0.0
-            for f in range(len(words)):
-                total += np.float64(queries[b, f]) * np.float64(row[f] * _EXPONENT)
-            out[b, place] = total
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,14 @@ class RankingVectors:
         items = 0 if self.items is None else self.items.nbytes
         return items + (0 if self.bias is None else self.bias.nbytes)
 
+    @cached_property
+    def kernel_rows(self) -> tuple[npt.NDArray[Any], Floats]:
+        """The items' rows, one after another (float16 as its bits), and scales, for kernels."""
+        assert self.items is not None
+        rows = as_contiguous(self.items.rows).reshape(-1)
+        halves = rows.dtype == np.float16
+        return rows.view(np.uint16) if halves else rows, as_contiguous(self.items.scales)
+
     def rescore(
         self,
         codes: Codes,
@@ -107,12 +116,8 @@ class RankingVectors:
         arguments: tuple[Any, ...]
         if self.items is None:
             work, arguments = kernels.score_bits, (codes.tables(vectors), codes.item_bytes)
-        elif self.items.keep == "float16":
-            halves = as_contiguous(self.items.rows).view(np.uint16)
-            work, arguments = kernels.score_halves, (vectors, halves)
         else:
-            rows, scales = as_contiguous(self.items.rows), as_contiguous(self.items.scales)
-            work, arguments = kernels.score_rows, (vectors, rows, scales)
+            work, arguments = kernels.score_rows, (vectors, *self.kernel_rows)
         if len(vectors) == 1 and not is_loaded(work):
             scores[0, : counts[0]] = self._rescore_one(codes, vectors, items[0, : counts[0]])
         else:

@@ -1,4 +1,4 @@
-"""Scratches: arrays of a number for each item that searches dirty in places and clean again."""
+"""Scratches: arrays that a search for sums of weights dirties and cleans again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 LINE = 16
-"""Items whose sums share a line of the cache."""
+"""Sums of which the largest is looked at first."""
 
 
 class Scratch(NamedTuple):
-    """sums (m rounded up to LINE,) and marks (m / LINE,): zeros; lines: room for numbers."""
+    """Room for the sums of the items that the lists of one history name, side by side.
 
+    ranks (2 (m / 64 + 1),): pairs of a word, with a bit for each of 64 items, and of how many bits
+    are set before it. sums (m rounded up to LINE,): of the items whose bits are set, in their
+    order. All zeros: see `neighbours_kernels.add_postings`.
+    """
+
+    ranks: npt.NDArray[np.uint64]
     sums: npt.NDArray[np.float32]
-    marks: npt.NDArray[np.uint8]
-    lines: npt.NDArray[np.int32]
 
 
 class Scratches:
@@ -27,24 +31,32 @@ class Scratches:
     To make one takes longer than a search. What an error leaves behind is not given back.
 
     >>> with Scratches(100).one() as scratch:
-    ...     scratch.sums.shape
-    (112,)
+    ...     scratch.sums.shape, scratch.ranks.shape
+    ((112,), (6,))
     """
 
     def __init__(self, n_items: int) -> None:
-        self._lines = -(-n_items // LINE)
+        self._n_items = n_items
         self._free: list[Scratch] = []
 
     @contextmanager
     def one(self) -> Iterator[Scratch]:
         """A clean scratch, for one thread."""
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = Scratch(
-                np.zeros(self._lines * LINE, dtype=np.float32),
-                np.zeros(self._lines, dtype=np.uint8),
-                np.empty(self._lines + 1, dtype=np.int32),
-            )
+        scratch = self.take()
         yield scratch
+        self.give_back(scratch)
+
+    def take(self) -> Scratch:
+        """A clean scratch; whoever takes it gives it back clean."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            words = -(-self._n_items // 64) + 1
+            return Scratch(
+                np.zeros(2 * words, dtype=np.uint64),
+                np.zeros(-(-self._n_items // LINE) * LINE, dtype=np.float32),
+            )
+
+    def give_back(self, scratch: Scratch) -> None:
+        """What `take` gave, clean again."""
         self._free.append(scratch)

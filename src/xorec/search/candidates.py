@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import as_contiguous
 from xorec.core.lazy_kernel import is_loaded
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
@@ -22,7 +21,13 @@ from xorec.search.filters import Filters
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Hits, no_hits
 from xorec.search.top_k_kernels import TieRanks
-from xorec.search.two_stage_kernels import Found, ItemSources, Scratch, collect
+from xorec.search.two_stage_kernels import (
+    Found,
+    ItemSources,
+    SecondStage,
+    collect,
+    search_both,
+)
 
 Near = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
@@ -45,8 +50,8 @@ class Collector:
         self.sources = ItemSources(
             postings, no_histories, sources.best, table, sources.neighbours if table.size else 0
         )
+        self._second = _second_stage(learned)
         self._scratches = Scratches(0 if weights is None else learned.n_items)
-        self._flags: list[npt.NDArray[np.uint8]] = []
 
     def collect(
         self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
@@ -61,19 +66,49 @@ class Collector:
             np.empty(count, dtype=np.int64),
             np.empty(shape, dtype=np.float32),
         )
-        rows = queries.histories
-        if rows is None:
-            histories = (np.zeros(count + 1, np.int64), np.zeros(0, np.int32), NO_VALUES)
-        else:
-            histories = (rows.indptr, rows.indices, rows.data)
-        sources = sources._replace(histories=histories)
+        sources = self._sources_of(queries)
 
         def work(begin: int, end: int) -> None:
-            with self._scratch() as scratch:
+            with self._scratches.one() as scratch:
                 collect(near, sources, filters, self._ties, scratch, (begin, end), found)
 
         pool.map_ranges(count, work)
         return found
+
+    def search(
+        self, queries: TwoStageQueries, near: Near, filters: Filters, k: int, pool: ThreadPool
+    ) -> Hits | None:
+        """The best `k` of the candidates by both stages at once; None: take the steps one by one.
+
+        For vectors of items, and for one query where the kernel is there.
+        """
+        count = len(queries)
+        if self._second is None or queries.vectors is None:
+            return None
+        if count == 1 and not is_loaded(search_both):
+            return None
+        hits, sources = no_hits(count, k), self._sources_of(queries)
+        second, into = (queries.vectors, *self._second), (hits.items, hits.scores, hits.counts)
+
+        def work(begin: int, end: int) -> None:
+            scratch = self._scratches.take()
+            known = (near, sources, filters, self._ties, scratch, SecondStage(*second))
+            search_both(*known, (begin, end), into)
+            self._scratches.give_back(scratch)
+
+        if count == 1:
+            work(0, 1)
+        else:
+            pool.map_ranges(count, work)
+        return hits
+
+    def _sources_of(self, queries: TwoStageQueries) -> ItemSources:
+        """The sources, with the histories of queries."""
+        rows = queries.histories
+        if rows is None:
+            none = (np.zeros(len(queries) + 1, np.int64), np.zeros(0, np.int32), NO_VALUES)
+            return self.sources._replace(histories=none)
+        return self.sources._replace(histories=(rows.indptr, rows.indices, rows.data))
 
     def _collect_one(
         self, query: TwoStageQueries, near: npt.NDArray[np.int32], filters: Filters
@@ -98,17 +133,6 @@ class Collector:
         items = np.concatenate(brought).astype(np.int32)
         return Found(items[None], np.array([len(items)]), sums[items][None])
 
-    @contextmanager
-    def _scratch(self) -> Iterator[Any]:
-        """A clean scratch, for one thread."""
-        try:
-            flags = self._flags.pop()
-        except IndexError:
-            flags = np.zeros(self._n_items, dtype=np.uint8)
-        with self._scratches.one() as sums:
-            yield Scratch(*sums, flags)
-        self._flags.append(flags)
-
 
 def best_of_one(scores: Scores, found: Found, tie_rank: TieRank, width: int) -> Hits:
     """The best of the candidates of one query, in plain NumPy."""
@@ -130,6 +154,15 @@ def item_table(hamming: HammingIndex, width: int, threads: int) -> npt.NDArray[n
     itself = np.arange(len(codes) + 1), np.arange(len(codes), dtype=np.int32)
     found = hamming.search(codes, width, exclude=itself, threads=threads)
     return np.ascontiguousarray(found.items)
+
+
+def _second_stage(learned: TwoStage) -> tuple[Any, ...] | None:
+    """`SecondStage` of a representation, without the queries; None where items have no vectors."""
+    vectors = learned.vectors
+    if vectors is None or vectors.items is None:
+        return None
+    bias = NO_SCALES if vectors.bias is None else as_contiguous(vectors.bias)
+    return (*vectors.kernel_rows, bias, learned.blend, learned.weights is not None)
 
 
 def _no_postings(n_items: int) -> Postings:

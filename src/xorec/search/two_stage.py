@@ -15,7 +15,7 @@ from xorec.data.tie_rank import TieRank
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.search.batches import FIRST_QUERIES, empty_nearest
-from xorec.search.candidates import Collector, best_of_one, item_table
+from xorec.search.candidates import Collector, Near, best_of_one, item_table
 from xorec.search.checks import check_lists, check_rows
 from xorec.search.filters import Filters, make_filters
 from xorec.search.hamming.catalogue import ItemFilter
@@ -97,14 +97,16 @@ class TwoStageIndex:
             allow = self.hamming.item_filter(allow)
         if self._first_queries and len(queries) == 1:
             self._first_queries -= 1
-            if (
-                not self._first_queries
-            ):  # a process that asks on gets the kernels: a batch loads them
+            if not self._first_queries:  # whoever asks on gets the kernels: a batch loads them
                 self.search(queries[np.zeros(2, dtype=np.int64)], k)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
-            found = self.find(queries, k, exclude=exclude, allow=allow, deny=deny, pool=pool)
-            scores = self.score(queries, found, pool)
-            return self._best(scores, found, min(k, self.learned.n_items), pool)
+            near, filters = self._near(queries, k, exclude, allow, deny, pool)
+            width = min(k, self.learned.n_items)
+            hits = self._collector.search(queries, near, filters, width, pool)
+            if hits is not None:
+                return hits
+            found = self._collector.collect(queries, near, filters, pool)
+            return self._best(self.score(queries, found, pool), found, width, pool)
 
     def find(
         self,
@@ -117,16 +119,29 @@ class TwoStageIndex:
         pool: ThreadPool,
     ) -> Any:
         """The candidates (`Found`) among which the best `k` are looked for."""
+        near, filters = self._near(queries, k, exclude, allow, deny, pool)
+        return self._collector.collect(queries, near, filters, pool)
+
+    def _near(
+        self,
+        queries: TwoStageQueries,
+        k: int,
+        exclude: Exclude | None,
+        allow: ItemFilter | None,
+        deny: npt.NDArray[np.integer] | None,
+        pool: ThreadPool,
+    ) -> tuple[Near, Filters]:
+        """The nearest by code, and the filters for what comes next."""
         filters = self._filters(len(queries), exclude, allow, deny)
         near = self.hamming.search(
             queries.codes,
             max(self.learned.sources.near, k),
-            exclude=exclude,
+            exclude=None if exclude is None else filters.exclude,
             allow=allow,
             deny=deny,
             threads=pool.threads,
         )
-        return self._collector.collect(queries, (near.items, near.counts), filters, pool)
+        return (near.items, near.counts), filters
 
     def score(self, queries: TwoStageQueries, found: Any, pool: ThreadPool) -> Any:
         """The scores (B, s) of candidates."""

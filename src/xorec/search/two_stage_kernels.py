@@ -7,14 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.bits import prefetch
 from xorec.core.kernels import kernel
-from xorec.representations.neighbours_kernels import add_postings, clean
-from xorec.representations.scratch import LINE
+from xorec.representations.neighbours_kernels import (
+    add_postings,
+    clean,
+    slot_of,
+    sum_of,
+    word_of,
+)
+from xorec.representations.ranking_kernels import product
+from xorec.search.scores.blocks_kernels import score_of
+from xorec.search.sorted_kernels import POSITION
+from xorec.search.sums_kernels import best_sums, hide
 from xorec.search.top_k_kernels import score_key, select
-
-_TAKEN, _HIDDEN = np.uint8(1), np.uint8(2)
-_SHIFT, _BUCKETS = np.int32(19), 4096  # sign, exponent and four bits of a float32
-_PLACE = np.uint64(0xFFFFFFFF)
 
 
 class ItemSources(NamedTuple):
@@ -32,21 +38,27 @@ class ItemSources(NamedTuple):
     neighbours: int
 
 
-class Scratch(NamedTuple):
-    """sums, marks, lines: see `add_postings`. flags (m,): zeros."""
-
-    sums: npt.NDArray[np.float32]
-    marks: npt.NDArray[np.uint8]
-    lines: npt.NDArray[np.int32]
-    flags: npt.NDArray[np.uint8]
-
-
 class Found(NamedTuple):
     """items (B, s): counts (B,) of them, zeros behind. sums (B, s): their sums of item weights."""
 
     items: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int64]
     sums: npt.NDArray[np.float32]
+
+
+class SecondStage(NamedTuple):
+    """What puts candidates in order: sum of item weights + blend x (vector . row + bias).
+
+    vectors (B, d): of the queries. rows (m d,), scales (m,): of items, see `ranking_kernels`; bias
+    (m,), or none. weighed: whether there are item weights; else the score is that by vectors.
+    """
+
+    vectors: npt.NDArray[np.float32]
+    rows: npt.NDArray[Any]
+    scales: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+    blend: np.float32
+    weighed: bool
 
 
 @kernel
@@ -56,112 +68,145 @@ def collect(
     """The candidates of the queries part[0] to part[1], each once.
 
     near: (items (B, n), counts (B,)), all of which are taken. sources: `ItemSources`; filters:
-    `Filters`, the mask by tie rank; ties: `TieRanks`; found: `Found`.
+    `Filters`, the mask by tie rank; ties: `TieRanks`; scratch: `Scratch`, clean; found: `Found`.
     """
-    starts, rows, values = sources.histories
-    dirty, flags = (scratch.marks, scratch.lines), scratch.flags
     for b in range(part[0], part[1]):
-        items = found.items[b]
-        set_hidden(filters, b, flags, _HIDDEN)
-        count = 0
-        for at in range(near[1][b]):
-            items[count] = near[0][b, at]
-            flags[items[count]] = _TAKEN
-            count += 1
-        history = rows[starts[b] : starts[b + 1]]
-        counted = values[starts[b] : starts[b + 1]] if len(values) else values
-        mask = filters.allow_mask
-        count = add_neighbours(history, sources, mask, ties.tie_rank, flags, items, count)
-        lines = add_postings(sources.postings, (history, counted), scratch.sums, dirty)
-        hidden = filters.indptr[b + 1] - filters.indptr[b] + len(filters.denied)
-        wanted = (sources.best, count + hidden)
-        count = add_best(wanted, scratch, lines, mask, ties, items, count)
+        into = (found.items[b], found.sums[b])
+        found.counts[b] = collect_one(b, near, sources, filters, ties, scratch, into)
+
+
+@kernel
+def search_both(
+    near: Any,
+    sources: Any,
+    filters: Any,
+    ties: Any,
+    scratch: Any,
+    second: Any,
+    part: Any,
+    hits: Any,
+) -> None:
+    """Both stages at once: `collect`, the scores by `SecondStage`, and the best of them.
+
+    hits: (items (B, k), scores (B, k), counts (B,)), zeros.
+    """
+    most = near[0].shape[1] + sources.best + sources.neighbours
+    items, sums = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+    keys = np.empty(most, dtype=np.uint64)
+    for b in range(part[0], part[1]):
+        count = collect_one(b, near, sources, filters, ties, scratch, (items, sums))
+        fetch_rows(items[:count], second, ties.tie_rank)
+        add_scores(second, b, items[:count], sums)
         for at in range(count):
-            found.sums[b, at] = scratch.sums[items[at]]
-            flags[items[at]] = 0
-        items[count:] = 0
-        found.sums[b, count:] = 0
-        found.counts[b] = count
-        clean(scratch.sums, dirty, lines)
-        set_hidden(filters, b, flags, np.uint8(0))
+            rank = ties.tie_rank[np.uint64(items[at])]
+            keys[at] = score_key(sums[at]) | np.uint64(rank)
+        kept = put_first(keys, count, hits[0].shape[1])
+        for at in range(kept):
+            hits[0][b, at] = ties.item_at[keys[at] & POSITION]
+            hits[1][b, at] = score_of(keys[at])
+        hits[2][b] = kept
 
 
 @kernel
-def set_hidden(filters: Any, b: int, flags: Any, flag: Any) -> None:
-    """Set the flag of all that query b may not show."""
-    for at in range(filters.indptr[b], filters.indptr[b + 1]):
-        flags[filters.indices[at]] = flag
-    for at in range(len(filters.denied)):
-        flags[filters.denied[at]] = flag
+def fetch_rows(items: Any, second: Any, tie_rank: Any) -> None:
+    """Ask for what `add_scores` reads of some items."""
+    size = second.vectors.shape[1]
+    for at in range(len(items)):
+        first = np.int64(items[at]) * size
+        for place in range(first, first + size, 64 // second.rows.itemsize):
+            prefetch(second.rows, place)
+        prefetch(second.rows, first + size - 1)
+        prefetch(tie_rank, items[at])
+        if len(second.scales):
+            prefetch(second.scales, items[at])
+        if len(second.bias):
+            prefetch(second.bias, items[at])
 
 
 @kernel
-def may_be_taken(item: Any, flags: Any, allow_mask: Any, tie_rank: Any) -> bool:
-    """Whether an item is neither taken nor hidden, and the mask (by tie rank) allows it."""
-    return flags[item] == 0 and (len(allow_mask) == 0 or allow_mask[tie_rank[item]] != 0)
+def add_scores(second: Any, b: int, items: Any, sums: Any) -> None:
+    """Make scores of the sums of item weights of some items; to the bit those of `TwoStage`."""
+    vectors, rows, scales, bias, blend, weighed = second
+    vector = vectors[b]
+    for at in range(len(items)):
+        item = np.uint64(items[at])
+        exact = product(vector, rows, item)
+        if len(scales):
+            exact *= np.float64(scales[item])
+        score = np.float32(exact)
+        if len(bias):
+            score += bias[item]
+        sums[at] = sums[at] + blend * score if weighed else score
 
 
 @kernel
-def add_neighbours(
-    history: Any, sources: Any, mask: Any, tie_rank: Any, flags: Any, items: Any, count: int
-) -> int:
-    """The nearest of the items of a history, from its end, behind the items that are taken."""
-    last = count + sources.neighbours
-    for back in range(1, len(history) + 1):
-        i = np.int64(history[len(history) - back])
-        for at in range(sources.table.shape[1]):
-            if count == last:
-                return count
-            j = sources.table[i, at]
-            if may_be_taken(j, flags, mask, tie_rank):
-                flags[j] = _TAKEN
-                items[count] = j
-                count += 1
+def collect_one(
+    b: int, near: Any, sources: Any, filters: Any, ties: Any, scratch: Any, into: Any
+) -> Any:
+    """The candidates of query b into (items, sums), zeros behind; returns how many there are."""
+    (starts, rows, values), (items, sums) = sources.histories, into
+    mask = filters.allow_mask
+    excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
+    count = near[1][b]
+    items[:count] = near[0][b, :count]
+    history = rows[starts[b] : starts[b + 1]]
+    counted = values[starts[b] : starts[b + 1]] if len(values) else values
+    if sources.neighbours:
+        hidden = (excluded, filters.denied, mask)
+        count = add_neighbours(history, sources, hidden, ties, scratch.ranks, items, count)
+    sums[:] = 0
+    size = add_postings(sources.postings, (history, counted), scratch)
+    if size:
+        for at in range(count):
+            sums[at] = sum_of(scratch, items[at])
+        for out in (excluded, filters.denied, items[:count]):
+            hide(scratch, out)
+        keys = best_sums(scratch, size, sources.best, ties.tie_rank, mask)
+        for at in range(len(keys)):
+            items[count + at] = ties.item_at[keys[at] & POSITION]
+            sums[count + at] = score_of(keys[at])
+        count += len(keys)
+        clean(scratch, size)
+    items[count:] = 0
     return count
 
 
 @kernel
-def add_best(
-    wanted: Any, scratch: Any, lines: int, mask: Any, ties: Any, items: Any, count: int
-) -> Any:
-    """The best items by sums above zero behind those taken, ties by the rule.
+def add_neighbours(
+    history: Any, sources: Any, hidden: Any, ties: Any, ranks: Any, items: Any, count: int
+) -> int:
+    """The nearest of the items of a history, from its end, behind the items[:count] that are taken.
 
-    wanted: (how many, how many that are taken or hidden may stand before them). So many lines of
-    sums as both reach a bound that none of the others reach, so only these are looked at.
+    hidden: (excluded, denied, mask by tie rank). ranks: zeros; bits are set there for a while.
     """
-    best, in_the_way = wanted
-    if best == 0 or lines == 0:
-        return count
-    bits, tie_rank = scratch.sums.view(np.int32), ties.tie_rank
-    maxima, buckets = np.empty(lines, dtype=np.int32), np.zeros(_BUCKETS, dtype=np.int32)
-    for at in range(lines):
-        line = bits[np.int64(scratch.lines[at]) * LINE :][:LINE]
-        largest = np.int32(0)
-        for place in range(LINE):
-            largest = line[place] if line[place] > largest else largest
-        maxima[at] = largest
-    for at in range(lines):
-        buckets[maxima[at] >> _SHIFT] += 1
-    lowest, reaching = _BUCKETS, 0
-    while (reaching < best + in_the_way or len(mask) > 0) and lowest > 0:  # a mask may hide all
-        lowest -= 1
-        reaching += buckets[lowest]
-    least = max(np.int32(1), np.int32(lowest << _SHIFT))
-    keys, size = np.empty(reaching * LINE, dtype=np.uint64), 0
-    for at in range(lines):
-        if maxima[at] < least:
-            continue
-        first = np.int64(scratch.lines[at]) * LINE
-        for j in range(first, first + LINE):
-            if bits[j] >= least and may_be_taken(j, scratch.flags, mask, tie_rank):
-                keys[size] = score_key(scratch.sums[j]) | np.uint64(tie_rank[j])
-                size += 1
-    kept = min(best, size)
-    if kept < size:
-        select(keys, size, kept)
-    for at in range(kept):
-        items[count + at] = ties.item_at[np.int64(keys[at] & _PLACE)]
-    return count + kept
+    excluded, denied, mask = hidden
+    for rows in (excluded, denied, items[:count]):
+        set_flags(ranks, rows, True)
+    last = count + sources.neighbours
+    for back in range(1, len(history) + 1):
+        nearest = sources.table[np.int64(history[len(history) - back])]
+        for at in range(len(nearest)):
+            if count == last:
+                break
+            j = nearest[at]
+            allowed = len(mask) == 0 or mask[ties.tie_rank[j]] != 0
+            if allowed and slot_of(ranks, j) < 0:
+                items[count] = j
+                set_flags(ranks, items[count : count + 1], True)
+                count += 1
+    for rows in (excluded, denied, items[:count]):
+        set_flags(ranks, rows, False)
+    return count
+
+
+@kernel
+def set_flags(ranks: Any, rows: Any, flag: bool) -> None:
+    """Set or clear the bits of items."""
+    for at in range(len(rows)):
+        j = np.uint64(rows[at])
+        bit = np.uint64(1) << (j & np.uint64(63))
+        word = word_of(j)
+        ranks[word] = ranks[word] | bit if flag else ranks[word] & ~bit
 
 
 @kernel
@@ -175,9 +220,16 @@ def best_of(scores: Any, found: Any, tie_rank: Any, begin: int, end: int, neares
         count = found.counts[b]
         for at in range(count):
             keys[at] = score_key(scores[b, at]) | np.uint64(tie_rank[found.items[b, at]])
-        kept = min(nearest.keys.shape[1], count)
-        if kept < count:
-            select(keys, count, kept)
-        keys[:kept].sort()
+        kept = put_first(keys, count, nearest.keys.shape[1])
         nearest.keys[b, :kept] = keys[:kept]
         nearest.counts[b] = kept
+
+
+@kernel
+def put_first(keys: Any, count: int, k: int) -> int:
+    """Put the first k of keys[:count], in order, before the others; returns how many these are."""
+    kept = min(k, count)
+    if kept < count:
+        select(keys, count, kept)
+    keys[:kept].sort()
+    return kept

@@ -76,7 +76,9 @@ def start_writer(config: Config, metrics: Metrics) -> Started:
     """The service of worker 0, which holds the log."""
     names = take_over(config)
     folder = config.folder
-    log = EventLog(folder / "events.db", config.durability)
+    generations = [Generations(folder / "models" / name) for name in names]
+    applied = [one.describe(number).applied_seq for one in generations for number in one.numbers()]
+    log = EventLog(folder / "events.db", config.durability, floor=max(applied))
     sequence = SharedSequence(folder / "sequence")
     reader = LogReader(folder / "events.db")
     models = LiveModels(folder, reader)

@@ -21,8 +21,10 @@ from typing import Any
 from xorec.core.errors import XorecError
 from xorec.core.log import logger
 from xorec.service.config import Config, revealed
+from xorec.service.forking import Forked, fork_workers
 
 Facts = dict[str, Any]
+Process = asyncio.subprocess.Process | Forked
 _LONGEST_PAUSE, _HEALTHY = 5.0, 30.0
 """Seconds between two starts at most, and of life after which a death is not held against it."""
 _KILL_AFTER = 9.5
@@ -34,8 +36,11 @@ def supervise(
 ) -> None:
     """Serve with `config.workers` processes until SIGTERM or SIGINT."""
     with tempfile.TemporaryDirectory(prefix="xorec-") as folder:  # only we can enter it
-        (Path(folder) / "metrics").mkdir()
-        asyncio.run(_Supervisor(config, (listening.fileno(), lock), Path(folder), on_ready).run())
+        metrics = Path(folder) / "metrics"
+        metrics.mkdir()
+        forked = fork_workers(config, metrics)
+        shared = (listening.fileno(), lock)
+        asyncio.run(_Supervisor(config, shared, Path(folder), forked, on_ready).run())
 
 
 class _Supervisor:
@@ -44,11 +49,13 @@ class _Supervisor:
         config: Config,
         shared: tuple[int, int],
         folder: Path,
+        forked: list[Forked],
         on_ready: Callable[[Facts], None],
     ) -> None:
         self._config, self._shared, self._folder = config, shared, folder
+        self._forked = dict(enumerate(forked))
         self._on_ready = on_ready
-        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._processes: dict[int, Process] = {}
         self._stopping = asyncio.Event()
         self._released = asyncio.Event()
 
@@ -113,7 +120,7 @@ class _Supervisor:
             )
             await _either(self._stopping, pause)
 
-    async def _wait(self, process: asyncio.subprocess.Process) -> None:
+    async def _wait(self, process: Process) -> None:
         """Until it has ended; one that is told to and does not is killed."""
         ending = asyncio.create_task(process.wait())
         stopping = asyncio.create_task(self._stopping.wait())
@@ -126,17 +133,16 @@ class _Supervisor:
                 process.kill()
         await ending
 
-    async def _spawn(self, worker: int) -> tuple[asyncio.subprocess.Process, int]:
-        reading, writing = os.pipe()
-        environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(self._folder / "metrics")}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "xorec.service.worker"),
-            stdin=asyncio.subprocess.PIPE,
-            pass_fds=(*self._shared, writing),
-            env=environment,
-        )
-        os.close(writing)
+    async def _spawn(self, worker: int) -> tuple[Process, int]:
+        """A worker with its orders, and where it reports: a fork that waits, else a new process."""
+        process: Process
+        forked = self._forked.pop(worker, None)
+        if forked is not None:
+            process, reading, writing = forked, forked.reading, forked.writing
+        else:
+            reading, writing = os.pipe()
+            process = await self._start_anew(writing)
+            os.close(writing)
         self._processes[worker] = process
         orders = {
             "config": revealed(self._config),
@@ -151,6 +157,16 @@ class _Supervisor:
         if self._stopping.is_set():
             process.terminate()
         return process, reading
+
+    async def _start_anew(self, report: int) -> asyncio.subprocess.Process:
+        environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(self._folder / "metrics")}
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "xorec.service.worker"),
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=(*self._shared, report),
+            env=environment,
+        )
 
 
 async def _first_of(ready: asyncio.Future[Facts], task: asyncio.Task[None]) -> Facts:

@@ -115,6 +115,15 @@ def test_open_counts_what_waits_from_its_planned_time() -> None:
         assert (polite.latencies > 0.02).sum() < late / 2, "a closed sender sees one"
 
 
+def test_a_run_is_not_told_of_the_one_before() -> None:
+    with running() as (_, address), Sender(address, 8) as sender:
+        first = sender.closed(lambda i: get("/slow"), 1000, 0.1)
+        assert len(first.latencies) < 8
+        second = sender.open(lambda i: get("/busy"), 200, 0.2)
+        assert second.by_status == {503: 40}
+        assert second.unanswered == 0
+
+
 def test_open_ends_though_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xorec.experiments.bench.http_sender.GRACE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:

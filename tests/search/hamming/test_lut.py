@@ -242,7 +242,8 @@ def is_cheaper(items: int, bits: int, k: int, queries: int, tables: int = 0) -> 
     otherwise: SearchStrategy = LinearScan(segment)
     if tables:
         none: Any = [np.zeros(tables, dtype=np.int64)] * len(HashTables._fields)
-        otherwise = MultiIndexHashing(segment, HashTables(*none))
+        levels = np.array([[0, tables, 0]])
+        otherwise = MultiIndexHashing(segment, HashTables(*none)._replace(levels=levels))
     if SevenBitTables.refusal(segment):
         return False
     return SevenBitTables(segment).cost(queries, k) < otherwise.cost(queries, k)

@@ -62,6 +62,7 @@ def test_erasure_forgets_a_user_everywhere(tmp_path: Path) -> None:
         ask.finish(gone["task"])
         for path in (tmp_path / "serve" / "models" / "default").glob("*.xorec"):
             assert Recommender.load(path).users.find(USER) < 0
+        assert ask.service.reader.changes("erase") == []  # not even that it was this one
         ask.post("events", {"user": USER, "item": DATA.items[4]})  # somebody new by the same id
         expected = SHOP.recommend_for([DATA.items[4]], 5).ids()
         assert ask.ids(USER, 5) == expected

@@ -118,7 +118,7 @@ class Sender:
                     sent += 1
                 else:
                     self._free.append(connection)
-        return run.load(0)
+        return self._settled(run.load(0))
 
     def open(self, payload: Payload, rate: float, seconds: float, seed: int = 0) -> Load:
         """Requests at random moments (exponential gaps), `rate` a second on average."""
@@ -143,7 +143,20 @@ class Sender:
                     self._send(connection, payload(again), plan[again])
                 else:
                     self._free.append(connection)
-        return run.load(count - done)
+        return self._settled(run.load(count - done))
+
+    def _settled(self, load: Load) -> Load:
+        """Off the clock: wait for what is under way, so that the next run starts with nothing."""
+        end, late = time.perf_counter() + GRACE, _Run(0)
+        while (busy := self._busy()) and time.perf_counter() < end:
+            self._free += [connection for connection, _ in self._answers(0.1, late)]
+        for connection in busy:
+            connection.busy = False
+            self._connect_again(connection)
+        return load
+
+    def _busy(self) -> list[_Connection]:
+        return [key.data for key in self._selector.get_map().values() if key.data.busy]
 
     def _answers(self, timeout: float, run: _Run) -> list[tuple[_Connection, int]]:
         """Answers that are complete, with connections that can be used again."""

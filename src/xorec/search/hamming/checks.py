@@ -67,8 +67,8 @@ def are_inverse(
     return inside and bool((rows[part] == np.arange(begin, end)).all())
 
 
-def has_each_once(values: npt.NDArray[np.int32]) -> bool:
-    """Whether values (m,) are 0 .. m - 1 in some order."""
-    taken = np.zeros(len(values), dtype=np.bool_)
-    taken[values[(values >= 0) & (values < len(values))]] = True
-    return bool(taken.all())
+def has_each_once(values: npt.NDArray[np.int32], of: npt.NDArray[np.int32]) -> bool:
+    """Whether values (m,) are those of `of` (m,), ascending from 0 on, in some order."""
+    taken = np.zeros(int(of[-1]) + 1 if len(of) else 0, dtype=np.bool_)
+    taken[values[(values >= 0) & (values < len(taken))]] = True
+    return len(values) == len(of) and bool(taken[of].all())

@@ -13,8 +13,9 @@ from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest, map_parts, numbers_of
 from xorec.search.filters import Filters, Mask, Rows
 from xorec.search.hamming.arrays import RowFilter
-from xorec.search.hamming.multi_index.checks import check_heads, check_tables
+from xorec.search.hamming.multi_index.checks import check_tables
 from xorec.search.hamming.multi_index.cost import mih_options
+from xorec.search.hamming.multi_index.levels import levels_of
 from xorec.search.hamming.multi_index.probe_kernels import PROBE, probe, probe_one, probe_within
 from xorec.search.hamming.multi_index.tables import HashTables
 from xorec.search.hamming.scan import LinearScan, collect
@@ -57,8 +58,8 @@ class MultiIndexHashing(SearchStrategy):
     @classmethod
     def build(cls, segment: Segment, option: Option, codes: Words, pool: ThreadPool) -> Self:
         rows, bits = segment.order.rows, segment.bits
-        lags: dict[str, Any] = {"offsets": segment.offsets, "least_lag": option.level}
-        return cls(segment, HashTables.build(codes, rows, bits, option.size, pool, **lags))
+        levels = levels_of(segment.offsets, rows, option.sizes)
+        return cls(segment, HashTables.build(codes, rows, bits, levels, pool, segment.offsets))
 
     @classmethod
     def from_tensors(
@@ -66,9 +67,7 @@ class MultiIndexHashing(SearchStrategy):
     ) -> Self | None:
         if "starts" not in tensors:
             return None
-        check_tables(tensors, len(segment), segment.bits, pool)
-        if len(segment.offsets):
-            check_heads(tensors, segment, pool)
+        check_tables(tensors, segment, pool)
         return cls(segment, HashTables.from_tensors(tensors, segment.bits, segment.most))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
@@ -76,11 +75,12 @@ class MultiIndexHashing(SearchStrategy):
 
     @property
     def label(self) -> str:
-        return f"{len(self.tables.widths)} tables"
+        heads = f" and {len(self.tables.heads)} items" if len(self.tables.heads) else ""
+        return "+".join(map(str, self.tables.levels[:, 1])) + " tables" + heads
 
     def cost(self, queries: int, k: int) -> float:
         """Never more than the scan, to which it gives up."""
-        tables = queries * (len(self.tables.widths) * (_TABLE + _LISTED * k))
+        tables = queries * (int(self.tables.levels[:, 1].max()) * (_TABLE + _LISTED * k))
         return min(tables, self.scan.cost(queries, k))
 
     def nearest(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:

@@ -28,16 +28,14 @@ FindOne = Callable[[Words, Rows, npt.NDArray[np.int64], Hits], None]
 class Option:
     """What a strategy could be built as, and what a query is then expected to take.
 
-    label: as `explain` has it. size: of its arrays, whatever that means to the strategy; level: as
-    much.
+    label: as `explain` has it. sizes: of its arrays, whatever that means to the strategy.
     """
 
     strategy: str
     label: str
     nanoseconds: float
-    size: int = 0
+    sizes: tuple[int, ...] = ()
     details: str = ""
-    level: int = 0
 
     def __str__(self) -> str:
         return f"{self.label} {self.nanoseconds / 1000:.1f} us{self.details}"

@@ -26,7 +26,7 @@ from xorec.search.top_k import inverse, top_k_row
 
 
 class ItemChoice(NamedTuple):
-    """Items that may be shown: their rows in tie order, and one number for each of all items.
+    """Items that may be shown: their rows in tie order, and one number for each tie rank.
 
     No numbers: all may.
     """
@@ -79,9 +79,8 @@ class PostingIndex:
         """Make ready a choice of items (rows, or one bool for each row) for many searches."""
         mask = np.zeros(len(self), dtype=np.uint8)
         rows = check_choice(items, len(self))
-        mask[rows] = 1
-        positions = np.unique(self.tie_rank[rows])
-        return ItemChoice(self.all.rows[positions], mask)
+        mask[self.tie_rank[rows]] = 1
+        return ItemChoice(self.all.rows[np.flatnonzero(mask)], mask)
 
     def search(
         self,
@@ -170,7 +169,7 @@ class PostingIndex:
         hidden = np.zeros(len(self), dtype=np.bool_)
         hidden[filters.denied] = True
         if len(choice.mask):
-            hidden |= choice.mask == 0
+            hidden[self.all.rows[choice.mask == 0]] = True
 
         def work(b: int) -> None:
             out = hidden.copy()

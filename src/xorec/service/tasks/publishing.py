@@ -19,6 +19,7 @@ def publish(service: Service, task: TaskOut, order: Order) -> None:
         current = service.models[order.name].about.number
         if current in result.get("rewritten", ()):
             activate(service, order.name, current, reload=True)
+        forget_erasures(service)
         return
     if not order.activate or not result.get("activate"):
         why = (result.get("gate") or {}).get("reason", "as was asked for")
@@ -26,6 +27,15 @@ def publish(service: Service, task: TaskOut, order: Order) -> None:
         logger.warning("%s", task.detail)
         return
     activate(service, order.name, int(result["generation"]))
+
+
+def forget_erasures(service: Service) -> None:
+    """Take the names of the erased out of the log, where no file has them any more."""
+    folders = [service.models.generations(name) for name in service.models.names()]
+    done = min(
+        folder.describe(number).erased_seq for folder in folders for number in folder.numbers()
+    )
+    service.require_writer().forget(done).result()
 
 
 def activate(service: Service, name: str, number: int, *, reload: bool = False) -> int:

@@ -15,6 +15,7 @@ from xorec.core.bits import popcount, prefetch
 from xorec.core.kernels import kernel
 from xorec.search.hamming.exclusion_bitmap_kernels import is_excluded
 from xorec.search.hamming.list_kernels import key_of, passes
+from xorec.search.hamming.multi_index.tables import ENTRY, LAG
 from xorec.search.sorted_kernels import insert_sorted
 
 AT_ONCE = 512
@@ -73,27 +74,31 @@ def scan_buckets(
 ) -> tuple[int, Any]:
     """Insert what stands in the full buckets buckets[:count] into best[:kept], the nearest so far.
 
-    table, checks: see `tables`. spans (SPANS, 2): scratch. Returns (how many are kept, how many
-    candidates there were).
+    buckets (2, AT_ONCE + 1): the number of each in starts, and that of its table; lines of several
+    tables come at the same time. table, checks: see `tables`. spans (SPANS, 3): scratch. Returns
+    (how many are kept, how many candidates there were).
     """
-    places, copies, lags, waiting = table.places, table.copies, table.lags, spans[AT_ONCE:]
+    places, copies, starts, waiting = table.places, table.copies, table.starts, spans[AT_ONCE:]
     candidates, waits, words, first = np.int64(0), 0, len(query), query[0]
-    threshold, lagged, least = threshold_of(best, kept), len(lags) > 0, np.uint64(table.least_lag)
-    near = threshold - min(threshold, least)
+    threshold = threshold_of(best, kept)
     for at in range(min(_FAR, count)):
-        prefetch(table.starts, buckets[at])
+        prefetch(starts, buckets[0, at])
     for at in range(count + _NEAR):
         if at + _FAR < count:
-            prefetch(table.starts, buckets[at + _FAR])
+            prefetch(starts, buckets[0, at + _FAR])
         if at < count:
-            begin = np.int64(table.starts[buckets[at]])
-            spans[at, 0], spans[at, 1] = begin, table.starts[buckets[at] + 1]
-            last = min(spans[at, 1] * words, begin * words + _AHEAD)
+            number, own = buckets[0, at], buckets[1, at]
+            entry = table.cuts[own, ENTRY]
+            begin, behind = entry + starts[number], entry + starts[number + 1]
+            spans[at, 0], spans[at, 1], spans[at, 2] = begin, behind, table.cuts[own, LAG]
+            last = min(behind * words, begin * words + _AHEAD)
             for line in range(begin * words, last, 8):
                 prefetch(copies, line)
         if at < _NEAR:
             continue
         entry, end = np.uint64(spans[at - _NEAR, 0]), np.uint64(spans[at - _NEAR, 1])
+        lag = np.uint64(spans[at - _NEAR, 2])
+        near = threshold - min(threshold, lag)
         candidates += np.int64(end - entry)
         while True:
             if words == 1:
@@ -102,18 +107,15 @@ def scan_buckets(
                 entry = next_near(copies, entry, end, query, near)
             if entry >= end:
                 break
-            distance = distance_at(copies, entry, query)
-            if lagged:
-                distance += np.uint64(lags[entry])
-            if distance <= threshold:
-                waiting[waits, 0], waiting[waits, 1] = entry, distance
-                prefetch(places, entry)
-                waits += 1
+            waiting[waits, 0] = entry
+            waiting[waits, 1] = distance_at(copies, entry, query) + lag
+            prefetch(places, entry)
+            waits += 1
             entry += np.uint64(1)
             if waits == WAITING:
                 kept = admit(waiting, waits, places, checks, best, kept)
                 threshold, waits = threshold_of(best, kept), 0
-                near = threshold - min(threshold, least)
+                near = threshold - min(threshold, lag)
     kept = admit(waiting, waits, places, checks, best, kept)
     return kept, candidates
 

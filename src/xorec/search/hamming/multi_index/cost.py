@@ -6,12 +6,15 @@ Costs are counted, not timed, so the choice is the same on every machine and in 
 from __future__ import annotations
 
 from math import comb, exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from xorec.core.bits import popcount
+from xorec.core.bits import Words, popcount
 from xorec.core.kernels import kernel
+from xorec.search.hamming.adders import LAG_PLANES
+from xorec.search.hamming.multi_index.levels import positions_by_lag
 from xorec.search.hamming.multi_index.probe_kernels import BUCKET, CANDIDATE, PROBE
 from xorec.search.hamming.multi_index.tables import WIDEST, bytes_for, rings_of, substrings
 from xorec.search.hamming.multi_index.tables_kernels import substring
@@ -20,29 +23,63 @@ from xorec.search.hamming.strategy import Option, Sample
 
 START = 1_200.0
 """Nanoseconds that a table takes beyond what is counted below, and a scan does not."""
+LEVEL = 500.0
+"""Nanoseconds that a level takes in tables beyond what is counted below, and scanned does not."""
+LEVEL_BUCKET = 23.0
+"""Of a bucket of one level among several: it is shorter, and its lines are seldom in the cache."""
 SAMPLE_ITEMS = 16_384
-MOST_HEADS = 0.05
-"""The share of the items that may be looked at one by one, before tables, for every query."""
 MOST_TABLES = 16
 """Unless the code is so long that the longest substrings need more."""
 
 
+class LevelCost(NamedTuple):
+    """What a level costs each query (Q,) of the sample by so many tables; 0 tables: scanned."""
+
+    tables: int
+    nanoseconds: npt.NDArray[np.float64]
+    probes: float = 0.0
+    candidates: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """Nanoseconds of a query."""
+        return float(self.nanoseconds.mean()) + LEVEL * (self.tables > 0)
+
+
 def mih_options(strategy: str, segment: Segment, sample: Sample) -> list[Option]:
-    """An option for each number of tables that is worth a thought and fits the memory."""
-    bits, items, memory = segment.bits, len(segment), sample.memory
-    counts = np.bincount(
-        segment.offsets.max(initial=0) - segment.offsets, minlength=segment.most + 1
-    )
-    heads = np.concatenate([[0], np.cumsum(counts)])  # items of a lag below each
-    levels = [lag for lag in range(segment.most + 1) if heads[lag] <= MOST_HEADS * items]
-    return [
-        min(
-            (estimate(strategy, segment, sample, tables, lag, int(heads[lag])) for lag in levels),
-            key=lambda option: option.nanoseconds,
-        )
-        for tables in possible_tables(bits, items)
-        if memory is None or bytes_for(bits, tables, items) <= memory * items
+    """An option for each number of tables of the largest level that is worth a thought and fits.
+
+    The other levels have what is best for them: so many tables, or a scan.
+    """
+    rows, bits, queries = segment.order.rows, segment.bits, len(sample.queries)
+    parts = positions_by_lag(segment.offsets, rows)
+    bucket = BUCKET if len(parts) == 1 else LEVEL_BUCKET
+    costs = [
+        level_costs(np.sort(rows[part]), bits, sample, lag, bucket)
+        for lag, part in enumerate(parts)
     ]
+    sizes = [len(part) for part in parts]
+    largest = int(np.argmax(sizes))
+    best = [
+        min([scanned(size, bits, queries), *own], key=lambda one: one.mean)
+        for size, own in zip(sizes, costs, strict=True)
+    ]
+    return [
+        option_of(strategy, segment, [*best[:largest], one, *best[largest + 1 :]], sizes)
+        for one in costs[largest]
+    ]
+
+
+def option_of(strategy: str, segment: Segment, levels: list[LevelCost], sizes: list[int]) -> Option:
+    """All levels together; hopeless queries cost a scan too."""
+    scan, tables = scan_cost(len(segment), segment.bits), tuple(level.tables for level in levels)
+    costs = sum(level.nanoseconds for level in levels) + START * max(tables)
+    probes, candidates = (sum(column) for column in list(zip(*levels, strict=True))[2:])
+    heads = sum(size for size, count in zip(sizes, tables, strict=True) if not count)
+    label = "+".join(str(count) for count in tables if count) + " tables"
+    label += f" and {heads} items" * (heads > 0)
+    details = f" ({probes:.0f} probes, {candidates:.0f} candidates)"
+    return Option(strategy, label, float(np.minimum(costs, 2 * scan).mean()), tables, details)
 
 
 def possible_tables(bits: int, items: int) -> range:
@@ -53,26 +90,39 @@ def possible_tables(bits: int, items: int) -> range:
     return range(fewest, max(fewest, most) + 1)
 
 
-def estimate(
-    strategy: str,
-    segment: Segment,
-    sample: Sample,
-    tables: int,
-    least_lag: int = 0,
-    heads: int = 0,
-) -> Option:
-    """What a search by `tables` tables costs, over the sample; hopeless queries cost a scan too.
+def scanned(items: int, bits: int, queries: int) -> LevelCost:
+    """What it costs to scan a level."""
+    return LevelCost(0, np.full(queries, scan_cost(items, bits + LAG_PLANES)))
 
-    least_lag, heads: from which lag on items are looked for in tables, and how many are not.
-    """
-    begins, widths = substrings(segment.bits, tables)
-    deepest = len(rings_of(widths)[0]) - 1
-    rows, every = np.sort(segment.order.rows), max(1, len(segment) // SAMPLE_ITEMS)
+
+def level_costs(
+    rows: npt.NDArray[np.int32], bits: int, sample: Sample, lag: int, bucket: float
+) -> list[LevelCost]:
+    """What each number of tables for the items at `rows`, all of this lag, would cost."""
+    if not len(rows):
+        return []
+    every = max(1, len(rows) // SAMPLE_ITEMS)
     items = np.ascontiguousarray(sample.codes[rows[::every]])
-    scan = scan_cost(len(segment), segment.bits)
+    return [
+        estimate(items, every, bits, sample, tables, (lag, bucket))
+        for tables in possible_tables(bits, len(rows))
+        if sample.memory is None or bytes_for(bits, tables, len(rows)) <= sample.memory * len(rows)
+    ]
+
+
+def estimate(
+    items: Words, every: int, bits: int, sample: Sample, tables: int, level: tuple[int, float]
+) -> LevelCost:
+    """What a search by `tables` tables costs. items: one of `every` of the level.
+
+    level: (its lag, what a bucket costs).
+    """
+    lag, bucket = level
+    begins, widths = substrings(bits, tables)
+    deepest = len(rings_of(widths)[0]) - 1
     costs, probes, candidates = [], [], []
     for query, distance in zip(sample.queries, sample.kth, strict=True):
-        radii = np.array([(int(distance) - least_lag - t) // tables for t in range(tables)])
+        radii = np.array([(int(distance) - lag - t) // tables for t in range(tables)])
         tried = sum(
             comb(int(width), s)
             for width, radius in zip(widths, radii, strict=True)
@@ -80,14 +130,11 @@ def estimate(
         )
         found = every * count_within(items, query, begins, widths, radii)
         buckets = 0.6 * tried * (1 - exp(-found / max(1, tried)))
-        cost = PROBE * tried + BUCKET * buckets + CANDIDATE * len(query) * found
-        cost += START * tables + CANDIDATE * len(query) * heads
-        costs.append(2 * scan if radii.max() > deepest else min(cost, 2 * scan))
+        cost = PROBE * tried + bucket * buckets + CANDIDATE * len(query) * found
+        costs.append(float("inf") if radii.max() > deepest else cost)
         probes.append(tried)
         candidates.append(found)
-    details = f" ({np.mean(probes):.0f} probes, {np.mean(candidates):.0f} candidates)"
-    label = f"{tables} tables" + f" and {heads} items" * (heads > 0)
-    return Option(strategy, label, float(np.mean(costs)), tables, details, least_lag)
+    return LevelCost(tables, np.array(costs), float(np.mean(probes)), float(np.mean(candidates)))
 
 
 @kernel

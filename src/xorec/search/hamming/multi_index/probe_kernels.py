@@ -5,8 +5,8 @@ within floor(r / T) of it in at least one substring, so the tables are probed in
 radius: once ring s of table t is done, everything within T s + t was seen (pigeonhole). The search
 ends when the k-th distance is no more than that, so the whole tie at the k-th place was seen too.
 
-Where items have lags, those of the least lags (popular items, few) are looked at first; every other
-item is farther by `least_lag` at least, so the search ends that much earlier.
+Where items have offsets, each level has tables of its own (see `levels`), which are probed side by
+side, each as far as its lag leaves; the items of scanned levels come first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,21 @@ from xorec.search.hamming.multi_index.buckets_kernels import (
     list_full,
     scan_buckets,
 )
-from xorec.search.hamming.multi_index.tables import EntryFilter, HashTables, Table
+from xorec.search.hamming.multi_index.scanned_kernels import (
+    admit_first_heads,
+    admit_next_heads,
+    scratch_for,
+)
+from xorec.search.hamming.multi_index.tables import (
+    BEGIN,
+    BLOCK,
+    ENTRY,
+    FIRST,
+    WIDTH,
+    EntryFilter,
+    HashTables,
+    Table,
+)
 from xorec.search.hamming.multi_index.tables_kernels import substring
 
 PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
@@ -55,11 +69,13 @@ def probe(
     first row is 0. finished[b] is false where the rings would cost more than `budget`
     (nanoseconds): that query must be scanned.
     """
-    (keys, counts), none, count_tables = nearest, filters.denied[:0], len(tables.widths)
+    (keys, counts), none, cuts = nearest, filters.denied[:0], tables.cuts
     positions = order.positions if order.first == 0 else none
-    k, rings, masks = keys.shape[1], tables.rings, tables.masks
-    buckets, spans = np.empty(AT_ONCE + 1, np.int32), np.empty((SPANS, 2), np.int64)
+    bits = cuts[-1, BEGIN] + cuts[-1, WIDTH]
+    buckets, spans = np.empty((2, AT_ONCE + 1), np.int32), np.empty((SPANS, 3), np.int64)
     bitmap, out = np.zeros(BITMAP_WORDS, np.uint64), np.empty(MOST_EXCLUDED, np.int32)
+    room = scratch_for(tables.head_planes, tables.heads, bits, tables.most)
+    scratch = (buckets, spans, room)
     for at in range(len(which)):
         b = which[at]
         query, best = queries[b], keys[b]
@@ -71,50 +87,67 @@ def probe(
         checks = EntryFilter(
             order.rows, filters.allow_mask, excluded, denied, bitmap, out_positions
         )
-        kept, cost, done = 0, 0.0, False
-        if len(tables.heads):
-            kept = scan_heads(tables, query, checks, best, buckets, spans)
-            cost = CANDIDATE * len(query) * len(tables.heads)
-            done = kept == k and np.int64(best[k - 1] >> np.uint64(32)) < tables.least_lag
-        for ring in range(0 if done else len(rings)):
-            for t in range(count_tables):
-                key = substring(query, tables.begins[t], tables.widths[t])
-                first, last = rings[ring, count_tables], rings[ring, count_tables] + rings[ring, t]
-                cost += PROBE * (last - first)
-                if cost > budget:
-                    break
-                full, before = tables.full[t], tables.before[t]
-                starts = tables.starts[tables.firsts[t] : tables.firsts[t + 1]]
-                places, copies, lags = tables.places[t], tables.copies[t], tables.lags[t]
-                table = Table(starts, places, copies, lags, tables.least_lag)
-                for begin in range(first, last, AT_ONCE):
-                    part = masks[begin : min(last, begin + AT_ONCE)]
-                    count = list_full(key, part, full, before, buckets)
+        counts[b], finished[b] = probe_levels(tables, query, checks, budget, best, scratch)
+
+
+@kernel
+def probe_levels(
+    tables: Any, query: Any, checks: Any, budget: Any, best: Any, scratch: Any
+) -> tuple[int, bool]:
+    """The nearest items into `best`: (how many there are, whether nothing else can be nearer).
+
+    Step e looks at one ring of one table of each level that has a lag of at most e: then all items
+    at effective distance e were seen. scratch: (buckets, spans, HeadScratch).
+    """
+    cuts, levels, rings, masks = tables.cuts, tables.levels, tables.rings, tables.masks
+    table, (buckets, spans, room) = (
+        Table(cuts, tables.starts, tables.places, tables.copies),
+        scratch,
+    )
+    cost, step, count_tables, k = 0.0, levels[0, 2], len(cuts), len(best)
+    together, farthest = 1 + levels[-1, 1], cuts[-1, BEGIN] + cuts[-1, WIDTH] + tables.most
+    ahead, heads = step + together - 1, tables.heads
+    kept = admit_first_heads(tables.head_planes, heads, farthest, query, ahead, checks, best, room)
+    while True:
+        if step > ahead:
+            ahead += together
+            kept = admit_next_heads(room, heads, ahead, checks, best, kept)
+        count = 0
+        for level in range(len(levels)):
+            radius = step - levels[level, 2]
+            if radius < 0:
+                break
+            ring, t = divmod(radius, levels[level, 1])
+            if ring >= len(rings):
+                return kept, False
+            t += levels[level, 0]
+            first = rings[ring, count_tables]
+            end = first + rings[ring, t]
+            cost += PROBE * (end - first)
+            if cost > budget:
+                return kept, False
+            key = substring(query, cuts[t, BEGIN], cuts[t, WIDTH])
+            full, before = tables.full[cuts[t, BLOCK] :], tables.before[cuts[t, BLOCK] :]
+            while first < end:
+                last = min(end, first + AT_ONCE - count)
+                more = list_full(key, masks[first:last], full, before, buckets[0, count:])
+                for at in range(count, count + more):
+                    buckets[0, at] += cuts[t, FIRST]
+                    buckets[1, at] = t
+                first = last
+                count += more
+                if count > AT_ONCE // 2:
                     kept, seen = scan_buckets(
                         buckets, count, table, query, checks, best, kept, spans
                     )
                     cost += BUCKET * count + CANDIDATE * len(query) * seen
-                within = count_tables * ring + t + tables.least_lag
-                if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= within:
-                    done = True
-                    break
-            if done or cost > budget:
-                break
-        finished[b] = done
-        counts[b] = kept
-
-
-@kernel
-def scan_heads(tables: Any, query: Any, checks: Any, best: Any, buckets: Any, spans: Any) -> Any:
-    """Insert the heads, as one bucket, into `best`; returns how many are kept.
-
-    checks: `tables.EntryFilter`; buckets, spans: scratch.
-    """
-    starts = np.array([0, len(tables.heads)], dtype=np.int32)
-    table = Table(starts, tables.heads, tables.head_copies, tables.head_lags, 0)
-    buckets[0] = 0
-    kept, _ = scan_buckets(buckets, 1, table, query, checks, best, 0, spans)
-    return kept
+                    count = 0
+        if count:
+            kept, seen = scan_buckets(buckets, count, table, query, checks, best, kept, spans)
+            cost += BUCKET * count + CANDIDATE * len(query) * seen
+        if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= step:
+            return kept, True
+        step += 1
 
 
 @kernel
@@ -142,20 +175,22 @@ def probe_within(tables: Any, query: Any, radius: int, checks: Any, keys: Any) -
     checks: `arrays.RowFilter`. Returns how many there are. All rings that `radius` needs must be in
     tables.rings.
     """
-    count_tables, words, found = len(tables.widths), len(query), 0
+    count_tables, words, found, cuts = len(tables.cuts), len(query), 0, tables.cuts
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)
     for t in range(count_tables):
-        key, copies = substring(query, tables.begins[t], tables.widths[t]), tables.copies[t]
-        full, before, starts = tables.full[t], tables.before[t], tables.starts[tables.firsts[t] :]
-        for ring in range(min((radius - t) // count_tables, tables.widths[t]) + 1):
+        key = substring(query, cuts[t, BEGIN], cuts[t, WIDTH])
+        full, before = tables.full[cuts[t, BLOCK] :], tables.before[cuts[t, BLOCK] :]
+        for ring in range(min((radius - t) // count_tables, cuts[t, WIDTH]) + 1):
             first = tables.rings[ring, count_tables]
             last = first + tables.rings[ring, t]
             for begin in range(first, last, AT_ONCE):
                 masks = tables.masks[begin : min(last, begin + AT_ONCE)]
                 for at in range(list_full(key, masks, full, before, buckets)):
-                    for entry in range(starts[buckets[at]], starts[buckets[at] + 1]):
-                        distance = distance_of(copies[entry * words : (entry + 1) * words], query)
-                        position = tables.places[t, entry]
+                    number = cuts[t, FIRST] + buckets[at]
+                    for near in range(tables.starts[number], tables.starts[number + 1]):
+                        entry = cuts[t, ENTRY] + near
+                        code = tables.copies[entry * words : (entry + 1) * words]
+                        distance, position = distance_of(code, query), tables.places[entry]
                         if np.int64(distance) <= radius and passes(position, checks):
                             if found < len(keys):
                                 keys[found] = key_of(distance, position)

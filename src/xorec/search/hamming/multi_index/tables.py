@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import comb
 from typing import Any, NamedTuple
 
@@ -10,48 +10,53 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words, words_for
-from xorec.core.item_offsets import NO_OFFSETS, Offsets
+from xorec.core.item_offsets import Offsets
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows
+from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES
+from xorec.search.hamming.multi_index.levels import Level, Numbers, scanned_of
 from xorec.search.hamming.multi_index.tables_kernels import count_buckets, fill_table
+from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
+from xorec.search.hamming.segment import planes_of_lags
 
 Copies = npt.NDArray[np.uint32 | np.uint64]
+BEGIN, WIDTH, FIRST, BLOCK, ENTRY, LAG = range(6)
+"""Columns of `HashTables.cuts`."""
 _MASKS = 1 << 17
 """Masks that are kept: queries that need more are scanned."""
 WIDEST = 26
 """Bits of the longest substring: its table has 2**26 buckets."""
+_KEPT = ("starts", "full", "before", "places", "copies")
+_BY_TABLE = ("full", "before", "places", "copies")
 
 
 class HashTables(NamedTuple):
-    """T tables over the same items, each by its own substring of the code.
+    """Tables of the items of each level (see `levels`), each by its own substring of the code.
 
-    begins, widths (T,): the substrings. Ring s of table t has rings[s, t] masks, which begin at
-    masks[rings[s, T]]. full (T, buckets / 64): a bit for each bucket that is not empty; before (T,
-    buckets / 64): how many of those come before each word. starts: where each full bucket starts,
-    table after table, those of table t from firsts[t] on. places (T, n) and copies (T, n W): the
-    items' tie positions and their codes in the order of the buckets; words of 32 bits where these
-    are enough.
+    levels (L, 3): the first table of each, how many it has, and its lag; lags ascend. One level of
+    lag 0 where items have no offsets. cuts (T, 6), a row for each table: where its substring BEGINs
+    and its WIDTH; where it begins in starts (FIRST), in full and before (BLOCK), and in places
+    (ENTRY); its LAG. Ring s of table t has rings[s, t] masks, which begin at masks[rings[s, T]].
+    full: a bit for each bucket that is not empty; before: how many of those of the table come
+    before each word. starts: where each full bucket starts, from the first entry of its table on.
+    places and copies: the items' tie positions and their codes in the order of the buckets; words
+    of 32 bits where these are enough.
 
-    Where items have offsets (see `arrays`), lags (T, n) are theirs in the order of the buckets, and
-    most is the largest offset. heads (h,), head_copies (h W,) and head_lags (h,): the items whose
-    lag is less than least_lag, few that are looked at for every query: they are near from afar.
+    heads (h,), head_planes: the tie positions of the items of scanned levels, and their codes and
+    lags in planes; None where items have no offsets. most: the largest offset.
     """
 
-    begins: npt.NDArray[np.int64]
-    widths: npt.NDArray[np.int64]
-    rings: npt.NDArray[np.int64]
+    levels: Numbers
+    cuts: Numbers
+    rings: Numbers
     masks: npt.NDArray[np.uint32]
-    firsts: npt.NDArray[np.int64]
     starts: Rows
     full: Words
     before: Rows
     places: Rows
     copies: Copies
-    lags: Offsets
     heads: Rows
-    head_copies: Copies
-    head_lags: Offsets
-    least_lag: int
+    head_planes: Words | None
     most: int
 
     @classmethod
@@ -60,72 +65,79 @@ class HashTables(NamedTuple):
         codes: Words,
         rows: Rows,
         bits: int,
-        tables: int,
+        levels: Sequence[Level],
         pool: ThreadPool,
-        *,
-        offsets: Offsets = NO_OFFSETS,
-        least_lag: int = 0,
+        offsets: Offsets,
     ) -> HashTables:
-        """`tables` tables of the items codes[rows] (m, W)."""
-        begins, widths = substrings(bits, tables)
-        words = -(-(1 << int(widths.max())) // 64)
-        full = np.zeros((tables, words), dtype=np.uint64)
-        before = np.zeros((tables, words), dtype=np.int32)
-        places = np.empty((tables, len(rows)), dtype=np.int32)
-        copies = np.empty((tables, len(rows) * codes.shape[1]), dtype=copy_type(bits))
-        starts = [np.zeros(0, dtype=np.int32)] * tables
+        """Of the items codes[rows] (m, W). offsets: by row of codes; empty where there are none."""
+        table_levels = [level for level in levels if level.tables]
+        kept, cuts = lay_out(bits, [(lag, t, len(items)) for lag, t, items in table_levels])
+        own = [level for level in table_levels for _ in range(level.tables)]
+        sizes = np.array([len(level.members) for level in own])
+        words, total = codes.shape[1], int(cuts[-1, ENTRY] + sizes[-1])
+        blocks = int(cuts[-1, BLOCK]) + block_words(bits, own[-1].tables)
+        full, before = np.zeros(blocks, dtype=np.uint64), np.zeros(blocks, dtype=np.int32)
+        places = np.empty(total, dtype=np.int32)
+        copies = np.empty(total * words, dtype=copy_type(bits))
+        starts = [np.zeros(0, dtype=np.int32)] * len(own)
 
         def fill(t: int) -> None:
-            ends = np.zeros((1 << int(widths[t])) + 1, dtype=np.int32)
-            cut = (codes, rows, begins[t], widths[t], ends)
-            there = count_buckets(*cut, full[t], before[t])
+            begin, width, _, block, entry, _ = cuts[t].tolist()
+            members, end = own[t].members, entry + int(sizes[t])
+            ends = np.zeros((1 << width) + 1, dtype=np.int32)
+            cut = (codes, rows[members] if len(offsets) else rows, begin, width, ends)
+            there = count_buckets(*cut, full[block:], before[block:])
             starts[t] = np.empty(there + 1, dtype=np.int32)
-            fill_table(*cut, starts[t], places[t], copies[t])
+            fill_table(*cut, starts[t], places[entry:end], copies[entry * words : end * words])
+            if len(offsets):
+                places[entry:end] = members[places[entry:end]]
 
-        pool.map(tables, fill)
-        firsts = np.cumsum([0, *map(len, starts)])
-        rings, masks = rings_of(widths)
-        flat = np.concatenate(starts)
-        kept = (firsts, flat, full, before, places, copies)
-        lags = lags_of(offsets, rows)
-        heads = heads_of(lags, least_lag)
-        head_copies = codes[rows[heads]].reshape(-1).astype(copy_type(bits))
-        entries = lags[places] if len(lags) else np.zeros((tables, 0), dtype=np.uint8)
-        head_lags, most = lags[heads], int(offsets.max(initial=0))
-        apart = (entries, heads, head_copies, head_lags, least_lag, most)
-        return cls(begins, widths, rings, masks, *kept, *apart)
+        pool.map(len(own), fill)
+        cuts[:, FIRST] = np.cumsum([0, *map(len, starts)])[:-1]
+        arrays = (np.concatenate(starts), full, before, places, copies)
+        heads, most = scanned_of(list(levels)), int(offsets.max(initial=0))
+        planes = head_planes_of(codes, rows[heads], bits, offsets) if len(offsets) else None
+        fields: Any = (kept, cuts, *rings_of(cuts[:, WIDTH]), *arrays, heads, planes, most)
+        return cls(*fields)
+
+    @property
+    def widths(self) -> Numbers:
+        """Bits of each table's substring."""
+        return self.cuts[:, WIDTH]
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps."""
         kept = {name: getattr(self, name) for name in _KEPT}
-        if not self.lags.size:
-            return kept
-        heads = {name: getattr(self, name) for name in _HEADS}
-        return {**kept, **heads, "least_lag": np.array([self.least_lag])}
+        kept["firsts"] = np.append(self.cuts[:, FIRST], len(self.starts))
+        if self.head_planes is None:
+            tables = len(self.cuts)
+            return {**kept, **{name: kept[name].reshape(tables, -1) for name in _BY_TABLE}}
+        ends = np.append(self.cuts[1:, ENTRY], len(self.places))
+        levels = np.zeros((self.most + 1, 2), dtype=np.int64)
+        for first, tables, lag in self.levels:
+            levels[lag] = tables, ends[first] - self.cuts[first, ENTRY]
+        return {**kept, "levels": levels, "heads": self.heads, "head_planes": self.head_planes}
 
     @classmethod
     def from_tensors(
         cls, tensors: Mapping[str, npt.NDArray[Any]], bits: int, most: int
     ) -> HashTables:
         """The inverse of `tensors`; most: the largest offset."""
-        kept = [tensors[name] for name in _KEPT]
-        begins, widths = substrings(bits, len(tensors["places"]))
-        none = np.zeros((len(tensors["places"]), 0), dtype=np.uint8)
-        apart: tuple[Any, ...] = (none, NO_HEADS, tensors["copies"][0, :0], none[0], 0)
-        if most:
-            apart = (*(tensors[name] for name in _HEADS), int(tensors["least_lag"][0]))
-        fields: tuple[Any, ...] = (begins, widths, *rings_of(widths), *kept, *apart, most)
+        levels, cuts = lay_out(bits, kept_levels(tensors))
+        cuts[:, FIRST] = tensors["firsts"][:-1]
+        kept = [tensors[name].reshape(-1) for name in _KEPT]
+        heads, planes = tensors.get("heads", NO_HEADS), tensors.get("head_planes")
+        fields: Any = (levels, cuts, *rings_of(cuts[:, WIDTH]), *kept, heads, planes, most)
         return cls(*fields)
 
 
 class Table(NamedTuple):
-    """One of them, as kernels scan its buckets; least_lag: of the items that are looked for."""
+    """What kernels scan buckets in: fields of `HashTables`."""
 
+    cuts: Numbers
     starts: Rows
     places: Rows
     copies: Copies
-    lags: Offsets
-    least_lag: int
 
 
 class EntryFilter(NamedTuple):
@@ -143,19 +155,42 @@ class EntryFilter(NamedTuple):
 
 
 NO_HEADS: Rows = np.zeros(0, dtype=np.int32)
-_HEADS = ("lags", "heads", "head_copies", "head_lags")
-_KEPT = ("firsts", "starts", "full", "before", "places", "copies")
 
 
-def lags_of(offsets: Offsets, rows: Rows) -> Offsets:
-    """The lag at each tie position; empty where there are no offsets."""
-    return offsets.max() - offsets[rows] if len(offsets) else offsets
+def kept_levels(tensors: Mapping[str, npt.NDArray[Any]]) -> list[tuple[int, int, int]]:
+    """(lag, tables, items) of each level that has tables in a file."""
+    if "levels" not in tensors:
+        return [(0, *tensors["places"].shape)]
+    levels = enumerate(tensors["levels"].tolist())
+    return [(lag, tables, items) for lag, (tables, items) in levels if tables]
 
 
-def heads_of(lags: Offsets, least_lag: int) -> Rows:
-    """The tie positions of the items whose lag is less than `least_lag`: the least lags first."""
-    heads = np.flatnonzero(lags < least_lag)
-    return heads[np.argsort(lags[heads], kind="stable")].astype(np.int32)
+def lay_out(bits: int, levels: Sequence[tuple[int, int, int]]) -> tuple[Numbers, Numbers]:
+    """`HashTables.levels` and cuts, without FIRST, of levels (lag, tables, items)."""
+    kept: list[tuple[int, ...]] = []
+    cuts: list[tuple[int, ...]] = []
+    block = entry = 0
+    for lag, tables, items in levels:
+        kept.append((len(cuts), tables, lag))
+        for begin, width in zip(*substrings(bits, tables), strict=True):
+            cuts.append((begin, width, 0, block, entry, lag))
+            block += block_words(bits, tables)
+            entry += items
+    return np.array(kept, dtype=np.int64), np.array(cuts, dtype=np.int64)
+
+
+def block_words(bits: int, tables: int) -> int:
+    """Words of `full` that each of so many tables has: the widest needs them all."""
+    return -(-(1 << int(substrings(bits, tables)[1].max())) // 64)
+
+
+def head_planes_of(codes: Words, rows: Rows, bits: int, offsets: Offsets) -> Words:
+    """The codes of the items at `rows` and their lags, as a segment has them."""
+    chunks = -(-len(rows) // CHUNK_ITEMS)
+    planes = np.empty((chunks, bits + LAG_PLANES, CHUNK_WORDS), dtype=np.uint64)
+    slice_chunks(codes, rows, bits, 0, chunks, planes)
+    planes[:, bits:] = planes_of_lags(offsets, rows)
+    return planes.reshape(-1)
 
 
 def bytes_for(bits: int, tables: int, items: int) -> int:
@@ -175,15 +210,13 @@ def copy_type(bits: int) -> np.dtype[np.uint32 | np.uint64]:
     return np.dtype(np.uint32 if bits <= 32 else np.uint64)
 
 
-def substrings(bits: int, tables: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def substrings(bits: int, tables: int) -> tuple[Numbers, Numbers]:
     """(where each substring begins, its width): consecutive, as equal as can be."""
     edges = np.array([bits * t // tables for t in range(tables + 1)], dtype=np.int64)
     return edges[:-1].copy(), np.diff(edges)
 
 
-def rings_of(
-    widths: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+def rings_of(widths: Numbers) -> tuple[Numbers, npt.NDArray[np.uint32]]:
     """(rings, masks): see `HashTables`.
 
     The masks of a ring ascend, so a narrower table's are the first ones of a wider table's.
