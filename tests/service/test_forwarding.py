@@ -144,13 +144,18 @@ def test_problems_come_back_as_they_are(tmp_path: Path) -> None:
 
 def test_a_writer_that_is_away_is_503_and_its_return_is_noticed(tmp_path: Path) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
+        async def go_away() -> None:
+            await peers[0].close()
+            for one in asyncio.all_tasks():
+                if "connected" in repr(one):
+                    one.cancel()
+            await asyncio.sleep(0.05)
+
         assert (await apps[1].reply(*post(1))).status == 200
-        await peers[0].close()
-        peers[0]._server = None
-        for one in list(asyncio.all_tasks()):
-            if "connected" in repr(one):
-                one.cancel()
-        await asyncio.sleep(0.05)
+        await go_away()
+        await peers[0].listen(apps[0])
+        assert (await apps[1].reply(*post(2))).status == 200  # not by the old connection
+        await go_away()
         reply = await apps[1].reply(*post(1))
         assert reply.status == 503
         assert (b"retry-after", b"1") in reply.headers
