@@ -40,7 +40,7 @@ class QueryParser:
         >>> from xorec.service.schemas.lists import RecommendQuery
         >>> asked = QueryParser(RecommendQuery).parse(b"user=a%2Fb+c&deny=1&deny=2&k=5")
         >>> asked.user, asked.deny, asked.k
-        ('a/b c', ['1', '2'], 5)
+        ('a/b c', ('1', '2'), 5)
         """
         values: dict[str, Any] = {}
         if text:
