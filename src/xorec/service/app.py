@@ -70,7 +70,7 @@ class App:
             RequestIds(worker),
         )
         self._threads = ThreadPoolExecutor(config.threads, thread_name_prefix="handler")
-        self._running = 0
+        self._running = self._writing = 0
         self.queue: RequestQueue | None = None
         self._streams: set[asyncio.Task[Any]] = set()
         self._table: dict[str, dict[str, Endpoint]] = {}
@@ -86,7 +86,20 @@ class App:
     @property
     def running(self) -> int:
         """Requests that are waiting for something now."""
+        return self._running + self._writing
+
+    @property
+    def working(self) -> int:
+        """Those of them that are not just waiting for the disk."""
         return self._running
+
+    def is_full(self, endpoint: Endpoint) -> bool:
+        """Whether one more of these would be too many; who waits for the disk is counted apart."""
+        if not endpoint.route.limited:
+            return False
+        if endpoint.waits_for_disk and self._writing >= self.limits.writes:
+            return True
+        return self._running >= self.limits.concurrent
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """ASGI: read the body if there is to be one, answer, send."""
@@ -155,7 +168,7 @@ class App:
         endpoint = methods.get(request.method)
         if endpoint is None:
             raise _wrong_method(request.method, request.path, methods)
-        if endpoint.route.limited and self._running >= self.limits.concurrent:
+        if self.is_full(endpoint):
             raise self.overloaded()
         self.check(endpoint, request)
         return endpoint
@@ -201,12 +214,15 @@ class App:
     async def finish(self, endpoint: Endpoint, request: Request, result: Any) -> Reply | Response:
         """Wait for a handler, as one of the requests that are under way."""
         if not isinstance(result, Response):
-            limited = endpoint.route.limited
-            self._running += limited
+            writes = endpoint.waits_for_disk
+            works = endpoint.route.limited and not writes
+            self._running += works
+            self._writing += writes
             try:
                 result = await result
             finally:
-                self._running -= limited
+                self._running -= works
+                self._writing -= writes
         if isinstance(result, BaseModel):
             return self.serialised(endpoint, request, result)
         if isinstance(result, Reply) or type(result) is Response:
@@ -264,7 +280,7 @@ class App:
     def sample(self) -> None:
         """Say how much is under way; ten times a second are enough."""
         waiting = 0 if self.queue is None else len(self.queue)
-        self._metrics.in_flight.set(self._running + waiting)
+        self._metrics.in_flight.set(self.running + waiting)
 
     def end_streams(self) -> None:
         """End streams that would never end by themselves."""

@@ -62,6 +62,9 @@ class Limits(_Table):
     concurrent: Annotated[
         int, Field(ge=1, description="requests under way in a worker; above: 503")
     ] = 64
+    writes: Annotated[
+        int, Field(ge=1, description="requests that wait for the disk in a worker; above: 503")
+    ] = 1024
     id_chars: Annotated[int, Field(ge=1, description="characters of an id")] = 1024
     events_per_call: Annotated[int, Field(ge=1, description="events of one request")] = 10_000
     wait_seconds: Annotated[

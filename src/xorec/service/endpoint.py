@@ -24,6 +24,7 @@ class Endpoint:
         self.rank = RANKS[route.role]
         self.is_async = inspect.iscoroutinefunction(route.handler)
         self.takes_body = route.body is not None or route.method in ("POST", "PUT", "PATCH")
+        self.waits_for_disk = route.limited and route.writer and not route.thread
         self.observe: dict[int, Observe] = {}
         self._query = None if route.query is None else QueryParser(route.query)
         self._body = None if route.body is None else BodyParser(route.body, route.ndjson)

@@ -134,7 +134,8 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_message_complete()
         elif cycle.more_body:
             cycle.more_body = False
-            if cycle.endpoint.route.limited and self._queue.is_full():
+            full = self._app.is_full(cycle.endpoint) or self._queue.is_full()
+            if cycle.endpoint.route.limited and full:
                 self._app.name(cycle.request)
                 self._write(cycle, self._app.refuse(cycle.request, self._app.overloaded()))
             else:
@@ -271,7 +272,7 @@ def _rest(begun: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any
 def _queue_of(app: App, loop: asyncio.AbstractEventLoop) -> RequestQueue:
     """All connections of a loop share one."""
     if app.queue is None:
-        app.queue = RequestQueue(loop, app.limits.concurrent, lambda: app.running)
+        app.queue = RequestQueue(loop, app.limits.concurrent, lambda: app.working)
     return app.queue
 
 

@@ -90,7 +90,9 @@ class _Worker:
             ).start()
         if self.peers is not None:
             await self.peers.listen(self.app)
-        serving = asyncio.create_task(self.server.serve([self.listening]))
+        serving: asyncio.Task[None] | None = None
+        if self.place.worker == 0:  # it says that it is starting; others take nobody before
+            serving = asyncio.create_task(self.server.serve([self.listening]))
         started: Started | None = None
         try:
             started = await loop.run_in_executor(None, self._start)
@@ -100,11 +102,13 @@ class _Worker:
                 self.health.state = "ready"
                 gc.collect()
                 gc.freeze()
+                serving = serving or asyncio.create_task(self.server.serve([self.listening]))
                 self.on_ready(started)
         finally:
             if started is None:
                 self.server.stop()
-            await serving
+            if serving is not None:
+                await serving
             await self._end(started)
 
     def _start(self) -> Started:

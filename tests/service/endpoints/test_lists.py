@@ -156,7 +156,13 @@ def test_an_event_without_value_hides_and_teaches_nothing(tmp_path: Path) -> Non
         assert ask.ids(USER, 4) == before[1:]
 
 
-def test_a_seq_that_never_comes_is_503(tmp_path: Path) -> None:
+def test_a_seq_that_the_log_does_not_have_is_refused_and_one_that_is_late_is_503(
+    tmp_path: Path,
+) -> None:
     with served(SLIM, tmp_path, limits={"wait_seconds": 0.05}) as ask:
+        assert "the log ends at 0" in ask.get("recommend", user=USER, seq=99)["detail"]
+        assert ask.status == 422
+        ask.service.sequence.publish(99)  # somebody has written what we cannot read yet
         ask.get("recommend", user=USER, seq=99)
         assert ask.status == 503
+        ask.service.sequence.publish(0)

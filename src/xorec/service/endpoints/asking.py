@@ -91,9 +91,15 @@ def items_of(live: LiveModel, texts: Sequence[str], what: str) -> list[Id]:
 
 
 async def check_seq(service: Service, seq: int | None) -> None:
-    """Wait until everything up to this place of the log is known; 503 if it takes long."""
+    """Wait until everything up to this place of the log is known; 503 if it takes long,
+    422 if the log has no such place."""
     if seq is None or seq <= service.models.applied_seq:
         return
+    if seq > service.sequence.value:
+        raise OptionError(
+            f"seq is {seq}, and the log ends at {service.sequence.value}: pass what an answer to "
+            "/v1/events has said."
+        )
     deadline = asyncio.get_running_loop().time() + service.config.limits.wait_seconds
     while seq > service.models.applied_seq:
         service.follow()
