@@ -135,13 +135,29 @@ def _items_at(places: Any, found: Any, cumulative: Any) -> None:
         left = left >> 1
 
 
+@inlined
+def draw_outside(
+    rows: Any, before: Any, items: Any, lo: Any, hi: Any, n_items: Any, key: Any, position: Any
+) -> None:
+    """Fill rows (K,) with items that are not among items[lo:hi] (ascending, fewer than `n_items`).
+
+    By the numbers of the stream `key` from `position` on; before: room for as many.
+    """
+    for k in range(len(rows)):
+        rows[k] = below(draw(key, position + k), n_items - (hi - lo))
+        before[k] = 0
+    _count_before(rows, before, items, lo, hi)
+    for k in range(len(rows)):
+        rows[k] += before[k]
+
+
 @kernel
 def _draw_uniform(
     out: Any, pairs: Any, users: Any, positives: UserItems, n_items: Any, seed: Any, epoch: Any
 ) -> None:
     indptr = positives.indptr
     count = out.shape[1]
-    places, before = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    drawn, before = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     for row in range(len(pairs)):
         user = users[row]
         lo, hi = indptr[user], indptr[user + 1]
@@ -149,14 +165,10 @@ def _draw_uniform(
             for k in range(count):
                 out[row, k] = -1
             continue
-        key = stream(seed, epoch, user)
+        key, position = stream(seed, epoch, user), (pairs[row] - lo) * count
+        draw_outside(drawn, before, positives.items, lo, hi, n_items, key, position)
         for k in range(count):
-            number = draw(key, (pairs[row] - lo) * count + k)
-            places[k] = below(number, n_items - (hi - lo))
-            before[k] = 0
-        _count_before(places, before, positives.items, lo, hi)
-        for k in range(count):
-            out[row, k] = places[k] + before[k]
+            out[row, k] = drawn[k]
 
 
 @kernel

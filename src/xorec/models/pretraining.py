@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -79,6 +79,12 @@ def pretraining_model(start: Any) -> Model[Any]:
     """The model that these settings are of, not yet fitted."""
     model: Model[Any] = model_class(start.model)(**start.model_dump(exclude={"model"}))
     return model
+
+
+@lru_cache(maxsize=64)
+def folding_model(start: Any) -> Model[Any]:
+    """The same for fold-ins alone, made once: checking settings takes longer than an item's."""
+    return pretraining_model(start)
 
 
 def refit_pretraining(start: Any, epochs: int) -> dict[str, Any]:

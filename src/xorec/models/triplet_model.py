@@ -112,10 +112,10 @@ class TripletModel(Model[C]):
         """Means of a row over several passes, as one of the model's own."""
         return vectors
 
-    @abstractmethod
     def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
-        """The table of one user who has these items, before the first pass."""
+        """The table of one user who has these items, before the first pass of `_fold_in`."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
         """The step of a pass that moves one user."""
+        raise NotImplementedError

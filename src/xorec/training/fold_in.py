@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import DataError
 from xorec.data.negatives import Negatives
 from xorec.training.passes import Triplets, TripletStep
 from xorec.training.rows import Rows
@@ -15,6 +16,18 @@ from xorec.training.rows import Rows
 PASSES = 20
 """That are averaged; as many go before."""
 T = TypeVar("T", bound=tuple[npt.NDArray[np.float32], ...])
+
+
+def history_rows(history: npt.NDArray[np.integer], n_items: int) -> npt.NDArray[np.int32]:
+    """The rows of a new user's items, ascending, each once; refused where there are no such items.
+
+    >>> history_rows(np.array([7, 3, 7]), n_items=8)
+    array([3, 7], dtype=int32)
+    """
+    rows = np.unique(history)
+    if not len(rows) or rows[0] < 0 or rows[-1] >= n_items:
+        raise DataError(f"a history is of rows 0 to {n_items - 1}, at least one: it has {rows}.")
+    return rows.astype(np.int32)
 
 
 def fold_in_passes(

@@ -102,6 +102,13 @@ def project_rows(rows: Any, kind: Any) -> None:
 
 
 @inlined
+def prefetch_row(table: Any, size: Any, row: Any) -> None:
+    """Ask for a row of a table of rows of `size` numbers, flat."""
+    for f in range(0, size, 16):
+        prefetch(table, np.int64(row) * size + f)
+
+
+@inlined
 def prefetch_next(table: Any, size: Any, positives: Any, negatives: Any, pair: Any) -> None:
     """Ask for the items of the pair after this one, while this one is worked off.
 
@@ -113,8 +120,7 @@ def prefetch_next(table: Any, size: Any, positives: Any, negatives: Any, pair: A
         for k in range(-1, negatives.shape[1]):
             row = positives[pair + 1] if k < 0 else negatives[pair + 1, k]
             if row >= 0:
-                for f in range(0, size, 16):
-                    prefetch(table, np.int64(row) * size + f)
+                prefetch_row(table, size, row)
 
 
 @kernel

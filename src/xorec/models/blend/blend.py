@@ -21,17 +21,25 @@ from xorec.models.base import DataUpdate, Model, expect, expect_part
 from xorec.models.baselines.slim import SLIM, SLIMConfig
 from xorec.models.blend.weight import AUTO, Weight, choose_weight
 from xorec.models.code_fold_in import mean_direction, updated_codes
-from xorec.models.pretraining import FromSIML, pretrain, pretraining_model, refit_pretraining
+from xorec.models.pretraining import (
+    FromSIML,
+    folding_model,
+    pretrain,
+    pretraining_model,
+    refit_pretraining,
+)
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.dsiml_shortlist import updated_vectors
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
+from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.quantized import Keep
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.training.config import ModelConfig
+from xorec.training.fold_in import history_rows
 from xorec.training.space import Float, Space
 
 WITHOUT_VALIDATION = 0.3
@@ -139,15 +147,16 @@ class Blend(Model[BlendConfig]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user: their items, the vector that these give, and the code where they point."""
         learned = expect(representation, TwoStage)
-        codes, items = learned.codes, np.unique(history)
+        codes = learned.codes
+        items = history_rows(history, codes.n_items)
         vectors = expect_part(learned.float_vectors, "vectors of items")
         weights = expect_part(learned.weights, "item weights")
         signs = unpack_signs(codes.item_rows[items], codes.bits)
         total = signs.sum(axis=0, dtype=np.float32)
         place = mean_direction(total, len(items), codes.mean_item)[None]
-        vector = pretraining_model(self.config.start).fold_in(vectors, history)
-        rows = SLIM().fold_in(weights, history)
-        return TwoStageQueries(pack_signs(place), vector, weights.histories(rows))
+        vector = folding_model(self.config.start).fold_in(vectors, items)
+        own = Histories.of_user(items, weights.n_items)
+        return TwoStageQueries(pack_signs(place), vector, own)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """Item weights exactly; vectors and codes of late rows by their own models' step."""

@@ -19,7 +19,7 @@ from xorec.core.progress import SILENT
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect, expect_part
 from xorec.models.code_fold_in import updated_codes
-from xorec.models.pretraining import pretraining_model
+from xorec.models.pretraining import folding_model, pretraining_model
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.ranking_vectors import RankingVectors
@@ -113,7 +113,7 @@ def two_stage_query(
 
 
 def _folded(vectors: Vectors, history: npt.NDArray[np.integer], config: DSIMLConfig) -> Floats:
-    found: Floats = pretraining_model(config.start).fold_in(vectors, history)
+    found: Floats = folding_model(config.start).fold_in(vectors, history)
     return found
 
 

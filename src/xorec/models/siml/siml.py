@@ -14,16 +14,19 @@ over the epochs, the late ones weighing more (`training.averaging`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.arrays import as_contiguous
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, expect
+from xorec.models.siml.siml_fold_in_kernels import FoldInPasses, fold_in_user
 from xorec.models.siml.siml_kernels import (
     ITEMS,
     NO_TEACHER,
@@ -43,7 +46,7 @@ from xorec.training.averaging import add_to_means, mean_of, start_means
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import ModelConfig, TripletConfig
 from xorec.training.discrete.rotation import unit_rows
-from xorec.training.fold_in import mean_user
+from xorec.training.fold_in import PASSES, history_rows
 from xorec.training.losses.scale_invariant import margin_offset
 from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
 from xorec.training.row_kernels import BALL, FREE, SPHERE, draw_codes
@@ -73,6 +76,8 @@ else:
     Form = or_auto(Literal["triplet", "npair"])
 
 
+FOLD_IN_PAIRS = 16
+"""Of a pass of a fold-in, at most: more make no better lists (`docs/models.md` has the figures)."""
 WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 """Of popularity, that are tried."""
 
@@ -240,15 +245,17 @@ class SIML(TripletModel[SIMLConfig]):
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: the users' step alone, averaged over the last passes."""
-        representation = expect(representation, Vectors)
-        self.config = self.config.settled()
-        return self._averaged(self._fold_in(history, Rows.fixed(representation.item_vectors)))
+        items = as_contiguous(expect(representation, Vectors).item_vectors)
+        vector = np.empty((1, items.shape[1]), dtype=np.float32)
+        fold_in_user(items, history_rows(history, len(items)), *_fold_in_how(self.config), vector)
+        return vector
 
-    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
-        return mean_user(items.vectors, history)
 
-    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
-        return ScaleInvariantStep(user, items, self.config.terms())
+@lru_cache(maxsize=64)
+def _fold_in_how(config: SIMLConfig) -> tuple[Terms, FoldInPasses]:
+    """What a fold-in's kernel is told of the settings; to make it takes as long as one item."""
+    passes = FoldInPasses(config.settled().negatives, 2 * PASSES, PASSES, FOLD_IN_PAIRS)
+    return config.terms().cast(), passes
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ from xorec.training.row_kernels import (
     project,
 )
 
-_STEEP = np.float32(30)
+STEEP = np.float32(30)
 USERS, ITEMS = 0x7573657273, 0x6974656D73
 """These keep the draws of users and of items apart."""
 
@@ -150,13 +150,13 @@ def pair_gradients(
                 c_uj += users[u, f] * items[j, f]
                 c_ij += items[i, f] * items[j, f]
             y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + terms.offset)
-            power = np.exp(min(max(y, -_STEEP), _STEEP))
+            power = np.exp(min(max(y, -STEEP), STEEP))
             scale[pair, k] = power
             total += power
             if not npair:
                 loss += terms.lambda_ * np.log(np.float32(1) + power)
             x = (c_uj - c_ui) * np.float32(0.5)
-            power = np.exp(min(max(x, -_STEEP), _STEEP))
+            power = np.exp(min(max(x, -STEEP), STEEP))
             pairwise[pair, k] = np.float32(0.5) * power / (np.float32(1) + power)
             loss += np.log(np.float32(1) + power)
     if npair:
