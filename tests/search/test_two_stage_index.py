@@ -222,6 +222,22 @@ def test_the_nearest_of_each_item_are_kept_in_a_file() -> None:
         index_of(learned, rank, SavedIndex(wrong))
 
 
+def test_a_file_without_neighbours_answers_before_there_are_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No table of neighbours is a table of none for each item, not for no item."""
+    learned = blended(np.random.default_rng(9), 200, Sources(4, 5))
+    rank = np.arange(200, dtype=np.int32)
+    made, queries = index_of(learned, rank), learned.queries(np.arange(5))
+    expected = made.search(queries, 9)
+    kept = index_of(learned, rank, SavedIndex(made.tensors()))
+    assert isinstance(kept, TwoStageIndex)
+    monkeypatch.setattr("xorec.search.candidates.is_loaded", lambda kernel: False)
+    for b in range(5):
+        assert kept.search(queries[b], 9).row(0)[0].tolist() == expected.row(b)[0].tolist()
+        assert isinstance(kept.found_by(queries[b], 3, as_lists([[]])), tuple)
+
+
 def test_a_process_that_asks_on_gets_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """One by one in NumPy at first; a batch, which has kernels alone, after FIRST_QUERIES."""
     learned = blended(np.random.default_rng(10), 90, Sources(4, 5))

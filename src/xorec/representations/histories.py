@@ -92,7 +92,7 @@ class Histories:
         else:
             if isinstance(rows, slice):
                 rows = np.arange(len(self))[rows]
-            chosen = np.atleast_1d(rows)
+            chosen = rows if isinstance(rows, np.ndarray) and rows.ndim else np.atleast_1d(rows)
             if chosen.dtype.kind == "b":
                 chosen = np.flatnonzero(chosen)
             if len(chosen) == 1:  # what all users have is not looked at

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.bits import Words
 from xorec.representations.base import Floats
 from xorec.representations.histories import Histories
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +32,10 @@ class TwoStageQueries:
     histories: Histories | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "codes", as_contiguous(np.atleast_2d(self.codes)))
+        object.__setattr__(self, "codes", _rows(self.codes))
         if self.vectors is not None:
-            vectors = np.atleast_2d(np.asarray(self.vectors, dtype=np.float32))
-            object.__setattr__(self, "vectors", as_contiguous(vectors))
+            vectors = np.asarray(self.vectors, dtype=np.float32)
+            object.__setattr__(self, "vectors", _rows(vectors))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -46,3 +49,8 @@ class TwoStageQueries:
             None if self.vectors is None else self.vectors[rows],
             None if self.histories is None else self.histories[rows],
         )
+
+
+def _rows(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Of two dimensions, as kernels take them."""
+    return as_contiguous(array if array.ndim == 2 else np.atleast_2d(array))

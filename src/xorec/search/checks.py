@@ -15,11 +15,17 @@ from xorec.search.hits import Exclude
 
 def check_rows(rows: npt.NDArray[Any], items: int, what: str) -> npt.NDArray[np.int64]:
     """Rows of items."""
-    checked = whole_numbers(rows, what)
-    if len(checked) and not (checked.min() >= 0 and checked.max() < items):
-        bad = checked.min() if checked.min() < 0 else checked.max()
+    checked = whole_numbers(rows, what).astype(np.int64, copy=False)
+    check_range(checked, items, what)
+    return checked
+
+
+def check_range(rows: npt.NDArray[np.int32] | npt.NDArray[np.int64], items: int, what: str) -> None:
+    """Refuse rows that no item has: one look at all of them, since below zero is large unsigned."""
+    unsigned = rows.view(np.uint32 if rows.itemsize == 4 else np.uint64)
+    if len(rows) and np.maximum.reduce(unsigned) >= items:
+        bad = rows.min() if rows.min() < 0 else rows.max()
         raise DataError(f"{what} has the row {bad} but rows go from 0 to {items - 1}.")
-    return checked.astype(np.int64, copy=False)
 
 
 def check_choice(choice: npt.NDArray[Any], items: int) -> npt.NDArray[np.int64]:

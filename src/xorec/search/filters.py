@@ -54,11 +54,9 @@ def make_filters(
     allow_mask: Mask = ALLOW_ALL,
 ) -> Filters:
     """The filters of a search among `items` items, checked."""
-    filters = no_filters(queries, allow_mask)
+    denied = NO_ROWS
     if deny is not None:
         denied = np.unique(check_rows(deny, items, "deny")).astype(np.int32)
-        filters = filters._replace(denied=denied)
-    if exclude is not None:
-        indptr, indices = check_lists(exclude, queries, "exclude")
-        filters = filters._replace(indptr=indptr, indices=indices)
-    return filters
+    if exclude is None:
+        return no_filters(queries, allow_mask)._replace(denied=denied)
+    return Filters(*check_lists(exclude, queries, "exclude"), denied, allow_mask)

@@ -16,8 +16,8 @@ from xorec.representations.two_stage import TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.search.batches import FIRST_QUERIES, empty_nearest
 from xorec.search.candidates import Collector, Near, best_of_one, item_table
-from xorec.search.checks import check_lists, check_rows
-from xorec.search.filters import Filters, make_filters
+from xorec.search.checks import check_lists, check_range
+from xorec.search.filters import ALLOW_ALL, Filters, make_filters
 from xorec.search.hamming.catalogue import ItemFilter
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.lazy_index import LazyHammingIndex
@@ -179,9 +179,10 @@ class TwoStageIndex:
         allow: ItemFilter | None,
         deny: npt.NDArray[np.integer] | None,
     ) -> Filters:
-        filters = make_filters(queries, exclude, deny, self.learned.n_items)
-        check_rows(filters.indices, self.learned.n_items, "exclude")
-        return filters if allow is None else filters._replace(allow_mask=allow.allow_mask)
+        items, mask = self.learned.n_items, ALLOW_ALL if allow is None else allow.allow_mask
+        filters = make_filters(queries, exclude, deny, items, mask)
+        check_range(filters.indices, items, "exclude")
+        return filters
 
     def _best(self, scores: Any, found: Any, width: int, pool: ThreadPool) -> Hits:
         from xorec.search.scores.blocks_kernels import unpack_scores
@@ -228,7 +229,7 @@ def _checked_table(saved: SavedIndex, items: int, width: int) -> npt.NDArray[np.
     """The table that a file has kept; its values are looked at unless they were."""
     from xorec.core.schema import Tensor, check_tensors
 
-    table = saved.tensors.get(_TABLE, np.zeros((items if width else 0, 0), dtype=np.int32))
+    table = saved.tensors.get(_TABLE, np.zeros((items, 0), dtype=np.int32))
     schema: Mapping[str, Tensor] = {_TABLE: Tensor("int32", ("items", width), rows_of="items")}
     if width:
         check_tensors({_TABLE: table}, schema, {"items": items}, values=not saved.checked)

@@ -15,14 +15,14 @@ from xorec.core.bits import popcount, prefetch
 from xorec.core.kernels import kernel
 from xorec.search.hamming.exclusion_bitmap_kernels import is_excluded
 from xorec.search.hamming.list_kernels import key_of, passes
+from xorec.search.hamming.multi_index.pool_kernels import FARTHEST, add, may_come
 from xorec.search.hamming.multi_index.tables import ENTRY, LAG
-from xorec.search.sorted_kernels import insert_sorted
 
 AT_ONCE = 512
 """Buckets that are listed before they are scanned."""
 _NEAR, _FAR, _AHEAD = 8, 24, 64
 """Buckets ahead that words and starts are fetched, and words of a bucket."""
-WAITING = 6
+WAITING = 12
 """Candidates that wait together for the lines of their positions."""
 SPANS = AT_ONCE + WAITING
 """Rows of scratch: where each bucket begins and ends, and the candidates that wait."""
@@ -44,43 +44,42 @@ def list_full(key: Any, masks: Any, full: Any, before: Any, found: Any) -> Any:
 
 
 @kernel
-def admit(waiting: Any, waits: int, places: Any, checks: Any, best: Any, kept: int) -> int:
-    """Insert waiting[:waits] (entry, distance) into best[:kept]; returns how many are kept.
+def admit(waiting: Any, waits: int, places: Any, checks: Any, pool: Any) -> None:
+    """Add waiting[:waits] (entry, distance) to the nearest so far.
 
     They waited while the lines of their positions came; where rows are filtered, those come next.
-    checks: `tables.EntryFilter`.
+    checks: `tables.EntryFilter`; pool: `pool_kernels.Pool`.
     """
-    bitmap, excluded = checks.bitmap, checks.positions
+    bitmap, excluded, numbers = checks.bitmap, checks.positions, pool.numbers
     by_row = len(checks.excluded) > 0 or len(checks.denied) > 0
-    by_any = by_row or len(checks.allow_mask) > 0
+    by_any, left = by_row or len(checks.allow_mask) > 0, 0
     if by_row:
         for at in range(waits):
             prefetch(checks.rows, places[waiting[at, 0]])
     for at in range(waits):
         position = places[waiting[at, 0]]
         key = key_of(waiting[at, 1], position)
-        if kept == len(best) and key >= best[kept - 1]:
-            continue
-        if is_excluded(position, bitmap, excluded):
+        if not may_come(numbers, key) or is_excluded(position, bitmap, excluded):
             continue
         if not by_any or passes(position, checks):
-            kept = insert_sorted(best, kept, key)
-    return kept
+            waiting[left, 0] = key
+            left += 1
+    add(pool, waiting, left)
 
 
 @kernel
 def scan_buckets(
-    buckets: Any, count: int, table: Any, query: Any, checks: Any, best: Any, kept: int, spans: Any
-) -> tuple[int, Any]:
-    """Insert what stands in the full buckets buckets[:count] into best[:kept], the nearest so far.
+    buckets: Any, count: int, table: Any, query: Any, checks: Any, pool: Any, spans: Any
+) -> Any:
+    """Add what stands in the full buckets buckets[:count] to the nearest so far.
 
     buckets (2, AT_ONCE + 1): the number of each in starts, and that of its table; lines of several
-    tables come at the same time. table, checks: see `tables`. spans (SPANS, 3): scratch. Returns
-    (how many are kept, how many candidates there were).
+    tables come at the same time. table, checks: see `tables`. pool: `pool_kernels.Pool`. spans
+    (SPANS, 3): scratch. Returns how many candidates there were.
     """
     places, copies, starts, waiting = table.places, table.copies, table.starts, spans[AT_ONCE:]
     candidates, waits, words, first = np.int64(0), 0, len(query), query[0]
-    threshold = threshold_of(best, kept)
+    threshold = np.uint64(pool.numbers[FARTHEST])
     for at in range(min(_FAR, count)):
         prefetch(starts, buckets[0, at])
     for at in range(count + _NEAR):
@@ -113,11 +112,11 @@ def scan_buckets(
             waits += 1
             entry += np.uint64(1)
             if waits == WAITING:
-                kept = admit(waiting, waits, places, checks, best, kept)
-                threshold, waits = threshold_of(best, kept), 0
+                admit(waiting, waits, places, checks, pool)
+                threshold, waits = np.uint64(pool.numbers[FARTHEST]), 0
                 near = threshold - min(threshold, lag)
-    kept = admit(waiting, waits, places, checks, best, kept)
-    return kept, candidates
+    admit(waiting, waits, places, checks, pool)
+    return candidates
 
 
 @kernel
@@ -156,9 +155,3 @@ def next_near(copies: Any, entry: Any, end: Any, query: Any, threshold: Any) -> 
             break
         entry += np.uint64(1)
     return entry
-
-
-@kernel
-def threshold_of(best: Any, kept: int) -> Any:
-    """The distance up to which a candidate may still be kept."""
-    return best[kept - 1] >> np.uint64(32) if kept == len(best) else np.uint64(0xFFFFFFFF)

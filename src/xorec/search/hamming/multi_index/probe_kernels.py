@@ -31,6 +31,14 @@ from xorec.search.hamming.multi_index.buckets_kernels import (
     list_full,
     scan_buckets,
 )
+from xorec.search.hamming.multi_index.pool_kernels import (
+    FARTHEST,
+    WITHIN,
+    K,
+    make_empty,
+    pool_for,
+    take_nearest,
+)
 from xorec.search.hamming.multi_index.scanned_kernels import (
     admit_first_heads,
     admit_next_heads,
@@ -76,9 +84,11 @@ def probe(
     bitmap, out = np.zeros(BITMAP_WORDS, np.uint64), np.empty(MOST_EXCLUDED, np.int32)
     room = scratch_for(tables.head_planes, tables.heads, bits, tables.most)
     scratch = (buckets, spans, room)
+    pool = pool_for(keys.shape[1], bits + tables.most)
     for at in range(len(which)):
         b = which[at]
-        query, best = queries[b], keys[b]
+        query = queries[b]
+        make_empty(pool)
         excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
         denied, out_positions = filters.denied, out[:0]
         if 0 < len(excluded) + len(denied) <= min(MOST_EXCLUDED, len(positions)):
@@ -87,14 +97,15 @@ def probe(
         checks = EntryFilter(
             order.rows, filters.allow_mask, excluded, denied, bitmap, out_positions
         )
-        counts[b], finished[b] = probe_levels(tables, query, checks, budget, best, scratch)
+        finished[b] = probe_levels(tables, query, checks, budget, pool, scratch)
+        counts[b] = take_nearest(pool, keys[b])
 
 
 @kernel
 def probe_levels(
-    tables: Any, query: Any, checks: Any, budget: Any, best: Any, scratch: Any
-) -> tuple[int, bool]:
-    """The nearest items into `best`: (how many there are, whether nothing else can be nearer).
+    tables: Any, query: Any, checks: Any, budget: Any, pool: Any, scratch: Any
+) -> bool:
+    """The nearest items into `pool`; returns whether nothing else can be nearer.
 
     Step e looks at one ring of one table of each level that has a lag of at most e: then all items
     at effective distance e were seen. scratch: (buckets, spans, HeadScratch).
@@ -104,14 +115,14 @@ def probe_levels(
         Table(cuts, tables.starts, tables.places, tables.copies),
         scratch,
     )
-    cost, step, count_tables, k = 0.0, levels[0, 2], len(cuts), len(best)
+    cost, step, count_tables = 0.0, levels[0, 2], len(cuts)
     together, farthest = 1 + levels[-1, 1], cuts[-1, BEGIN] + cuts[-1, WIDTH] + tables.most
     ahead, heads = step + together - 1, tables.heads
-    kept = admit_first_heads(tables.head_planes, heads, farthest, query, ahead, checks, best, room)
+    admit_first_heads(tables.head_planes, heads, farthest, query, ahead, checks, pool, room)
     while True:
         if step > ahead:
             ahead += together
-            kept = admit_next_heads(room, heads, ahead, checks, best, kept)
+            admit_next_heads(room, heads, ahead, checks, pool)
         count = 0
         for level in range(len(levels)):
             radius = step - levels[level, 2]
@@ -119,13 +130,13 @@ def probe_levels(
                 break
             ring, t = divmod(radius, levels[level, 1])
             if ring >= len(rings):
-                return kept, False
+                return False
             t += levels[level, 0]
             first = rings[ring, count_tables]
             end = first + rings[ring, t]
             cost += PROBE * (end - first)
             if cost > budget:
-                return kept, False
+                return False
             key = substring(query, cuts[t, BEGIN], cuts[t, WIDTH])
             full, before = tables.full[cuts[t, BLOCK] :], tables.before[cuts[t, BLOCK] :]
             while first < end:
@@ -137,16 +148,14 @@ def probe_levels(
                 first = last
                 count += more
                 if count > AT_ONCE // 2:
-                    kept, seen = scan_buckets(
-                        buckets, count, table, query, checks, best, kept, spans
-                    )
+                    seen = scan_buckets(buckets, count, table, query, checks, pool, spans)
                     cost += BUCKET * count + CANDIDATE * len(query) * seen
                     count = 0
         if count:
-            kept, seen = scan_buckets(buckets, count, table, query, checks, best, kept, spans)
+            seen = scan_buckets(buckets, count, table, query, checks, pool, spans)
             cost += BUCKET * count + CANDIDATE * len(query) * seen
-        if kept == k and np.int64(best[k - 1] >> np.uint64(32)) <= step:
-            return kept, True
+        if pool.numbers[WITHIN] >= pool.numbers[K] and pool.numbers[FARTHEST] <= step:
+            return True
         step += 1
 
 

@@ -17,6 +17,7 @@ from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES
 from xorec.search.hamming.arrays import Counted, Planes, QueryPlanes
 from xorec.search.hamming.multi_index.buckets_kernels import admit
 from xorec.search.hamming.multi_index.levels import Numbers
+from xorec.search.hamming.multi_index.pool_kernels import FARTHEST
 from xorec.search.hamming.planes_kernels import (
     CHUNK_ITEMS,
     count_at,
@@ -74,16 +75,17 @@ def admit_first_heads(
     query: Any,
     within: Any,
     checks: Any,
-    best: Any,
+    pool: Any,
     room: Any,
-) -> Any:
-    """Count the distances of all heads, and insert those up to `within`; returns how many are kept.
+) -> None:
+    """Count the distances of all heads, and add those up to `within` to the nearest so far.
 
-    head_planes, heads: of `tables.HashTables`; checks: `tables.EntryFilter`; room: HeadScratch.
+    head_planes, heads: of `tables.HashTables`; checks: `tables.EntryFilter`; pool:
+    `pool_kernels.Pool`; room: HeadScratch.
     """
     if room is None:
-        return 0
-    kept, bits = 0, len(room.flips)
+        return
+    bits = len(room.flips)
     lags = bits * CHUNK_WORDS
     planes = Planes(head_planes, bits, None, lags, farthest)
     spread(query, bits, room.flips)
@@ -98,26 +100,24 @@ def admit_first_heads(
             w = np.uint64(word)
             left[w] = open_[position + w] ^ found[w]
         if some:
-            kept = admit_found(room, chunk, heads, checks, best, kept)
-    return kept
+            admit_found(room, chunk, heads, checks, pool)
 
 
 @kernel
-def admit_next_heads(room: Any, heads: Any, within: Any, checks: Any, best: Any, kept: int) -> Any:
-    """Insert the heads that are left up to the distance `within`; returns how many are kept."""
+def admit_next_heads(room: Any, heads: Any, within: Any, checks: Any, pool: Any) -> None:
+    """Add the heads that are left up to the distance `within` to the nearest so far."""
     if room is None:
-        return kept
+        return
     for chunk in range(len(room.left)):
         if take_within(room.counts[chunk], within, room.left[chunk], room.found):
-            kept = admit_found(room, chunk, heads, checks, best, kept)
-    return kept
+            admit_found(room, chunk, heads, checks, pool)
 
 
 @kernel
-def admit_found(room: Any, chunk: int, heads: Any, checks: Any, best: Any, kept: int) -> int:
-    """Insert the heads of room.found into best[:kept]; returns how many are kept."""
+def admit_found(room: Any, chunk: int, heads: Any, checks: Any, pool: Any) -> None:
+    """Add the heads of room.found to the nearest so far."""
     counts, entries, found, waits = room.counts[chunk], room.entries, room.found, 0
-    levels, words, k = len(counts) // CHUNK_WORDS, np.uint64(0), len(best)
+    levels, words = len(counts) // CHUNK_WORDS, np.uint64(0)
     for word in range(CHUNK_WORDS):
         w = np.uint64(word)
         words |= np.uint64(found[w] != np.uint64(0)) << w
@@ -130,10 +130,11 @@ def admit_found(room: Any, chunk: int, heads: Any, checks: Any, best: Any, kept:
         words ^= np.uint64(left == np.uint64(0)) << word
         entries[waits, 0] = np.int64(np.uint64(64) * word + bit) + chunk * CHUNK_ITEMS
         entries[waits, 1] = count_at(counts, levels, word, bit)
-        waits += kept < k or entries[waits, 1] <= np.int64(best[k - 1] >> np.uint64(32))
+        waits += entries[waits, 1] <= pool.numbers[FARTHEST]
         if waits == _WAITING:
-            kept, waits = admit(entries, waits, heads, checks, best, kept), 0
-    return admit(entries, waits, heads, checks, best, kept)
+            admit(entries, waits, heads, checks, pool)
+            waits = 0
+    admit(entries, waits, heads, checks, pool)
 
 
 @kernel
