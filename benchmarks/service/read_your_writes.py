@@ -62,7 +62,8 @@ def check(served: Served, checks: Checks, number: int, wanted: argparse.Namespac
         if status == 200 and turn % wanted.each:
             listed = items
             continue
-        user = (user + wanted.threads) % served.users
+        user += wanted.threads  # a user is one thread's alone, or the newest event is another's
+        user = user if user < served.users else number
         listed = reader.items(user)
     for caller in callers:
         caller.close()
