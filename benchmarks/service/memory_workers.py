@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=350_000)
     parser.add_argument("--users", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=2000, help="lists for each worker first")
-    parser.add_argument("--most", type=float, default=120, help="MB that one more worker may take")
+    parser.add_argument("--most", type=float, default=60, help="MB that one more worker may take")
     short = {"workers": 2, "items": 20_000, "users": 2000, "requests": 200}
     return promise("memory-of-workers", run, parser, short)
 

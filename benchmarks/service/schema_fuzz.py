@@ -1,4 +1,4 @@
-"""schemathesis over the OpenAPI document: no 5xx but a documented 503, and every answer fits it.
+"""schemathesis over the OpenAPI document: no 5xx, and every answer fits it.
 
     python benchmarks/service/schema_fuzz.py --examples 1000 --json
 
@@ -22,9 +22,8 @@ CHECKS = (
 )
 SETTINGS = """
 [checks]
-not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
+not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx"]
 """
-"""503 is the answer to a `seq` that the log does not have yet, after a second."""
 ENDLESS = ("/v1/live",)
 CHILDREN = ("/v1/refit", "/v1/snapshots")
 
