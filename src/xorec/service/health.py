@@ -6,7 +6,6 @@ import platform
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel
-from starlette.responses import HTMLResponse, Response
 
 import xorec
 from xorec.service.problems import busy
@@ -16,13 +15,6 @@ if TYPE_CHECKING:
     from xorec.service.service import Service
 
 State = Literal["starting", "ready", "stopping"]
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>xorec</title></head>
-<body><h1>xorec</h1><p>Recommendations at the speed of XOR. This service is running.</p>
-<p><a href="/openapi.json">What it answers</a> (OpenAPI), <a href="/metrics">its figures</a>,
-<a href="/readyz">whether it is ready</a>.</p></body></html>
-"""
-_PAGE_POLICY = {"content-security-policy": "default-src 'self'", "referrer-policy": "no-referrer"}
 
 
 class Alive(BaseModel):
@@ -61,9 +53,6 @@ class Health:
     def version(self, service: Service, call: Call) -> Version:
         return Version(version=xorec.__version__, python=platform.python_version())
 
-    def page(self, service: Service, call: Call) -> Response:
-        return HTMLResponse(_PAGE, headers=_PAGE_POLICY)
-
     def routes(self) -> tuple[Route, ...]:
         """Those that need no model."""
         return (
@@ -95,15 +84,5 @@ class Health:
                 limited=False,
                 tag="health",
                 summary="Which version runs.",
-            ),
-            Route(
-                method="GET",
-                path="/",
-                handler=self.page,
-                role="open",
-                limited=False,
-                media_type="text/html",
-                tag="health",
-                summary="A page for people.",
             ),
         )

@@ -39,7 +39,7 @@ def document_text(routes: Iterable[Route]) -> bytes:
 
 def document(routes: Iterable[Route]) -> Json:
     """All operations with their queries, bodies, answers and problems."""
-    every = tuple(routes)
+    every = tuple(route for route in routes if route.documented)
     inputs = [(model, "validation") for route in every for model in models_of(route.body)]
     outputs = [(route.answer, "serialization") for route in every if route.answer is not None]
     wanted: list[Any] = list(dict.fromkeys([*inputs, *outputs, (Problem, "serialization")]))

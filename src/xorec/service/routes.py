@@ -47,6 +47,7 @@ class Route:
     streams: the handler gives a Response of its own (NDJSON, server-sent events, text).
     An async handler runs in the loop up to its first wait, outside of a task: no asyncio.timeout.
     limited: counts among concurrent requests, and has to wait until the service is ready.
+    documented: stands in the OpenAPI document.
     """
 
     method: str
@@ -64,3 +65,4 @@ class Route:
     limited: bool = True
     media_type: str = "application/json"
     tag: str = "lists"
+    documented: bool = True

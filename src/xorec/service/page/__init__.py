@@ -1,0 +1,1 @@
+"""The page for people: static files that use only the public API."""

@@ -1,0 +1,69 @@
+"""The files of the page, each at an address of its own: read once, sent with a strict policy."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from xorec.service.exchange import Headers, Reply
+from xorec.service.routes import Call, Route
+from xorec.service.service import Service
+
+_TYPES = {
+    "html": b"text/html; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "css": b"text/css; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+POLICY: Headers = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """All files by their path below `static`, as "js/app.js"."""
+    return dict(_files_below(files(__package__) / "static", ""))
+
+
+def _files_below(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        path = prefix + entry.name
+        if entry.is_dir():
+            found += _files_below(entry, path + "/")
+        elif entry.name.rpartition(".")[2] in _TYPES:
+            found.append((path, entry.read_bytes()))
+    return found
+
+
+def page_routes() -> tuple[Route, ...]:
+    """`/` is index.html; the others stand below `/page/`."""
+    return tuple(_route(path, content) for path, content in static_files().items())
+
+
+def _route(path: str, content: bytes) -> Route:
+    reply = Reply(200, content, _TYPES[path.rpartition(".")[2]], POLICY)
+
+    def send(service: Service, call: Call) -> Reply:
+        return reply
+
+    is_first = path == "index.html"
+    return Route(
+        method="GET",
+        path="/" if is_first else f"/page/{path}",
+        handler=send,
+        role="open",
+        limited=False,
+        media_type=reply.media_type.decode().partition(";")[0],
+        tag="health",
+        summary="A page for people." if is_first else "A file of the page.",
+        documented=is_first,
+    )

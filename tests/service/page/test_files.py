@@ -1,0 +1,65 @@
+"""The files of the page: all there, small, and sent with a policy that allows nothing foreign."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from xorec.service.page.files import page_routes, static_files
+from xorec.service.routes import Call
+
+FILES = static_files()
+
+
+def test_every_file_has_its_address_and_type() -> None:
+    routes = {route.path: route for route in page_routes()}
+    assert set(routes) == {"/" if path == "index.html" else f"/page/{path}" for path in FILES}
+    types = {
+        "html": "text/html",
+        "js": "text/javascript",
+        "css": "text/css",
+        "svg": "image/svg+xml",
+    }
+    for path, route in routes.items():
+        reply = route.handler(None, Call("x"))  # type: ignore[arg-type]
+        ending = "html" if path == "/" else path.rpartition(".")[2]
+        assert reply.media_type.decode().startswith(types[ending])  # type: ignore[union-attr]
+        policy = dict(reply.headers)[b"content-security-policy"]  # type: ignore[union-attr]
+        assert b"default-src 'none'" in policy
+        assert b"unsafe" not in policy
+        assert route.role == "open"
+        assert not route.limited
+
+
+def test_the_page_weighs_less_than_150_kb() -> None:
+    assert sum(map(len, FILES.values())) < 150_000
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.endswith(".js")])
+def test_no_script_makes_html_of_text_or_asks_elsewhere(path: str) -> None:
+    text = FILES[path].decode()
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
+    assert re.search(forbidden, text) is None
+    assert re.search(r"https?://(?!www\.w3\.org/2000/svg)", text) is None
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.endswith(".js")])
+def test_what_a_script_imports_is_there(path: str) -> None:
+    folder = path.rpartition("/")[0]
+    for name in re.findall(r"""from ["'](\.[^"']+)["']""", FILES[path].decode()):
+        parts: list[str] = folder.split("/")
+        for part in name.split("/"):
+            if part == "..":
+                parts.pop()
+            elif part != ".":
+                parts.append(part)
+        assert "/".join(parts) in FILES, name
+
+
+def test_the_first_file_has_nothing_inline() -> None:
+    text = FILES["index.html"].decode()
+    assert re.search(r"<script(?![^>]*\bsrc=)", text) is None
+    assert re.search(r"\bon\w+=|style=|<style", text) is None
+    for address in re.findall(r'(?:src|href)="/page/([^"]+)"', text):
+        assert address in FILES
