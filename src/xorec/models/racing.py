@@ -2,11 +2,14 @@
 
 All candidates learn from the same pairs. After each round the better half goes on from where it
 stands, by NDCG@20 of at most 5,000 validation users (successive halving); a tie is won by the one
-that is named first. The answer hangs on the seed and the data alone, not on threads or clocks.
+that is named first. The answer hangs on the seed and the data alone, not on threads; nor on clocks,
+unless the fit has to end at a moment (options.until): then a race that takes more than a quarter of
+the time is broken off, so that the winner has time to learn.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +34,8 @@ SHARE = 0.1
 """Of the pairs, cut off to judge by where there is no validation part."""
 _PAIRS = 1_500_000
 """Where there are more, some of the users race for all."""
+_TIME_SHARE = 0.25
+"""Of the time that a fit has, where it has to end at a moment."""
 _FEWEST = 100
 """Users to judge by: with fewer, chance would decide."""
 
@@ -41,6 +46,10 @@ class RaceTrack:
     def __init__(self, train: Interactions, judged_on: Interactions, options: RunOptions) -> None:
         self.train, self.options = train, options
         self.judged_on = validation_sample(judged_on, options.seed)
+        self._late: float | None = None
+        if options.until is not None:
+            now = time.monotonic()
+            self._late = now + _TIME_SHARE * (options.until - now)
 
     @classmethod
     def of(
@@ -60,6 +69,10 @@ class RaceTrack:
         if np.count_nonzero(validation.user_counts) < _FEWEST:
             return None
         return cls(*_some_users(train, validation, options.seed), options)
+
+    def is_late(self) -> bool:
+        """Whether the race has taken its share of the time."""
+        return self._late is not None and time.monotonic() >= self._late
 
     def value(self, representation: Representation) -> float:
         """NDCG@20."""
@@ -96,7 +109,10 @@ def race(
     track: RaceTrack,
     judge: Callable[[Representation], float],
 ) -> Racer:
-    """The winner, as it stands after the last round. judge: the larger, the better."""
+    """The winner, as it stands after the last round (or when the race was broken off).
+
+    judge: the larger, the better.
+    """
     name, total = models[0].name, _epochs(len(models))
     with (
         track.options.thread_pool() as pool,
@@ -110,7 +126,11 @@ def race(
                 racer.advance(epochs)
                 racer.value = judge(racer.learned)
                 task.advance(epochs - before)
+                if track.is_late():
+                    break
             racers = sorted(racers, key=lambda racer: -racer.value)  # stable: the first named wins
+            if track.is_late():
+                break
             before = epochs
     return racers[0]
 
