@@ -76,7 +76,9 @@ def test_the_lines_that_are_printed_work_as_they_are(model: Path, tmp_path: Path
         assert service.stop(signal.SIGINT) == 0
 
 
-@pytest.mark.parametrize("name", ["missing.xorec", "missing.tar", "text.xorec", "folder", "bad.tar"])
+@pytest.mark.parametrize(
+    "name", ["missing.xorec", "missing.tar", "text.xorec", "folder", "bad.tar"]
+)
 def test_what_cannot_be_served_is_refused_and_leaves_no_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "text.xorec").write_text("user,item\n" * 9)
     (tmp_path / "folder").mkdir()
