@@ -155,6 +155,8 @@ class LiveModels:
         elif change.kind == "erase":
             self.recent.forget(body["user"])
             self.erased[body["user"]] = change.seq
+            for live in self._all_loaded():
+                live.forget(body["user"])
         elif change.kind == "experiment":
             self.experiments[body["name"]] = body
         elif change.kind == "activate" and not self._replaying:  # else CURRENT has said it
