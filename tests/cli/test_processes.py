@@ -26,6 +26,21 @@ def test_help_imports_nothing_heavy() -> None:
     assert not heavy & set(loaded)
 
 
+def test_a_command_imports_no_other() -> None:
+    code = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+sys.argv = ["xorec", "serve", "--help"]
+import xorec.cli.main
+xorec.cli.main.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Serve MODEL over HTTP" in done.stdout
+    loaded = set(done.stderr.split())
+    assert "xorec.cli.serve" in loaded
+    assert not {"xorec.cli.fit", "xorec.cli.bench", "xorec.cli.data"} & loaded
+
+
 def start_fit(ratings: Path, out: Path, *more: str) -> subprocess.Popen[str]:
     words = ["fit", ratings, "-o", out, "--model", "bpr", "--epochs", "1200", "-q", *more]
     return subprocess.Popen(

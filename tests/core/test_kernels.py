@@ -131,3 +131,43 @@ def total(rows):
         )
         assert done.stdout.strip() == "6.0", done.stderr
     assert list(tmp_path.glob("__pycache__/*.nbi"))
+
+
+def test_a_kept_kernel_is_loaded_without_the_compiler_which_is_there_when_it_is_needed(
+    tmp_path: Path,
+) -> None:
+    """Loading is a third of a second faster so; what is compiled later calls what was loaded."""
+    text = """
+import sys
+import numpy as np
+from xorec.core.kernels import kernel
+
+@kernel
+def doubled(rows):
+    out = np.empty(len(rows))
+    for at in range(len(rows)):
+        out[at] = 2 * rows[at]
+    return out
+
+@kernel
+def total(rows):
+    return np.sort(doubled(rows)).sum()
+
+def has_compiler():
+    return "numba.np.linalg" in sys.modules
+"""
+    (tmp_path / "mine.py").write_text(text)
+    first = "print(doubled(rows).sum(), has_compiler())"
+    runs = {
+        first: "6.0 True",
+        f"{first}; print(total(rows), has_compiler())": "6.0 False\n6.0 True",
+    }
+    for run, said in runs.items():
+        done = subprocess.run(
+            [sys.executable, "-c", f"from mine import *; rows = np.arange(3.0); {run}"],
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT.parent}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout.strip() == said, done.stderr

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -73,6 +74,23 @@ def test_the_lines_that_are_printed_work_as_they_are(model: Path, tmp_path: Path
     with running_service(model, tmp_path / "data") as service:
         assert "1 events replayed" in service.lines[0]
         assert service.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["missing.xorec", "missing.tar", "text.xorec", "folder", "bad.tar"]
+)
+def test_what_cannot_be_served_is_refused_and_leaves_no_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "text.xorec").write_text("user,item\n" * 9)
+    (tmp_path / "folder").mkdir()
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        archive.add(tmp_path / "text.xorec", "text.xorec")
+    before = sorted(tmp_path.iterdir())
+    done = command(str(tmp_path / name))
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert name in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_keys_stay_out_of_logs_and_answers(model: Path, tmp_path: Path) -> None:

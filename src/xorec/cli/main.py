@@ -6,40 +6,71 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from xorec import __version__
-from xorec.cli import (
-    bench,
-    compare,
-    data,
-    demo,
-    doctor,
-    evaluate,
-    explain,
-    fit,
-    models,
-    recommend,
-    reproduce,
-    serve,
-    sign,
-    similar,
-    split,
-    tune,
-    update,
-    verify,
-)
 from xorec.cli.usage import UsageError, usage_line
 from xorec.core import compiling, interrupts
 from xorec.core.errors import XorecError
 from xorec.core.memory import is_shortage
 from xorec.core.printable import printable
 
+_COMMANDS = (
+    "demo",
+    "data",
+    "split",
+    "models",
+    "fit",
+    "evaluate",
+    "compare",
+    "tune",
+    "recommend",
+    "similar",
+    "explain",
+    "update",
+    "serve",
+    "reproduce",
+    "bench",
+    "sign",
+    "verify",
+    "doctor",
+)
+"""In the order of the help: each is a file beside this one, with a function of its name or an app
+of several."""
+_TAKE_ANY_SETTING = ("fit", "compare", "tune")
 
-class _OneLineErrors(TyperGroup):
+
+def _command(name: str) -> Any:
+    """A command as click has it."""
+    module = import_module(f"xorec.cli.{name}")
+    alone = typer.Typer(rich_markup_mode=None)
+    if hasattr(module, "app"):
+        alone.add_typer(module.app, name=name)
+    else:
+        free = name in _TAKE_ANY_SETTING
+        settings = {"allow_extra_args": free, "ignore_unknown_options": free}
+        alone.command(name, context_settings=settings)(getattr(module, name))
+    return get_group(alone).commands[name]
+
+
+class _LazyCommands(TyperGroup):
+    """Imports a command when it is asked for: a service that starts needs one of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        wanted = [cmd_name] if cmd_name in _COMMANDS else _COMMANDS  # all: to guess what was meant
+        self.commands.update((one, _command(one)) for one in wanted if one not in self.commands)
+        return super().get_command(ctx, cmd_name)
+
+
+class _OneLineErrors(_LazyCommands):
     """A mendable error is one line on standard error and exit code 2; Ctrl-C is 130."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -88,26 +119,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_ANY_SETTING = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-app.command("demo")(demo.demo)
-app.add_typer(data.app, name="data")
-app.command("split")(split.split)
-app.command("models")(models.models)
-app.command("fit", context_settings=_ANY_SETTING)(fit.fit)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare", context_settings=_ANY_SETTING)(compare.compare)
-app.command("tune", context_settings=_ANY_SETTING)(tune.tune)
-app.command("recommend")(recommend.recommend)
-app.command("similar")(similar.similar)
-app.command("explain")(explain.explain)
-app.command("update")(update.update)
-app.command("serve")(serve.serve)
-app.command("reproduce")(reproduce.reproduce)
-app.add_typer(bench.app, name="bench")
-app.command("sign")(sign.sign)
-app.command("verify")(verify.verify)
-app.command("doctor")(doctor.doctor)
 
 
 def _version(wanted: bool) -> None:

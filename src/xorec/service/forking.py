@@ -85,7 +85,6 @@ def fork_workers(config: Config, metrics: Path) -> list[Forked]:
     if others:  # that of the signals waits in the system and holds nothing
         logger.debug("workers are started anew: there are threads (%s)", ", ".join(sorted(others)))
         return []
-    gc.collect()
     gc.freeze()  # what is there now is not looked at again, so its pages stay shared
     made: list[Forked] = []
     for _ in range(config.workers):

@@ -11,7 +11,7 @@ from xorec.service.config import Config
 from xorec.service.folder import held
 from xorec.service.logs import log_to_stderr
 from xorec.service.server import address, listen
-from xorec.service.start import model_names
+from xorec.service.start import check_files
 from xorec.service.worker import Place, ready_facts, run_worker
 from xorec.service.workers import supervise
 
@@ -20,7 +20,7 @@ OnReady = Callable[[str, dict[str, Any]], None]
 
 def serve(config: Config, on_ready: OnReady) -> None:
     """Serve until SIGTERM or SIGINT. on_ready: gets the address and facts about what is served."""
-    model_names(config)
+    check_files(config)
     log_to_stderr(config.log_level)
     with ExitStack() as stack:
         lock = stack.enter_context(held(config.folder))

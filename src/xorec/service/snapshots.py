@@ -73,7 +73,7 @@ def read_about(path: Path) -> dict[str, Any]:
 
 def is_snapshot(path: Path) -> bool:
     """Whether a file is a snapshot rather than a model."""
-    return path.name.endswith(".tar") and tarfile.is_tarfile(path)
+    return path.name.endswith(".tar") and path.is_file() and tarfile.is_tarfile(path)
 
 
 def restore(path: Path, folder: Path) -> list[str]:

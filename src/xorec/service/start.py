@@ -13,6 +13,7 @@ from pathlib import Path
 
 from xorec.core.errors import OptionError
 from xorec.core.log import logger
+from xorec.recommender import storage
 from xorec.service.config import Config
 from xorec.service.events.log import EventLog
 from xorec.service.events.reader import LogReader
@@ -23,7 +24,7 @@ from xorec.service.live.model import LiveModel
 from xorec.service.live.models import LiveModels
 from xorec.service.metrics import Metrics
 from xorec.service.service import Service
-from xorec.service.snapshots import is_snapshot, restore
+from xorec.service.snapshots import is_snapshot, read_about, restore
 from xorec.service.tasks.publishing import publish
 from xorec.service.tasks.runner import TaskRunner
 from xorec.service.tasks.schedule import Schedule
@@ -51,6 +52,20 @@ def model_names(config: Config) -> list[str]:
     if "default" not in names:
         raise OptionError("say what to serve: `xorec serve shop.xorec`.")
     return names
+
+
+def check_files(config: Config) -> None:
+    """Refuse what cannot be served before anything is made: files that are not there, or no models.
+
+    Their values are checked when they are loaded.
+    """
+    model_names(config)
+    for path in config.files.values():
+        if is_snapshot(path):
+            read_about(path)
+        else:
+            with storage.opened(path):
+                pass
 
 
 def take_over(config: Config) -> list[str]:

@@ -94,17 +94,19 @@ class _Worker:
         if self.place.worker == 0:  # it says that it is starting; others take nobody before
             serving = asyncio.create_task(self.server.serve([self.listening]))
         started: Started | None = None
+        gc.disable()  # a start makes no garbage to speak of, and looking for it takes time
         try:
             started = await loop.run_in_executor(None, self._start)
             started.service.peers = self.peers
             self.app.service = started.service
             if self.health.state == "starting":
                 self.health.state = "ready"
-                gc.collect()
-                gc.freeze()
+                gc.freeze()  # what is there now stays: it is never looked at again
+                gc.enable()
                 serving = serving or asyncio.create_task(self.server.serve([self.listening]))
                 self.on_ready(started)
         finally:
+            gc.enable()
             if started is None:
                 self.server.stop()
             if serving is not None:

@@ -23,7 +23,15 @@ from hypothesis.stateful import (
 from xorec.core.errors import DataError
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Log, Outcome, Reader
-from xorec.service.events.records import Change, Event, Exposure, NewEvent, Record
+from xorec.service.events.records import (
+    Change,
+    Event,
+    EventColumns,
+    Exposure,
+    NewEvent,
+    News,
+    Record,
+)
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.writing import LogWriter
 
@@ -177,6 +185,32 @@ class EventLogTests:
             assert all(len(block) == size for block in blocks[:-1])
         assert service.reader.after(everything[17].seq, 5) == everything[18:23]
         assert service.reader.after(everything[-1].seq) == []
+
+    @pytest.mark.parametrize("limit", [1, 3, 7, 100])
+    def test_news_are_the_records_in_columns(self, service: Opened, limit: int) -> None:
+        """Whoever follows the log block by block gets everything once, and in its order."""
+        values = (1.0, 0.1, -2.5, 1 / 3, 1e300, 5e-324, 0.0)
+        for at, user in enumerate(HOSTILE):
+            event = an_event(at, user, item=HOSTILE[-1 - at])
+            service.append(event._replace(value=values[at % len(values)]))
+            if at % 3 == 0:
+                service.writer.change("item", {"id": at}).result()
+        everything, seq = service.reader.after(0), 0
+        found: list[Any] = []
+        while (news := service.reader.news(seq, limit)).last_seq:
+            assert len(news.events.seqs) <= limit
+            assert len(news.changes) <= limit
+            together: list[Any] = [*zip(*news.events, strict=True), *news.changes]
+            found += sorted(together, key=lambda one: one[0])
+            seq = news.last_seq
+        assert found == [
+            (one.seq, one.user, one.item, one.value, one.ts) if isinstance(one, Event) else one
+            for one in everything
+        ]
+        users = [one.user for one in everything if isinstance(one, Event)]
+        kept = service.reader.news(0, 10_000).events
+        assert [type(user) for user in kept.users] == [type(user) for user in users]
+        assert News.of(everything).events == EventColumns(*map(tuple, kept))
 
     def test_events_of_a_user_newest_first(self, service: Opened) -> None:
         service.append(*(an_event(at, "ann" if at % 3 else "bob") for at in range(12)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from xorec.service.tasks.orders import Order
 from xorec.service.tasks.schedule import COLD_SECONDS, Schedule
-from xorec.service.tasks.work import Order
 from xorec.testing.examples import shop
 from xorec.testing.served import served
 

@@ -18,6 +18,8 @@ from xorec.core.errors import DataError
 READY = 120.0
 """Seconds that a server may take to be ready."""
 HOST = "127.0.0.1"
+_INSTALLED = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Modules are compiled once, as pip does when it installs: not at every start from a checkout."""
 
 
 def free_port() -> int:
@@ -48,7 +50,7 @@ class ServerProcess:
         self._command = [part.replace("{port}", str(self.port)) for part in command]
         self._ready_path = ready_path
         self._cores = cores
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = {**os.environ, **_INSTALLED, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from xorec.service.events.records import Change, Event, Exposure, Id, NewEvent, Record
+from xorec.service.events.records import Change, Event, Exposure, Id, NewEvent, News, Record
 from xorec.service.events.rows import Batch, EventRow, ExposureRow, Written
 
 
@@ -61,6 +61,10 @@ class Reader(Protocol):
 
     def blocks(self, seq: int, size: int = 2_000) -> Iterator[list[Record]]:
         """All of `after`, a block at a time."""
+
+    def news(self, seq: int, limit: int) -> News:
+        """What `after` has, as who follows the log needs it: fast. At most `limit` of each kind,
+        and nothing above what is left out."""
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
         """A user's events, newest first."""

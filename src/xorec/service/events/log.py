@@ -237,6 +237,7 @@ class EventLog:
             busy, pages, moved = self._connection.execute(
                 f"PRAGMA wal_checkpoint({mode})"
             ).fetchone()
+            self._connection.execute("PRAGMA shrink_memory")  # pages stay in the system's cache
             if not busy and mode == "PASSIVE" and pages > 4 * CHECKPOINT:
                 return self._checkpoint("RESTART")  # readers by turns never let it begin anew
         except sqlite3.Error as error:

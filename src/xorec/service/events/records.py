@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,6 +51,52 @@ class Change(NamedTuple):
 
 
 Record = Event | Change
+
+
+class EventColumns(NamedTuple):
+    """Events in the order of the log: of each what is served by. Many cost little so."""
+
+    seqs: Sequence[int] = ()
+    users: Sequence[Id] = ()
+    items: Sequence[Id] = ()
+    values: Sequence[float] = ()
+    times: Sequence[int] = ()
+
+    def part(self, begin: int, end: int | None = None) -> EventColumns:
+        """Those from one row to another."""
+        if begin == 0 and end is None:
+            return self
+        columns: list[Any] = [column[begin:end] for column in self]
+        return EventColumns(*columns)
+
+
+class News(NamedTuple):
+    """What stands in the log after a place: events, and changes among them; both ascend by seq."""
+
+    events: EventColumns
+    changes: Sequence[Change]
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> News:
+        """From records in their order.
+
+        >>> tea = Event(4, "e4", "ann", "tea", "click", 1.0, 0, None)
+        >>> News.of([tea, Change(5, "erase", {"user": "bob"})]).events.users
+        ('ann',)
+        """
+        rows = [
+            (one.seq, one.user, one.item, one.value, one.ts)
+            for one in records
+            if isinstance(one, Event)
+        ]
+        changes = [one for one in records if isinstance(one, Change)]
+        return cls(EventColumns(*zip(*rows, strict=True)), changes)
+
+    @property
+    def last_seq(self) -> int:
+        """Of the last of them; 0 where there is nothing."""
+        seqs, changes = self.events.seqs, self.changes
+        return max(seqs[-1] if seqs else 0, changes[-1].seq if changes else 0)
 
 
 class Exposure(NamedTuple):

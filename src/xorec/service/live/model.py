@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +25,8 @@ from xorec.service.schemas.base import ModelRef
 
 ItemRows = npt.NDArray[np.integer]
 _NO_ROWS = np.zeros(0, dtype=np.int32)
+_MOST_FOLDED = 50_000
+"""Users with events whose queries are kept: the oldest go, and are folded in when they come."""
 _PLAIN = ("int64", "int", "str", "float", "bool")
 
 
@@ -58,7 +61,7 @@ class LiveModel:
         self.recent, self.catalogue, self.erased = since.recent, since.catalogue, since.erased
         self.filters = ItemFilters(recommender, since.catalogue)
         self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
-        self._folded: dict[Id, tuple[int, Asker]] = {}
+        self._folded: OrderedDict[Id, tuple[int, Asker]] = OrderedDict()
         nothing = np.zeros(0, dtype=np.int64)
         self._counted: tuple[float, tuple[ItemRows, npt.NDArray[np.int64]]] = (
             -np.inf,
@@ -130,7 +133,7 @@ class LiveModel:
         liked, _ = self.item_rows([act.item for act in acts if act.value > 0])
         hidden, _ = self.item_rows([act.item for act in acts if act.value <= 0])
         positive = np.union1d(base, liked).astype(np.int32)
-        have = np.union1d(positive, hidden).astype(np.int32)
+        have = np.union1d(positive, hidden).astype(np.int32) if len(hidden) else positive
         if len(positive) > len(base):
             query = self.recommender.fold_in_rows(positive)
         elif row >= 0:
@@ -139,7 +142,13 @@ class LiveModel:
             query = None
         asker = Asker(query, have, positive)
         self._folded[user] = last, asker
+        if len(self._folded) > _MOST_FOLDED:
+            self._folded.popitem(last=False)
         return asker
+
+    def forget(self, user: Id) -> None:
+        """Keep nothing of a user that was erased."""
+        self._folded.pop(user, None)
 
     # -- lists
 

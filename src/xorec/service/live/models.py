@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,14 +14,14 @@ from xorec.core.log import logger
 from xorec.core.printable import quoted
 from xorec.core.suggestions import did_you_mean
 from xorec.recommender.recommender import Recommender
-from xorec.service.events.records import Change, Event, Id, Record
+from xorec.service.events.records import Change, EventColumns, Id, News, Record
 from xorec.service.live.catalogue import Catalogue
 from xorec.service.live.generations import Generations
 from xorec.service.live.model import LiveModel
 from xorec.service.live.recent import RecentEvents
 
-_BLOCK = 10_000
-"""Records that are read at once while catching up."""
+_BLOCK = 50_000
+"""Events that are read at once while catching up."""
 _WARM = 3
 """Generations of a model that stay loaded, so that going back takes no time."""
 
@@ -28,7 +29,7 @@ _WARM = 3
 class Log(Protocol):
     """What is asked of the log."""
 
-    def after(self, seq: int, limit: int | None = None) -> list[Record]: ...
+    def news(self, seq: int, limit: int) -> News: ...
 
     def changes(self, kind: str, after: int = 0) -> list[Change]: ...
 
@@ -102,9 +103,9 @@ class LiveModels:
         """Apply everything that the log has and this has not; how many records."""
         count = 0
         with self._lock:
-            while records := self.log.after(self.applied_seq, _BLOCK):
-                self.apply(records)
-                count += len(records)
+            while (news := self.log.news(self.applied_seq, _BLOCK)).last_seq:
+                self._apply(news)
+                count += len(news.events.seqs) + len(news.changes)
         return count
 
     def _require_same_ids(self) -> None:
@@ -117,25 +118,35 @@ class LiveModels:
 
     # -- the log
 
-    def apply(self, records: Iterable[Record]) -> None:
+    def apply(self, records: Sequence[Record]) -> None:
         """What the log says next, in its order; what was applied before is passed over."""
         with self._lock:
-            for record in records:
-                if record.seq <= self.applied_seq:
-                    continue
-                if isinstance(record, Event):
-                    self._apply_event(record)
-                else:
-                    self._apply_change(record)
-                self.applied_seq = record.seq
+            self._apply(News.of(records))
 
-    def _apply_event(self, event: Event) -> None:
-        if event.seq > self.recent.floor:
-            self.recent.add(event)
-        if event.item not in self.cold and all(
-            live.item_row(event.item) < 0 for live in self._live.values()
-        ):
-            self.cold[event.item] = event.ts
+    def _apply(self, news: News) -> None:
+        events = news.events
+        at = bisect_right(events.seqs, self.applied_seq)
+        for change in news.changes:
+            if change.seq <= self.applied_seq:
+                continue
+            before = bisect_left(events.seqs, change.seq)
+            self._apply_events(events.part(at, before))
+            at = before
+            self._apply_change(change)
+            self.applied_seq = change.seq
+        self._apply_events(events.part(at))
+
+    def _apply_events(self, events: EventColumns) -> None:
+        if not events.seqs:
+            return
+        self.recent.add(events)
+        strange = [item for item in dict.fromkeys(events.items) if item not in self.cold]
+        for live in self._live.values():
+            _, strange = live.item_rows(strange)
+        if strange:
+            first = dict(zip(reversed(events.items), reversed(events.times), strict=True))
+            self.cold.update((item, first[item]) for item in strange)
+        self.applied_seq = events.seqs[-1]
 
     def _apply_change(self, change: Change) -> None:
         body = change.body
@@ -144,6 +155,8 @@ class LiveModels:
         elif change.kind == "erase":
             self.recent.forget(body["user"])
             self.erased[body["user"]] = change.seq
+            for live in self._all_loaded():
+                live.forget(body["user"])
         elif change.kind == "experiment":
             self.experiments[body["name"]] = body
         elif change.kind == "activate" and not self._replaying:  # else CURRENT has said it
@@ -212,16 +225,21 @@ class LiveModels:
 
     def _reach_back(self, seq: int) -> None:
         """Events that an older generation does not know and the log still has."""
-        older: list[Event] = []
+        older: list[EventColumns] = []
         at = seq
-        while at < self.recent.floor and (records := self.log.after(at, _BLOCK)):
-            older += [record for record in records if isinstance(record, Event)]
-            at = records[-1].seq
-        self.recent.reach_back(older, seq)
+        while at < self.recent.floor and (news := self.log.news(at, _BLOCK)).last_seq:
+            older.append(news.events)
+            at = news.last_seq
+        columns = zip(*older, strict=True)
+        self.recent.reach_back(EventColumns(*map(_joined, columns)), seq)
 
     def _all_loaded(self) -> list[LiveModel]:
         warm = [live for kept in self._warm.values() for live in kept.values()]
         return [*warm, *(live for live in self._live.values() if live not in warm)]
+
+
+def _joined(parts: Iterable[Sequence[Any]]) -> list[Any]:
+    return [value for part in parts for value in part]
 
 
 def require_user(live: LiveModel, user: Id) -> None:

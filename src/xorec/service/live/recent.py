@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from xorec.service.events.records import Event, Id
+from xorec.service.events.records import EventColumns, Id
 
 
 class Act(NamedTuple):
@@ -21,7 +22,7 @@ class RecentEvents:
     """Events after `floor`, by user. One thread adds, any thread reads: entries are replaced whole.
 
     >>> recent = RecentEvents()
-    >>> recent.add(Event(4, "e4", "ann", "tea", "click", 1.0, 0, None))
+    >>> recent.add(EventColumns(seqs=[4], users=["ann"], items=["tea"], values=[1.0], times=[0]))
     >>> recent.of("ann", after=3), recent.of("ann", after=4)
     ((Act(seq=4, item='tea', value=1.0),), ())
     """
@@ -42,11 +43,18 @@ class RecentEvents:
         """Everybody who has recent events."""
         return list(self._acts)
 
-    def add(self, event: Event) -> None:
-        """One more, the newest."""
-        act = Act(event.seq, event.item, event.value)
-        self._acts[event.user] = (*self._acts.get(event.user, ()), act)
-        self.last_seq = max(self.last_seq, event.seq)
+    def add(self, events: EventColumns) -> None:
+        """More, the newest; those that every served generation knows are passed over."""
+        known = bisect_right(events.seqs, self.floor)
+        seqs, users, items, values, _ = events.part(known)
+        fresh: defaultdict[Id, list[Act]] = defaultdict(list)
+        acts = map(Act._make, zip(seqs, items, values, strict=True))
+        for user, act in zip(users, acts, strict=True):
+            fresh[user].append(act)
+        for user, newest in fresh.items():
+            self._acts[user] = (*self._acts.get(user, ()), *newest)
+        if seqs:
+            self.last_seq = max(self.last_seq, seqs[-1])
 
     def of(self, user: Id, after: int = 0) -> Sequence[Act]:
         """What a user did after a place of the log, in order."""
@@ -59,12 +67,10 @@ class RecentEvents:
         """Erase a user."""
         self._acts.pop(user, None)
 
-    def reach_back(self, older: Iterable[Event], floor: int) -> None:
+    def reach_back(self, older: EventColumns, floor: int) -> None:
         """Have the events after `floor` too: for a generation that is older than all served."""
         before = RecentEvents(floor)
-        for event in older:
-            if event.seq <= self.floor:
-                before.add(event)
+        before.add(older.part(0, bisect_right(older.seqs, self.floor)))
         for user, acts in before._acts.items():
             self._acts[user] = (*acts, *self._acts.get(user, ()))
         self.floor = min(self.floor, floor)

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xorec.service.tasks.work import Order
+from xorec.service.live.generations import Generations
 
 if TYPE_CHECKING:
     from xorec.service.service import Service
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be done. until: the last place of the log that counts."""
+
+    kind: str
+    folder: str
+    name: str = "default"
+    until: int = 0
+    recipe: str | None = None
+    settings: Mapping[str, Any] | None = None
+    gate_drop: float = 0.02
+    keep: int = 5
+    threads: int = 1
+    checkpoint: str = ""
+    activate: bool = True
+
+    @property
+    def log(self) -> Path:
+        """The event log."""
+        return Path(self.folder) / "events.db"
+
+    @property
+    def generations(self) -> Generations:
+        """Of the model."""
+        return Generations(Path(self.folder) / "models" / self.name)
 
 
 def order_for(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xorec.core.log import logger
 from xorec.service.schemas.admin import TaskOut
-from xorec.service.tasks.work import Order
+from xorec.service.tasks.orders import Order
 
 if TYPE_CHECKING:
     from xorec.service.service import Service

@@ -15,7 +15,7 @@ from typing import Any
 from xorec.core.log import logger
 from xorec.service.live.catalogue import iso
 from xorec.service.schemas.admin import TaskOut
-from xorec.service.tasks.work import Order
+from xorec.service.tasks.orders import Order
 
 _KEPT = 100
 """Tasks that are remembered."""

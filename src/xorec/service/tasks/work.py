@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,39 +19,13 @@ from xorec.core.progress import Progress, TrackedTask
 from xorec.data.interactions import Interactions
 from xorec.recommender.forgetting import without_users
 from xorec.recommender.recommender import Recommender
-from xorec.service.live.generations import Generation, Generations
+from xorec.service.live.generations import Generation
 from xorec.service.tasks.gate import judge
+from xorec.service.tasks.orders import Order
 from xorec.service.tasks.pairs import as_pairs, erased_users, positive_events
 
 _HELD_OUT = 0.2
 _MOST_HELD_OUT = 20_000
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be done. until: the last place of the log that counts."""
-
-    kind: str
-    folder: str
-    name: str = "default"
-    until: int = 0
-    recipe: str | None = None
-    settings: Mapping[str, Any] | None = None
-    gate_drop: float = 0.02
-    keep: int = 5
-    threads: int = 1
-    checkpoint: str = ""
-    activate: bool = True
-
-    @property
-    def log(self) -> Path:
-        """The event log."""
-        return Path(self.folder) / "events.db"
-
-    @property
-    def generations(self) -> Generations:
-        """Of the model."""
-        return Generations(Path(self.folder) / "models" / self.name)
 
 
 def update(order: Order) -> dict[str, Any]:

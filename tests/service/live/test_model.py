@@ -1,0 +1,33 @@
+"""What a generation keeps of users: as much as it may, and nothing of who was erased."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xorec.service.live import model
+from xorec.testing.examples import shop
+from xorec.testing.served import served
+
+
+def test_queries_of_users_with_events_are_kept_up_to_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "_MOST_FOLDED", 3)
+    with served(shop(), tmp_path) as ask:
+        live = ask.service.models.default
+        for at in range(6):
+            ask.post("events", {"user": f"new{at}", "item": "rice"})
+        lists = [ask.ids(f"new{at}") for at in range(6)]
+        assert list(live._folded) == ["new3", "new4", "new5"]
+        assert [ask.ids(f"new{at}") for at in range(6)] == lists  # kept or not, it is the same
+
+
+def test_nothing_is_kept_of_who_was_erased(tmp_path: Path) -> None:
+    with served(shop(), tmp_path) as ask:
+        ask.post("events", {"user": "cem", "item": "rice"})
+        ask.ids("cem")
+        assert "cem" in ask.service.models.default._folded
+        ask.delete("events", user="cem")
+        assert "cem" not in ask.service.models.default._folded

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from xorec.service.events.records import Change, Event, News, Record
+from xorec.service.live import models
+from xorec.service.live.models import LiveModels
+
+
+def _event(seq: int, user: str, item: str) -> Event:
+    return Event(seq, f"e{seq}", user, item, "click", 1.0, 100 * seq, None)
+
+
+RECORDS: Sequence[Record] = (
+    _event(1, "ann", "tea"),
+    _event(2, "bob", "tea"),
+    Change(3, "erase", {"user": "ann"}),
+    _event(5, "ann", "rice"),
+    Change(6, "item", {"id": "rice", "name": "Rice", "since": 1}),
+    _event(7, "bob", "milk"),
+    Change(8, "erase", {"user": "cem"}),
+)
+
+
+class _Log:
+    """Records in memory."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+
+    def news(self, seq: int, limit: int) -> News:
+        at = bisect_right([record.seq for record in self.records], seq)
+        return News.of(self.records[at : at + limit])
+
+    def changes(self, kind: str, after: int = 0) -> list[Change]:
+        return [one for one in self.records if isinstance(one, Change) and one.kind == kind]
+
+
+def _facts(made: LiveModels) -> object:
+    acts = {user: [act.seq for act in made.recent.of(user)] for user in ("ann", "bob")}
+    return acts, made.cold, made.erased, list(made.catalogue.infos), made.applied_seq
+
+
+EXPECTED = (
+    {"ann": [5], "bob": [2, 7]},
+    {"tea": 100, "rice": 500, "milk": 700},
+    {"ann": 3, "cem": 8},
+    ["rice"],
+    8,
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_events_and_changes_count_in_the_order_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """However they come: committed by this worker, or read in blocks of some size."""
+    committed = LiveModels(tmp_path, _Log(()))
+    for at in range(0, len(RECORDS), size):
+        committed.apply(RECORDS[at : at + size])
+    assert _facts(committed) == EXPECTED
+    committed.apply(RECORDS)  # once more changes nothing
+    assert _facts(committed) == EXPECTED
+
+    monkeypatch.setattr(models, "_BLOCK", size)
+    followed = LiveModels(tmp_path, _Log(RECORDS))
+    assert followed.catch_up() == len(RECORDS)
+    assert _facts(followed) == EXPECTED
+    assert followed.catch_up() == 0
+
+
+def test_an_older_generation_gets_the_events_that_it_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "_BLOCK", 2)
+    log = _Log([_event(seq, "ann", f"i{seq}") for seq in range(1, 10)])
+    made = LiveModels(tmp_path, log)
+    made.recent.floor = made.applied_seq = 6
+    made.catch_up()
+    assert [act.seq for act in made.recent.of("ann")] == [7, 8, 9]
+    made._reach_back(3)
+    assert [act.seq for act in made.recent.of("ann")] == [4, 5, 6, 7, 8, 9]
+    assert made.recent.floor == 3
