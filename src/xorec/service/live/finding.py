@@ -62,6 +62,15 @@ class Finder(ABC):
         found.sort(key=lambda one: one[:2])
         return list(dict.fromkeys([*exact, *(one for _, _, one in found)]))[:k]
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether somebody has asked for letters."""
+        return "_learned" in vars(self)
+
+    def pack(self) -> None:
+        """Make ready for the first who asks."""
+        self.find("", 1)
+
     # -- what is there
 
     @property

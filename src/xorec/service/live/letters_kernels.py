@@ -130,7 +130,7 @@ def collect_inside(
                 byte = (here << np.uint64(3)) + (trailing_zeros(found) >> np.uint64(3))
                 place = np.int64(byte) - anchor
                 found &= found - np.uint64(1)
-                if place < 8:
+                if place < 8 or packed.data[place + size - 1] != pattern[size - 1]:
                     continue
                 same = 0
                 while same < size and packed.data[place + same] == pattern[same]:

@@ -227,6 +227,18 @@ class LiveModel:
         """Users by letters."""
         return UserFinder(self)
 
+    def prepare_finders(self, before: LiveModel) -> None:
+        """Pack the letters that were asked for of the generation before: nobody is to wait."""
+        if before.item_finder.is_packed:
+            self.item_finder.pack()
+        if before.user_finder.is_packed:
+            self.user_finder.pack()
+
+    def release_finders(self) -> None:
+        """Give their memory back; they are made anew when they are asked for."""
+        for name in ("item_finder", "user_finder"):
+            vars(self).pop(name, None)
+
     # -- words
 
     def item_id(self, row: int) -> Id:

@@ -42,7 +42,7 @@ class ItemPatch(Body):
 
 
 class ItemQuery(Query):
-    """An item by id, or items whose id or name has `q` in it."""
+    """An item by id, or items whose id or name has `q` in it: neither case nor accents count."""
 
     item: str | None = None
     q: str | None = Field(None, max_length=256)
