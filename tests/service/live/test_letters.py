@@ -50,6 +50,15 @@ def test_letters_everywhere_in_a_long_text() -> None:
         assert index.search(b"needles", 5) == []
 
 
+def test_letters_longer_than_all_texts() -> None:
+    """Nothing is read that is not there; `NUMBA_BOUNDSCHECK=1` would say so."""
+    index = LetterIndex(Text.pack(["ab" * 40, "b"]), Text.pack(["a" * 70, "ba" * 9]))
+    for size in (1, 8, 9, 64, 100, 1000, 10_000):
+        assert index.search(b"b" * size, 3) == ([(1, 1), (3, 0)] if size == 1 else [])
+        assert len(index.search(b"a" * size, 3)) == (2 if size == 1 else size <= 70)
+        assert index.search(b"c" * size + b"ba", 3) == index.search(b"ba" + b"c" * size, 3) == []
+
+
 def test_nothing_in_it() -> None:
     empty = LetterIndex(Text.pack([]))
     assert empty.search(b"a", 3) == empty.search(b"", 3) == []

@@ -118,7 +118,8 @@ def collect_inside(
     second = np.uint64(pattern[min(anchor + 1, size - 1)]) * _ONES
     both = np.uint64(0) if size == 1 else ~np.uint64(0)
     n_words, n_others, surplus, text, last, best = 0, 0, 0, 0, -1, 0
-    w, end = np.uint64(1), np.uint64((packed.starts[-1] + anchor + 7) >> 3)
+    stop = packed.starts[-1]
+    w, end = np.uint64(1), np.uint64((stop + 7) >> 3)
     while n_words < len(words) and surplus < _SURPLUS:
         w = next_block(packed.words, w, end, first, second, both)
         if w >= end:
@@ -130,7 +131,9 @@ def collect_inside(
                 byte = (here << np.uint64(3)) + (trailing_zeros(found) >> np.uint64(3))
                 place = np.int64(byte) - anchor
                 found &= found - np.uint64(1)
-                if place < 8 or packed.data[place + size - 1] != pattern[size - 1]:
+                if place < 8 or place + size > stop:
+                    continue
+                if packed.data[place + size - 1] != pattern[size - 1]:
                     continue
                 same = 0
                 while same < size and packed.data[place + same] == pattern[same]:
