@@ -18,12 +18,15 @@ from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
 from xorec.service.events.records import Id
 from xorec.service.live.catalogue import Catalogue
+from xorec.service.live.category_counts import CategoryCounts
+from xorec.service.live.finding import ItemFinder, UserFinder
 from xorec.service.live.generations import Generation
 from xorec.service.live.item_filters import ItemFilters
 from xorec.service.live.recent import Act, RecentEvents
 from xorec.service.schemas.base import ModelRef
 
 ItemRows = npt.NDArray[np.integer]
+UserRows = npt.NDArray[np.int32]
 _NO_ROWS = np.zeros(0, dtype=np.int32)
 _MOST_FOLDED = 50_000
 """Users with events whose queries are kept: the oldest go, and are folded in when they come."""
@@ -39,12 +42,17 @@ class Asker(NamedTuple):
     """Those of `have` that the query was made of."""
 
 
+NOBODY = Asker(None, _NO_ROWS, _NO_ROWS)
+"""Of whom nothing is known."""
+
+
 class Since(Protocol):
     """What all generations share: what happened after they were made."""
 
     recent: RecentEvents
     catalogue: Catalogue
     erased: dict[Id, int]
+    cold: dict[Id, int]
 
 
 class LiveModel:
@@ -58,8 +66,10 @@ class LiveModel:
         since: Since,
     ) -> None:
         self.name, self.about, self.recommender = name, about, recommender
-        self.recent, self.catalogue, self.erased = since.recent, since.catalogue, since.erased
+        self.recent, self.catalogue = since.recent, since.catalogue
+        self.erased, self.cold = since.erased, since.cold
         self.filters = ItemFilters(recommender, since.catalogue)
+        self.categories = CategoryCounts(recommender.categories, since.catalogue, self.item_row)
         self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
         self._folded: OrderedDict[Id, tuple[int, Asker]] = OrderedDict()
         nothing = np.zeros(0, dtype=np.int64)
@@ -110,7 +120,7 @@ class LiveModel:
             return self._with_events(user, acts)
         row = self.user_row(user)
         if row < 0:
-            return Asker(None, _NO_ROWS, _NO_ROWS)
+            return NOBODY
         have = self.recommender.items_of(row)
         return Asker(self.recommender.representation.queries(np.array([row])), have, have)
 
@@ -168,7 +178,7 @@ class LiveModel:
     def popular(self, k: int, mask: npt.NDArray[np.bool_] | None, out: ItemRows) -> ItemRows:
         """Rows of the items that most users have, events counted; ties by rule. out: not these."""
         rows, counts = self.fresh_counts()
-        order = self._by_popularity
+        order = self.item_order
         head = order[: 4 * (k + len(out)) + 100]
         for candidates in (head, order):
             open_ = ~np.isin(candidates, out) if len(out) else np.ones(len(candidates), np.bool_)
@@ -199,8 +209,44 @@ class LiveModel:
         return self._counted[1]
 
     @lazy_property
-    def _by_popularity(self) -> npt.NDArray[np.int64]:
+    def item_order(self) -> npt.NDArray[np.int64]:
+        """Rows of items, what most users have first."""
         return np.argsort(self.recommender.tie_rank, kind="stable")
+
+    @lazy_property
+    def user_order(self) -> UserRows:
+        """Rows of users, who has most items first; equals as they stand in the model."""
+        counts = np.diff(self.recommender.seen[0])
+        return np.argsort(-counts, kind="stable").astype(np.int32)
+
+    @lazy_property
+    def user_rank(self) -> UserRows:
+        """The place of each user in `user_order`."""
+        rank = np.empty(len(self.users), dtype=np.int32)
+        rank[self.user_order] = np.arange(len(rank), dtype=np.int32)
+        return rank
+
+    @lazy_property
+    def item_finder(self) -> ItemFinder:
+        """Items by letters."""
+        return ItemFinder(self)
+
+    @lazy_property
+    def user_finder(self) -> UserFinder:
+        """Users by letters."""
+        return UserFinder(self)
+
+    def prepare_finders(self, before: LiveModel) -> None:
+        """Pack the letters that were asked for of the generation before: nobody is to wait."""
+        if before.item_finder.is_packed:
+            self.item_finder.pack()
+        if before.user_finder.is_packed:
+            self.user_finder.pack()
+
+    def release_finders(self) -> None:
+        """Give their memory back; they are made anew when they are asked for."""
+        for name in ("item_finder", "user_finder"):
+            vars(self).pop(name, None)
 
     # -- words
 
