@@ -19,3 +19,10 @@ def test_it_opens(page: Page, width: int, scheme: str) -> None:
     page.get_by_role("navigation", name="Panels").wait_for()
     assert page.title() == "Explore · xorec"
     assert not scrolls_sideways(page)
+
+
+def test_a_link_with_a_state_is_the_page(page: Page) -> None:
+    answer = page.goto("/?panel=explore&items=i100&items=i101&user=user%20100")
+    assert answer is not None
+    assert answer.status == 200
+    page.get_by_role("navigation", name="Panels").wait_for()
