@@ -79,7 +79,8 @@ async function lists(state, signal, old) {
     pages.push(next.answer);
     requests.splice(1, 1, next.request);
   }
-  return { asked, answer, before, pages, requests };
+  const compared = before?.fallback === null ? before.items.map((item) => String(item.id)) : null;
+  return { asked, answer, before, compared, pages, requests };
 }
 
 async function goOn(answer, k, signal) {
