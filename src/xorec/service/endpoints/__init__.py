@@ -15,16 +15,19 @@ def model_routes() -> tuple[Route, ...]:
         alike,
         batch,
         catalogue,
+        categories,
+        codes,
         events,
         experiments,
         figures,
         lists,
         ranked,
         snapshots,
+        users,
     )
 
     files = (
-        *(lists, batch, alike, ranked, events, catalogue),
+        *(lists, batch, alike, ranked, events, catalogue, users, categories, codes),
         *(admin, experiments, snapshots, figures),
     )
     return tuple(route for file in files for route in file.ROUTES)
