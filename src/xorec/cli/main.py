@@ -33,6 +33,7 @@ _COMMANDS = (
     "similar",
     "explain",
     "update",
+    "map",
     "serve",
     "reproduce",
     "bench",

@@ -43,6 +43,7 @@ _OBJECTS: Mapping[str, Mapping[str, Check]] = {
     "data": {"users": _COUNT, "items": _COUNT, "pairs": _COUNT, "digest": _text()},
     "codes": {"bits": _whole(1, MOST_BITS), "digest": _text()},
     "id_kinds": {"user_ids": _text(), "item_ids": _text()},
+    "map": {"layout": _text()},
 }
 """What each object has, where it stands in a file. `docs/file-format.md` says what they mean."""
 

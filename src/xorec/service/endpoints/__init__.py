@@ -21,6 +21,7 @@ def model_routes() -> tuple[Route, ...]:
         experiments,
         figures,
         lists,
+        map,
         ranked,
         snapshots,
         users,
@@ -28,6 +29,6 @@ def model_routes() -> tuple[Route, ...]:
 
     files = (
         *(lists, batch, alike, ranked, events, catalogue, users, categories, codes),
-        *(admin, experiments, snapshots, figures),
+        *(admin, experiments, snapshots, figures, map),
     )
     return tuple(route for file in files for route in file.ROUTES)
