@@ -15,16 +15,18 @@ def model_routes() -> tuple[Route, ...]:
         alike,
         batch,
         catalogue,
+        comparing,
         events,
         experiments,
         figures,
         lists,
         ranked,
         snapshots,
+        stats,
     )
 
     files = (
         *(lists, batch, alike, ranked, events, catalogue),
-        *(admin, experiments, snapshots, figures),
+        *(admin, experiments, snapshots, figures, stats, comparing),
     )
     return tuple(route for file in files for route in file.ROUTES)
