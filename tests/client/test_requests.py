@@ -16,6 +16,7 @@ from xorec.client import list_requests as lists
 from xorec.client.request import Request, StreamRequest
 from xorec.service.schemas import admin as admin_schemas
 from xorec.service.schemas import catalogue as item_schemas
+from xorec.service.schemas import codes as code_schemas
 from xorec.service.schemas import events as event_schemas
 from xorec.service.schemas import lists as list_schemas
 
@@ -72,6 +73,9 @@ QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
     (catalogue.items("q", 3), item_schemas.ItemQuery),
     (catalogue.delete_item(1), item_schemas.ItemId),
     (catalogue.users("q", 3, user=1, model="b"), item_schemas.UserQuery),
+    (catalogue.users(item=2), item_schemas.UserQuery),
+    (catalogue.categories(3, model="b"), item_schemas.CategoryQuery),
+    (catalogue.codes(1, items=[2, 3], of=[4, 5], model="b"), code_schemas.CodesQuery),
     (admin.tasks("t"), admin_schemas.TaskQuery),
     (admin.experiments("ab", kind="buy"), admin_schemas.ExperimentQuery),
     (admin.item_map(3, model="b"), admin_schemas.MapQuery),

@@ -57,6 +57,12 @@ def test_lists(client: Client) -> None:
         assert len(ranked.items) <= 3
     assert len(client.map(10).x) == 10
     assert sum(client.histogram(1).counts) == 60
+    codes = client.codes(1, of=[item.id for item in best.items])
+    assert codes.bits == 64
+    for found, item in zip(best.items, codes.items, strict=True):
+        assert (int(codes.user or "", 16) ^ int(item.code or "", 16)).bit_count() == found.distance
+    assert client.categories().categories == []
+    assert all(one.count for one in client.users(item=best.items[0].id).users)
 
 
 def test_events_are_known_to_the_next_list(client: Client) -> None:

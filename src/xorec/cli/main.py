@@ -32,6 +32,7 @@ from xorec.cli import (
     update,
     verify,
 )
+from xorec.cli.map import item_map
 from xorec.cli.usage import UsageError, usage_line
 from xorec.core import compiling, interrupts
 from xorec.core.errors import XorecError
@@ -102,6 +103,7 @@ app.command("recommend")(recommend.recommend)
 app.command("similar")(similar.similar)
 app.command("explain")(explain.explain)
 app.command("update")(update.update)
+app.command("map")(item_map)
 app.command("serve")(serve.serve)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(bench.app, name="bench")

@@ -119,6 +119,8 @@ class Client:
     item = _asks(item_requests.item)
     items = _asks(item_requests.items)
     users = _asks(item_requests.users)
+    categories = _asks(item_requests.categories)
+    codes = _asks(item_requests.codes)
 
     models = _asks(admin_requests.models)
     activate = _asks(admin_requests.activate)

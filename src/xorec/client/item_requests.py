@@ -7,7 +7,14 @@ from typing import Any
 
 from xorec.client.request import Request, body, pairs, reader
 from xorec.service.schemas.base import JsonId
-from xorec.service.schemas.catalogue import ItemBody, ItemList, ItemsChanged, UserList
+from xorec.service.schemas.catalogue import (
+    CategoryList,
+    ItemBody,
+    ItemList,
+    ItemsChanged,
+    UserList,
+)
+from xorec.service.schemas.codes import CodesAnswer
 
 
 def put_items(*items: ItemBody | Mapping[str, Any]) -> Request[ItemsChanged]:
@@ -61,15 +68,43 @@ def users(
     k: int = 20,
     *,
     user: JsonId | None = None,
+    item: JsonId | None = None,
     model: str | None = None,
 ) -> Request[UserList]:
-    """Users whose id has `q` in it, or one user with their history.
+    """Users whose id has `q` in it, one user with their history, or who has an item.
 
     >>> users(user="ann").params
     (('user', 'ann'), ('k', '20'))
     """
-    params = pairs(user=user, q=q, k=k, model=model)
+    params = pairs(user=user, item=item, q=q, k=k, model=model)
     return Request("GET", "/v1/users", reader(UserList), params)
+
+
+def categories(k: int = 100, *, model: str | None = None) -> Request[CategoryList]:
+    """Categories and how many items are in each, those with most items first.
+
+    >>> categories(3).params
+    (('k', '3'),)
+    """
+    return Request("GET", "/v1/categories", reader(CategoryList), pairs(k=k, model=model))
+
+
+def codes(
+    user: JsonId | None = None,
+    *,
+    items: Iterable[JsonId] = (),
+    of: Iterable[JsonId] = (),
+    model: str | None = None,
+) -> Request[CodesAnswer]:
+    """The bits that a list for somebody is searched with, and those of the items `of`.
+
+    items: what somebody new has, or what a user has besides.
+
+    >>> codes("ann", of=["tea"]).params
+    (('user', 'ann'), ('of', 'tea'))
+    """
+    params = pairs(user=user, items=list(items), of=list(of), model=model)
+    return Request("GET", "/v1/codes", reader(CodesAnswer), params, seq="query")
 
 
 def _plain(items: Iterable[ItemBody | Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -8,6 +8,9 @@ an index must be is checked by the index itself. `values=False`, for a file that
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from xorec.core.arrays import Arrays
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_tensors
@@ -15,7 +18,7 @@ from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.state import RecommenderState
-from xorec.recommender.storage import unpack_ids, unpack_text
+from xorec.recommender.storage import unpack_ids, unpack_places, unpack_text
 from xorec.search.checks import check_tie_rank
 
 STATE: Schema = {
@@ -28,6 +31,8 @@ CATEGORIES: Schema = {
     "item_categories.indptr": Tensor("int64", ("items+1",), offsets_of="item_categories.indices"),
     "item_categories.indices": Tensor("int32", ("placements",), rows_of="categories"),
 }
+
+PLACES: Schema = {"map.places": Tensor("uint16", ("items", 2))}
 
 
 def check_ids(name: str, kind: str, tensors: Arrays, *, values: bool) -> Ids:
@@ -72,6 +77,14 @@ def check_categories(tensors: Arrays, items: int, *, values: bool) -> Categories
     sizes = {"items": items, "categories": len(labels)}
     check_tensors(tensors, CATEGORIES, sizes, values=values)
     return Categories(labels, *(tensors[name] for name in CATEGORIES))
+
+
+def check_places(tensors: Arrays, items: int, *, values: bool) -> npt.NDArray[np.int16] | None:
+    """Where the items lie on the map, where the file has that."""
+    if "map.places" not in tensors:
+        return None
+    check_tensors(tensors, PLACES, {"items": items}, values=values)
+    return unpack_places(tensors["map.places"])
 
 
 def check_state(state: RecommenderState, *, values: bool) -> None:

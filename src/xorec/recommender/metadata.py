@@ -59,6 +59,7 @@ _OBJECTS: Mapping[str, Mapping[str, Check]] = {
         "users": _COUNT,
         "judged_on": _text(least=0),
     },
+    "map": {"layout": _text()},
 }
 """What each object has, where it stands in a file. `docs/file-format.md` says what they mean."""
 

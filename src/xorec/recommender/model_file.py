@@ -13,6 +13,7 @@ from xorec.recommender import storage
 from xorec.recommender.file_checks import (
     check_categories,
     check_ids,
+    check_places,
     check_state,
     check_text,
 )
@@ -44,6 +45,8 @@ def save(path: Path, state: RecommenderState, index: Arrays) -> None:
         tensors |= storage.pack_text("item_names", state.names)
     if state.categories is not None:
         tensors |= storage.pack_categories(state.categories)
+    if state.places is not None:
+        tensors["map.places"] = storage.pack_places(state.places)
     kinds = {"user_ids": state.users.kind, "item_ids": state.items.kind}
     metadata = {**state.metadata, "representation": state.representation.kind, "id_kinds": kinds}
     storage.write(path, tensors, metadata)
@@ -101,6 +104,7 @@ def _state(tensors: dict[str, Any], metadata: dict[str, Any], *, values: bool) -
         names=check_text("item_names", tensors, values=values) if named else None,
         categories=check_categories(tensors, len(items), values=values),
         metadata=about,
+        places=check_places(tensors, len(items), values=values),
     )
 
 

@@ -33,8 +33,9 @@ class RecommenderState(LearnedArrays):
 
     seen: each user's training items. prior (n_items,): how many users have an item. tie_rank
     (n_items,): the order of items of equal score. metadata: what the model file says of itself:
-    model, config, seed, data digest, codes. threads: at most this many where an index is made or
-    pairs are merged; None takes every core that this process may use.
+    model, config, seed, data digest, codes. places (n_items, 2): where items lie on the map, where
+    `xorec map` has laid them out; metadata["map"] says how. threads: at most this many where an
+    index is made or pairs are merged; None takes every core that this process may use.
     """
 
     representation: Representation
@@ -47,6 +48,7 @@ class RecommenderState(LearnedArrays):
     names: Text | None = None
     categories: Categories | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    places: npt.NDArray[np.int16] | None = None
     threads: int | None = None
 
     @classmethod

@@ -239,6 +239,16 @@ def pack_categories(categories: Categories) -> dict[str, npt.NDArray[Any]]:
     }
 
 
+def pack_places(places: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
+    """The bits of int16 under a type that every xorec reads: older ones pass over the map."""
+    return np.ascontiguousarray(places, dtype=np.int16).view(np.uint16)
+
+
+def unpack_places(stored: npt.NDArray[np.uint16]) -> npt.NDArray[np.int16]:
+    """The inverse of `pack_places`."""
+    return stored.view(np.int16)
+
+
 @contextmanager
 def complete(path: Path) -> Iterator[None]:
     """Inside this block what fails means that the file lacks something or fits badly: say what."""

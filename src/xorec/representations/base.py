@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.bits import Words
 from xorec.core.errors import OptionError
 from xorec.core.schema import Schema
 
@@ -84,6 +85,14 @@ class Representation(ABC):
     @property
     def code_length(self) -> int | None:
         """The number of bits, where users and items are codes."""
+        return None
+
+    def query_code(self, query: Any) -> Words | None:
+        """The words (W,) of the first query's code, where there are bits."""
+        return None
+
+    def codes_of(self, items: Rows) -> Words | None:
+        """The words (len(items), W) of items' codes, where there are bits."""
         return None
 
     def bits_agreed(self, query: Any, item: int) -> int | None:

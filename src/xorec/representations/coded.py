@@ -10,7 +10,7 @@ import numpy.typing as npt
 from xorec.core.arrays import digest
 from xorec.core.bits import Words
 from xorec.core.code_rows import CodeRows
-from xorec.representations.base import Representation, Tensors
+from xorec.representations.base import Representation, Rows, Tensors
 
 CodeLike = CodeRows | npt.NDArray[Any]
 """Words uint64 (n, W), what a file keeps of them, or codes that are checked already."""
@@ -45,6 +45,9 @@ class Coded(Representation):
     @property
     def code_length(self) -> int:
         return self.bits
+
+    def codes_of(self, items: Rows) -> Words:
+        return self.item_rows[items]
 
     def metadata(self) -> dict[str, Any]:
         """`codes`: their length, and a digest that equal codes share on every machine."""

@@ -156,10 +156,15 @@ class Codes(Coded):
         shared = "the share of bits in which user and item agree"
         return shared if self.item_offsets is None else f"{shared}, and the item's offset"
 
+    def query_code(self, query: Any) -> Words:
+        """Of a float user: the signs."""
+        words = np.atleast_2d(query)[:1]
+        code: Words = (words if words.dtype == np.uint64 else pack_signs(words))[0]
+        return code
+
     def bits_agreed(self, query: Any, item: int) -> int:
-        words = np.atleast_2d(query)
-        words = words if words.dtype == np.uint64 else pack_signs(words)
-        return self.bits - int(np.bitwise_count(words[0] ^ self.item_rows[np.array([item])]).sum())
+        differ = self.query_code(query) ^ self.item_rows[np.array([item])]
+        return self.bits - int(np.bitwise_count(differ).sum())
 
     def tensors(self) -> Tensors:
         tensors = super().tensors()

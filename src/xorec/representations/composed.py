@@ -150,6 +150,10 @@ class ComposedCodes(Coded):
     def score_description(self) -> str:
         return "the agreement of each pair of short codes, by the user's and the item's weights"
 
+    def query_code(self, query: ComposedQueries) -> Words:
+        code: Words = query.words[0]
+        return code
+
     def bits_agreed(self, query: ComposedQueries, item: int) -> int:
         """Over all groups, whatever their weights."""
         differ = query.words[0] ^ self.item_rows[np.array([item])]

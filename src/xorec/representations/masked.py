@@ -66,5 +66,5 @@ class MaskedCodes(Codes):
 
     def bits_agreed(self, query: Any, item: int) -> int:
         """The bits in which the item does not lack what the user has."""
-        words = np.atleast_2d(query)[0]
-        return self.bits - int(np.bitwise_count(words & ~self.item_rows[np.array([item])]).sum())
+        lacks = self.query_code(query) & ~self.item_rows[np.array([item])]
+        return self.bits - int(np.bitwise_count(lacks).sum())

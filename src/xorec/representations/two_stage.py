@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.bits import Words
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
@@ -190,6 +191,12 @@ class TwoStage(Representation):
     @property
     def code_length(self) -> int:
         return self.codes.bits
+
+    def query_code(self, query: Any) -> Words:
+        return self.codes.query_code(query.codes)
+
+    def codes_of(self, items: Rows) -> Words:
+        return self.codes.codes_of(items)
 
     def bits_agreed(self, query: Any, item: int) -> int:
         return self.codes.bits_agreed(query.codes, item)

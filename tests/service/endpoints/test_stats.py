@@ -18,8 +18,8 @@ from xorec.service.events.reader import LogReader
 from xorec.service.exchange import Request
 from xorec.service.routes import Call
 from xorec.testing.data import planted
-from xorec.testing.service import running_service
 from xorec.testing.served import served
+from xorec.testing.service import running_service
 
 DATA = planted(60, 50, per_user=8)
 SHOP = Recommender.from_model(

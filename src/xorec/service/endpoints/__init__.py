@@ -15,6 +15,8 @@ def model_routes() -> tuple[Route, ...]:
         alike,
         batch,
         catalogue,
+        categories,
+        codes,
         comparing,
         events,
         experiments,
@@ -23,10 +25,11 @@ def model_routes() -> tuple[Route, ...]:
         ranked,
         snapshots,
         stats,
+        users,
     )
 
     files = (
-        *(lists, batch, alike, ranked, events, catalogue),
+        *(lists, batch, alike, ranked, events, catalogue, users, categories, codes),
         *(admin, experiments, snapshots, figures, stats, comparing),
     )
     return tuple(route for file in files for route in file.ROUTES)

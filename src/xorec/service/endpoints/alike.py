@@ -11,7 +11,7 @@ from xorec.core.printable import quoted
 from xorec.recommender.explanation import explain
 from xorec.service.endpoints.asking import check_seq, items_of, one_of
 from xorec.service.endpoints.lists import described
-from xorec.service.live.model import Asker
+from xorec.service.live.model import NOBODY
 from xorec.service.live.models import require_user
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
@@ -25,8 +25,6 @@ from xorec.service.schemas.lists import (
     Where,
 )
 from xorec.service.service import Service
-
-_NO_ROWS = np.zeros(0, dtype=np.int32)
 
 
 def get_similar(service: Service, call: Call) -> SimilarAnswer:
@@ -88,7 +86,7 @@ async def get_explain(service: Service, call: Call) -> ExplainAnswer:
     await check_seq(service, query.seq)
     live = service.models[query.name]
     row = live.require_item(one_of(live, "item", query.item))
-    asker, user = Asker(None, _NO_ROWS, _NO_ROWS), None
+    asker, user = NOBODY, None
     if query.user is not None:
         user = one_of(live, "user", query.user)
         asker = live.asker(user)

@@ -1,4 +1,4 @@
-"""Items and users: what is known of them, and what is said of items from now on."""
+"""Items: what is known of them, and what is said of them from now on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from xorec.service.ids import from_json
 from xorec.service.live.catalogue import ItemInfo, iso, micros, patched
 from xorec.service.live.finding import find_ids
 from xorec.service.live.model import LiveModel
-from xorec.service.live.models import require_user
 from xorec.service.problems import HttpError
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.catalogue import (
@@ -28,13 +27,8 @@ from xorec.service.schemas.catalogue import (
     ItemQuery,
     ItemsBody,
     ItemsChanged,
-    UserList,
-    UserOut,
-    UserQuery,
 )
 from xorec.service.service import Service
-
-_MOST_HISTORY = 1000
 
 
 async def put_items(service: Service, call: Call) -> ItemsChanged:
@@ -108,7 +102,7 @@ def get_items(service: Service, call: Call) -> ItemList:
     live = service.models[query.name]
     if query.item is not None:
         item = one_of(live, "item", query.item)
-        if not _is_known(service, live, item):
+        if not is_known(service, live, item):
             live.require_item(item)
         return ItemList(model=live.ref, items=[item_out(service, live, item)])
     if query.q is None:
@@ -118,7 +112,8 @@ def get_items(service: Service, call: Call) -> ItemList:
     return ItemList(model=live.ref, items=[item_out(service, live, one) for one in found])
 
 
-def _is_known(service: Service, live: LiveModel, item: Id) -> bool:
+def is_known(service: Service, live: LiveModel, item: Id) -> bool:
+    """Whether the model has an item, or something was said of it, or an event named it."""
     known = live.item_row(item) >= 0 or service.models.catalogue.get(item) is not None
     return known or item in service.models.cold
 
@@ -145,36 +140,7 @@ def item_out(service: Service, live: LiveModel, item: Id) -> ItemOut:
         available=said.is_available(time.time_ns() // 1000),
         known=row >= 0,
         count=int(live.recommender.prior[row]) if row >= 0 else 0,
-    )
-
-
-def get_users(service: Service, call: Call) -> UserList:
-    """One user with their history, or those whose id has some letters in it."""
-    query: UserQuery = call.query
-    live = service.models[query.name]
-    if query.user is not None:
-        user = one_of(live, "user", query.user)
-        require_user(live, user)
-        return UserList(model=live.ref, users=[_user_out(live, user, history=True)])
-    if query.q is None:
-        raise OptionError("say whom: give user=ID, or q= for some letters of an id.")
-    k = min(query.k, service.config.limits.k)
-    found = find_ids(live, "user", query.q, k)
-    return UserList(model=live.ref, users=[_user_out(live, one) for one in found])
-
-
-def _user_out(live: LiveModel, user: Id, *, history: bool = False) -> UserOut:
-    row = live.user_row(user)
-    base = live.recommender.items_of(row).tolist() if row >= 0 else []
-    acts = live.recent.of(user, live.about.applied_seq)
-    ids = live.item_ids(base) if history else []
-    owned = set(live.item_ids(base))
-    fresh = list(dict.fromkeys(a.item for a in acts if a.value > 0 and a.item not in owned))
-    return UserOut(
-        id=user,
-        known=row >= 0,
-        count=len(base) + len(fresh),
-        history=[*ids, *fresh][-_MOST_HISTORY:] if history else None,
+        rank=int(live.recommender.tie_rank[row]) + 1 if row >= 0 else None,
     )
 
 
@@ -221,15 +187,5 @@ ROUTES = (
         thread=True,
         tag="items",
         summary="An item by id, or items by some letters of their id or name.",
-    ),
-    Route(
-        method="GET",
-        path="/v1/users",
-        handler=get_users,
-        query=UserQuery,
-        answer=UserList,
-        thread=True,
-        tag="users",
-        summary="A user with their history, or users by some letters of their id.",
     ),
 )

@@ -12,7 +12,7 @@ from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, chec
 from xorec.service.events.records import Exposure, Id
 from xorec.service.exchange import Reply
 from xorec.service.forwarding import asked_elsewhere
-from xorec.service.live.model import Asker, ItemRows, LiveModel
+from xorec.service.live.model import NOBODY, ItemRows, LiveModel
 from xorec.service.live.reasons import reasons
 from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
@@ -75,7 +75,7 @@ def answer(service: Service, live: LiveModel, asked: Asked, request_id: str) -> 
 def make_list(live: LiveModel, asked: Asked) -> RecommendAnswer:
     """The k best items that may be shown; popular ones where nothing is known of the asker."""
     items, unknown = live.item_rows(asked.items)
-    asker = _NOBODY if asked.user is None else live.asker(asked.user)
+    asker = NOBODY if asked.user is None else live.asker(asked.user)
     if len(items):
         asker = live.somebody(asker, items)
     deny = None
@@ -111,9 +111,6 @@ def make_list(live: LiveModel, asked: Asked) -> RecommendAnswer:
         experiment=None,
         arm=None,
     )
-
-
-_NOBODY = Asker(None, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
 
 
 def _now() -> int:

@@ -17,12 +17,14 @@ from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
 from xorec.service.events.records import Id
 from xorec.service.live.catalogue import Catalogue
+from xorec.service.live.category_counts import CategoryCounts
 from xorec.service.live.generations import Generation
 from xorec.service.live.item_filters import ItemFilters
 from xorec.service.live.recent import Act, RecentEvents
 from xorec.service.schemas.base import ModelRef
 
 ItemRows = npt.NDArray[np.integer]
+UserRows = npt.NDArray[np.int32]
 _NO_ROWS = np.zeros(0, dtype=np.int32)
 _PLAIN = ("int64", "int", "str", "float", "bool")
 
@@ -34,6 +36,10 @@ class Asker(NamedTuple):
     have: ItemRows
     positive: ItemRows
     """Those of `have` that the query was made of."""
+
+
+NOBODY = Asker(None, _NO_ROWS, _NO_ROWS)
+"""Of whom nothing is known."""
 
 
 class Since(Protocol):
@@ -57,6 +63,7 @@ class LiveModel:
         self.name, self.about, self.recommender = name, about, recommender
         self.recent, self.catalogue, self.erased = since.recent, since.catalogue, since.erased
         self.filters = ItemFilters(recommender, since.catalogue)
+        self.categories = CategoryCounts(recommender.categories, since.catalogue, self.item_row)
         self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
         self._folded: dict[Id, tuple[int, Asker]] = {}
         nothing = np.zeros(0, dtype=np.int64)
@@ -107,7 +114,7 @@ class LiveModel:
             return self._with_events(user, acts)
         row = self.user_row(user)
         if row < 0:
-            return Asker(None, _NO_ROWS, _NO_ROWS)
+            return NOBODY
         have = self.recommender.items_of(row)
         return Asker(self.recommender.representation.queries(np.array([row])), have, have)
 
@@ -201,6 +208,19 @@ class LiveModel:
     @lazy_property
     def _by_popularity(self) -> npt.NDArray[np.int64]:
         return np.argsort(self.recommender.tie_rank, kind="stable")
+
+    @lazy_property
+    def user_order(self) -> UserRows:
+        """Rows of users, who has most items first; equals as they stand in the model."""
+        counts = np.diff(self.recommender.seen[0])
+        return np.argsort(-counts, kind="stable").astype(np.int32)
+
+    @lazy_property
+    def user_rank(self) -> UserRows:
+        """The place of each user in `user_order`."""
+        rank = np.empty(len(self.users), dtype=np.int32)
+        rank[self.user_order] = np.arange(len(rank), dtype=np.int32)
+        return rank
 
     # -- words
 

@@ -80,6 +80,15 @@ class RecentEvents:
             elif acts[0].seq <= floor:
                 self._acts[user] = tuple(act for act in acts if act.seq > floor)
 
+    def takers(self, item: Id, after: int) -> list[Id]:
+        """Users who took an item after a place of the log, the newest first."""
+        last = {
+            user: max(seqs)
+            for user, acts in list(self._acts.items())
+            if (seqs := [a.seq for a in acts if a.item == item and a.seq > after and a.value > 0])
+        }
+        return sorted(last, key=lambda user: -last[user])
+
     def item_counts(self, after: int) -> Counter[Id]:
         """How many users took each item after a place of the log."""
         return Counter(

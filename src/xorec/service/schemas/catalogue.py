@@ -71,6 +71,9 @@ class ItemOut(BaseModel):
     available: bool = True
     known: bool = True
     count: int = Field(0, description="Users who have it.")
+    rank: int | None = Field(
+        None, ge=1, description="Its place by popularity, 1 for what most users have; cold: none."
+    )
 
 
 class ItemList(Answer):
@@ -86,11 +89,32 @@ class ItemsChanged(Answer):
     seq: int
 
 
+class CategoryQuery(Query):
+    """The categories that most items are in."""
+
+    k: int = Field(100, ge=1)
+    name: str | None = Field(None, alias="model")
+
+
+class CategoryOut(BaseModel):
+    """A category; count: items that are in it."""
+
+    name: str
+    count: int
+
+
+class CategoryList(Answer):
+    """Categories, those with most items first."""
+
+    categories: list[CategoryOut]
+
+
 class UserQuery(Query):
-    """A user by id, or users whose id has `q` in it."""
+    """A user by id, users whose id has `q` in it, or who has an item."""
 
     user: str | None = None
     q: str | None = Field(None, max_length=256)
+    item: str | None = None
     k: int = Field(20, ge=1)
     name: str | None = Field(None, alias="model")
 

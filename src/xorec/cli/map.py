@@ -1,0 +1,65 @@
+"""xorec map: lay the items of a model out in the plane, and keep that in the model file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled
+
+
+@bundled
+def item_map(
+    model: args.ModelFile,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the result goes; else MODEL.")
+    ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(help="neighbours (items that are alike lie together) or pca (faster)."),
+    ] = "neighbours",
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it, too: a .png file. Needs 'xorec[plots]'.")
+    ] = None,
+    *,
+    run: args.Run,
+) -> None:
+    """Lay out the items of MODEL in the plane, for the page of `xorec serve`; kept in the file.
+
+    Without it the page has a map by principal components. The same file for any number of threads.
+    """
+    from xorec.cli.output import print_json, print_line
+    from xorec.core.locks import locked
+    from xorec.recommender.layout.item_map import with_map
+    from xorec.recommender.recommender import Recommender
+
+    path, options = output or model, run.options()
+    if plot is not None:
+        from xorec.experiments.map_picture import require_png
+
+        require_png(plot)
+    if not model.exists():
+        Recommender.load(model)  # says so, before anything is locked
+    began = time.perf_counter()
+    with args.told_of_new_folder(path, options.progress), locked(path, note=options.progress.note):
+        recommender = Recommender.load(model, threads=run.threads)
+        made, about = with_map(recommender, layout, options)
+        made.save(path)
+    seconds = round(time.perf_counter() - began, 2)
+    if plot is not None:
+        from xorec.experiments.map_picture import write_map
+
+        write_map(made, plot)
+    if run.json:
+        print_json({"model": str(path), "items": len(made.items), **about, "seconds": seconds})
+        return
+    print_line(f"{path}: {len(made.items):,} items, layout {layout}, {seconds:,.1f} s.")
+    if "kept_10" in about:
+        print_line(
+            f"Of an item's 10 nearest, {about['kept_10']:.1%} are among its 10 nearest on the map, "
+            f"{about['kept_50']:.1%} among its 50 nearest."
+        )

@@ -1,0 +1,51 @@
+"""A page in a browser that notices everything that goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import ConsoleMessage, Page, Request
+
+WIDTHS = (390, 1280, 1600)
+SCHEMES = ("light", "dark")
+
+
+@dataclass
+class Trouble:
+    """What a page has done that it must not: each entry is a line for people."""
+
+    found: list[str] = field(default_factory=list)
+
+    def forgive(self, part: str) -> None:
+        """This was meant to happen, and it did: an answer with status 404 is a console error."""
+        left = [one for one in self.found if part not in one]
+        assert len(left) < len(self.found), f"{part!r} did not happen: {self.found}"
+        self.found = left
+
+    def watch(self, page: Page, address: str) -> None:
+        """Write down errors, warnings, dialogs, and requests to another place than `address`."""
+
+        def heard(message: ConsoleMessage) -> None:
+            if message.type in ("error", "warning"):
+                self.found.append(f"console {message.type}: {message.text}")
+
+        def asked(request: Request) -> None:
+            if not request.url.startswith(f"{address}/"):
+                self.found.append(f"foreign request: {request.url}")
+
+        def spoken(dialog: Any) -> None:
+            self.found.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        page.on("console", heard)
+        page.on("pageerror", lambda error: self.found.append(f"page error: {error}"))
+        page.on("request", asked)
+        page.on("dialog", spoken)
+
+
+def scrolls_sideways(page: Page) -> bool:
+    """Whether the page is wider than the window."""
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    return bool(page.evaluate(wide))
