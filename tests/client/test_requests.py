@@ -69,7 +69,7 @@ QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
     (lists.trending("7d", 3, user=1, model="b", **FILTERS), list_schemas.TrendingQuery),
     (events.events(1, 3, before=9), event_schemas.EventsQuery),
     (events.erase(1), event_schemas.EraseQuery),
-    (catalogue.item(1, model="b"), item_schemas.ItemQuery),
+    (catalogue.item(1, 2, model="b"), item_schemas.ItemQuery),
     (catalogue.items("q", 3), item_schemas.ItemQuery),
     (catalogue.delete_item(1), item_schemas.ItemId),
     (catalogue.users("q", 3, user=1, model="b"), item_schemas.UserQuery),

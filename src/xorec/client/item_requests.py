@@ -45,13 +45,13 @@ def delete_item(item: JsonId) -> Request[ItemsChanged]:
     return Request("DELETE", "/v1/items", reader(ItemsChanged), pairs(item=item))
 
 
-def item(item: JsonId, *, model: str | None = None) -> Request[ItemList]:
-    """What is known of an item.
+def item(*items: JsonId, model: str | None = None) -> Request[ItemList]:
+    """What is known of an item, or of several.
 
-    >>> item("tea").params
-    (('item', 'tea'),)
+    >>> item("tea", "milk").params
+    (('item', 'tea'), ('item', 'milk'))
     """
-    return Request("GET", "/v1/items", reader(ItemList), pairs(item=item, model=model))
+    return Request("GET", "/v1/items", reader(ItemList), pairs(item=items, model=model))
 
 
 def items(q: str | None = None, k: int = 20, *, model: str | None = None) -> Request[ItemList]:

@@ -40,7 +40,7 @@ class Endpoint:
             call.query = query = self._query.parse(request.query)
             if self._bounded_query:
                 check_k(query.k, self._most)  # type: ignore[attr-defined]
-        elif request.query and request.method != "OPTIONS":
+        elif request.query and request.method != "OPTIONS" and not self.route.any_query:
             raise HttpError(422, f"{self.route.path} takes no query: leave it out.")
         if self._body is not None:
             content_type = request.headers.get(b"content-type", b"")

@@ -47,7 +47,8 @@ class Route:
     streams: the handler gives a Response of its own (NDJSON, server-sent events, text).
     An async handler runs in the loop up to its first wait, outside of a task: no asyncio.timeout.
     limited: counts among concurrent requests, and has to wait until the service is ready.
-    documented: stands in the OpenAPI document.
+    documented: stands in the OpenAPI document. any_query: a query string is no matter of the
+    service (the page keeps its state there).
     """
 
     method: str
@@ -66,3 +67,4 @@ class Route:
     media_type: str = "application/json"
     tag: str = "lists"
     documented: bool = True
+    any_query: bool = False

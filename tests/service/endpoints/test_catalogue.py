@@ -132,3 +132,13 @@ def test_popular_counts_events_and_leaves_out_what_it_must(tmp_path: Path) -> No
         listed = [one["id"] for one in ask.get("popular", k=50, user=USER)["items"]]
         assert listed == [item for item in [rare, *best[:-1]] if item not in own]
         assert ask.get("recommend", user=10**8, k=2)["items"][0]["id"] == rare
+
+
+def test_several_items_by_id_in_the_order_asked_for(tmp_path: Path) -> None:
+    with served(SHOP, tmp_path) as ask:
+        wanted = DATA.items.take([7, 2, 7, 30])
+        found = ask.get("items", item=wanted)["items"]
+        assert [one["id"] for one in found] == wanted
+        assert found == [ask.get("items", item=one)["items"][0] for one in wanted]
+        assert "item 1000000000 is not in" in ask.get("items", item=[wanted[0], 10**9])["detail"]
+        assert ask.status == 404

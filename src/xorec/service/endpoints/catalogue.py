@@ -10,7 +10,7 @@ from typing import Any
 from xorec.core.errors import OptionError, UnknownIdError, XorecError
 from xorec.core.jsonable import jsonable
 from xorec.core.printable import quoted
-from xorec.service.endpoints.asking import one_of
+from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.events.records import Id
 from xorec.service.ids import from_json
 from xorec.service.live.catalogue import ItemInfo, iso, micros, patched
@@ -97,14 +97,15 @@ def _item_id(live: LiveModel, given: Any, at: int) -> Id:
 
 
 def get_items(service: Service, call: Call) -> ItemList:
-    """One item, or those whose id or name has some letters in it."""
+    """Items by id, or those whose id or name has some letters in it."""
     query: ItemQuery = call.query
     live = service.models[query.name]
-    if query.item is not None:
-        item = one_of(live, "item", query.item)
-        if not is_known(service, live, item):
-            live.require_item(item)
-        return ItemList(model=live.ref, items=[item_out(service, live, item)])
+    if query.item:
+        asked = items_of(live, query.item, "item")
+        for item in asked:
+            if not is_known(service, live, item):
+                live.require_item(item)
+        return ItemList(model=live.ref, items=[item_out(service, live, one) for one in asked])
     if query.q is None:
         raise OptionError("say which: give item=ID, or q= for some letters of an id or a name.")
     k = min(query.k, service.config.limits.k)
@@ -186,6 +187,6 @@ ROUTES = (
         answer=ItemList,
         thread=True,
         tag="items",
-        summary="An item by id, or items by some letters of their id or name.",
+        summary="Items by id, or by some letters of their id or name.",
     ),
 )

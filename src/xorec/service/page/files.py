@@ -66,4 +66,5 @@ def _route(path: str, content: bytes) -> Route:
         tag="health",
         summary="A page for people." if is_first else "A file of the page.",
         documented=is_first,
+        any_query=is_first,
     )

@@ -42,9 +42,9 @@ class ItemPatch(Body):
 
 
 class ItemQuery(Query):
-    """An item by id, or items whose id or name has `q` in it."""
+    """Items by id (repeat the name for several), or those whose id or name has `q` in it."""
 
-    item: str | None = None
+    item: tuple[str, ...] = ()
     q: str | None = Field(None, max_length=256)
     k: int = Field(20, ge=1)
     name: str | None = Field(None, alias="model")

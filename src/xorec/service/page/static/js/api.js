@@ -46,7 +46,10 @@ export async function ask(asked, { signal, bytes = false } = {}) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The service does not answer: is it running?");
   }
-  if (reply.ok) return bytes ? reply : reply.json();
+  if (reply.ok) {
+    if (bytes) return reply;
+    return asked.answer = await reply.json(); // a request that was asked knows its answer
+  }
   const problem = await reply.json().catch(() => ({}));
   if (reply.status === 401) document.dispatchEvent(new CustomEvent("xorec:key-needed"));
   throw new ApiError(reply.status, problem.detail ?? problem.title ?? `status ${reply.status}`);

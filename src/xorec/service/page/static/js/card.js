@@ -1,0 +1,56 @@
+// One item of a list: its place, its name, how far it is and why it stands there.
+
+import { distanceRow, scoreRow } from "./bits.js";
+import { h } from "./dom.js";
+import { nameOf } from "./facts.js";
+
+/** A link to an item: its name. */
+export function itemLink(item, state) {
+  return h("a", { class: "name", href: state.with({ panel: "item", item: String(item.id) }) }, nameOf(item));
+}
+
+/** Its id, where the name does not say it. */
+export function idOf(item) {
+  return item.name && item.name !== String(item.id) && h("span", { class: "id" }, String(item.id));
+}
+
+/** The categories of an item, each a filter; none: nothing. */
+export function categoryLinks(categories, state) {
+  return (categories ?? []).map((name) =>
+    h("a", { class: "tag", href: state.with({ category: name, panel: "explore" }), title: "List only this category" }, name));
+}
+
+/**
+ * The card. item: of the answer; about: {place, state, facts, codes, scores, counted, moved, owned, toggle}.
+ * codes: {bits, mine, of: Map} or null. counted: the score is how many users have it.
+ */
+export function card(item, about) {
+  const id = String(item.id), name = nameOf(item);
+  return h("li", { class: "item", tabindex: "-1", data: { id }, aria: { label: `${about.place}: ${name}` } },
+    h("div", { class: "place" }, h("span", { class: "number" }, about.place), moveSign(about.moved)),
+    h("div", { class: "what" },
+      h("div", { class: "line" }, itemLink(item, about.state), idOf(item)),
+      item.because?.length > 0 && h("p", { class: "because quiet" }, "because of ",
+        item.because.map((one, at) => [at > 0 && ", ", itemLink(one, about.state)])),
+      h("div", { class: "tags" }, categoryLinks(about.facts?.categories, about.state))),
+    howFar(item, about),
+    about.toggle && h("button", {
+      type: "button", class: "own", onclick: () => about.toggle(id),
+      aria: { pressed: String(about.owned), label: `As if owned: ${name}` },
+      title: about.owned ? "Take it away again (o)" : "List as if they had it (o)",
+    }, about.owned ? "− as if" : "+ as if"));
+}
+
+function howFar(item, { codes, scores, counted }) {
+  const its = codes?.of.get(String(item.id));
+  if (counted) return scoreRow(item.score, scores, `${item.score.toLocaleString("en")} users`);
+  if (codes?.mine && its) return distanceRow(item.distance, codes.mine, its, codes.bits);
+  return typeof item.score === "number" && scoreRow(item.score, scores);
+}
+
+function moveSign(moved) {
+  if (!moved) return null;
+  if (moved.fresh) return h("span", { class: "moved fresh" }, "new");
+  if (moved.up) return h("span", { class: "moved", aria: { label: `up ${moved.up}` }, role: "img" }, `▲${moved.up}`);
+  return moved.down && h("span", { class: "moved", aria: { label: `down ${moved.down}` }, role: "img" }, `▼${moved.down}`);
+}

@@ -1,0 +1,139 @@
+// Item: what it is, what is like it, who has it, and how far everything else is.
+
+import { ask, isOld, request } from "./api.js";
+import { bitsOf, drawBits } from "./bits.js";
+import { card, categoryLinks, idOf, itemLink } from "./card.js";
+import { h, show } from "./dom.js";
+import { kOf } from "./explore/asking.js";
+import { cardKeys } from "./explore/keys.js";
+import { factsOf, nameOf } from "./facts.js";
+import { histogram } from "./histogram.js";
+import { requestsBox } from "./requests.js";
+
+const OWNERS = 30;
+
+/** The panel. */
+export function mount(root, { announce }) {
+  const list = h("ol", { class: "items", aria: { label: "Similar items" } });
+  const keys = cardKeys(list, () => {});
+  let running = null;
+
+  async function update(state) {
+    running?.abort();
+    const { signal } = running = new AbortController();
+    try {
+      if (state.get("item") === null) return show(root, await start(state, signal));
+      const view = await load(state, signal);
+      show(list, cards(view));
+      show(root, page(view, list));
+      keys.restore(-1);
+      document.title = `${nameOf(view.item)} · xorec`.slice(0, 80);
+      announce(`${nameOf(view.item)}: ${view.similar.items.length} similar items`);
+    } catch (error) {
+      if (isOld(error)) return;
+      show(root, h("p", { class: "notice error", role: "alert" }, error.message),
+        h("p", { class: "notice" }, "Find another one by the field at the top: ", h("kbd", {}, "/"), " goes there."));
+    }
+  }
+
+  return { update, unmount: () => { running?.abort(); keys.stop(); } };
+}
+
+/** Everything about the item, in two rounds. */
+async function load(state, signal) {
+  const id = state.get("item"), model = state.get("model"), k = kOf(state);
+  const fact = request("/v1/items", { item: id, model });
+  const item = (await ask(fact, { signal })).items[0];
+  const owners = request("/v1/users", { item: id, k: OWNERS, model });
+  if (!item.known) { // by events or by what was said of it: the model has no place for it yet
+    const { users } = await ask(owners, { signal });
+    return { state, item, users, similar: { items: [] }, requests: [fact, owners] };
+  }
+  const like = request("/v1/similar", { item: id, k, model });
+  const [similar, { users }] = await Promise.all([ask(like, { signal }), ask(owners, { signal })]);
+  const ids = similar.items.map((one) => String(one.id));
+  const codesOf = request("/v1/codes", { of: [id, ...ids], model });
+  const [codes, facts] = await Promise.all([ask(codesOf, { signal }), factsOf(ids, model, signal)]);
+  const requests = [fact, like, owners, codesOf];
+  let counts = null;
+  if (codes.bits !== null) {
+    const far = request("/v1/histogram", { item: id, k, model });
+    ({ counts } = await ask(far, { signal }));
+    counts[0] -= 1; // the item itself
+    requests.push(far);
+  }
+  const of = new Map(codes.items.map((one) => [String(one.id), one.code]));
+  return {
+    state, item, users, similar, facts, counts, requests,
+    codes: codes.bits === null ? null : { bits: codes.bits, mine: of.get(String(item.id)), of },
+  };
+}
+
+function cards({ state, similar, facts, codes }) {
+  const scores = similar.items.map((one) => one.score ?? 0);
+  return similar.items.map((one, at) => card(one, { place: at + 1, state, scores, codes, facts: facts.get(String(one.id)) }));
+}
+
+function page(view, list) {
+  const { state, item, users, similar } = view;
+  return h("div", { class: "columns item-panel" },
+    h("section", { class: "card", aria: { labelledby: "item-name" } },
+      h("h1", { id: "item-name", class: "name" }, nameOf(item)),
+      factTable(item, state),
+      h("p", {}, h("a", { class: "button", href: state.with({ panel: "explore", user: null, items: String(item.id) }) }, "List for somebody who has it")),
+      h("h2", {}, "Who has it"), owners(item, users, state)),
+    h("div", { class: "stack" },
+      h("section", { class: "card", aria: { labelledby: "like" } },
+        h("h2", { id: "like" }, "Similar items"),
+        similar.items.length ? list : h("p", { class: "quiet" }, item.known ? "Nothing is like it." : "The model does not have it yet: it comes with the next update."),
+        requestsBox(view.requests)),
+      item.known && h("section", { class: "card", aria: { labelledby: "bits" } }, codeView(view))));
+}
+
+function factTable(item, state) {
+  const rows = [
+    ["id", h("span", { class: "id" }, String(item.id))],
+    ["categories", item.categories.length ? h("span", { class: "tags" }, categoryLinks(item.categories, state)) : "none"],
+    ["users", `${item.count.toLocaleString("en")} ${item.count === 1 ? "has" : "have"} it`],
+    ["popularity", item.rank ? `place ${item.rank.toLocaleString("en")}` : "no place yet"],
+    ["available", item.available ? "yes" : item.hidden ? "no: hidden, so it is never listed" : "no: not at this time"],
+    ...(item.from ? [["from", item.from]] : []), ...(item.until ? [["until", item.until]] : []),
+    ...Object.entries(item.attributes).map(([name, value]) => [name, String(value)]),
+  ];
+  return h("table", { class: "facts" }, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value)))));
+}
+
+function owners(item, users, state) {
+  if (!users.length) return h("p", { class: "quiet" }, "Nobody yet.");
+  return [
+    h("ul", { class: "plain" }, users.map((user) => h("li", {},
+      h("a", { class: "name", href: state.with({ panel: "explore", user: String(user.id), items: null, more: null }) }, String(user.id)),
+      h("span", { class: "quiet number" }, `${user.count.toLocaleString("en")} items`)))),
+    item.count > users.length && h("p", { class: "quiet" }, `and ${(item.count - users.length).toLocaleString("en")} more`),
+  ];
+}
+
+function codeView({ codes, counts, similar }) {
+  if (!codes) return [h("h2", { id: "bits" }, "No code"), h("p", { class: "quiet" }, "This model has no codes, so there are no distances to count: the bars above show its scores.")];
+  const far = similar.items.map((one) => one.distance).filter((one) => one !== null), cut = far.length ? far.at(-1) : null;
+  const cells = bitsOf(codes.mine, codes.bits), set = cells.reduce((sum, bit) => sum + bit, 0);
+  return [
+    h("h2", { id: "bits" }, "How far the other items are"),
+    histogram(counts, cut, far.filter((one) => one === cut).length),
+    h("h2", {}, "Its code"),
+    h("div", { class: "far own-code" }, drawBits(cells, `${set} of ${codes.bits} bits are set`),
+      h("span", { class: "quiet" }, `${set} of ${codes.bits} bits are set (high cells)`)),
+  ];
+}
+
+/** Without an item: some to look at. */
+async function start(state, signal) {
+  const model = state.get("model"), asked = request("/v1/popular", { k: 24, model });
+  const { items } = await ask(asked, { signal });
+  return h("section", { class: "card" },
+    h("h1", {}, "Look at an item"),
+    h("p", {}, "Type some letters of its name or id into the field at the top: ", h("kbd", {}, "/"), " goes there. Or take one that most users have:"),
+    h("ul", { class: "plain wide" }, items.map((item) => h("li", {}, h("span", { class: "line" }, itemLink(item, state), idOf(item)),
+      h("span", { class: "quiet number" }, `${item.score.toLocaleString("en")} users`)))),
+    requestsBox([asked]));
+}
