@@ -4,6 +4,7 @@ import { go } from "./address.js";
 import { isOld, Latest, request } from "./api.js";
 import { h, show, svg } from "./dom.js";
 import { intervalBar, measure, percent, short } from "./figures.js";
+import { requestsBox } from "./requests.js";
 
 export const title = "Compare";
 export const key = "compare";
@@ -14,9 +15,10 @@ export function mount(root, { announce, models }) {
   const figures = new Latest(), first = new Latest(), second = new Latest();
   const head = h("div", { class: "compare-head" });
   const trouble = h("div", {});
-  const better = h("section", { class: "card", aria: { label: "Which is better" } });
-  const lists = h("section", { class: "card", aria: { label: "Lists side by side" } });
-  const users = h("section", { class: "card", aria: { label: "Users who differ most" } });
+  const better = h("section", { class: "card better", aria: { label: "Which is better" } });
+  const lists = h("section", { class: "card lists", aria: { label: "Lists side by side" } });
+  const users = h("section", { class: "card differ", aria: { label: "Users whose lists differ most" } });
+  const box = h("div", { class: "asked" });
   const names = models.map((model) => model.name);
   let compared = null; // the last comparison and what it was asked for
 
@@ -25,7 +27,7 @@ export function mount(root, { announce, models }) {
     return { update() {}, unmount() {} };
   }
   for (const part of [better, lists, users]) part.hidden = true;
-  show(root, h("div", { class: "compare" }, head, trouble, better, lists, users));
+  show(root, h("div", { class: "compare" }, head, trouble, better, lists, users, box));
 
   async function update(state) {
     const chosen = pick(state, names);
@@ -48,11 +50,10 @@ export function mount(root, { announce, models }) {
     drawUsers(users, compared, state);
     users.hidden = false;
     const user = state.get("user") ?? compared.differ[0]?.user;
-    if (user === undefined) return;
-    const [left, right] = await Promise.all([
-      first.ask(request("/v1/recommend", { user, k, model: a })),
-      second.ask(request("/v1/recommend", { user, k, model: b })),
-    ]);
+    if (user === undefined) return show(box, requestsBox([asked]));
+    const both = [a, b].map((model) => request("/v1/recommend", { user, k, model }));
+    const [left, right] = await Promise.all([first.ask(both[0]), second.ask(both[1])]);
+    show(box, requestsBox([asked, ...both]));
     const shared = drawLists(lists, { state, user, left, right, a, b });
     lists.hidden = false;
     announce(`${a} and ${b} have ${shared} items in common for user ${user}`);
@@ -94,7 +95,8 @@ function drawBetter(root, found) {
   show(root,
     h("h2", {}, `${a.name} and ${b.name}`),
     h("p", { class: "verdict" }, verdict(found)),
-    found.metrics.map((row) => metric(row, a, b)),
+    h("div", { class: "metrics" }, found.metrics.map((row) => metric(row, a, b))),
+    [...new Set(found.metrics.map((row) => row.how))].map((how) => h("p", { class: "quiet" }, `Measured on ${how}.`)),
     h("p", {},
       found.users
         ? `Lists of ${short(found.users)} users have ${percent(found.overlap)} of their items in common (95 % interval: ${percent(found.overlap_low)} to ${percent(found.overlap_high)}).`
@@ -115,7 +117,7 @@ function metric(row, a, b) {
     h("table", {},
       h("caption", {}, h("b", {}, row.metric), ` on ${row.measured_on === "validation" ? "validation" : "the newest events"}`),
       h("tbody", {}, line("a", a, row.a), line("b", b, row.b))),
-    h("p", { class: "quiet" }, `Measured on ${row.how}.`, row.difference && ` ${inNumbers(row.difference)}`));
+    row.difference && h("p", {}, inNumbers(row.difference)));
 }
 
 function inNumbers(difference) {
@@ -134,7 +136,7 @@ export function verdict({ a, b, metrics, not_measured }) {
     const { value, p_value } = row.difference;
     if (p_value >= SURE) return `Between the two there is no difference that could not be chance: ${row.metric} of ${row.a.users} users.`;
     const [best, other] = value > 0 ? [a, b] : [b, a];
-    return `${best.name} ranks better than ${other.name} what users took last: ${row.metric} ${measure(Math.max(row.a.value, row.b.value))} against ${measure(Math.min(row.a.value, row.b.value))}, and that is hardly chance.`;
+    return `${best.name} ranks what users took last better than ${other.name} does: ${row.metric} ${measure(Math.max(row.a.value, row.b.value))} against ${measure(Math.min(row.a.value, row.b.value))}, and that is hardly chance.`;
   }
   const why = `The newest events cannot tell: ${not_measured}.`;
   if (!row?.a || !row?.b) return `Which of the two is better is not known. ${why}`;
@@ -174,7 +176,7 @@ function side(state, answer, elsewhere, { own, other, letter }) {
       const place = elsewhere.get(item.id);
       const only = place === undefined;
       return h("li", { class: only ? "only" : "both" },
-        h("span", { class: "place number" }, at + 1),
+        h("span", { class: "rank number" }, at + 1),
         h("span", { class: "what" }, h("a", { href: state.with({ panel: "item", item: String(item.id), model: own }), title: String(item.id) }, item.name ?? String(item.id))),
         h("span", { class: "quiet number", title: bits ? "bits that differ" : "score" }, bits ? `${item.distance} bits` : short(item.score)),
         h("span", { class: "where", title: only ? `Not in the list of ${other}` : `Place ${place + 1} in the list of ${other}` }, only ? `not in ${letter}` : `${letter}: ${place + 1}`));

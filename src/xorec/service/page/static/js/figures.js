@@ -16,7 +16,7 @@ export function measure(value) {
 
 /** A share as a percentage. */
 export function percent(share) {
-  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(share && share < 0.1 ? 1 : 0)} %`;
 }
 
 /** How long ago, in words. */

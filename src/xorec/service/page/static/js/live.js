@@ -1,8 +1,9 @@
 // Live: what the service is doing, second by second, from its stream of figures.
 
-import { key as apiKey } from "./api.js";
+import { key as apiKey, request } from "./api.js";
 import { h, show } from "./dom.js";
 import { ago, short, sparkline } from "./figures.js";
+import { requestsBox } from "./requests.js";
 
 export const title = "Live";
 export const key = "live";
@@ -11,11 +12,11 @@ const LONGEST = 15_000;
 const SLOW_P99 = 100;
 const TILES = [
   { column: "requests", name: "Requests", unit: "/s", now: (recent) => recent.requests_per_second },
-  { column: "p50_ms", name: "Half within", unit: "ms", hint: "p50", now: (recent) => recent.p50_ms },
-  { column: "p99_ms", name: "99 % within", unit: "ms", hint: "p99", now: (recent) => recent.p99_ms },
-  { column: "errors", name: "Errors", unit: "/s", hint: "status 5xx", now: (recent) => recent.errors_per_second },
+  { column: "p50_ms", name: "Latency, p50", unit: "ms", now: (recent) => recent.p50_ms },
+  { column: "p99_ms", name: "Latency, p99", unit: "ms", now: (recent) => recent.p99_ms },
+  { column: "errors", name: "Errors (5xx)", unit: "/s", now: (recent) => recent.errors_per_second },
   { column: "events", name: "Events", unit: "/s", now: (recent) => recent.events_per_second },
-  { column: "flush_p99_ms", name: "Flush to disk", unit: "ms", hint: "99 % within", now: (recent) => recent.flush_p99_ms },
+  { column: "flush_p99_ms", name: "Flush, p99", unit: "ms", now: (recent) => recent.flush_p99_ms },
 ];
 
 export function mount(root, { announce }) {
@@ -31,7 +32,8 @@ export function mount(root, { announce }) {
 
   show(root, h("div", { class: "live" },
     state, h("div", { class: "tiles" }, tiles.map((one) => one.element)),
-    h("div", { class: "columns even" }, models, tasks), slow, facts));
+    h("div", { class: "columns even" }, models, tasks), slow, facts,
+    requestsBox([request("/v1/stats"), request("/v1/live", { seconds: 1 })])));
 
   /** Draw a part only when what it shows has changed: focus and selection stay. */
   function redraw(part, shown, draw) {
@@ -155,11 +157,11 @@ function inWords(stats) {
 
 // -- parts
 
-function tile({ column, name, unit, hint, now }) {
+function tile({ column, name, unit, now }) {
   const number = h("b", {});
   const line = h("div", {});
   return {
-    element: h("div", { class: "card tile" }, h("span", { class: "quiet" }, name, hint && ` (${hint})`), h("p", {}, number, h("span", { class: "quiet" }, ` ${unit}`)), line),
+    element: h("div", { class: "card tile" }, h("span", { class: "quiet" }, name), h("p", {}, number, h("span", { class: "quiet" }, ` ${unit}`)), line),
     draw(recent, seconds) {
       const values = seconds.map((second) => second?.[column] ?? null);
       const high = Math.max(...values.map((value) => value ?? 0));
