@@ -22,6 +22,7 @@ from xorec.cli import (
     explain,
     fit,
     models,
+    page,
     recommend,
     reproduce,
     serve,
@@ -105,6 +106,7 @@ app.command("explain")(explain.explain)
 app.command("update")(update.update)
 app.command("map")(item_map)
 app.command("serve")(serve.serve)
+app.command("page")(page.page)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(bench.app, name="bench")
 app.command("sign")(sign.sign)

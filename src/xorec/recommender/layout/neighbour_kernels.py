@@ -63,9 +63,7 @@ def move(
             j = below(draw(key, step.pairs + at), n)
             ax, ay = x - places[j, 0], y - places[j, 1]
             squared = ax * ax + ay * ay
-            push = np.float32(2) / (
-                (np.float32(_NEAR) + squared) * (np.float32(1) + squared)
-            )
+            push = np.float32(2) / ((np.float32(_NEAR) + squared) * (np.float32(1) + squared))
             dx += min(max(push * ax, np.float32(-_LONGEST)), np.float32(_LONGEST))
             dy += min(max(push * ay, np.float32(-_LONGEST)), np.float32(_LONGEST))
         moved[i, 0] = x + np.float32(step.length) * dx

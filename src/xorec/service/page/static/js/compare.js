@@ -122,7 +122,7 @@ function metric(row, a, b) {
 
 function inNumbers(difference) {
   const { value, low, high, p_value } = difference;
-  return `a − b: ${signed(value)} (${signed(low)} to ${signed(high)}), p = ${p_value < 0.001 ? "below 0.001" : p_value.toFixed(3)}.`;
+  return `a − b: ${signed(value)} (${signed(low)} to ${signed(high)}), p ${p_value < 0.001 ? "< 0.001" : `= ${p_value.toFixed(3)}`}.`;
 }
 
 function signed(value) {
@@ -171,7 +171,7 @@ function drawLists(root, { state, user, left, right, a, b }) {
 function side(state, answer, elsewhere, { own, other, letter }) {
   const bits = answer.items.some((item) => item.distance !== null && item.distance !== undefined);
   return h("div", { class: "side" },
-    h("h3", {}, own, answer.fallback && h("span", { class: "quiet" }, ` (${answer.fallback}: nothing is known of this user)`)),
+    h("h3", {}, `${letter === "b" ? "a" : "b"}: ${own}`, answer.fallback && h("span", { class: "quiet" }, ` (${answer.fallback}: nothing is known of this user)`)),
     h("ol", {}, answer.items.map((item, at) => {
       const place = elsewhere.get(item.id);
       const only = place === undefined;
