@@ -13,12 +13,14 @@ from xorec.client import admin_requests as admin
 from xorec.client import event_requests as events
 from xorec.client import item_requests as catalogue
 from xorec.client import list_requests as lists
+from xorec.client import map_requests as maps
 from xorec.client.request import Request, StreamRequest
 from xorec.service.schemas import admin as admin_schemas
 from xorec.service.schemas import catalogue as item_schemas
 from xorec.service.schemas import codes as code_schemas
 from xorec.service.schemas import events as event_schemas
 from xorec.service.schemas import lists as list_schemas
+from xorec.service.schemas import map as map_schemas
 
 NOON = datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
 FILTERS: dict[str, Any] = {"deny": ["x"], "category": ["a", "b"], "not_category": ["c"]}
@@ -78,7 +80,9 @@ QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
     (catalogue.codes(1, items=[2, 3], of=[4, 5], model="b"), code_schemas.CodesQuery),
     (admin.tasks("t"), admin_schemas.TaskQuery),
     (admin.experiments("ab", kind="buy"), admin_schemas.ExperimentQuery),
-    (admin.item_map(3, model="b"), admin_schemas.MapQuery),
+    (maps.item_map(3, model="b"), map_schemas.MapQuery),
+    (maps.colours("distance", bit=1, user=2, item=3, most=4, model="b"), map_schemas.ColoursQuery),
+    (maps.map_items([1, 2], items=[3], user=4, model="b"), map_schemas.MapItemsQuery),
     (admin.histogram(1, k=3, model="b"), admin_schemas.HistogramQuery),
     (admin.export("items", after=3).request, admin_schemas.ExportQuery),
 ]

@@ -15,7 +15,6 @@ from xorec.service.schemas.admin import (
     ExperimentChanged,
     ExperimentList,
     HistogramAnswer,
-    MapAnswer,
     ModelList,
     SnapshotAnswer,
     SnapshotList,
@@ -142,15 +141,6 @@ def stats() -> Request[StatsAnswer]:
     'GET /v1/stats'
     """
     return Request("GET", "/v1/stats", reader(StatsAnswer))
-
-
-def item_map(k: int = 100_000, *, model: str | None = None) -> Request[MapAnswer]:
-    """Where items lie: two numbers each.
-
-    >>> item_map(1000).params
-    (('k', '1000'),)
-    """
-    return Request("GET", "/v1/map", reader(MapAnswer), pairs(k=k, model=model))
 
 
 def histogram(

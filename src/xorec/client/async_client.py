@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
 
-from xorec.client import admin_requests, event_requests, item_requests, list_requests
+from xorec.client import admin_requests, event_requests, item_requests, list_requests, map_requests
 from xorec.client.connection import Connection
 from xorec.client.exchange import Outcome, Step, exchange, read_answer
 from xorec.client.methods import method_of
@@ -122,7 +122,9 @@ class AsyncClient:
     make_snapshot = _asks(admin_requests.make_snapshot)
     snapshots = _asks(admin_requests.snapshots)
     stats = _asks(admin_requests.stats)
-    map = _asks(admin_requests.item_map)
+    map = _asks(map_requests.item_map)
+    map_colours = _asks(map_requests.colours)
+    map_items = _asks(map_requests.map_items)
     histogram = _asks(admin_requests.histogram)
     health = _asks(admin_requests.health)
     export = _reads(admin_requests.export)

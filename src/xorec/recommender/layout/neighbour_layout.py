@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.options import RunOptions
+from xorec.core.threads import ThreadPool
 from xorec.recommender.layout.neighbour_graph import NeighbourGraph
 from xorec.recommender.layout.neighbour_kernels import Step, move
 
@@ -33,14 +34,20 @@ def neighbour_layout(
         for number in range(rounds):
             length = 0.5 * (1 - number / rounds)
             step = Step(options.seed, number, length, rest, _PAIRS, _STRANGERS)
-
-            def work(begin: int, end: int, step: Step = step) -> None:
-                move(graph, places, moved, step, (begin, end))
-
-            pool.map_ranges(len(places), work)
+            _move_all(graph, places, moved, step, pool)
             places, moved = moved, places
             task.advance()
     return places
+
+
+def _move_all(
+    graph: NeighbourGraph,
+    places: npt.NDArray[np.float32],
+    moved: npt.NDArray[np.float32],
+    step: Step,
+    pool: ThreadPool,
+) -> None:
+    pool.map_ranges(len(places), lambda begin, end: move(graph, places, moved, step, (begin, end)))
 
 
 def _spread(start: npt.NDArray[np.float32], seed: int) -> npt.NDArray[np.float32]:

@@ -19,7 +19,7 @@ def kept_neighbours(
     k: int = 10,
     options: RunOptions | None = None,
 ) -> dict[int, float]:
-    """By cut: the share of the k nearest of 1,000 items that are among the `cut` nearest on the map.
+    """By cut: which share of the k nearest of 1,000 items are among the `cut` nearest on the map.
 
     Items are evenly spaced rows. The nearest are those of the tie rule; on the map, ties go by row.
     """

@@ -22,6 +22,7 @@ def model_routes() -> tuple[Route, ...]:
         experiments,
         figures,
         lists,
+        map,
         ranked,
         snapshots,
         stats,
@@ -30,6 +31,6 @@ def model_routes() -> tuple[Route, ...]:
 
     files = (
         *(lists, batch, alike, ranked, events, catalogue, users, categories, codes),
-        *(admin, experiments, snapshots, figures, stats, comparing),
+        *(admin, experiments, snapshots, figures, stats, comparing, map),
     )
     return tuple(route for file in files for route in file.ROUTES)

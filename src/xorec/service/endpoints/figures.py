@@ -1,4 +1,4 @@
-"""Figures for the page: the map, histograms of distances."""
+"""Figures for the page: histograms of distances."""
 
 from __future__ import annotations
 
@@ -10,39 +10,9 @@ from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.service.endpoints.asking import one_of
 from xorec.service.live.model import LiveModel
-from xorec.service.live.projection import projected
 from xorec.service.routes import Call, Route
-from xorec.service.schemas.admin import (
-    HistogramAnswer,
-    HistogramQuery,
-    MapAnswer,
-    MapQuery,
-)
+from xorec.service.schemas.admin import HistogramAnswer, HistogramQuery
 from xorec.service.service import Service
-
-
-def get_map(service: Service, call: Call) -> MapAnswer:
-    """Where items lie, the most popular first."""
-    query: MapQuery = call.query
-    live = service.models[query.name]
-    places = _places(live)
-    rows = np.argsort(live.recommender.tie_rank, kind="stable")[: query.k]
-    return MapAnswer(
-        model=live.ref,
-        items=live.item_ids(rows.tolist()),
-        x=places[rows, 0].tolist(),
-        y=places[rows, 1].tolist(),
-        count=live.recommender.prior[rows].tolist(),
-    )
-
-
-def _places(live: LiveModel) -> Any:
-    """Made once for a generation."""
-    kept = vars(live).get("_places")
-    if kept is None:
-        kept = projected(live.recommender)
-        vars(live)["_places"] = kept
-    return kept
 
 
 def get_histogram(service: Service, call: Call) -> HistogramAnswer:
@@ -79,16 +49,6 @@ def _code_of(live: LiveModel, text: str) -> Any:
 
 
 ROUTES = (
-    Route(
-        method="GET",
-        path="/v1/map",
-        handler=get_map,
-        query=MapQuery,
-        answer=MapAnswer,
-        thread=True,
-        tag="figures",
-        summary="Where items lie: two numbers each.",
-    ),
     Route(
         method="GET",
         path="/v1/histogram",

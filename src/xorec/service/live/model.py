@@ -20,6 +20,7 @@ from xorec.service.live.catalogue import Catalogue
 from xorec.service.live.category_counts import CategoryCounts
 from xorec.service.live.generations import Generation
 from xorec.service.live.item_filters import ItemFilters
+from xorec.service.live.item_map import ItemMap
 from xorec.service.live.recent import Act, RecentEvents
 from xorec.service.schemas.base import ModelRef
 
@@ -208,6 +209,11 @@ class LiveModel:
     @lazy_property
     def _by_popularity(self) -> npt.NDArray[np.int64]:
         return np.argsort(self.recommender.tie_rank, kind="stable")
+
+    @lazy_property
+    def item_map(self) -> ItemMap:
+        """Where its items lie in the plane."""
+        return ItemMap(self.recommender)
 
     @lazy_property
     def user_order(self) -> UserRows:

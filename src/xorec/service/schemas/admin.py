@@ -196,22 +196,6 @@ class StatsAnswer(Answer):
     stats: dict[str, Any]
 
 
-class MapQuery(Query):
-    """Where items lie: two numbers each, from the leading directions of codes or vectors."""
-
-    k: int = Field(100_000, ge=1, le=5_000_000)
-    name: str | None = Field(None, alias="model")
-
-
-class MapAnswer(Answer):
-    """Columns, one value an item, most popular first: whole numbers from -32768 to 32767."""
-
-    items: list[Any]
-    x: list[int]
-    y: list[int]
-    count: list[int]
-
-
 class HistogramQuery(Query):
     """How far all items are from a user or an item."""
 

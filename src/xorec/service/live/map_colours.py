@@ -1,0 +1,155 @@
+"""Colours of a map: one byte an item, and what each byte means. 255: the item is not listed."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import OptionError, UnknownIdError
+from xorec.core.printable import quoted
+from xorec.recommender.layout.features import item_codes
+from xorec.service.events.records import Id
+from xorec.service.live.map_classes import Classes, classes_of
+from xorec.service.live.model import LiveModel
+from xorec.service.schemas.map import Band
+
+Bytes = npt.NDArray[np.uint8]
+NOT_LISTED = 255
+_TOP = 253
+_BANDS = 8
+_SHARES = (0.001, 0.01, 0.1, 0.5, 1.0)
+
+
+class Colours(NamedTuple):
+    """colours: by row. bands: what they mean, without those of no item. shown: which end of a scale
+    is to be seen; "" where bytes are classes."""
+
+    colours: Bytes
+    bands: list[Band]
+    shown: Literal["low", "high", ""]
+
+
+def by_popularity(live: LiveModel) -> Colours:
+    """How many users have an item, events counted: 0, then each power of ten the same number of
+    bytes, by the logarithm inside."""
+    counts = live.recommender.prior.astype(np.int64)
+    rows, fresh = live.fresh_counts()
+    counts[rows] += fresh
+    decades = len(str(int(counts.max(initial=1))))
+    width = _TOP // decades
+    size = np.log10(np.maximum(counts, 1))
+    decade = np.floor(size + 1e-12).astype(np.int64)
+    inside = np.clip((size - decade) * width, 0, width - 1).astype(np.int64)
+    found = np.where(counts > 0, 1 + decade * width + inside, 0).astype(np.uint8)
+    ends = [("nobody", 0, 0)]
+    for at in range(decades):
+        label = f"{10**at:,} to {10 ** (at + 1) - 1:,} users"
+        ends.append((label, 1 + at * width, (at + 1) * width))
+    return _listed(live, found, ends, "high")
+
+
+def by_category(live: LiveModel, most: int) -> Colours:
+    """The `most` largest categories, largest first; an item of several has its smallest of them."""
+    classes: Classes = classes_of(live, most)
+    ends = [(name, at, at) for at, name in enumerate(classes.names)]
+    return _listed(live, classes.of_item, ends, "")
+
+
+def by_bit(live: LiveModel, bit: int) -> Colours:
+    """One bit of the items' codes."""
+    codes, bits = _codes(live)
+    if bit >= bits:
+        raise OptionError(f"bit is {bit}: codes have {bits} bits, give 0 to {bits - 1}.")
+    found = (codes[:, bit // 64] >> np.uint64(bit % 64)) & np.uint64(1)
+    ends = [(f"bit {bit} is {value}", value, value) for value in (0, 1)]
+    return _listed(live, found.astype(np.uint8), ends, "")
+
+
+def by_distance(live: LiveModel, user: Id | None, item: Id | None) -> Colours:
+    """How far items are from a user as of now, or from an item: Hamming distance where there are
+    codes, else the place in the order of all items."""
+    learned = live.recommender.representation
+    if item is not None:
+        row = np.array([live.require_item(item)])
+        words = learned.codes_of(row)
+        code = None if words is None else words[0]
+        among = learned if code is not None else learned.among_items()
+        query: Any = None if code is not None else among.queries(row)
+    else:
+        assert user is not None
+        query, among = live.asker(user).query, learned
+        if query is None:
+            raise UnknownIdError(f"user {quoted(user)} is not known: no event, not in the model.")
+        code = learned.query_code(query)
+    if code is not None:
+        return _by_hamming(live, code)
+    order = np.lexsort((live.recommender.tie_rank, -among.score(query)[0]))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return _by_place(live, place)
+
+
+def _by_hamming(live: LiveModel, code: npt.NDArray[np.uint64]) -> Colours:
+    codes, bits = _codes(live)
+    distances = np.zeros(len(codes), dtype=np.int64)
+    for word in range(codes.shape[1]):
+        distances += np.bitwise_count(codes[:, word] ^ code[word])
+    low, high = int(distances.min(initial=bits)), int(distances.max(initial=0))
+    wide = max(1, -(-(high - low + 1) // _BANDS))
+    fits = bits <= _TOP
+    found = distances if fits else distances * _TOP // bits
+    ends: list[tuple[str, int, int]] = []
+    for first in range(low, high + 1, wide):
+        last = min(first + wide - 1, high)
+        name = f"{first} bits" if first == last else f"{first} to {last} bits"
+        begin, end = (first, last) if fits else (first * _TOP // bits, last * _TOP // bits)
+        ends.append((name, begin, end))
+    return _listed(live, found.astype(np.uint8), ends, "low")
+
+
+def _by_place(live: LiveModel, place: npt.NDArray[np.int64]) -> Colours:
+    """Bytes by the share of all items that come before."""
+    found, before = np.zeros(len(place), dtype=np.uint8), 0
+    ends: list[tuple[str, int, int]] = []
+    for at, share in enumerate(_SHARES):
+        until = max(before, math.ceil(share * len(place)))
+        inside = (place >= before) & (place < until)
+        first, last = at * _BANDS, at * _BANDS + _BANDS - 1
+        found[inside] = first + (place[inside] - before) * _BANDS // max(1, until - before)
+        ends.append((_share_name(at), first, last))
+        before = until
+    return _listed(live, found, ends, "low")
+
+
+def _share_name(at: int) -> str:
+    name = f"{100 * _SHARES[at]:g} %"
+    return f"the best {name}" if at == 0 else f"up to {name}"
+
+
+def _listed(
+    live: LiveModel,
+    found: Bytes,
+    ends: list[tuple[str, int, int]],
+    shown: Literal["low", "high", ""],
+) -> Colours:
+    """With items that may not be listed now as 255, and counts of the others."""
+    if live.catalogue.infos:
+        found = np.where(live.filters.mask(None, time.time_ns() // 1000), found, NOT_LISTED)
+        found = found.astype(np.uint8)
+    counts = np.bincount(found, minlength=256)
+    bands = [
+        Band(label=label, first=first, last=last, count=int(counts[first : last + 1].sum()))
+        for label, first, last in ends
+    ]
+    return Colours(found, [band for band in bands if band.count], shown)
+
+
+def _codes(live: LiveModel) -> tuple[npt.NDArray[np.uint64], int]:
+    found = item_codes(live.recommender)
+    if found is None:
+        raise OptionError("this model has no codes: there are no bits to show.")
+    return found
