@@ -16,7 +16,7 @@ const OWNERS = 30;
 export function mount(root, { announce }) {
   const list = h("ol", { class: "items", aria: { label: "Similar items" } });
   const keys = cardKeys(list, () => {});
-  let running = null;
+  let running = null, shown = null;
 
   async function update(state) {
     running?.abort();
@@ -24,6 +24,8 @@ export function mount(root, { announce }) {
     try {
       if (state.get("item") === null) return show(root, await start(state, signal));
       const view = await load(state, signal);
+      if (shown !== state.get("item")) scrollTo(0, 0);
+      shown = state.get("item");
       show(list, cards(view));
       show(root, page(view, list));
       keys.restore(-1);
@@ -78,24 +80,26 @@ function page(view, list) {
   const { state, item, users, similar } = view;
   return h("div", { class: "columns item-panel" },
     h("section", { class: "card", aria: { labelledby: "item-name" } },
-      h("h1", { id: "item-name", class: "name" }, nameOf(item)),
-      factTable(item, state),
+      h("h1", { id: "item-name", class: "name", tabindex: nameOf(item).length > 300 ? "0" : null }, nameOf(item)),
+      factTable(item, state, view.counts),
       h("p", {}, h("a", { class: "button", href: state.with({ panel: "explore", user: null, items: String(item.id) }) }, "List for somebody who has it")),
-      h("h2", {}, "Who has it"), owners(item, users, state)),
+      h("details", { open: innerWidth >= 800 }, h("summary", {}, h("h2", {}, "Who has it")), owners(item, users, state))),
     h("div", { class: "stack" },
       h("section", { class: "card", aria: { labelledby: "like" } },
         h("h2", { id: "like" }, "Similar items"),
+        similar.items.length > 0 && view.codes && h("p", { class: "legend quiet" }, "Cells: the bits of the codes. High: the same for both items. Low: different. Their number is the distance."),
         similar.items.length ? list : h("p", { class: "quiet" }, item.known ? "Nothing is like it." : "The model does not have it yet: it comes with the next update."),
         requestsBox(view.requests)),
       item.known && h("section", { class: "card", aria: { labelledby: "bits" } }, codeView(view))));
 }
 
-function factTable(item, state) {
+function factTable(item, state, counts) {
+  const all = counts ? ` of ${(counts.reduce((sum, count) => sum + count, 1)).toLocaleString("en")}` : "";
   const rows = [
     ["id", h("span", { class: "id" }, String(item.id))],
     ["categories", item.categories.length ? h("span", { class: "tags" }, categoryLinks(item.categories, state)) : "none"],
     ["users", `${item.count.toLocaleString("en")} ${item.count === 1 ? "has" : "have"} it`],
-    ["popularity", item.rank ? `place ${item.rank.toLocaleString("en")}` : "no place yet"],
+    ["popularity", item.rank ? `place ${item.rank.toLocaleString("en")}${all}` : "no place yet"],
     ["available", item.available ? "yes" : item.hidden ? "no: hidden, so it is never listed" : "no: not at this time"],
     ...(item.from ? [["from", item.from]] : []), ...(item.until ? [["until", item.until]] : []),
     ...Object.entries(item.attributes).map(([name, value]) => [name, String(value)]),

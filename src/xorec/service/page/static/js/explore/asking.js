@@ -90,15 +90,15 @@ async function goOn(answer, k, signal) {
 /** Somewhere to start: popular items, and some users who have much or little. */
 export async function loadStart(state, signal) {
   const model = state.get("model");
-  const asked = request("/v1/popular", { k: 24, model });
+  const asked = request("/v1/popular", { k: 24, category: state.all("category"), not_category: state.all("not_category"), model });
   const popular = await ask(asked, { signal });
-  if (!popular.items.length) return { popular: [], users: [], requests: [asked] };
+  if (!popular.items.length) return { model, popular: [], users: [], requests: [asked] };
   const whose = request("/v1/users", { item: String(popular.items[0].id), k: 60, model });
   const [{ users }] = await Promise.all([
     ask(whose, { signal }), factsOf(popular.items.map((item) => String(item.id)), model, signal),
   ]);
   const step = Math.max(1, Math.floor(users.length / 8));
   return {
-    popular: popular.items, users: users.filter((_, at) => at % step === 0).slice(0, 8), requests: [asked, whose],
+    model, popular: popular.items, users: users.filter((_, at) => at % step === 0).slice(0, 8), requests: [asked, whose],
   };
 }
