@@ -26,7 +26,7 @@ class Comparisons:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, seq: int, make: Callable[[], CompareAnswer]) -> CompareAnswer:
-        """One that still holds at this place of the log, or a new one; 503 where others are made."""
+        """One that still holds at this place of the log, or a new one; 503 if others are made."""
         if not self._lock.acquire(timeout=1):
             raise busy("another comparison is being made: come again.")
         try:
