@@ -34,6 +34,7 @@ _COMMANDS = (
     "explain",
     "update",
     "map",
+    "page",
     "serve",
     "reproduce",
     "bench",

@@ -22,6 +22,15 @@ def _text(least: int = 1) -> Check:
     return lambda value: isinstance(value, str) and least <= len(value) <= 200
 
 
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < float("inf")
+
+
+def _interval(value: Any) -> bool:
+    """Two numbers, or none where they are not known."""
+    return isinstance(value, list) and len(value) in (0, 2) and all(map(_number, value))
+
+
 def _settings(value: Any) -> bool:
     """Names that a model takes as keywords; what they may be is the model's to say."""
     return isinstance(value, dict) and all(name.isidentifier() and name != "self" for name in value)
@@ -43,6 +52,13 @@ _OBJECTS: Mapping[str, Mapping[str, Check]] = {
     "data": {"users": _COUNT, "items": _COUNT, "pairs": _COUNT, "digest": _text()},
     "codes": {"bits": _whole(1, MOST_BITS), "digest": _text()},
     "id_kinds": {"user_ids": _text(), "item_ids": _text()},
+    "validation": {
+        "metric": _text(),
+        "value": _number,
+        "interval": _interval,
+        "users": _COUNT,
+        "judged_on": _text(least=0),
+    },
     "map": {"layout": _text()},
 }
 """What each object has, where it stands in a file. `docs/file-format.md` says what they mean."""

@@ -19,6 +19,7 @@ from xorec.core.errors import XorecError
 from xorec.core.log import logger
 from xorec.core.printable import quoted
 from xorec.core.suggestions import did_you_mean
+from xorec.service.activity import SLOW_NS
 from xorec.service.bodies import read_body
 from xorec.service.config import Config
 from xorec.service.endpoint import Endpoint
@@ -63,6 +64,8 @@ class App:
         self.limits = config.limits
         self._forward = forward
         self._metrics = metrics
+        self._activity = metrics.activity
+        self._took = metrics.activity.took.append
         self._access_log = access_log
         self._gate, self._origins, self._ids = (
             Gate(config.keys),
@@ -273,14 +276,26 @@ class App:
                 observe = self._metrics.request(route.path, route.method, status)
                 endpoint.observe[status] = observe
             observe(took * 1e-9)
+        if took < SLOW_NS:
+            self._took(took << 3 | status // 100)
+        else:
+            self._note_slow(endpoint, status, took)
         if self._access_log is not None:
             path = "unmatched" if endpoint is None else endpoint.route.path
             self._access_log.add(request, path, status, took // 1000, nbytes)
+
+    def _note_slow(self, endpoint: Endpoint | None, status: int, took: int) -> None:
+        """A stream that somebody watched for an hour was not slow."""
+        if endpoint is None:
+            self._activity.slow("unmatched", "-", status, took)
+        elif endpoint.route.media_type != "text/event-stream":
+            self._activity.slow(endpoint.route.path, endpoint.route.method, status, took)
 
     def sample(self) -> None:
         """Say how much is under way; ten times a second are enough."""
         waiting = 0 if self.queue is None else len(self.queue)
         self._metrics.in_flight.set(self.running + waiting)
+        self._activity.settle()
 
     def end_streams(self) -> None:
         """End streams that would never end by themselves."""

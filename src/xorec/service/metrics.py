@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.responses import Response
 
+from xorec.service.activity import Activity
 from xorec.service.routes import Call, Route
 from xorec.service.service import Service
 
@@ -29,6 +31,7 @@ class Metrics:
         self._folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         if self._folder is not None:
             values.ValueClass = values.MultiProcessValue(lambda: f"w{worker}")  # type: ignore[no-untyped-call]
+        self.activity = Activity(worker, None if self._folder is None else Path(self._folder))
         self.registry = registry = CollectorRegistry()
         self._requests = Histogram(
             "xorec_request_seconds",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from xorec.service.comparisons import Comparisons
 from xorec.service.events.records import Exposure
 from xorec.service.pages import Pages
 from xorec.service.problems import busy
@@ -39,6 +40,9 @@ class Service:
     worker: int = 0
     peers: Peers | None = None
     pages: Pages = field(default_factory=Pages)
+    comparisons: Comparisons = field(default_factory=Comparisons)
+    events_counted: tuple[int, int, float] = (-1, 0, 0.0)
+    """The place of the log at which its events were counted, how many, and when to count anew."""
     hand_on: Callable[[Exposure], None] = lambda exposure: None
 
     def follow(self) -> None:

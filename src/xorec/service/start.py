@@ -101,11 +101,14 @@ def start_writer(config: Config, metrics: Metrics) -> Started:
 
     def on_commit(records: list[Record]) -> None:
         models.apply(records)
-        metrics.events.inc(len(records) - sum(isinstance(one, Change) for one in records))
+        events = len(records) - sum(isinstance(one, Change) for one in records)
+        metrics.events.inc(events)
+        metrics.activity.events(events)
         metrics.sequence.set(models.applied_seq)
 
     def on_group(events: int, seconds: float) -> None:
         metrics.flush_seconds.observe(seconds)
+        metrics.activity.flush(seconds)
         metrics.group_size.observe(events)
 
     replayed = models.open(names)

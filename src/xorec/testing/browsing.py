@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.sync_api import ConsoleMessage, Page, Request
+    from playwright.sync_api import ConsoleMessage, Locator, LocatorAssertions, Page, Request
 
 WIDTHS = (390, 1280, 1600)
 SCHEMES = ("light", "dark")
@@ -45,6 +45,13 @@ class Trouble:
         page.on("pageerror", lambda error: self.found.append(f"page error: {error}"))
         page.on("request", asked)
         page.on("dialog", spoken)
+
+
+def expect(locator: Locator) -> LocatorAssertions:
+    """What a locator is to become, soon; `wait_for_function` would be refused by the policy."""
+    from playwright.sync_api import expect as expected
+
+    return expected(locator)
 
 
 def scrolls_sideways(page: Page) -> bool:

@@ -69,7 +69,7 @@ def about_race(found: RaceResult | None) -> dict[str, Any]:
         return {}
     race = found.to_dict()
     rows = [{name: row[name] for name in row if name not in _TIMES} for row in race["rows"]]
-    return {"race": {**race, "rows": rows}}
+    return {"race": {**race, "rows": rows}, "validation": found.validation()}
 
 
 def _budget(minutes: float | None, trials: int | None) -> Budget | None:
@@ -97,12 +97,12 @@ def fit_best(
         )
         return model_class(WITHOUT_RACE)().fit(both, None, options), None
     budget, target = budget or Budget.fitting(train), target or Target()
+    judged_on = f"{parts[1].n_pairs:,} pairs{parts[2]}"
     options.progress.note(
-        f"no model was named: recipes race for {target} ({budget}; judged on "
-        f"{parts[1].n_pairs:,} pairs{parts[2]})."
+        f"no model was named: recipes race for {target} ({budget}; judged on {judged_on})."
     )
     with _with_cache(options) as cached:
-        found = race(*parts[:2], budget=budget, target=target, options=cached)
+        found = race(*parts[:2], budget=budget, target=target, judged_on=judged_on, options=cached)
         options.progress.note(f"race: {found.why()}.")
         options.progress.note(f"{found.winner.model} learns from all {both.n_pairs:,} pairs.")
         winner = model_class(found.winner.model)(**found.winner.refit).fit(both, None, cached)

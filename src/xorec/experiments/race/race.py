@@ -23,15 +23,27 @@ _VECTORS_SHARE = 0.6
 
 @dataclass(frozen=True, eq=False)
 class RaceResult:
-    """The trials in the order in which they ran, and the one that won."""
+    """The trials in the order in which they ran, and the one that won. judged_on: in words."""
 
     trials: list[Trial]
     winner: Trial
     target: Target
+    judged_on: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Why, and a row for each trial."""
         return {"why": self.why(), "rows": [one.row() for one in self.trials]}
+
+    def validation(self) -> dict[str, Any]:
+        """What the winner's recipe reached on validation, fitted without those pairs."""
+        winner = self.winner
+        return {
+            "metric": METRIC,
+            "value": winner.value,
+            "interval": list(winner.interval or ()),
+            "users": winner.users,
+            "judged_on": self.judged_on,
+        }
 
     def why(self) -> str:
         """One line: why the winner was chosen."""
@@ -54,10 +66,12 @@ def race(
     *,
     budget: Budget | None = None,
     target: Target | None = None,
+    judged_on: str = "",
     options: RunOptions,
 ) -> RaceResult:
     """Try recipes until the budget is spent, and say which is best on validation.
 
+    judged_on: what the validation part is, in words, for who reads the result.
     A race that was stopped goes on from options.checkpoint; vectors that several recipes share are
     kept in options.cache.
     """
@@ -78,7 +92,8 @@ def race(
         kept.write(trials)
         what = trial.note or f"{METRIC} {trial.value:.4f}"
         options.progress.note(f"race: {trial.label}: {what}, {trial.seconds:.1f} s")
-    return RaceResult(trials, target.best([one for one in trials if not one.note]), target)
+    winner = target.best([one for one in trials if not one.note])
+    return RaceResult(trials, winner, target, judged_on)
 
 
 class _Kept:

@@ -17,6 +17,7 @@ def model_routes() -> tuple[Route, ...]:
         catalogue,
         categories,
         codes,
+        comparing,
         events,
         experiments,
         figures,
@@ -24,11 +25,12 @@ def model_routes() -> tuple[Route, ...]:
         map,
         ranked,
         snapshots,
+        stats,
         users,
     )
 
     files = (
         *(lists, batch, alike, ranked, events, catalogue, users, categories, codes),
-        *(admin, experiments, snapshots, figures, map),
+        *(admin, experiments, snapshots, figures, stats, comparing, map),
     )
     return tuple(route for file in files for route in file.ROUTES)

@@ -139,6 +139,19 @@ class LiveModel:
         kept = self._folded.get(user)
         if kept is not None and kept[0] == last and kept[0] > self.erased.get(user, 0):
             return kept[1]
+        asker = self._folded_in(user, acts)
+        self._folded[user] = last, asker
+        if len(self._folded) > _MOST_FOLDED:
+            self._folded.popitem(last=False)
+        return asker
+
+    def asker_before(self, user: Id, seq: int) -> Asker:
+        """A user as of the last event before a place of the log."""
+        acts = self.recent.of(user, self.about.applied_seq)
+        return self._folded_in(user, [act for act in acts if act.seq < seq])
+
+    def _folded_in(self, user: Id, acts: Sequence[Act]) -> Asker:
+        """A user of the generation, or somebody new, who has done this since."""
         row = self.user_row(user)
         base = self.recommender.items_of(row) if row >= 0 else _NO_ROWS
         liked, _ = self.item_rows([act.item for act in acts if act.value > 0])
@@ -151,11 +164,7 @@ class LiveModel:
             query = self.recommender.representation.queries(np.array([row]))
         else:
             query = None
-        asker = Asker(query, have, positive)
-        self._folded[user] = last, asker
-        if len(self._folded) > _MOST_FOLDED:
-            self._folded.popitem(last=False)
-        return asker
+        return Asker(query, have, positive)
 
     def forget(self, user: Id) -> None:
         """Keep nothing of a user that was erased."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,6 +50,8 @@ class LiveModels:
         """Users that were erased, and the place of that in the log."""
         self.cold: dict[Id, int] = {}
         """Items of events that no served model has, and the time of their first event."""
+        self.served_since: dict[str, float] = {}
+        """By model: when this process began to serve its generation, in seconds since 1970."""
         self.on_swap: Callable[[LiveModel], None] = lambda live: None
         self._live: dict[str, LiveModel] = {}
         self._warm: dict[str, OrderedDict[int, LiveModel]] = {}
@@ -88,6 +91,7 @@ class LiveModels:
             if number is None:
                 raise OptionError(f"the model {name!r} has no generation in {self.folder}.")
             self._live[name] = self._load(name, number)
+            self.served_since[name] = time.time()
         self._require_same_ids()
         self._replaying = True
         for kind in ("item", "erase", "experiment"):
@@ -199,6 +203,7 @@ class LiveModels:
     def _swap(self, live: LiveModel) -> None:
         with self._lock:
             before, self._live[live.name] = self._live.get(live.name), live
+            self.served_since[live.name] = time.time()
             self._warm[live.name].move_to_end(live.about.number)
             known = [one for one in self.cold if live.item_row(one) >= 0]
             for item in known:

@@ -86,6 +86,8 @@ class TaskOut(BaseModel):
     ended: str | None = None
     detail: str = ""
     progress: float | None = None
+    facts: Json = Field({}, description="How far it is, in numbers: loss, NDCG on validation.")
+    notes: list[str] = Field([], description="What it has said so far: what was tried, and chosen.")
     result: Json | None = None
 
 

@@ -19,6 +19,8 @@ from xorec.service.tasks.orders import Order
 
 _KEPT = 100
 """Tasks that are remembered."""
+_NOTES = 50
+"""Lines of a task that are kept: what was tried, what was chosen."""
 Done = Callable[["TaskOut", Order], None]
 
 
@@ -147,6 +149,9 @@ def _heed(out: TaskOut, line: str) -> str:
         return ""
     out.progress = told.get("progress", out.progress)
     out.detail = str(told.get("detail", out.detail))
+    out.facts = told.get("facts", out.facts)
+    if "note" in told:
+        out.notes = [*out.notes, str(told["note"])][-_NOTES:]
     if "result" in told:
         out.result = told["result"]
     return str(told.get("error", ""))

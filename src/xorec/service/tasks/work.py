@@ -125,10 +125,10 @@ class _Told(Progress):
         now = self.clock()
         if now - getattr(self, "_last", -1.0) >= 0.5:
             self._last = now
-            _tell({"progress": share, "detail": task.name})
+            _tell({"progress": share, "detail": task.name, "facts": task.facts})
 
     def note(self, message: str) -> None:
-        _tell({"detail": message})
+        _tell({"detail": message, "note": message})
 
 
 def _tell(line: dict[str, Any]) -> None:

@@ -1,0 +1,99 @@
+"""Two models on events that neither has learned: each user's last new item is held out.
+
+Both models know of a user what they would know in service just before that event. What is held out
+comes after the last event that either generation has learned, and stands in neither file: a file
+that was fitted elsewhere may know more than the log says of it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.service.events.records import Id
+from xorec.service.live.model import LiveModel
+
+FEWEST = 20
+"""Users that are needed to judge by."""
+Floats = npt.NDArray[np.float64]
+
+
+class HeldOut(NamedTuple):
+    """Somebody's last new item, and the place of that event in the log."""
+
+    user: Id
+    item: Id
+    seq: int
+
+
+class Ranks(NamedTuple):
+    """The place of each held-out item in both lists, from 1; 0 where it is not among the first."""
+
+    a: npt.NDArray[np.int64]
+    b: npt.NDArray[np.int64]
+
+
+def held_out(a: LiveModel, b: LiveModel) -> list[HeldOut]:
+    """Of every user who has one, the last item that is new to both models; the newest first."""
+    after = max(a.about.applied_seq, b.about.applied_seq)
+    found = [one for user in a.recent.users() if (one := _last_new(a, b, user, after)) is not None]
+    return sorted(found, key=lambda one: -one.seq)
+
+
+def _last_new(a: LiveModel, b: LiveModel, user: Id, after: int) -> HeldOut | None:
+    acts = a.recent.of(user, after)
+    for act in reversed(acts):
+        if act.value > 0 and all(_is_new(live, user, act.item, act.seq) for live in (a, b)):
+            return HeldOut(user, act.item, act.seq)
+    return None
+
+
+def _is_new(live: LiveModel, user: Id, item: Id, seq: int) -> bool:
+    """Whether the model has the item, and could have listed it to the user just then."""
+    row = live.item_row(item)
+    if row < 0:
+        return False
+    known = live.user_row(user)
+    if known >= 0 and row in live.recommender.items_of(known):
+        return False
+    earlier = live.recent.of(user, live.about.applied_seq)
+    return all(act.item != item for act in earlier if act.seq < seq)
+
+
+def ranks(a: LiveModel, b: LiveModel, tests: list[HeldOut], k: int, seconds: float) -> Ranks:
+    """Where the held-out items stand; as many as time allows. Users of whom one of the models knew
+    nothing are left out, and no item is hidden."""
+    until = time.monotonic() + seconds
+    found: list[tuple[int, int]] = []
+    for test in tests:
+        if time.monotonic() > until:
+            break
+        askers = [live.asker_before(test.user, test.seq) for live in (a, b)]
+        if any(asker.query is None for asker in askers):
+            continue
+        places = []
+        for live, asker in zip((a, b), askers, strict=True):
+            hits = live.search(asker, k, None, None)
+            listed = hits.items[0, : int(hits.counts[0])]
+            at = np.flatnonzero(listed == live.item_row(test.item))
+            places.append(int(at[0]) + 1 if len(at) else 0)
+        found.append((places[0], places[1]))
+    both = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return Ranks(both[:, 0], both[:, 1])
+
+
+def ndcg(places: npt.NDArray[np.int64]) -> Floats:
+    """Of one held-out item each: 1 / log2(1 + rank), 0 where it is not in the list.
+
+    >>> ndcg(np.array([1, 3, 0])).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1.0), 0.0)
+
+
+def hit(places: npt.NDArray[np.int64]) -> Floats:
+    """1 where it is in the list."""
+    return (places > 0).astype(np.float64)

@@ -1,0 +1,1 @@
+"""One model as one HTML file that opens by double click: no service, no network."""

@@ -1,0 +1,224 @@
+"""Live: the figures of the stream, how it is in words, and a stream that comes back."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from xorec.testing.browsing import SCHEMES, expect, scrolls_sideways
+
+if TYPE_CHECKING:
+    import httpx
+    from playwright.sync_api import Page, Route
+
+
+def _open(page: Page) -> None:
+    page.goto("/?panel=live")
+    page.locator(".tile b").first.wait_for()
+    expect(page.locator(".live-state")).not_to_be_empty()
+
+
+def _stats(api: httpx.Client) -> Any:
+    return api.get("/v1/stats").json()["stats"]
+
+
+def _canned(page: Page, *answers: Any) -> None:
+    """The stream gives these, then ends."""
+    body = "".join(f"event: stats\ndata: {json.dumps(one)}\n\n" for one in answers)
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(body=body, content_type="text/event-stream")
+
+    page.route("**/v1/live*", fulfil)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_it_shows_what_happens(page: Page, api: httpx.Client, width: int, scheme: str) -> None:
+    for _ in range(40):
+        api.get("/v1/recommend", params={"user": "user 100"})
+    time.sleep(1)
+    _open(page)
+    expect(page.locator(".tile b").first).to_have_text(re.compile(r"^([1-9]|\d\d)"))
+    names = [one.inner_text() for one in page.locator(".tile > span").all()]
+    assert names == [
+        "Requests",
+        "Latency, p50",
+        "Latency, p99",
+        "Errors (5xx)",
+        "Events",
+        "Flush, p99",
+    ]
+    assert page.locator(".tile .spark path").first.get_attribute("d")
+    models = page.get_by_role("region", name="Generations").inner_text()
+    assert "default: dsiml, generation 1 (import), served since" in models
+    assert "slim: slim, generation 1" in models
+    assert not scrolls_sideways(page)
+
+
+def test_the_sparkline_has_the_seconds_before_the_page_was_opened(
+    page: Page, api: httpx.Client
+) -> None:
+    stats = _stats(api)
+    history = stats["recent"]["history"]
+    columns = {name: [0] * 119 for name in history if name != "from"}
+    columns["requests"] = [*([0] * 60), *([50] * 59)]
+    stats["recent"]["history"] = {"from": 1_000_000, **columns}
+    later = json.loads(json.dumps(stats))
+    later["recent"]["history"] = {"from": 1_000_118, **{name: [7, 9] for name in columns}}
+    _canned(page, stats, later)
+    _open(page)
+    label = page.locator(".tile .spark").first.get_attribute("aria-label")
+    assert label == "Requests in the last two minutes, at most 50 /s"
+    path = page.locator(".tile .spark path").first.get_attribute("d") or ""
+    ends = [part.split(" ") for part in path.replace("h0.6", "").replace("L", "M").split("M")[1:]]
+    assert len(ends) == 120
+    assert [int(x) for x, _ in ends] == list(range(1, 121))
+    assert float(ends[-1][1]) == pytest.approx(31 - 30 * 9 / 50, abs=0.06)
+    assert float(ends[-2][1]) == pytest.approx(31 - 30 * 7 / 50, abs=0.06)
+    assert float(ends[-3][1]) == 1.0
+
+
+HEALTHY: dict[str, Any] = {
+    "recent": {"errors_per_second": 0, "requests_per_second": 4.25, "p99_ms": 2.5, "seconds": 10},
+    "tasks": [],
+    "seq": 5,
+    "log_seq": 5,
+}
+
+
+def _with(**recent: Any) -> Any:
+    return {**HEALTHY, "recent": {**HEALTHY["recent"], **recent}}
+
+
+FAILED = {"kind": "refit", "state": "failed", "detail": "no memory", "gate": None}
+KEPT = {"kind": "refit", "state": "done", "detail": "it is kept", "gate": {"passed": False}}
+
+
+@pytest.mark.parametrize(
+    ("stats", "level", "said"),
+    [
+        (HEALTHY, "good", "Healthy: 4.25 requests a second, 99 % of them within 2.5 ms, no errors"),
+        (_with(requests_per_second=0, p99_ms=None), "good", "Healthy: nobody asks"),
+        (_with(errors_per_second=0.5), "bad", "Not well: 0.5 requests a second fail"),
+        (_with(p99_ms=250), "warn", "Look at this: 1 % of the requests take longer than 250 ms"),
+        ({**HEALTHY, "log_seq": 5000}, "bad", "4,995 records behind the log"),
+        ({**HEALTHY, "tasks": [FAILED]}, "warn", "the last refit failed: no memory"),
+        ({**HEALTHY, "tasks": [KEPT]}, "warn", "it is kept"),
+        ({**HEALTHY, "tasks": [{**KEPT, "gate": {"passed": True}}]}, "good", "Healthy"),
+    ],
+)
+def test_how_it_is_in_words(page: Page, stats: Any, level: str, said: str) -> None:
+    page.goto("/")
+    script = "async stats => (await import('/page/js/live.js')).health(stats)"
+    found = page.evaluate(script, stats)
+    assert found["level"] == level
+    assert said in found["text"]
+
+
+def test_tasks_races_and_slow_requests(page: Page, api: httpx.Client) -> None:
+    stats = _stats(api)
+    harm = "<img src=x onerror=alert(1)>"
+    stats["tasks"] = [
+        {
+            "id": "x",
+            "kind": "refit",
+            "name": "default",
+            "state": "running",
+            "started": "2026-11-17T12:00:00Z",
+            "ended": None,
+            "progress": 0.25,
+            "detail": harm,
+            "facts": {"loss": 0.5},
+            "notes": ["siml: settings", harm],
+            "gate": {
+                "passed": False,
+                "reason": "worse",
+                "users": 30,
+                "served_ndcg@10": 0.5,
+                "made_ndcg@10": 0.25,
+            },
+        }
+    ]
+    rows = [
+        {"label": "slim", "validation_ndcg@10": 0.25, "bytes_per_item": 99, "note": ""},
+        {"label": harm, "validation_ndcg@10": 0.5, "bytes_per_item": 9, "note": ""},
+    ]
+    stats["models"]["default"]["race"] = {"why": "it won", "rows": rows}
+    slow = {
+        "route": "/v1/map",
+        "method": "GET",
+        "status": 200,
+        "ms": 81.5,
+        "at": "2026-11-17T12:00:00Z",
+    }
+    stats["recent"]["slow"] = [slow]
+    _canned(page, stats)
+    _open(page)
+    tasks = page.get_by_role("region", name="Tasks")
+    assert page.get_by_role("progressbar").get_attribute("value") == "0.25"
+    text = tasks.inner_text()
+    for part in (harm, "loss 0.5", "not passed (worse)", "0.2500, the served one has 0.5000"):
+        assert part in text
+    page.get_by_text("The race that chose it: it won").click()
+    cells = page.locator("details table tbody td").all_inner_texts()
+    assert cells[:6] == [harm, "0.5000", "9", "slim", "0.2500", "99"]
+    assert "GET /v1/map" in page.get_by_role("region", name="Slow requests").inner_text()
+    assert page.locator("#main img").count() == 0
+
+
+def test_the_key_goes_in_a_header_and_not_in_the_address(page: Page) -> None:
+    page.add_init_script("sessionStorage.setItem('xorec-key', 'a-secret')")
+    with page.expect_request("**/v1/live*") as asked:
+        page.goto("/?panel=live")
+    assert asked.value.headers["x-api-key"] == "a-secret"
+    assert "secret" not in asked.value.url
+
+
+def test_a_stream_that_breaks_comes_back(page: Page, trouble: Any) -> None:
+    problem = json.dumps({"title": "busy", "status": 503, "detail": "come again."})
+    page.route("**/v1/live*", lambda route: route.fulfill(status=503, body=problem), times=1)
+    page.goto("/?panel=live")
+    page.get_by_text("come again. Trying again in 1 s.").wait_for()
+    page.locator(".live-state.good, .live-state.warn").wait_for()
+    trouble.forgive("503")
+
+
+def test_a_hidden_tab_asks_nothing_and_catches_up(page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: "/v1/live" in request.url and asked.append(request.url))
+    page.on("requestfailed", lambda request: "/v1/live" in request.url and asked.append("ended"))
+    _open(page)
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    page.wait_for_timeout(300)
+    assert asked[1:] == ["ended"]
+    page.evaluate(hide, False)
+    page.wait_for_timeout(500)
+    assert len(asked) == 3
+    page.get_by_role("link", name="Explore").click()
+    page.wait_for_timeout(300)
+    assert asked[3:] == ["ended"]  # who leaves the panel ends the stream
+
+
+def test_only_changes_are_said_aloud(page: Page) -> None:
+    _open(page)
+    page.wait_for_timeout(300)
+    page.evaluate("""() => {
+        const all = { childList: true, characterData: true, subtree: true };
+        globalThis.said = 0;
+        const seen = new MutationObserver(() => { globalThis.said += 1; });
+        seen.observe(document.getElementById("said"), all);
+    }""")
+    before = page.locator(".tile b").first.inner_text()
+    page.wait_for_timeout(2500)
+    assert before is not None
+    assert page.evaluate("globalThis.said") <= 1
+    assert page.locator(".live [aria-live], .live [role=status]:not(.requests *)").count() == 0
