@@ -19,8 +19,8 @@ class Scratch(NamedTuple):
     """Room for the sums of the items that the lists of one history name, side by side.
 
     ranks (2 (m / 64 + 1) rounded up to STRIDE,): pairs of a word, with a bit for each of 64 items,
-    and of how many bits are set before it. sums (m rounded up to LINE,): of the items whose bits are set, in their
-    order. All zeros: see `neighbours_kernels.add_postings`.
+    and of how many bits are set before it. sums (m rounded up to LINE,): of the items whose bits
+    are set, in their order. All zeros: see `neighbours_kernels.add_postings`.
     """
 
     ranks: npt.NDArray[np.uint64]

@@ -84,12 +84,13 @@ def bound_for(values: Any, need: int, spare: int) -> Any:
     At most `spare` more do, where values differ; none at all: the largest such bound. Bisection:
     counting is one pass over vectors without a branch.
     """
-    low, high = np.int64(1), np.int64(1)
+    low: Any = np.int64(1)
+    high: Any = np.int64(1)
     for at in range(np.uint64(len(values))):
         high = max(high, np.int64(values[at]) + 1)
     if high > np.int64(_INFINITY) + 1:  # no number: it may stand before others in its line
         return np.int32(1)
-    reaching = len(values)
+    reaching: Any = len(values)
     while high - low > 1 and (spare == 0 or reaching > need + spare):
         middle = (low + high) >> 1
         bound, count = np.int32(middle), np.int32(0)

@@ -16,11 +16,14 @@ from xorec.representations.neighbours_kernels import (
     sum_of,
     word_of,
 )
+from xorec.representations.postings import Postings
 from xorec.representations.ranking_kernels import product
+from xorec.representations.scratch import Scratch
+from xorec.search.filters import Filters
 from xorec.search.scores.blocks_kernels import score_of
 from xorec.search.sorted_kernels import POSITION
 from xorec.search.sums_kernels import best_sums, hide
-from xorec.search.top_k_kernels import score_key, select
+from xorec.search.top_k_kernels import TieRanks, score_key, select
 
 
 class ItemSources(NamedTuple):
@@ -88,8 +91,11 @@ def search_both(
 ) -> None:
     """Both stages at once: `collect`, the scores by `SecondStage`, and the best of them.
 
-    hits: (items (B, k), scores (B, k), counts (B,)), zeros.
+    hits: (items (B, k), scores (B, k), counts (B,)), zeros. The other arguments are plain tuples of
+    the fields of what `collect` takes: to hand over named ones takes twice the time.
     """
+    sources, filters = ItemSources(Postings(*sources[0]), *sources[1:]), Filters(*filters)
+    ties, scratch, second = TieRanks(*ties), Scratch(*scratch), SecondStage(*second)
     most = near[0].shape[1] + sources.best + sources.neighbours
     items, sums = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
     keys = np.empty(most, dtype=np.uint64)
