@@ -46,7 +46,9 @@ def histories(rng: np.random.Generator, items: int, length: int) -> csr_array[np
     indptr = np.cumsum([0, *map(len, rows)])
     indices = np.concatenate(rows)
     ones = np.ones(len(indices), dtype=np.float32)
-    return csr_array((ones, indices, indptr), shape=(USERS, items))
+    made = csr_array((ones, indices, indptr), shape=(USERS, items))
+    made.indices = made.indices.astype(np.int32)  # as the pairs of a recommender are
+    return made
 
 
 def weights_of(rng: np.random.Generator, items: int, each: int) -> csr_array[np.float32]:

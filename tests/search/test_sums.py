@@ -76,12 +76,13 @@ def test_best_sums_equal_sorting(kind: str, count: int, best: int) -> None:
         hide(scratch, out)
         hide(scratch, np.setdiff1d(np.arange(items), rows)[:50])  # these have no sums
         for allowed in (NO_MASK, mask):
-            keys = best_sums(scratch, count, best, rank, allowed)
+            found, values = best_sums(scratch, count, best, rank, allowed)
             shown = [
                 (-value, rank[row])
                 for row, value in zip(rows, sums, strict=True)
                 if value > 0 and row not in out and (not len(allowed) or allowed[rank[row]])
             ]
             expected = [int(place) for _, place in sorted(shown)[:best]]
-            assert np.sort(keys & np.uint64(0xFFFFFFFF)).tolist() == sorted(expected)
-            assert (np.sort(keys) & np.uint64(0xFFFFFFFF)).tolist() == expected
+            assert rank[found[np.lexsort((rank[found], -values))]].tolist() == expected
+            of_rows = dict(zip(rows.tolist(), sums.tolist(), strict=True))
+            assert values.tolist() == [of_rows[row] for row in found.tolist()]

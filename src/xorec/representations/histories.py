@@ -87,8 +87,9 @@ class Histories:
         if isinstance(rows, slice) and rows.step in (None, 1):
             first, last, _ = rows.indices(len(self))
             last = max(first, last)
-            begin, end = self.indptr[first], self.indptr[last]
-            indptr, pairs = self.indptr[first : last + 1] - begin, slice(begin, end)
+            begin, end = int(self.indptr[first]), int(self.indptr[last])
+            indptr = self.indptr[first : last + 1] - begin
+            pairs: Any = slice(begin, end)
         else:
             if isinstance(rows, slice):
                 rows = np.arange(len(self))[rows]

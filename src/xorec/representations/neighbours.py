@@ -79,7 +79,7 @@ class Neighbours(Representation):
     def _histories(self) -> Histories:
         return Histories.of(self.history)
 
-    def queries(self, users: Rows) -> Histories:
+    def queries(self, users: Rows | slice) -> Histories:
         return self._histories[users]
 
     @cached_property

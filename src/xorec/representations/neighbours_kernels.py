@@ -12,11 +12,10 @@ import numpy as np
 
 from xorec.core.bits import popcount, prefetch, trailing_zeros
 from xorec.core.kernels import kernel
+from xorec.representations.scratch import STRIDE
 
 _ONE, _WORD, _IN_WORD = np.uint64(1), np.uint64(6), np.uint64(63)
 _CACHE_LINE = 64
-_STRIDE = 32
-"""Of numbers in `ranks` that are looked over at once."""
 
 
 @kernel
@@ -49,25 +48,41 @@ def add_postings(postings: Any, history: Any, scratch: Any) -> Any:
     """
     if not len(history[0]):
         return 0
-    fetch_postings(postings, history[0])
-    set_bits(postings, history[0], scratch.ranks)
+    spans, factors = lists_of(postings, history)
+    fetch_postings(postings, spans)
+    set_bits(postings.items, spans, scratch.ranks)
     found = count_bits(scratch.ranks)
     if found:
-        add_at_ranks(postings, history, scratch)
+        add_at_ranks(postings, spans, factors, scratch)
     return found
 
 
 @kernel
-def fetch_postings(postings: Any, rows: Any) -> None:
-    """Ask for all that the lists of a history have, before any of it is waited for."""
-    indptr, items, weights, scales = postings
+def lists_of(postings: Any, history: Any) -> Any:
+    """(spans (n, 2), factors (n,)): where the list of each item begins and ends, and its factor.
+
+    Each is a line of memory: in loops of nothing else, many are on their way at once.
+    """
+    (rows, values), indptr = history, postings.indptr
+    spans = np.empty((len(rows), 2), dtype=np.uint64)
+    factors = np.empty(len(rows), dtype=np.float32)
     for place in range(len(rows)):
         prefetch(indptr, rows[place])
-        if len(scales):
-            prefetch(scales, rows[place])
+        if len(postings.scales):
+            prefetch(postings.scales, rows[place])
     for place in range(len(rows)):
         i = np.uint64(rows[place])
-        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])
+        spans[place, 0], spans[place, 1] = indptr[i], indptr[i + _ONE]
+        factors[place] = counts_for(values, postings.scales, place, i)
+    return spans, factors
+
+
+@kernel
+def fetch_postings(postings: Any, spans: Any) -> None:
+    """Ask for all that lists have, before any of it is waited for."""
+    items, weights = postings.items, postings.weights
+    for place in range(len(spans)):
+        begin, end = spans[place, 0], spans[place, 1]
         for at in range(begin, end, np.uint64(_CACHE_LINE // items.itemsize)):
             prefetch(items, at)
         for at in range(begin, end, np.uint64(_CACHE_LINE // weights.itemsize)):
@@ -75,12 +90,10 @@ def fetch_postings(postings: Any, rows: Any) -> None:
 
 
 @kernel
-def set_bits(postings: Any, rows: Any, ranks: Any) -> None:
-    """Set the bits of all items that the lists of a history name."""
-    indptr, items = postings.indptr, postings.items
-    for place in range(len(rows)):
-        i = np.uint64(rows[place])
-        for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+def set_bits(items: Any, spans: Any, ranks: Any) -> None:
+    """Set the bits of all items that lists name."""
+    for place in range(len(spans)):
+        for at in range(spans[place, 0], spans[place, 1]):
             j = np.uint64(items[at])
             ranks[word_of(j)] |= _ONE << (j & _IN_WORD)
 
@@ -96,18 +109,16 @@ def count_bits(ranks: Any) -> Any:
 
 
 @kernel
-def add_at_ranks(postings: Any, history: Any, scratch: Any) -> None:
-    """Add up the lists of a history, the bits of whose items are set and counted."""
-    indptr, items, weights, scales = postings
-    (rows, values), (ranks, sums) = history, scratch
-    for place in range(len(rows)):
-        i = np.uint64(rows[place])
-        value = counts_for(values, scales, place, i)
-        for at in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+def add_at_ranks(postings: Any, spans: Any, factors: Any, scratch: Any) -> None:
+    """Add up lists, the bits of whose items are set and counted."""
+    items, weights, (ranks, sums) = postings.items, postings.weights, scratch
+    for place in range(len(spans)):
+        factor = factors[place]
+        for at in range(spans[place, 0], spans[place, 1]):
             j = np.uint64(items[at])
             word = word_of(j)
             before = ranks[word] & ((_ONE << (j & _IN_WORD)) - _ONE)
-            sums[ranks[word + _ONE] + popcount(before)] += value * number_at(weights, at)
+            sums[ranks[word + _ONE] + popcount(before)] += factor * number_at(weights, at)
 
 
 @kernel
@@ -136,11 +147,12 @@ def sum_of(scratch: Any, item: Any) -> Any:
 @kernel
 def item_at(ranks: Any, slot: Any, word: int) -> tuple[Any, int]:
     """(the item whose sum is at `slot`, its word), from an earlier word on, or 0."""
-    last = len(ranks) - 2
-    while word + _STRIDE <= last and np.int64(ranks[word + _STRIDE + 1]) <= slot:
-        word += _STRIDE
-    while word < last and np.int64(ranks[word + 3]) <= slot:
-        word += 2
+    word -= word % STRIDE
+    while word + STRIDE < len(ranks) and np.int64(ranks[word + STRIDE + 1]) <= slot:
+        word += STRIDE
+    first = word
+    for other in range(first + 2, first + STRIDE, 2):  # no branch that is hard to foretell
+        word += 2 * (np.int64(ranks[np.uint64(other + 1)]) <= slot)
     bits = ranks[word]
     for _ in range(slot - np.int64(ranks[word + 1])):
         bits &= bits - _ONE

@@ -11,14 +11,16 @@ import numpy.typing as npt
 
 LINE = 16
 """Sums of which the largest is looked at first."""
+STRIDE = 32
+"""Numbers of `Scratch.ranks` that are looked over at once."""
 
 
 class Scratch(NamedTuple):
     """Room for the sums of the items that the lists of one history name, side by side.
 
-    ranks (2 (m / 64 + 1),): pairs of a word, with a bit for each of 64 items, and of how many bits
-    are set before it. sums (m rounded up to LINE,): of the items whose bits are set, in their
-    order. All zeros: see `neighbours_kernels.add_postings`.
+    ranks (2 (m / 64 + 1) rounded up to STRIDE,): pairs of a word, with a bit for each of 64 items,
+    and of how many bits are set before it. sums (m rounded up to LINE,): of the items whose bits
+    are set, in their order. All zeros: see `neighbours_kernels.add_postings`.
     """
 
     ranks: npt.NDArray[np.uint64]
@@ -32,7 +34,7 @@ class Scratches:
 
     >>> with Scratches(100).one() as scratch:
     ...     scratch.sums.shape, scratch.ranks.shape
-    ((112,), (6,))
+    ((112,), (32,))
     """
 
     def __init__(self, n_items: int) -> None:
@@ -51,9 +53,9 @@ class Scratches:
         try:
             return self._free.pop()
         except IndexError:
-            words = -(-self._n_items // 64) + 1
+            numbers = 2 * (-(-self._n_items // 64) + 1)
             return Scratch(
-                np.zeros(2 * words, dtype=np.uint64),
+                np.zeros(-(-numbers // STRIDE) * STRIDE, dtype=np.uint64),
                 np.zeros(-(-self._n_items // LINE) * LINE, dtype=np.float32),
             )
 

@@ -100,10 +100,13 @@ class TwoStage(Representation):
         return self.codes.n_items
 
     def queries(self, users: Rows) -> TwoStageQueries:
+        rows: Rows | slice = users
+        if len(users) == 1 and 0 <= users[0] < self.n_users:  # a slice costs less than a list
+            rows = slice(int(users[0]), int(users[0]) + 1)
         return TwoStageQueries(
-            self.codes.user_rows[users],
-            None if self.vectors is None else self.vectors.users.floats(users),
-            None if self.weights is None else self.weights.queries(users),
+            self.codes.user_rows[rows],
+            None if self.vectors is None else self.vectors.users.floats(rows),
+            None if self.weights is None else self.weights.queries(rows),
         )
 
     def score(self, queries: Any) -> Scores:

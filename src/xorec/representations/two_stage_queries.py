@@ -32,8 +32,9 @@ class TwoStageQueries:
     histories: Histories | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "codes", _rows(self.codes))
-        if self.vectors is not None:
+        if not _are_rows(self.codes, np.uint64):
+            object.__setattr__(self, "codes", _rows(self.codes))
+        if self.vectors is not None and not _are_rows(self.vectors, np.float32):
             vectors = np.asarray(self.vectors, dtype=np.float32)
             object.__setattr__(self, "vectors", _rows(vectors))
 
@@ -49,6 +50,16 @@ class TwoStageQueries:
             None if self.vectors is None else self.vectors[rows],
             None if self.histories is None else self.histories[rows],
         )
+
+
+def _are_rows(array: npt.NDArray[Any], number: type[np.generic]) -> bool:
+    """Whether kernels take it as it is: one query costs no more than these questions."""
+    return (
+        type(array) is np.ndarray
+        and array.ndim == 2
+        and array.dtype == number
+        and array.flags.carray
+    )
 
 
 def _rows(array: npt.NDArray[T]) -> npt.NDArray[T]:

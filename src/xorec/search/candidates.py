@@ -24,7 +24,6 @@ from xorec.search.top_k_kernels import TieRanks
 from xorec.search.two_stage_kernels import (
     Found,
     ItemSources,
-    SecondStage,
     collect,
     search_both,
 )
@@ -46,9 +45,8 @@ class Collector:
         self._n_items, self._weights = learned.n_items, learned.weights
         weights, sources = learned.weights, learned.sources
         postings = _no_postings(learned.n_items) if weights is None else weights.kernel_postings
-        no_histories = (np.zeros(1, np.int64), np.zeros(0, np.int32), NO_VALUES)
         self.sources = ItemSources(
-            postings, no_histories, sources.best, table, sources.neighbours if table.size else 0
+            postings, (), sources.best, table, sources.neighbours if table.size else 0
         )
         self._second = _second_stage(learned)
         self._scratches = Scratches(0 if weights is None else learned.n_items)
@@ -66,7 +64,7 @@ class Collector:
             np.empty(count, dtype=np.int64),
             np.empty(shape, dtype=np.float32),
         )
-        sources = self._sources_of(queries)
+        sources = sources._replace(histories=_histories_of(queries))
 
         def work(begin: int, end: int) -> None:
             with self._scratches.one() as scratch:
@@ -87,13 +85,14 @@ class Collector:
             return None
         if count == 1 and not is_loaded(search_both):
             return None
-        hits, sources = no_hits(count, k), self._sources_of(queries)
+        hits, (postings, *rest) = no_hits(count, k), self.sources
+        sources = (tuple(postings), _histories_of(queries), *rest[1:])
+        known = (near, sources, tuple(filters), tuple(self._ties))
         second, into = (queries.vectors, *self._second), (hits.items, hits.scores, hits.counts)
 
         def work(begin: int, end: int) -> None:
             scratch = self._scratches.take()
-            known = (near, sources, filters, self._ties, scratch, SecondStage(*second))
-            search_both(*known, (begin, end), into)
+            search_both(*known, tuple(scratch), second, (begin, end), into)
             self._scratches.give_back(scratch)
 
         if count == 1:
@@ -101,14 +100,6 @@ class Collector:
         else:
             pool.map_ranges(count, work)
         return hits
-
-    def _sources_of(self, queries: TwoStageQueries) -> ItemSources:
-        """The sources, with the histories of queries."""
-        rows = queries.histories
-        if rows is None:
-            none = (np.zeros(len(queries) + 1, np.int64), np.zeros(0, np.int32), NO_VALUES)
-            return self.sources._replace(histories=none)
-        return self.sources._replace(histories=(rows.indptr, rows.indices, rows.data))
 
     def _collect_one(
         self, query: TwoStageQueries, near: npt.NDArray[np.int32], filters: Filters
@@ -132,6 +123,14 @@ class Collector:
             brought.append(found[order][: self.sources.best].astype(np.int32))
         items = np.concatenate(brought).astype(np.int32)
         return Found(items[None], np.array([len(items)]), sums[items][None])
+
+
+def _histories_of(queries: TwoStageQueries) -> tuple[Any, Any, Any]:
+    """The histories of queries as kernels take them; none has items where there are none."""
+    rows = queries.histories
+    if rows is None:
+        return np.zeros(len(queries) + 1, np.int64), np.zeros(0, np.int32), NO_VALUES
+    return rows.indptr, rows.indices, rows.data
 
 
 def best_of_one(scores: Scores, found: Found, tie_rank: TieRank, width: int) -> Hits:

@@ -44,6 +44,8 @@ def check_lists(
     """(indptr, indices) with a list for each query."""
     if not isinstance(lists, tuple) or len(lists) != 2:
         raise DataError(f"{what} is no list for each query: give (indptr, indices).")
+    if queries == 1 and _is_one_list(*lists):
+        return lists  # type: ignore[return-value]
     indptr, indices = (whole_numbers(part, what) for part in lists)
     if len(indptr) != queries + 1:
         raise DataError(f"{what} has {len(indptr) - 1} lists but there are {queries} queries.")
@@ -60,6 +62,23 @@ def check_lists(
         as_contiguous(indptr.astype(np.int64, copy=False)),
         as_contiguous(indices.astype(np.int32, copy=False)),
     )
+
+
+def _is_one_list(indptr: Any, indices: Any) -> bool:
+    """Whether kernels take a list of one query as it is: what a single search asks first."""
+    if not (
+        type(indptr) is np.ndarray
+        and type(indices) is np.ndarray
+        and indptr.dtype == np.int64
+        and indices.dtype == np.int32
+        and indptr.shape == (2,)
+        and indices.ndim == 1
+        and indptr.flags.carray
+        and indices.flags.carray
+    ):
+        return False
+    begin, end = indptr.tolist()
+    return bool(0 <= begin <= end <= len(indices))
 
 
 def check_tie_rank(tie_rank: TieRank | None, items: int) -> TieRank:

@@ -10,12 +10,12 @@ from xorec.core.bits import prefetch
 from xorec.core.kernels import kernel
 from xorec.representations.neighbours_kernels import item_at, slot_of
 from xorec.representations.scratch import LINE
-from xorec.search.top_k_kernels import score_key, select
+from xorec.search.top_k_kernels import select
 
-_SHIFT, _BUCKETS = np.int32(19), 4096  # sign, exponent and four bits of a float32
 _INFINITY = np.int32(0x7F800000)
 """The bits of infinity: those of what is above are no number."""
 _ONE, _ZERO = np.uint64(1), np.int32(0)
+_EIGHTH = 3
 
 
 @kernel
@@ -29,35 +29,35 @@ def hide(scratch: Any, rows: Any) -> None:
 
 @kernel
 def best_sums(scratch: Any, found: int, best: int, tie_rank: Any, mask: Any) -> Any:
-    """The keys of the `best` items by sums above zero, ties by the rule, in any order.
+    """(items, sums) of the `best` items by sums above zero, ties by the rule, in any order.
 
-    found: how many sums there are. mask: by tie rank, zero hides; empty: all may be shown.
+    found: how many sums there are. mask: by tie rank, zero hides; empty: all may be shown. Only of
+    items that tie for the last places, or where there is a mask, is the tie rank looked at: each
+    is a line of memory.
     """
-    if best == 0 or found == 0:
-        return np.empty(0, dtype=np.uint64)
-    sums = scratch.sums
-    slots = best_slots(sums.view(np.int32), found, best if len(mask) == 0 else found)
+    wanted = 0 if best == 0 else found
+    bits = scratch.sums.view(np.int32)
+    slots = best_slots(bits, wanted, best if len(mask) == 0 else found)
     items, word = np.empty(len(slots), dtype=np.int32), 0
     for at in range(len(slots)):
         items[at], word = item_at(scratch.ranks, np.int64(slots[at]), word)
-        prefetch(tie_rank, items[at])
-    keys, size = np.empty(len(slots), dtype=np.uint64), 0
-    for at in range(len(slots)):
-        rank = np.uint64(tie_rank[np.uint64(items[at])])
-        if len(mask) == 0 or mask[rank]:
-            keys[size] = score_key(sums[np.uint64(slots[at])]) | rank
-            size += 1
-    if best < size:
-        select(keys, size, best)
-    return keys[: min(best, size)]
+    count = len(slots)
+    if len(mask):
+        count = keep_allowed(slots, items, tie_rank, mask)
+    if count > best:
+        count = keep_largest(bits, slots[:count], items, best, tie_rank)
+    sums = np.empty(count, dtype=np.float32)
+    for at in range(count):
+        sums[at] = scratch.sums[np.uint64(slots[at])]
+    return items[:count], sums
 
 
 @kernel
 def best_slots(bits: Any, found: int, need: int) -> Any:
     """Where sums (their bits) above zero are, ascending: the `need` largest, and few more.
 
-    A bound that so many reach, by a histogram of the sums; or of the largest of each line, where
-    there are many lines: as many lines as reach a bound have a sum each that does.
+    A bound that so many of the sums reach; or of the largest of each line, where there are many
+    lines: as many lines as reach a bound have a sum each that does.
     """
     width = LINE if found > LINE * need else 1
     maxima = np.empty((found + width - 1) // width, dtype=np.int32)
@@ -65,7 +65,7 @@ def best_slots(bits: Any, found: int, need: int) -> Any:
         maxima[:] = bits[:found]
     else:
         line_maxima(bits, maxima)
-    least = bound_for(maxima, need)
+    least = bound_for(maxima, need, need >> _EIGHTH)
     slots, count = np.empty(found + 1, dtype=np.int32), np.uint64(0)
     for line in range(np.uint64(len(maxima))):
         if maxima[line] >= least:
@@ -78,19 +78,29 @@ def best_slots(bits: Any, found: int, need: int) -> Any:
 
 
 @kernel
-def bound_for(maxima: Any, need: int) -> Any:
-    """The bits of a bound above zero that `need` of these reach, and few more, or all there are."""
-    buckets = np.zeros(_BUCKETS, dtype=np.int32)
-    for at in range(len(maxima)):
-        buckets[np.uint64(max(maxima[at], _ZERO) >> _SHIFT)] += 1
-    lowest, reaching = _BUCKETS, 0
-    for bucket in range(np.int64(_INFINITY >> _SHIFT) + 1, _BUCKETS):
-        if buckets[bucket]:  # no number: it may stand before others in its line
-            return np.int32(1)
-    while reaching < need and lowest > 0:
-        lowest -= 1
-        reaching += buckets[lowest]
-    return max(np.int32(1), np.int32(lowest << np.int64(_SHIFT)))
+def bound_for(values: Any, need: int, spare: int) -> Any:
+    """The bits of a bound above zero that `need` of these reach, or all that are above zero.
+
+    At most `spare` more do, where values differ; none at all: the largest such bound. Bisection:
+    counting is one pass over vectors without a branch.
+    """
+    low: Any = np.int64(1)
+    high: Any = np.int64(1)
+    for at in range(np.uint64(len(values))):
+        high = max(high, np.int64(values[at]) + 1)
+    if high > np.int64(_INFINITY) + 1:  # no number: it may stand before others in its line
+        return np.int32(1)
+    reaching: Any = len(values)
+    while high - low > 1 and (spare == 0 or reaching > need + spare):
+        middle = (low + high) >> 1
+        bound, count = np.int32(middle), np.int32(0)
+        for at in range(np.uint64(len(values))):
+            count += np.int32(values[at] >= bound)
+        if count < need:
+            high = middle
+        else:
+            low, reaching = middle, np.int64(count)
+    return np.int32(low)
 
 
 @kernel
@@ -102,3 +112,55 @@ def line_maxima(bits: Any, maxima: Any) -> None:
             value = bits[first + place]
             largest = value if value > largest else largest
         maxima[line] = largest
+
+
+@kernel
+def keep_allowed(slots: Any, items: Any, tie_rank: Any, mask: Any) -> int:
+    """Drop the items that the mask hides, in place; returns how many are left."""
+    for at in range(len(slots)):
+        prefetch(tie_rank, items[at])
+    count = 0
+    for at in range(len(slots)):
+        if mask[np.uint64(tie_rank[np.uint64(items[at])])]:
+            slots[count], items[count] = slots[at], items[at]
+            count += 1
+    return count
+
+
+@kernel
+def keep_largest(bits: Any, slots: Any, items: Any, best: int, tie_rank: Any) -> int:
+    """Put the `best` of more items by their sums first, ties by the rule; returns `best`."""
+    values = np.empty(len(slots), dtype=np.int32)
+    for at in range(len(slots)):
+        values[at] = bits[np.uint64(slots[at])]
+    least = bound_for(values, best, 0)
+    ties, tied, count = np.empty(len(slots), dtype=np.int32), 0, 0
+    for at in range(len(slots)):
+        ties[tied] = at
+        tied += values[at] == least
+    room = best
+    for at in range(len(slots)):
+        room -= values[at] > least
+    if room < tied:
+        first_of_ties(ties[:tied], items, room, tie_rank)
+    for at in range(room, tied):
+        values[ties[at]] = _ZERO
+    for at in range(len(slots)):
+        if values[at] >= least:
+            slots[count], items[count] = slots[at], items[at]
+            count += 1
+    return count
+
+
+@kernel
+def first_of_ties(ties: Any, items: Any, room: int, tie_rank: Any) -> None:
+    """Put those of `ties`, places of items, first whose tie rank is among the `room` least."""
+    keys = np.empty(len(ties), dtype=np.uint64)
+    for at in range(len(ties)):
+        prefetch(tie_rank, items[ties[at]])
+    for at in range(len(ties)):
+        rank = np.uint64(tie_rank[np.uint64(items[ties[at]])])
+        keys[at] = rank << np.uint64(32) | np.uint64(ties[at])
+    select(keys, len(keys), room)
+    for at in range(len(ties)):
+        ties[at] = keys[at] & np.uint64(0xFFFFFFFF)

@@ -101,7 +101,7 @@ class TwoStageIndex:
                 self.search(queries[np.zeros(2, dtype=np.int64)], k)
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
             near, filters = self._near(queries, k, exclude, allow, deny, pool)
-            width = min(k, self.learned.n_items)
+            width = min(k, len(self._tie_rank))
             hits = self._collector.search(queries, near, filters, width, pool)
             if hits is not None:
                 return hits
@@ -179,7 +179,7 @@ class TwoStageIndex:
         allow: ItemFilter | None,
         deny: npt.NDArray[np.integer] | None,
     ) -> Filters:
-        items, mask = self.learned.n_items, ALLOW_ALL if allow is None else allow.allow_mask
+        items, mask = len(self._tie_rank), ALLOW_ALL if allow is None else allow.allow_mask
         filters = make_filters(queries, exclude, deny, items, mask)
         check_range(filters.indices, items, "exclude")
         return filters

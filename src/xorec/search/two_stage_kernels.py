@@ -16,11 +16,14 @@ from xorec.representations.neighbours_kernels import (
     sum_of,
     word_of,
 )
+from xorec.representations.postings import Postings
 from xorec.representations.ranking_kernels import product
+from xorec.representations.scratch import Scratch
+from xorec.search.filters import Filters
 from xorec.search.scores.blocks_kernels import score_of
 from xorec.search.sorted_kernels import POSITION
 from xorec.search.sums_kernels import best_sums, hide
-from xorec.search.top_k_kernels import score_key, select
+from xorec.search.top_k_kernels import TieRanks, score_key, select
 
 
 class ItemSources(NamedTuple):
@@ -88,19 +91,21 @@ def search_both(
 ) -> None:
     """Both stages at once: `collect`, the scores by `SecondStage`, and the best of them.
 
-    hits: (items (B, k), scores (B, k), counts (B,)), zeros.
+    hits: (items (B, k), scores (B, k), counts (B,)), zeros. The other arguments are plain tuples of
+    the fields of what `collect` takes: to hand over named ones takes twice the time.
     """
+    sources, filters = ItemSources(Postings(*sources[0]), *sources[1:]), Filters(*filters)
+    ties, scratch, second = TieRanks(*ties), Scratch(*scratch), SecondStage(*second)
     most = near[0].shape[1] + sources.best + sources.neighbours
     items, sums = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
     keys = np.empty(most, dtype=np.uint64)
     for b in range(part[0], part[1]):
         count = collect_one(b, near, sources, filters, ties, scratch, (items, sums))
-        fetch_rows(items[:count], second, ties.tie_rank)
+        fetch_rows(items[:count], second)
         add_scores(second, b, items[:count], sums)
         for at in range(count):
-            rank = ties.tie_rank[np.uint64(items[at])]
-            keys[at] = score_key(sums[at]) | np.uint64(rank)
-        kept = put_first(keys, count, hits[0].shape[1])
+            keys[at] = score_key(sums[at]) | np.uint64(at)
+        kept = first_keys(keys, count, hits[0].shape[1], items, ties.tie_rank)
         for at in range(kept):
             hits[0][b, at] = ties.item_at[keys[at] & POSITION]
             hits[1][b, at] = score_of(keys[at])
@@ -108,7 +113,7 @@ def search_both(
 
 
 @kernel
-def fetch_rows(items: Any, second: Any, tie_rank: Any) -> None:
+def fetch_rows(items: Any, second: Any) -> None:
     """Ask for what `add_scores` reads of some items."""
     size = second.vectors.shape[1]
     for at in range(len(items)):
@@ -116,7 +121,6 @@ def fetch_rows(items: Any, second: Any, tie_rank: Any) -> None:
         for place in range(first, first + size, 64 // second.rows.itemsize):
             prefetch(second.rows, place)
         prefetch(second.rows, first + size - 1)
-        prefetch(tie_rank, items[at])
         if len(second.scales):
             prefetch(second.scales, items[at])
         if len(second.bias):
@@ -161,11 +165,10 @@ def collect_one(
             sums[at] = sum_of(scratch, items[at])
         for out in (excluded, filters.denied, items[:count]):
             hide(scratch, out)
-        keys = best_sums(scratch, size, sources.best, ties.tie_rank, mask)
-        for at in range(len(keys)):
-            items[count + at] = ties.item_at[keys[at] & POSITION]
-            sums[count + at] = score_of(keys[at])
-        count += len(keys)
+        best = best_sums(scratch, size, sources.best, ties.tie_rank, mask)
+        behind = count + len(best[0])
+        items[count:behind], sums[count:behind] = best[0], best[1]
+        count = behind
         clean(scratch, size)
     items[count:] = 0
     return count
@@ -232,4 +235,30 @@ def put_first(keys: Any, count: int, k: int) -> int:
     if kept < count:
         select(keys, count, kept)
     keys[:kept].sort()
+    return kept
+
+
+@kernel
+def first_keys(keys: Any, count: int, k: int, items: Any, tie_rank: Any) -> int:
+    """Put the first k of keys[:count] before the others, in order, with tie ranks.
+
+    The lower half of a key is the place of its item among `items`; of those that are put first, it
+    becomes the item's tie rank, which is looked up for no others. Returns how many these are.
+    """
+    kept = min(k, count)
+    if kept == 0:
+        return 0
+    select(keys, count, kept)
+    last = keys[0]
+    for at in range(1, kept):
+        last = max(last, keys[at])
+    last |= POSITION
+    reaching = 0
+    for at in range(count):
+        key = keys[at]
+        if key <= last:
+            rank = np.uint64(tie_rank[np.uint64(items[key & POSITION])])
+            keys[reaching] = (key & ~POSITION) | rank
+            reaching += 1
+    keys[:reaching].sort()
     return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from xorec.core.arrays import empty_aligned
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
 from xorec.search.batches import Nearest, Numbers, empty_nearest
@@ -20,8 +21,6 @@ MEMORY = 1 << 24
 """Bytes that the tables of a batch may take."""
 _START, _ITEM, _WORD = 250.0, 0.047, 0.7
 """Nanoseconds of a query, of an item of it, and of a word of the tables, about."""
-_LINE = 8
-"""Words of a line of the cache."""
 _PIECE = 512
 """Queries of one call, at most: the first of them has no neighbour to guess by."""
 
@@ -65,7 +64,7 @@ class SevenBitTables(SearchStrategy):
         """The tables of all chunks, by all threads."""
         planes, bits, lag_planes = self.segment.planes.words, self.segment.bits, self._lag_planes
         chunks = chunks_of(len(self.segment))
-        tables = aligned(chunks * table_words(bits, lag_planes))
+        tables = empty_aligned((chunks * table_words(bits, lag_planes),), np.uint64)
         codes = np.empty(chunks * CHUNK_ITEMS, dtype=np.uint32)
 
         def fill(begin: int, end: int) -> None:
@@ -81,13 +80,6 @@ class SevenBitTables(SearchStrategy):
 def chunks_of(items: int) -> int:
     """Chunks of so many items."""
     return -(-items // CHUNK_ITEMS)
-
-
-def aligned(words: int) -> Words:
-    """Room that begins where a line of the cache does: every load of the scan is within one."""
-    room = np.empty(words + _LINE, dtype=np.uint64)
-    first = -(room.ctypes.data // 8) % _LINE
-    return room[first : first + words]
 
 
 def by_code(queries: Words) -> Numbers:

@@ -56,10 +56,11 @@ def keep_above(scratch: Any, found: int, choice: Any, best: Any) -> int:
                 key = score_key(value) | np.uint64(tie_rank[rows[position]])
                 count = insert_sorted(best, count, key)
         return count
-    keys = best_sums(scratch, found, len(best), tie_rank, mask)
-    keys.sort()
-    best[: len(keys)] = keys
-    return len(keys)
+    items, sums = best_sums(scratch, found, len(best), tie_rank, mask)
+    for at in range(len(items)):
+        best[at] = score_key(sums[at]) | np.uint64(tie_rank[np.uint64(items[at])])
+    best[: len(items)].sort()
+    return len(items)
 
 
 @kernel
