@@ -20,7 +20,7 @@ from xorec.service.events.records import Id
 from xorec.service.live.catalogue import Catalogue
 from xorec.service.live.generations import Generation
 from xorec.service.live.item_filters import ItemFilters
-from xorec.service.live.recent import Act, RecentEvents
+from xorec.service.live.recent import RecentEvents
 from xorec.service.schemas.base import ModelRef
 
 ItemRows = npt.NDArray[np.integer]
@@ -105,9 +105,8 @@ class LiveModel:
 
     def asker(self, user: Id) -> Asker:
         """A user as of the last event."""
-        acts = self.recent.of(user, self.about.applied_seq)
-        if acts:
-            return self._with_events(user, acts)
+        if self.recent.last_of(user) > self.about.applied_seq:
+            return self._with_events(user)
         row = self.user_row(user)
         if row < 0:
             return Asker(None, _NO_ROWS, _NO_ROWS)
@@ -122,12 +121,12 @@ class LiveModel:
         have = np.union1d(asker.have, items).astype(np.int32)
         return Asker(self.recommender.fold_in_rows(positive), have, positive)
 
-    def _with_events(self, user: Id, acts: Sequence[Act]) -> Asker:
+    def _with_events(self, user: Id) -> Asker:
         """A user with events since the generation; folded in when first asked for after one."""
-        last = acts[-1].seq
-        kept = self._folded.get(user)
+        last, kept = self.recent.last_of(user), self._folded.get(user)
         if kept is not None and kept[0] == last and kept[0] > self.erased.get(user, 0):
             return kept[1]
+        acts = self.recent.of(user, self.about.applied_seq)
         row = self.user_row(user)
         base = self.recommender.items_of(row) if row >= 0 else _NO_ROWS
         liked, _ = self.item_rows([act.item for act in acts if act.value > 0])
@@ -141,7 +140,7 @@ class LiveModel:
         else:
             query = None
         asker = Asker(query, have, positive)
-        self._folded[user] = last, asker
+        self._folded[user] = acts[-1].seq if acts else 0, asker
         if len(self._folded) > _MOST_FOLDED:
             self._folded.popitem(last=False)
         return asker
