@@ -103,12 +103,15 @@ class Peers:
         task.add_done_callback(self._tasks.discard)
 
     async def _exposed(self, exposure: Exposure) -> None:
+        stream = None
         try:
             async with asyncio.timeout(CONNECT):
                 stream = await self._connection(0)
                 await _write(stream[1], {"exposure": list(exposure)}, b"")
             self._free.setdefault(0, []).append(stream)
         except (OSError, TimeoutError):
+            if stream is not None:  # half of it may be on the way
+                stream[1].close()
             logger.warning("a list of an experiment was not noted: the writer is away")
 
     async def close(self) -> None:

@@ -31,3 +31,17 @@ def test_nothing_is_kept_of_who_was_erased(tmp_path: Path) -> None:
         assert "cem" in ask.service.models.default._folded
         ask.delete("events", user="cem")
         assert "cem" not in ask.service.models.default._folded
+
+
+def test_every_event_is_in_the_very_next_list(tmp_path: Path) -> None:
+    with served(shop(), tmp_path) as ask:
+        shown = [ask.ids("new")]
+        for item in ("rice", "tea"):
+            ask.post("events", {"user": "new", "item": item})
+            shown.append(ask.ids("new"))
+            assert shown[-1] == ask.ids("new")  # the query that is kept
+        assert [sorted(one) for one in shown] == [
+            ["milk", "rice", "tea"],
+            ["milk", "tea"],
+            ["milk"],
+        ]

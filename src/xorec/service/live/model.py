@@ -116,9 +116,8 @@ class LiveModel:
 
     def asker(self, user: Id) -> Asker:
         """A user as of the last event."""
-        acts = self.recent.of(user, self.about.applied_seq)
-        if acts:
-            return self._with_events(user, acts)
+        if self.recent.last_of(user) > self.about.applied_seq:
+            return self._with_events(user)
         row = self.user_row(user)
         if row < 0:
             return NOBODY
@@ -133,14 +132,14 @@ class LiveModel:
         have = np.union1d(asker.have, items).astype(np.int32)
         return Asker(self.recommender.fold_in_rows(positive), have, positive)
 
-    def _with_events(self, user: Id, acts: Sequence[Act]) -> Asker:
+    def _with_events(self, user: Id) -> Asker:
         """A user with events since the generation; folded in when first asked for after one."""
-        last = acts[-1].seq
-        kept = self._folded.get(user)
+        last, kept = self.recent.last_of(user), self._folded.get(user)
         if kept is not None and kept[0] == last and kept[0] > self.erased.get(user, 0):
             return kept[1]
+        acts = self.recent.of(user, self.about.applied_seq)
         asker = self._folded_in(user, acts)
-        self._folded[user] = last, asker
+        self._folded[user] = acts[-1].seq if acts else 0, asker
         if len(self._folded) > _MOST_FOLDED:
             self._folded.popitem(last=False)
         return asker

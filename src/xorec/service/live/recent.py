@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xorec.service.events.records import EventColumns, Id
 
@@ -16,6 +16,9 @@ class Act(NamedTuple):
     seq: int
     item: Id
     value: float
+
+
+_WIDTH = len(Act._fields)
 
 
 class RecentEvents:
@@ -31,10 +34,11 @@ class RecentEvents:
         self.floor = floor
         self.last_seq = 0
         """Of the newest event."""
-        self._acts: dict[Id, tuple[Act, ...]] = {}
+        self._acts: dict[Id, tuple[Any, ...]] = {}
+        """seq, item, value, seq, item, value, ..: half the memory of a tuple for each."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._acts.values()))
+        return sum(map(len, self._acts.values())) // _WIDTH
 
     def __contains__(self, user: Id) -> bool:
         return user in self._acts
@@ -47,10 +51,9 @@ class RecentEvents:
         """More, the newest; those that every served generation knows are passed over."""
         known = bisect_right(events.seqs, self.floor)
         seqs, users, items, values, _ = events.part(known)
-        fresh: defaultdict[Id, list[Act]] = defaultdict(list)
-        acts = map(Act._make, zip(seqs, items, values, strict=True))
-        for user, act in zip(users, acts, strict=True):
-            fresh[user].append(act)
+        fresh: defaultdict[Id, list[Any]] = defaultdict(list)
+        for user, *act in zip(users, seqs, items, values, strict=True):
+            fresh[user] += act
         for user, newest in fresh.items():
             self._acts[user] = (*self._acts.get(user, ()), *newest)
         if seqs:
@@ -58,10 +61,13 @@ class RecentEvents:
 
     def of(self, user: Id, after: int = 0) -> Sequence[Act]:
         """What a user did after a place of the log, in order."""
-        acts = self._acts.get(user, ())
-        if not acts or acts[0].seq > after:
-            return acts
-        return tuple(act for act in acts if act.seq > after)
+        acts = _after(self._acts.get(user, ()), after)
+        return tuple(map(Act, acts[::_WIDTH], acts[1::_WIDTH], acts[2::_WIDTH]))
+
+    def last_of(self, user: Id) -> int:
+        """The place of a user's newest event; 0 where there is none."""
+        acts = self._acts.get(user)
+        return acts[-_WIDTH] if acts else 0
 
     def forget(self, user: Id) -> None:
         """Erase a user."""
@@ -81,10 +87,11 @@ class RecentEvents:
             return
         self.floor = floor
         for user, acts in list(self._acts.items()):
-            if acts[-1].seq <= floor:
+            left = _after(acts, floor)
+            if not left:
                 del self._acts[user]
-            elif acts[0].seq <= floor:
-                self._acts[user] = tuple(act for act in acts if act.seq > floor)
+            elif len(left) < len(acts):
+                self._acts[user] = left
 
     def takers(self, item: Id, after: int) -> list[Id]:
         """Users who took an item after a place of the log, the newest first."""
@@ -99,6 +106,13 @@ class RecentEvents:
         """How many users took each item after a place of the log."""
         return Counter(
             item
-            for acts in list(self._acts.values())
-            for item in {act.item for act in acts if act.seq > after and act.value > 0}
+            for user in self.users()
+            for item in {act.item for act in self.of(user, after) if act.value > 0}
         )
+
+
+def _after(acts: tuple[Any, ...], seq: int) -> tuple[Any, ...]:
+    """Those after a place of the log."""
+    if not acts or acts[0] > seq:
+        return acts
+    return acts[_WIDTH * bisect_right(acts[::_WIDTH], seq) :]
