@@ -85,10 +85,10 @@ class Catalogue:
         if version == self.version:
             return version, []
         latest = list(self._latest)
-        changed = [item for at, item in latest if at > version]
-        if latest[0][0] > version + 1:
-            changed = list(self.infos)
-        return latest[-1][0], list(dict.fromkeys(changed))
+        now = latest[-1][0]
+        if now - version > len(latest):
+            return now, list(self.infos)
+        return now, list(dict.fromkeys(item for _, item in latest[version - now :]))
 
     def get(self, item: Id) -> ItemInfo | None:
         """What was said of an item."""
