@@ -91,10 +91,12 @@ class Finder(ABC):
 
     @lazy_property
     def _learned(self) -> LetterIndex:
-        """Of the model."""
+        """Of the model; the kernels that search it are loaded, too."""
         names = self._names()
         names = None if names is None else fold_all(names)
-        return LetterIndex(fold_all(_text_of(self._ids)), names, self._order)
+        index = LetterIndex(fold_all(_text_of(self._ids)), names, self._order)
+        index.search(b"\xfe", 1)  # which no text has
+        return index
 
     def _written_so(self, *texts: str) -> list[Id]:
         """Ids that are written just like one of the texts, whether they are there or not."""
