@@ -17,7 +17,7 @@ from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
 from xorec.representations.shared_scores import SharedScores
 from xorec.service.events.records import Event, Id
-from xorec.service.live import late_letters
+from xorec.service.live import catalogue, late_letters
 from xorec.service.live.catalogue import Catalogue, ItemInfo
 from xorec.service.live.finding import _text_of, find_ids
 from xorec.service.live.generations import Generation
@@ -160,16 +160,19 @@ def test_users_are_found_as_loops_find_them(
 
 def test_very_many_changes_are_all_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(late_letters, "_FEW", 10)
+    monkeypatch.setattr(catalogue, "_REMEMBERED", 20)
     since = Since()
     live = live_model(Ids.of(["ann"]), Ids.of([f"i{n}" for n in range(50)]), None, since)
     for n in range(200):
         info(since, f"i{n % 70}", name=f"round {n // 70} of {n % 70}")
         if n % 3 == 0:
             assert find_ids(live, "item", f"round {n // 70} of {n % 70}", 1) == [f"i{n % 70}"]
-    since.catalogue._latest.clear()
-    since.catalogue._latest.append((since.catalogue.version, "i0"))
     live = live_model(Ids.of(["ann"]), Ids.of(["i1"]), None, since)
     assert len(find_ids(live, "item", "round", 100)) == 70
+    for n in range(70):
+        info(since, f"i{n}", name=f"last of {n}")
+    assert len(find_ids(live, "item", "last of", 100)) == 70
+    assert find_ids(live, "item", "round", 100) == []
 
 
 @pytest.mark.parametrize("letters", HOSTILE)

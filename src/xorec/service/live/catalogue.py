@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -67,14 +66,16 @@ class Catalogue:
         self.version = 0
         self._labels: set[str] = set()
         self._dated: tuple[int, list[int]] = (-1, [])
-        self._latest: deque[tuple[int, Id]] = deque(maxlen=_REMEMBERED)
+        self._latest: dict[int, Id] = {}
+        """The item that each of the last versions has changed."""
 
     def apply(self, body: Mapping[str, Any]) -> None:
         """A change of kind "item": {"id": .., **ItemInfo.to_dict()}."""
         info = ItemInfo.from_dict(body)
         self.infos[body["id"]] = info
         self._labels.update(info.categories or ())
-        self._latest.append((self.version + 1, body["id"]))
+        self._latest[self.version + 1] = body["id"]
+        self._latest.pop(self.version + 1 - _REMEMBERED, None)
         self.version += 1
 
     def changed_since(self, version: int) -> tuple[int, list[Id]]:
@@ -82,13 +83,12 @@ class Catalogue:
 
         After very many changes: all items.
         """
-        if version == self.version:
-            return version, []
-        latest = list(self._latest)
-        changed = [item for at, item in latest if at > version]
-        if latest[0][0] > version + 1:
+        now = self.version
+        try:
+            changed = [self._latest[at] for at in range(version + 1, now + 1)]
+        except KeyError:
             changed = list(self.infos)
-        return latest[-1][0], list(dict.fromkeys(changed))
+        return now, list(dict.fromkeys(changed))
 
     def get(self, item: Id) -> ItemInfo | None:
         """What was said of an item."""

@@ -91,10 +91,12 @@ class Finder(ABC):
 
     @lazy_property
     def _learned(self) -> LetterIndex:
-        """Of the model."""
+        """Of the model; the kernels that search it are loaded, too."""
         names = self._names()
         names = None if names is None else fold_all(names)
-        return LetterIndex(fold_all(_text_of(self._ids)), names, self._order)
+        index = LetterIndex(fold_all(_text_of(self._ids)), names, self._order)
+        index.search(b"\xfe", 1)  # which no text has
+        return index
 
     def _written_so(self, *texts: str) -> list[Id]:
         """Ids that are written just like one of the texts, whether they are there or not."""
@@ -153,13 +155,7 @@ class ItemFinder(Finder):
             self._take_in(item)
         self._version = version
         old, self._cold = self._cold, list(self._live.cold)
-        if len(old) == len(self._cold) and old[-1:] == self._cold[-1:]:
-            return
-        known, now = set(old), set(self._cold)
-        for item in (
-            *(one for one in self._cold if one not in known),
-            *(one for one in old if one not in now),
-        ):
+        for item in (*_added(old, self._cold), *_added(self._cold, old)):
             self._take_in(item)
 
     def _take_in(self, item: Id) -> None:
@@ -185,7 +181,6 @@ class UserFinder(Finder):
         super().__init__(live, live.users)
         self._erased: dict[Id, int] = {}
         self._recent: list[Id] = []
-        self._seen: set[Id] = set()
 
     @property
     def _order(self) -> npt.NDArray[np.integer]:
@@ -197,24 +192,29 @@ class UserFinder(Finder):
 
     def _catch_up(self) -> None:
         erased = dict(self._live.erased)
-        for user in [one for one, seq in erased.items() if self._erased.get(one) != seq]:
+        gone = {one for one, seq in erased.items() if self._erased.get(one) != seq}
+        for user in gone:
             row = self._ids.find(self._ids.parse(str(user)))
             if row >= 0 and self._live.user_row(user) < 0:
                 self._learned.skip(int(self._live.user_rank[row]))
-            self._seen.discard(user)
-        old, self._recent = self._recent, self._live.recent.users()
-        same = len(old) == len(self._recent) and old[-1:] == self._recent[-1:]
-        if same and erased == self._erased:
-            return
+            self._late.drop(user)
         self._erased = erased
-        there = set(self._recent)
-        for user in self._late.ids():
-            if user not in there:
-                self._late.drop(user)
-        for user in self._recent:
-            if user not in self._seen and self._live.user_row(user) < 0:
+        old = [one for one in self._recent if one not in gone] if gone else self._recent
+        self._recent = self._live.recent.users()
+        for user in _added(self._recent, old):
+            self._late.drop(user)
+        for user in _added(old, self._recent):
+            if self._live.user_row(user) < 0:
                 self._put(user)
-        self._seen = there
+
+
+def _added(before: list[Id], now: list[Id]) -> list[Id]:
+    """What is in the second list and not in the first, in its order; quick where it is behind."""
+    both = min(len(before), len(now))
+    if now[:both] == before[:both]:
+        return now[both:]
+    known = set(before)
+    return [one for one in now if one not in known]
 
 
 def _text_of(ids: Ids) -> Text:
