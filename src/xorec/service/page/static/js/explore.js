@@ -3,7 +3,7 @@
 import { go, here } from "./address.js";
 import { isOld } from "./api.js";
 import { card } from "./card.js";
-import { h, show } from "./dom.js";
+import { h, printable, show } from "./dom.js";
 import { kOf, load, loadStart } from "./explore/asking.js";
 import { filtersBox } from "./explore/filters.js";
 import { historyBox } from "./explore/history.js";
@@ -63,6 +63,7 @@ export function mount(root, { announce }) {
       h("p", { class: "legend quiet keys" }, "Keys: arrows go through the list, Enter opens an item, o takes it as if owned."),
       requestsBox(view.requests));
     keys.restore(focused, kept, inside);
+    document.title = `${printable(state.get("user") ?? "Somebody new").slice(0, 60)} · xorec`;
     announce(`${items.length} items${items.length ? `, first ${items.slice(0, 3).map(nameOf).join(", ")}` : ""}`);
     shown = view;
   }
