@@ -33,12 +33,14 @@ function drawHead(state) {
       aria: { current: panel.id === state.panel ? "page" : null },
     }, panel.title));
   search ??= searchBox();
+  const focused = [...head.querySelectorAll("a, input, select, button")].indexOf(document.activeElement);
   show(head,
     h("a", { class: "brand", href: "?panel=explore", title: "xorec: recommendations at the speed of XOR" }, "xorec"),
     h("nav", { aria: { label: "Panels" } }, tabs),
     search.element,
     models.length > 1 && modelPicker(state),
     themeButton());
+  head.querySelectorAll("a, input, select, button")[focused]?.focus(); // drawn anew, not left
 }
 
 function modelPicker(state) {

@@ -3,7 +3,7 @@
 
 import { h, svg } from "./dom.js";
 
-const ROW = 64, CELL = 4, BYTE_GAP = 2, HIGH = 11;
+const ROW = 64, CELL = 4, BYTE_GAP = 2, HIGH = 13, BAR = 240;
 
 /** The bits of a code in hex: bit 0 is the lowest bit of the first byte. */
 export function bitsOf(hex, bits) {
@@ -44,7 +44,7 @@ export function distanceRow(distance, mine, its, bits) {
   return h("div", { class: "far" },
     drawBits(cells, `${differ} of ${bits} bits differ`),
     h("span", { class: "number", title: differ === far ? null : `${differ} bits differ; the model counts ${far} of them` },
-      `distance ${far} of ${bits}`));
+      "distance ", h("strong", {}, far), ` of ${bits}`));
 }
 
 /** Where there are no codes: the score as a bar, against the scores of the list. */
@@ -52,9 +52,9 @@ export function scoreRow(score, scores, words = `score ${short(score)}`) {
   const least = Math.min(0, ...scores), most = Math.max(...scores), span = most - least || 1;
   const share = least < 0 ? 0.1 + 0.9 * (score - least) / span : score / span;
   return h("div", { class: "far" },
-    svg("svg", { class: "bits", viewBox: "0 0 270 11", width: 270, height: 11, role: "img", aria: { label: words } },
-      svg("path", { class: "low", d: "M0 9h270v2h-270z" }),
-      svg("path", { class: "full", d: `M0 0h${(270 * share).toFixed(1)}v11h-${(270 * share).toFixed(1)}z` })),
+    svg("svg", { class: "bits", viewBox: `0 0 ${BAR} ${HIGH}`, width: BAR, height: HIGH, role: "img", aria: { label: words } },
+      svg("rect", { class: "low", width: BAR, height: 2, y: HIGH - 2 }),
+      svg("rect", { class: "full", width: Math.round(BAR * share), height: HIGH })),
     h("span", { class: "number" }, words));
 }
 

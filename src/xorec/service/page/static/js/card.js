@@ -17,7 +17,7 @@ export function idOf(item) {
 /** The categories of an item, each a filter; none: nothing. */
 export function categoryLinks(categories, state) {
   return (categories ?? []).map((name) =>
-    h("a", { class: "tag", href: state.with({ category: name, panel: "explore" }), title: "List only this category" }, name));
+    h("a", { class: "tag", href: state.with({ category: name, panel: "explore", more: null }), title: "List only this category" }, name));
 }
 
 /**
@@ -29,16 +29,15 @@ export function card(item, about) {
   return h("li", { class: "item", tabindex: "-1", data: { id }, aria: { label: `${about.place}: ${name}` } },
     h("div", { class: "place" }, h("span", { class: "number" }, about.place), moveSign(about.moved)),
     h("div", { class: "what" },
-      h("div", { class: "line" }, itemLink(item, about.state), idOf(item)),
+      h("div", { class: "line" }, itemLink(item, about.state), idOf(item), categoryLinks(about.facts?.categories, about.state)),
       item.because?.length > 0 && h("p", { class: "because quiet" }, "because of ",
-        item.because.map((one, at) => [at > 0 && ", ", itemLink(one, about.state)])),
-      h("div", { class: "tags" }, categoryLinks(about.facts?.categories, about.state))),
+        item.because.map((one, at) => [at > 0 && ", ", itemLink(one, about.state)]))),
     howFar(item, about),
     about.toggle && h("button", {
       type: "button", class: "own", onclick: () => about.toggle(id),
       aria: { pressed: String(about.owned), label: `As if owned: ${name}` },
       title: about.owned ? "Take it away again (o)" : "List as if they had it (o)",
-    }, about.owned ? "− as if" : "+ as if"));
+    }, about.owned ? "−" : "+", h("span", { class: "words" }, " as if owned")));
 }
 
 function howFar(item, { codes, scores, counted }) {

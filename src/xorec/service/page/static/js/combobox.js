@@ -62,7 +62,7 @@ export function combobox({ id, label, placeholder, kinds, take }) {
     },
     h("span", { class: "what" }, marked(name ?? option.id, query()),
       name && h("span", { class: "id" }, marked(option.id, query()))),
-    h("span", { class: "quiet number" }, option.count?.toLocaleString("en")));
+    h("span", { class: "quiet number" }, option.count));
   }
 
   function mark() {

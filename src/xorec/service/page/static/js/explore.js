@@ -3,7 +3,7 @@
 import { go, here } from "./address.js";
 import { isOld } from "./api.js";
 import { card } from "./card.js";
-import { h, show } from "./dom.js";
+import { h, printable, show } from "./dom.js";
 import { kOf, load, loadStart } from "./explore/asking.js";
 import { filtersBox } from "./explore/filters.js";
 import { historyBox } from "./explore/history.js";
@@ -20,19 +20,20 @@ export function mount(root, { announce }) {
   const right = h("section", { class: "card lists", aria: { label: "The list as served" } }, filters.element, told, list, after);
   const columns = h("div", { class: "columns explore" }), wrong = h("div", {});
   show(root, h("h1", { class: "hidden" }, "Explore"), wrong, columns);
-  let running = null, shown = null;
+  let running = null, shown = null, start = null;
 
   async function update(state) {
     running?.abort();
     const { signal } = running = new AbortController();
     try {
       if (state.get("user") === null && !state.all("items").length) {
-        const start = await loadStart(state, signal);
+        start = await loadStart(state, signal);
         shown = null;
         show(columns, startView(state, start, toggle));
       } else {
-        const [view, start] = await Promise.all([load(state, signal, shown), state.get("user") === null ? loadStart(state, signal) : null]);
-        draw(view, start);
+        const view = await load(state, signal, shown);
+        if (state.get("user") === null && start?.model !== state.get("model")) start = await loadStart(state, signal);
+        draw(view, state.get("user") === null ? start.popular : []);
       }
       show(wrong);
     } catch (error) {
@@ -41,14 +42,15 @@ export function mount(root, { announce }) {
     }
   }
 
-  function draw(view, start) {
+  function draw(view, popular) {
+    if (shown?.state.get("user") !== view.state.get("user")) scrollTo(0, 0);
     const { state, answer, items } = view;
     const focused = list.contains(document.activeElement) ? [...list.children].findIndex((one) => one.contains(document.activeElement)) : -1;
     const kept = list.children[focused]?.dataset.id, inside = document.activeElement?.className;
     if (!columns.contains(right)) show(columns, history.element, right);
-    history.update(view, start?.popular ?? []);
+    history.update(view, popular);
     filters.update(state);
-    const before = placesOf(list), moves = movesOf(view.ids, view.before && view.before.fallback === null ? view.before.items.map((one) => String(one.id)) : null);
+    const before = placesOf(list), moves = movesOf(view.ids, view.compared);
     const owned = new Set(state.all("items")), scores = items.map((item) => item.score ?? 0);
     show(list, items.map((item, at) => card(item, {
       place: at + 1, state, scores, toggle, facts: view.facts.get(view.ids[at]), codes: view.codes,
@@ -57,8 +59,11 @@ export function mount(root, { announce }) {
     })));
     if (shown) glide(list, before);
     show(told, tell(view));
-    show(after, more(view), requestsBox(view.requests));
+    show(after, more(view),
+      h("p", { class: "legend quiet keys" }, "Keys: arrows go through the list, Enter opens an item, o takes it as if owned."),
+      requestsBox(view.requests));
     keys.restore(focused, kept, inside);
+    document.title = `${printable(state.get("user") ?? "Somebody new").slice(0, 60)} · xorec`;
     announce(`${items.length} items${items.length ? `, first ${items.slice(0, 3).map(nameOf).join(", ")}` : ""}`);
     shown = view;
   }
@@ -79,11 +84,11 @@ export function mount(root, { announce }) {
 }
 
 /** What kind of list this is, how long it took, and how to read it. */
-function tell({ state, answer, before, codes, items, isKnown, owned }) {
+function tell({ state, answer, compared, codes, items, isKnown, owned }) {
   const user = state.get("user");
   return [
     h("p", { class: "took" },
-      h("strong", {}, answer.fallback ? "Popular items" : owned.length ? "The list, as if" : "The list, as served"),
+      h("strong", {}, answer.fallback ? "Popular items" : owned.length ? `The list, with ${owned.length} ${owned.length === 1 ? "item" : "items"} as if owned` : "The list, as served"),
       h("span", { class: "quiet number" }, ` ${(answer.took_us / 1000).toFixed(2)} ms in the service, ${answer.took.toFixed(0)} ms to here`)),
     answer.fallback && h("p", { class: "notice" }, user !== null && !isKnown
       ? `Nothing is known of ${user}: these are the items that most users have. Add an item as if owned, and the list becomes theirs.`
@@ -93,6 +98,6 @@ function tell({ state, answer, before, codes, items, isKnown, owned }) {
     !answer.fallback && items.length > 0 && h("p", { class: "legend quiet" }, codes?.mine
       ? "Cells: the bits of the code. High: the same for item and user. Low: different. Their number is the distance."
       : "This model has no codes: bars show the score.",
-    before && (user !== null ? " ▲ ▼ new: against the list without what is as if owned." : " ▲ ▼ new: against the list without the last item.")),
+    compared && (user !== null ? " ▲ ▼ new: against the list without what is as if owned." : " ▲ ▼ new: against the list without the last item.")),
   ];
 }

@@ -2,32 +2,32 @@
 
 import { h, svg } from "./dom.js";
 
-const WIDE = 640, HIGH = 150, LEFT = 34, BELOW = 28;
+const HIGH = 150, LEFT = 34, RIGHT = 8, BELOW = 28;
 
 /** counts[d]: items at distance d (without the item itself); cut: of the last item of the list. */
 export function histogram(counts, cut, listed) {
-  const most = Math.max(...counts, 1), bar = (WIDE - LEFT) / counts.length;
+  const wide = innerWidth < 700 ? 340 : 640, step = stepOf(counts.length, wide / 40);
+  const most = Math.max(...counts, 1), bar = (wide - LEFT - RIGHT) / counts.length;
   const top = Math.log10(most + 1);
   const y = (count) => HIGH - (HIGH - 8) * Math.log10(count + 1) / top;
   const lines = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].filter((count) => count <= most);
-  const step = [1, 2, 4, 8, 16, 32, 64, 128].find((one) => counts.length / one <= 17) ?? 128;
   const words = tieWords(counts, cut, listed);
   return h("figure", { class: "histogram" },
-    svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH + BELOW}`, role: "img", aria: { label: `Items at each distance. ${words}` } },
+    svg("svg", { viewBox: `0 0 ${wide} ${HIGH + BELOW}`, role: "img", aria: { label: `Items at each distance. ${words}` } },
       lines.map((count) => [
-        svg("line", { class: "grid", x1: LEFT, x2: WIDE, y1: y(count), y2: y(count) }),
+        svg("line", { class: "grid", x1: LEFT, x2: wide, y1: y(count), y2: y(count) }),
         svg("text", { x: LEFT - 4, y: y(count) + 4, "text-anchor": "end" }, short(count)),
       ]),
       counts.map((count, distance) => count > 0 && svg("rect", {
-        class: distance < cut ? "in" : distance === cut ? "tie" : "out",
+        class: distance > cut ? "out" : distance === cut && listed < count ? "tie" : "in",
         x: LEFT + distance * bar + 0.5, width: Math.max(0.5, bar - 1), y: y(count), height: HIGH - y(count),
       }, svg("title", {}, `distance ${distance}: ${count.toLocaleString("en")} ${count === 1 ? "item" : "items"}`))),
-      svg("line", { class: "grid", x1: LEFT, x2: WIDE, y1: HIGH, y2: HIGH }),
+      svg("line", { class: "grid", x1: LEFT, x2: wide, y1: HIGH, y2: HIGH }),
       counts.map((_, distance) => distance % step === 0
         && svg("text", { x: LEFT + (distance + 0.5) * bar, y: HIGH + 13, "text-anchor": "middle" }, distance)),
       cut !== null && svg("path", { class: "cut", d: `M${LEFT + (cut + 1) * bar} 0v${HIGH + 2}` }),
-      svg("text", { x: WIDE, y: HIGH + 26, "text-anchor": "end" }, "distance")),
-    h("figcaption", {}, words, h("span", { class: "quiet" }, " Heights are logarithmic. Full: in the list; hatched: partly; pale: not.")));
+      svg("text", { x: wide, y: HIGH + 26, "text-anchor": "end" }, "distance")),
+    h("figcaption", {}, words, h("span", { class: "quiet" }, " Heights are logarithmic. Filled: in the list; pale: in part; empty: not.")));
 }
 
 /** The size of the tie where the list ends. */
@@ -37,6 +37,10 @@ function tieWords(counts, cut, listed) {
   const part = listed >= counts[cut] ? (counts[cut] === 1 ? "it is in the list" : "all of them are in the list")
     : `${listed} of them ${listed === 1 ? "is" : "are"} in the list`;
   return `The list ends at distance ${cut}: ${many} there, ${part}.`;
+}
+
+function stepOf(count, labels) {
+  return [1, 2, 4, 8, 16, 32, 64].find((one) => count / one <= labels) ?? 128;
 }
 
 function short(count) {

@@ -3,10 +3,10 @@
 import { ask, isOld, request } from "./api.js";
 import { bitsOf, drawBits } from "./bits.js";
 import { card, categoryLinks, idOf, itemLink } from "./card.js";
-import { h, show } from "./dom.js";
+import { h, printable, show } from "./dom.js";
 import { kOf } from "./explore/asking.js";
 import { cardKeys } from "./explore/keys.js";
-import { factsOf, nameOf } from "./facts.js";
+import { codesOf, factsOf, nameOf } from "./facts.js";
 import { histogram } from "./histogram.js";
 import { requestsBox } from "./requests.js";
 
@@ -16,7 +16,7 @@ const OWNERS = 30;
 export function mount(root, { announce }) {
   const list = h("ol", { class: "items", aria: { label: "Similar items" } });
   const keys = cardKeys(list, () => {});
-  let running = null;
+  let running = null, shown = null;
 
   async function update(state) {
     running?.abort();
@@ -24,14 +24,16 @@ export function mount(root, { announce }) {
     try {
       if (state.get("item") === null) return show(root, await start(state, signal));
       const view = await load(state, signal);
+      if (shown !== state.get("item")) scrollTo(0, 0);
+      shown = state.get("item");
       show(list, cards(view));
       show(root, page(view, list));
       keys.restore(-1);
-      document.title = `${nameOf(view.item)} · xorec`.slice(0, 80);
+      document.title = `${printable(nameOf(view.item)).slice(0, 60)} · xorec`;
       announce(`${nameOf(view.item)}: ${view.similar.items.length} similar items`);
     } catch (error) {
       if (isOld(error)) return;
-      show(root, h("p", { class: "notice error", role: "alert" }, error.message),
+      show(root, h("h1", { class: "hidden" }, "Item"), h("p", { class: "notice error", role: "alert" }, error.message),
         h("p", { class: "notice" }, "Find another one by the field at the top: ", h("kbd", {}, "/"), " goes there."));
     }
   }
@@ -52,9 +54,8 @@ async function load(state, signal) {
   const like = request("/v1/similar", { item: id, k, model });
   const [similar, { users }] = await Promise.all([ask(like, { signal }), ask(owners, { signal })]);
   const ids = similar.items.map((one) => String(one.id));
-  const codesOf = request("/v1/codes", { of: [id, ...ids], model });
-  const [codes, facts] = await Promise.all([ask(codesOf, { signal }), factsOf(ids, model, signal)]);
-  const requests = [fact, like, owners, codesOf];
+  const [codes, facts] = await Promise.all([codesOf({ model }, [id, ...ids], signal), factsOf(ids, model, signal)]);
+  const requests = [fact, like, owners, ...codes.requests];
   let counts = null;
   if (codes.bits !== null) {
     const far = request("/v1/histogram", { item: id, k, model });
@@ -62,10 +63,9 @@ async function load(state, signal) {
     counts[0] -= 1; // the item itself
     requests.push(far);
   }
-  const of = new Map(codes.items.map((one) => [String(one.id), one.code]));
   return {
     state, item, users, similar, facts, counts, requests,
-    codes: codes.bits === null ? null : { bits: codes.bits, mine: of.get(String(item.id)), of },
+    codes: codes.bits === null ? null : { ...codes, mine: codes.of.get(String(item.id)) },
   };
 }
 
@@ -78,24 +78,26 @@ function page(view, list) {
   const { state, item, users, similar } = view;
   return h("div", { class: "columns item-panel" },
     h("section", { class: "card", aria: { labelledby: "item-name" } },
-      h("h1", { id: "item-name", class: "name" }, nameOf(item)),
-      factTable(item, state),
+      h("h1", { id: "item-name", class: "name", tabindex: nameOf(item).length > 300 ? "0" : null }, nameOf(item)),
+      factTable(item, state, view.counts),
       h("p", {}, h("a", { class: "button", href: state.with({ panel: "explore", user: null, items: String(item.id) }) }, "List for somebody who has it")),
-      h("h2", {}, "Who has it"), owners(item, users, state)),
+      h("details", { open: innerWidth >= 800 }, h("summary", {}, h("h2", {}, "Who has it")), owners(item, users, state))),
     h("div", { class: "stack" },
       h("section", { class: "card", aria: { labelledby: "like" } },
         h("h2", { id: "like" }, "Similar items"),
+        similar.items.length > 0 && view.codes && h("p", { class: "legend quiet" }, "Cells: the bits of the codes. High: the same for both items. Low: different. Their number is the distance."),
         similar.items.length ? list : h("p", { class: "quiet" }, item.known ? "Nothing is like it." : "The model does not have it yet: it comes with the next update."),
         requestsBox(view.requests)),
       item.known && h("section", { class: "card", aria: { labelledby: "bits" } }, codeView(view))));
 }
 
-function factTable(item, state) {
+function factTable(item, state, counts) {
+  const all = counts ? ` of ${(counts.reduce((sum, count) => sum + count, 1)).toLocaleString("en")}` : "";
   const rows = [
     ["id", h("span", { class: "id" }, String(item.id))],
     ["categories", item.categories.length ? h("span", { class: "tags" }, categoryLinks(item.categories, state)) : "none"],
     ["users", `${item.count.toLocaleString("en")} ${item.count === 1 ? "has" : "have"} it`],
-    ["popularity", item.rank ? `place ${item.rank.toLocaleString("en")}` : "no place yet"],
+    ["popularity", item.rank ? `place ${item.rank.toLocaleString("en")}${all}` : "no place yet"],
     ["available", item.available ? "yes" : item.hidden ? "no: hidden, so it is never listed" : "no: not at this time"],
     ...(item.from ? [["from", item.from]] : []), ...(item.until ? [["until", item.until]] : []),
     ...Object.entries(item.attributes).map(([name, value]) => [name, String(value)]),

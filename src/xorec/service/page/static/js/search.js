@@ -9,13 +9,17 @@ const MOST = 8;
 /** Items that have some letters in their id or name. */
 export async function findItems(q) {
   const { items } = await ask(request("/v1/items", { q, k: MOST, model: here().get("model") }));
-  return items.map((item) => ({ id: String(item.id), name: item.name, count: item.count }));
+  return items.map((item) => ({ id: String(item.id), name: item.name, count: words(item.count, "user") }));
 }
 
 /** Users that have some letters in their id. */
 export async function findUsers(q) {
   const { users } = await ask(request("/v1/users", { q, k: MOST, model: here().get("model") }));
-  return users.map((user) => ({ id: String(user.id), name: null, count: user.count }));
+  return users.map((user) => ({ id: String(user.id), name: null, count: words(user.count, "item") }));
+}
+
+function words(count, what) {
+  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** The field in the head: a user opens Explore (or stays in Compare), an item opens Item. */

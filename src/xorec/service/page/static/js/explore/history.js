@@ -23,8 +23,9 @@ export function historyBox(toggle) {
     show(title, user ?? "Somebody new");
     show(about, words(user, history, isKnown));
     show(owned, view.owned.map((id) => asIf(facts.get(id) ?? { id }, state)));
-    show(rest, history ? past(history, facts, state)
-      : [h("h3", {}, "What most users have"), picks(popular.filter((item) => !state.all("items").includes(String(item.id))), toggle)]);
+    const left = popular.filter((item) => !state.all("items").includes(String(item.id)));
+    show(rest, history && past(history, facts, state),
+      left.length > 0 && [h("h3", {}, "What most users have"), picks(left, toggle)]);
   }
 
   function asIf(item, state) {
@@ -43,12 +44,11 @@ function words(user, history, isKnown) {
 
 function past(history, facts, state) {
   const newest = history.history.map(String).reverse(), shown = newest.slice(0, SHOWN_HISTORY);
-  return [
-    h("h3", {}, "History"),
+  return h("details", { open: innerWidth >= 800 },
+    h("summary", {}, h("h3", {}, "History")),
     h("ol", { class: "plain" }, shown.map((id) => {
       const item = facts.get(id) ?? { id };
       return h("li", {}, h("span", { class: "line" }, itemLink(item, state), idOf(item)));
     })),
-    history.count > shown.length && h("p", { class: "quiet" }, `and ${(history.count - shown.length).toLocaleString("en")} before these`),
-  ];
+    history.count > shown.length && h("p", { class: "quiet" }, `and ${(history.count - shown.length).toLocaleString("en")} before these`));
 }

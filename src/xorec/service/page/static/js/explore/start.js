@@ -16,16 +16,24 @@ export function startView(state, { users, popular, requests }, toggle) {
         h("span", { class: "quiet number" }, items(user.count)))))),
     h("section", { class: "card", aria: { labelledby: "pick" } },
       h("h2", { id: "pick" }, "Or be somebody new: pick items you like"),
-      h("p", { class: "quiet" }, "Nothing is stored: the list is worked out for what you pick, each time anew. These are what most users have."),
+      h("p", { class: "quiet" }, "Nothing is stored: the list is worked out for what you pick, each time anew. These are what most users have", among(state), "."),
       picks(popular, toggle),
       requestsBox(requests)),
   ];
 }
 
+/** Which categories, and the way out of them. */
+function among(state) {
+  const any = state.all("category"), none = state.all("not_category");
+  if (!any.length && !none.length) return null;
+  return [any.length > 0 && ` of ${any.join(" or ")}`, none.length > 0 && ` without ${none.join(" or ")}`, " (",
+    h("a", { href: state.with({ panel: "explore", category: null, not_category: null }) }, "all categories"), ")"];
+}
+
 /** Items to pick. */
 export function picks(popular, toggle) {
   return h("div", { class: "picks" }, popular.map((item) =>
-    h("button", { type: "button", onclick: () => toggle(String(item.id)), aria: { label: `As if owned: ${nameOf(item)}` } },
+    h("button", { type: "button", onclick: () => toggle(String(item.id)), title: "List as if you had it" },
       h("span", { class: "name" }, nameOf(item)), h("span", { class: "quiet" }, users(item.score)))));
 }
 
