@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ConsoleMessage, Locator, LocatorAssertions, Page, Request
+    from playwright.sync_api import ConsoleMessage, Locator, Page, Request
 
 WIDTHS = (390, 1280, 1600)
 SCHEMES = ("light", "dark")
@@ -45,7 +45,7 @@ class Trouble:
         page.on("dialog", spoken)
 
 
-def expect(locator: Locator) -> LocatorAssertions:
+def expect(locator: Locator) -> Any:
     """What a locator is to become, soon; `wait_for_function` would be refused by the policy."""
     from playwright.sync_api import expect as expected
 
