@@ -19,6 +19,7 @@ from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.models.base import DataUpdate
+from xorec.recommender.layout.carrying import carry_map
 from xorec.recommender.state import RecommenderState
 
 Rows = npt.NDArray[np.int64]
@@ -79,7 +80,7 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     seed = state.metadata.get("seed", 0)
     kept = {name: state.metadata[name] for name in ("race",) if name in state.metadata}
     after = RecommenderState.from_model(model, train, seed=seed, updates=count, **kept)
-    return replace(after, threads=state.threads)
+    return carry_map(state, replace(after, threads=state.threads))
 
 
 def _extended(known: Ids, new: Ids, what: str) -> tuple[Ids, Rows]:

@@ -10,6 +10,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.models import model_class
 from xorec.recommender import model_file
+from xorec.recommender.layout.item_map import with_map
 from xorec.recommender.recommender import Recommender
 from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted
@@ -60,7 +61,7 @@ def _with_tables(shop: Recommender, path: Path) -> Path:
 
 
 def _with_text(data: Interactions, path: Path) -> Path:
-    """Ids that are text, names and categories."""
+    """Ids that are text, names, categories and a map."""
     rows = zip(data.user_rows.tolist(), data.indices.tolist(), strict=True)
     pairs = Interactions.from_pairs((str(user), str(item)) for user, item in rows)
     labels = [["odd", "all"] if row % 2 else ["all"] for row in range(pairs.n_items)]
@@ -69,5 +70,6 @@ def _with_text(data: Interactions, path: Path) -> Path:
         names=Text.pack(f"item {name}" for name in pairs.items),
         categories=categories_of(labels),
     )
-    Recommender.from_model(model_class("item-knn")().fit(named), named).save(path)
+    made = Recommender.from_model(model_class("item-knn")().fit(named), named)
+    with_map(made, "pca")[0].save(path)
     return path

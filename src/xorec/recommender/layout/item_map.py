@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.recommender.layout.features import features_of
-from xorec.recommender.layout.neighbour_graph import comparison_of, nearest_items, neighbour_graph
+from xorec.recommender.layout.features import features_of, item_codes
 from xorec.recommender.layout.neighbour_layout import neighbour_layout
 from xorec.recommender.layout.preservation import kept_neighbours
 from xorec.recommender.layout.principal_plane import principal_plane
 from xorec.recommender.recommender import Recommender
+from xorec.representations.base import Representation
+from xorec.representations.codes import Codes
 
 Layout = Literal["pca", "neighbours"]
 LAYOUTS: tuple[str, ...] = get_args(Layout)
 LARGEST = 32_767
-_NEIGHBOURS = 15
 
 
 def layout_of(recommender: Recommender) -> str:
@@ -49,23 +49,30 @@ def with_map(
     """
     if layout not in LAYOUTS:
         raise OptionError(f"layout is {layout!r}: give {' or '.join(LAYOUTS)}.")
-    start = principal_plane(features_of(recommender))
     compares = recommender.representation.compares_items and len(recommender.items) > 1
-    compared = comparison_of(recommender) if compares or layout == "neighbours" else None
-    if layout == "neighbours":
-        assert compared is not None
-        k = max(1, min(_NEIGHBOURS, len(start) - 1))
-        near = nearest_items(compared, np.arange(len(start)), k, options)
-        start = neighbour_layout(neighbour_graph(near), start, options)
-    places = whole(start)
+    if layout == "neighbours" and not compares:
+        raise OptionError(
+            "this model does not compare items: take --layout pca, or a model that learns from "
+            "pairs."
+        )
+    laid = principal_plane(features_of(recommender))
+    places = whole(laid if layout == "pca" else neighbour_layout(recommender, laid, options))
     about: dict[str, Any] = {"layout": layout, "seed": options.seed}
-    if compared is not None:
-        kept = kept_neighbours(compared, places, options=options)
+    if compares:
+        kept = kept_neighbours(compared_items(recommender), places)
         about |= {f"kept_{cut}": round(share, 4) for cut, share in kept.items()}
     made = replace(recommender, places=places, metadata={**recommender.metadata, "map": about})
     if "index" in vars(recommender):
         vars(made)["index"] = recommender.index  # nothing of it has changed
     return made, about
+
+
+def compared_items(recommender: Recommender) -> Representation:
+    """How items are compared on a map: by Hamming distance where there are codes."""
+    coded = item_codes(recommender)
+    if coded is None:
+        return recommender.representation.among_items()
+    return Codes(coded[0], *coded)
 
 
 def whole(places: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int16]:

@@ -67,5 +67,6 @@ def move(
             push = np.float32(2) / ((np.float32(_NEAR) + squared) * (np.float32(1) + squared))
             dx += min(max(push * ax, np.float32(-_LONGEST)), np.float32(_LONGEST))
             dy += min(max(push * ay, np.float32(-_LONGEST)), np.float32(_LONGEST))
-        moved[i, 0] = x + np.float32(step.length) * dx
-        moved[i, 1] = y + np.float32(step.length) * dy
+        share = np.float32(step.length) / np.float32(max(drawn, 1))
+        moved[i, 0] = x + share * dx
+        moved[i, 1] = y + share * dy

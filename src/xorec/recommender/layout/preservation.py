@@ -5,35 +5,38 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.options import RunOptions
-from xorec.recommender.layout.neighbour_graph import nearest_items
-from xorec.recommender.similarity import SimilarityIndex
+from xorec.representations.base import Representation
 
-_SAMPLE = 1000
+_SAMPLE = 500
+_AT_ONCE = 16
 
 
 def kept_neighbours(
-    compared: SimilarityIndex,
+    among_items: Representation,
     places: npt.NDArray[np.int16],
     cuts: tuple[int, ...] = (10, 50),
     k: int = 10,
-    options: RunOptions | None = None,
 ) -> dict[int, float]:
-    """By cut: which share of the k nearest of 1,000 items are among the `cut` nearest on the map.
+    """By cut: which share of the k nearest of 500 items are among the `cut` nearest on the map.
 
-    Items are evenly spaced rows. The nearest are those of the tie rule; on the map, ties go by row.
+    Items are evenly spaced rows. Whoever is as near as the k-th counts as one of the nearest, k at
+    most: codes have many ties, and none of them is more of a neighbour than another. On the map,
+    ties go by row.
     """
     n = len(places)
+    k, deepest = min(k, n - 1), min(max(cuts), n - 1)
     rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
-    near = nearest_items(compared, rows, k, options or RunOptions())
     x, y = places[:, 0].astype(np.float32), places[:, 1].astype(np.float32)
-    deepest = min(max(cuts), n - 1)
     kept = dict.fromkeys(cuts, 0)
-    for row, wanted in zip(rows.tolist(), near, strict=True):
-        distance = np.square(x - x[row]) + np.square(y - y[row])
-        distance[row] = np.inf
-        some = np.argpartition(distance, deepest - 1)[:deepest] if deepest < n else np.arange(n)
-        some = some[np.argsort(distance[some], kind="stable")]
-        for cut in cuts:
-            kept[cut] += len(np.intersect1d(some[:cut], wanted[wanted >= 0]))
-    return {cut: kept[cut] / max(1, int((near >= 0).sum())) for cut in cuts}
+    for begin in range(0, len(rows), _AT_ONCE):
+        some = rows[begin : begin + _AT_ONCE]
+        scores = among_items.score(among_items.queries(some))
+        for row, likeness in zip(some.tolist(), scores, strict=True):
+            distance = np.square(x - x[row]) + np.square(y - y[row])
+            distance[row], likeness[row] = np.inf, -np.inf
+            near = np.argpartition(distance, deepest - 1)[:deepest]
+            near = near[np.argsort(distance[near], kind="stable")]
+            is_near = likeness[near] >= np.partition(likeness, n - k)[n - k]
+            for cut in cuts:
+                kept[cut] += min(k, int(is_near[:cut].sum()))
+    return {cut: kept[cut] / max(1, k * len(rows)) for cut in cuts}

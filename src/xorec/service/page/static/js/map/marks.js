@@ -1,0 +1,68 @@
+// What lies above the points: numbers of classes, marked items, the lasso. Shapes, not colours alone.
+
+const SIDE = 12, WIDE = 65536 / SIDE;
+
+/** Where the number of each class stands: amid its points in the square that has most of them. */
+export function numberPlaces(xy, bytes, legend) {
+  const sums = new Float64Array(256 * SIDE * SIDE * 3);
+  for (let row = 0; row < bytes.length; row++) {
+    const x = xy[2 * row] + 32768, y = xy[2 * row + 1] + 32768;
+    const at = 3 * ((bytes[row] * SIDE + Math.floor(y / WIDE)) * SIDE + Math.floor(x / WIDE));
+    sums[at]++;
+    sums[at + 1] += x;
+    sums[at + 2] += y;
+  }
+  return legend.map((band, at) => {
+    const begin = 3 * SIDE * SIDE * band.first;
+    let best = begin;
+    for (let square = begin; square < begin + 3 * SIDE * SIDE; square += 3) if (sums[square] > sums[best]) best = square;
+    return { text: String(at + 1), x: sums[best + 1] / sums[best] - 32768, y: sums[best + 2] / sums[best] - 32768 };
+  });
+}
+
+/** shown: xy, numbers, and rows of history, list, item and hover; lasso: pixels of the screen. */
+export function drawMarks(canvas, view, ratio, shown) {
+  [canvas.width, canvas.height] = [view.width, view.height]; // which also clears it
+  const c = canvas.getContext("2d"), style = getComputedStyle(canvas), colour = (name) => style.getPropertyValue(name);
+  c.scale(ratio, ratio);
+  c.lineJoin = "round";
+  [c.textAlign, c.textBaseline] = ["center", "middle"];
+
+  const each = (rows, paint) => rows.forEach((row, at) => {
+    const [x, y] = view.toPixel(shown.xy[2 * row], shown.xy[2 * row + 1]);
+    if (x > -20 && y > -20 && x < view.width + 20 && y < view.height + 20) paint(x / ratio, y / ratio, at);
+  });
+  const line = (path, ink, width = 2) => {
+    for (const [stroke, wide] of [[colour("--card"), width + 2.5], [ink, width]]) {
+      [c.strokeStyle, c.lineWidth] = [stroke, wide];
+      c.beginPath();
+      path();
+      c.stroke();
+    }
+  };
+  const text = (words, x, y, size) => {
+    [c.font, c.lineWidth, c.strokeStyle, c.fillStyle] = [`600 ${size}px system-ui, sans-serif`, 4, colour("--card"), colour("--text")];
+    c.strokeText(words, x, y);
+    c.fillText(words, x, y);
+  };
+
+  for (const { text: words, x, y } of shown.numbers) text(words, ...view.toPixel(x, y).map((at) => at / ratio), 14);
+  each(shown.history, (x, y) => line(() => c.arc(x, y, 5, 0, 7), colour("--warn")));
+  each(shown.list, (x, y, at) => {
+    line(() => c.rect(x - 5, y - 5, 10, 10), colour("--bad"));
+    text(String(at + 1), x, y - 13, 11);
+  });
+  each(shown.item, (x, y) => line(() => {
+    c.arc(x, y, 9, 0, 7);
+    for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
+      c.moveTo(x + dx * 9, y + dy * 9);
+      c.lineTo(x + dx * 18, y + dy * 18);
+    }
+  }, colour("--text")));
+  each(shown.hover, (x, y) => line(() => c.arc(x, y, 6, 0, 7), colour("--text")));
+  c.setLineDash([6, 4]);
+  line(() => {
+    for (const corner of shown.lasso) c.lineTo(...corner);
+    c.closePath();
+  }, colour("--text"), 1.5);
+}

@@ -1,0 +1,80 @@
+"""xorec map: a layout in the model file, said in words or JSON, and drawn."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from xorec.recommender.recommender import Recommender
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+
+def test_the_layout_is_kept_in_the_file(run: Run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.xorec"
+    shutil.copy(model, path)
+    before = Recommender.load(path)
+    result = run("map", path, "-q")
+    assert result.exit_code == 0, result.output
+    assert "80 items, layout neighbours" in result.stdout
+    assert "10 nearest on the map" in result.stdout
+    after = Recommender.load(path)
+    assert after.places is not None
+    assert after.places.shape == (80, 2)
+    assert after.recommend(after.users[0]) == before.recommend(before.users[0])
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["m.xorec"]
+
+
+def test_equal_files_for_any_number_of_threads(run: Run, model: Path, tmp_path: Path) -> None:
+    outs = [tmp_path / f"{threads}.xorec" for threads in (1, 2)]
+    for threads, out in enumerate(outs, 1):
+        result = run("map", model, "-o", out, "--threads", threads, "--seed", 5, "--json", "-q")
+        report = json.loads(result.stdout)
+        assert report["layout"] == "neighbours"
+        assert 0 < report["kept_10"] <= report["kept_50"] <= 1
+        assert report["seed"] == 5
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    assert Recommender.load(model).places is None
+
+
+def test_layouts_differ_and_others_are_refused(run: Run, model: Path, tmp_path: Path) -> None:
+    places = []
+    for layout in ("pca", "neighbours"):
+        out = tmp_path / f"{layout}.xorec"
+        assert run("map", model, "-o", out, "--layout", layout, "-q").exit_code == 0
+        made = Recommender.load(out)
+        assert made.metadata["map"]["layout"] == layout
+        places.append(made.places)
+    assert not np.array_equal(places[0], places[1])
+    result = run("map", model, "--layout", "tsne", "-q")
+    assert result.exit_code == 2
+    assert "give pca or neighbours" in result.stderr
+
+
+def test_a_picture(run: Run, model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    out, plot = tmp_path / "m.xorec", tmp_path / "map.png"
+    pictures = []
+    for _ in range(2):
+        words = ("map", model, "-o", out, "--layout", "pca", "--plot", plot, "-q")
+        assert run(*words).exit_code == 0
+        pictures.append(plot.read_bytes())
+    assert pictures[0].startswith(b"\x89PNG")
+    assert pictures[0] == pictures[1]
+    result = run("map", model, "-o", tmp_path / "n.xorec", "--plot", tmp_path / "map.jpg", "-q")
+    assert result.exit_code == 2
+    assert ".png" in result.stderr
+    assert not (tmp_path / "n.xorec").exists()
+
+
+def test_no_file_is_one_line(run: Run, tmp_path: Path) -> None:
+    result = run("map", tmp_path / "none.xorec", "-q")
+    assert result.exit_code == 2
+    assert "there is no model file" in result.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,230 @@
+"""Layouts: planted groups are found, neighbours are kept, equal input gives equal bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import xorec
+from xorec.core.bits import pack_signs
+from xorec.core.errors import OptionError
+from xorec.core.options import RunOptions
+from xorec.data.ids import Ids
+from xorec.data.tie_rank import tie_rank
+from xorec.recommender.layout.equal_codes import EqualCodes
+from xorec.recommender.layout.features import Features, features_of
+from xorec.recommender.layout.item_map import compared_items, principal_places, whole, with_map
+from xorec.recommender.layout.neighbour_graph import neighbour_graph
+from xorec.recommender.layout.neighbour_kernels import Step, move
+from xorec.recommender.layout.neighbour_layout import laid_out
+from xorec.recommender.layout.preservation import kept_neighbours
+from xorec.recommender.layout.principal_plane import principal_plane
+from xorec.recommender.layout.weight_directions import weight_directions
+from xorec.recommender.recommender import Recommender
+from xorec.representations.codes import Codes
+from xorec.testing.data import planted
+
+Places = npt.NDArray[Any]
+GROUPS = 12
+
+
+def planted_codes(items: int = 1200, bits: int = 64, seed: int = 3) -> Recommender:
+    """Items of 12 groups in turn: codes of a group differ in few bits, groups in half of all."""
+    rng = np.random.default_rng(seed)
+    centres = rng.choice([-1, 1], (GROUPS, bits))
+    flips = np.where(rng.random((items, bits)) < 0.08, -1, 1)
+    codes = pack_signs(centres[np.arange(items) % GROUPS] * flips)
+    ids, counts = Ids("int64", np.arange(items)), rng.integers(1, 50, items)
+    return Recommender(
+        Codes(codes[:5], codes, bits),
+        users=Ids("int64", np.arange(5)),
+        items=ids,
+        seen=(np.zeros(6, dtype=np.int64), np.zeros(0, dtype=np.int32)),
+        prior=counts.astype(np.int64),
+        tie_rank=tie_rank(ids, counts),
+        metadata={"model": "dsiml", "config": xorec.DSIML().config.model_dump()},
+    )
+
+
+def purity(places: Places, k: int = 10) -> float:
+    """The share of the k nearest on the map that are of the item's own planted group."""
+    x = places.astype(np.float64)
+    distance = np.square(x[:, None] - x[None]).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    near = np.argsort(distance, axis=1, kind="stable")[:, :k]
+    return float((near % GROUPS == np.arange(len(x))[:, None] % GROUPS).mean())
+
+
+def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
+    shop = planted_codes()
+    made, about = with_map(shop)
+    assert made.places is not None
+    assert purity(made.places) > 0.97
+    by_pca = kept_neighbours(compared_items(shop), principal_places(shop))
+    assert purity(principal_places(shop)) < 0.8
+    assert about["kept_10"] > 1.3 * by_pca[10]
+    assert about["kept_50"] > 1.3 * by_pca[50]
+    assert made.metadata["map"] == about
+    assert about["layout"] == "neighbours"
+
+
+def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> None:
+    shop = planted_codes(700)
+    one, two, other = (
+        with_map(shop, options=RunOptions(seed=seed, threads=threads))[0].places
+        for seed, threads in ((0, 1), (0, 3), (1, 1))
+    )
+    assert one is not None and two is not None and other is not None
+    np.testing.assert_array_equal(one, two)
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("items", [1, 2, 3, 11])
+def test_small_catalogues(items: int) -> None:
+    for layout in ("pca", "neighbours") if items > 1 else ("pca",):
+        made, _ = with_map(planted_codes(items), layout)
+        assert made.places is not None
+        assert made.places.shape == (items, 2)
+
+
+def test_one_item_or_a_model_that_compares_nothing_has_no_neighbours() -> None:
+    data = planted(30, 20)
+    popular = Recommender.from_model(xorec.Popularity().fit(data), data)
+    assert "kept_10" not in with_map(popular, "pca")[1]
+    for model in (popular, planted_codes(1)):
+        with pytest.raises(OptionError, match="take --layout pca"):
+            with_map(model, "neighbours")
+    with pytest.raises(OptionError, match="pca or neighbours"):
+        with_map(popular, "tsne")
+
+
+@pytest.mark.parametrize("model", [xorec.SLIM(), xorec.ItemKNN(), xorec.ALS(dimensions=8)])
+def test_neighbours_of_models_without_codes(model: Any) -> None:
+    data = planted(500, 300, groups=15)
+    shop = Recommender.from_model(model.fit(data), data)
+    pca, laid = (with_map(shop, layout)[1] for layout in ("pca", "neighbours"))
+    assert laid["kept_10"] > pca["kept_10"]
+
+
+def test_a_step_is_the_gradient_of_a_plain_loop() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(40, 2)).astype(np.float32) * 3
+    graph = neighbour_graph(rng.integers(0, 40, (40, 3)).astype(np.int32))
+    moved = np.empty_like(places)
+    move(graph, places, moved, Step(0, 0, 0.5, 0.7, 1000, 0), (0, 40))
+    for i in range(40):
+        total = np.zeros(2)
+        linked = graph.linked[graph.indptr[i] : graph.indptr[i + 1]]
+        for j in linked:
+            away = places[j].astype(float) - places[i]
+            d = np.sqrt(away @ away)
+            pull = 2 / (1 + d * d) * (1 - 0.7 / max(d, 7e-4) if d < 0.7 else 1)
+            total += np.clip(pull * away, -4, 4)
+        np.testing.assert_allclose(moved[i], places[i] + 0.5 * total / len(linked), atol=1e-4)
+
+
+def test_strangers_push() -> None:
+    alone = neighbour_graph(np.array([[1], [0], [3], [2]], dtype=np.int32))
+    places = np.array([[0, 0], [0.1, 0], [0.2, 0], [0.3, 0]], dtype=np.float32)
+    laid = laid_out(alone, places, RunOptions(), rounds=100)
+    pair = np.linalg.norm(laid[0] - laid[1])
+    across = np.linalg.norm(laid[:2].mean(axis=0) - laid[2:].mean(axis=0))
+    assert across > 2 * pair
+
+
+def test_equal_codes_lie_around_one_place_the_most_popular_amid() -> None:
+    shop = planted_codes(300)
+    codes = np.repeat(shop.item_codes[:30], 10, axis=0)
+    equal = replace(shop, representation=Codes(codes[:5], codes, 64))
+    groups = EqualCodes.of(codes, equal.tie_rank)
+    assert len(groups.first) == 30
+    assert sorted(np.bincount(groups.of_item)) == [10] * 30
+    places = np.column_stack([np.arange(30.0) * 100, np.zeros(30)])
+    laid = groups.spread(places, 1.0)
+    np.testing.assert_array_equal(laid[groups.first], places)
+    for code in range(30):
+        rows = np.flatnonzero(groups.of_item == code)
+        assert (codes[rows] == codes[rows[0]]).all()
+        away = np.linalg.norm(laid[rows] - places[code], axis=1)
+        order = np.argsort(equal.tie_rank[rows])
+        np.testing.assert_allclose(away[order], np.sqrt(np.arange(10)), atol=1e-9)
+    made, _ = with_map(equal)
+    assert made.places is not None
+    assert purity_of(made.places, groups.of_item) > 0.97
+
+
+def purity_of(places: Places, group: npt.NDArray[np.int64]) -> float:
+    x = places.astype(np.float64)
+    distance = np.square(x[:, None] - x[None]).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    near = np.argsort(distance, axis=1, kind="stable")[:, :9]
+    return float((group[near] == group[:, None]).mean())
+
+
+def test_kept_neighbours_is_1_for_a_faithful_map_and_ties_count_alike() -> None:
+    line = np.column_stack([np.arange(-100, 100), np.zeros(200)]).astype(np.int16)
+    signs = np.where(np.arange(200)[None] <= np.arange(200)[:, None], 1, -1)
+    codes = pack_signs(signs)  # the distance of i and j is |i - j|
+    among = Codes(codes, codes, 200)
+    assert kept_neighbours(among, line)[10] == pytest.approx(1.0, abs=0.01)
+    mixed = line[np.random.default_rng(0).permutation(200)]
+    assert kept_neighbours(among, mixed)[10] < 0.15
+    same = np.zeros((200, 4), dtype=np.uint64)
+    assert kept_neighbours(Codes(same, same, 200), mixed) == {10: 1.0, 50: 1.0}
+
+
+def test_principal_plane_is_that_of_an_eigendecomposition() -> None:
+    rng = np.random.default_rng(1)
+    vectors = (rng.normal(size=(500, 6)) * [5, 3, 1, 1, 0.5, 0.1]).astype(np.float32)
+    found = principal_plane(Features(vectors))
+    centred = vectors - vectors.mean(axis=0, dtype=np.float64)
+    values, axes = np.linalg.eigh(centred.T @ centred)
+    for at in range(2):
+        expected = centred @ axes[:, -1 - at]
+        np.testing.assert_allclose(np.abs(found[:, at]), np.abs(expected), atol=1e-3)
+        axis = np.linalg.lstsq(centred, found[:, at].astype(float), rcond=None)[0]
+        assert axis[np.abs(axis).argmax()] > 0
+
+
+def test_bits_of_a_slice_are_those_of_all() -> None:
+    shop = planted_codes(50, bits=20)
+    features = features_of(shop)
+    every = features.rows(slice(None))
+    assert every.shape == (50, 20)
+    np.testing.assert_array_equal(pack_signs(every.astype(int)), shop.item_codes)
+    np.testing.assert_array_equal(features.rows(slice(7, 9)), every[7:9])
+
+
+def test_directions_of_weights_part_the_blocks() -> None:
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(2)
+    groups = np.arange(90) % 3
+    weights = (rng.random((90, 90)) < np.where(groups[:, None] == groups, 0.5, 0.02)) * 1.0
+    weights = weights.astype(np.float32)
+    dense, sparse = weight_directions(weights), weight_directions(csr_array(weights))
+    np.testing.assert_allclose(dense, sparse, atol=1e-3)
+    plane = dense[:, :2]
+    centres = np.array([plane[groups == g].mean(axis=0) for g in range(3)])
+    nearest = np.square(plane[:, None] - centres[None]).sum(axis=2).argmin(axis=1)
+    assert (nearest == groups).mean() > 0.97
+    np.testing.assert_allclose(dense.T @ dense, np.eye(dense.shape[1]), atol=1e-4)
+
+
+def test_weights_of_nothing_have_a_place() -> None:
+    found = weight_directions(np.zeros((5, 5), dtype=np.float32))
+    assert np.isfinite(found).all()
+
+
+def test_whole_numbers_fill_the_range_and_keep_the_shape() -> None:
+    rng = np.random.default_rng(4)
+    places = rng.normal(size=(100, 2)) * [3, 1] + 50
+    found = whole(places).astype(float)
+    assert np.abs(found).max() == 32767
+    ratio = np.ptp(found, axis=0) / np.ptp(places, axis=0)
+    assert ratio[0] == pytest.approx(ratio[1], rel=1e-3)
+    assert not whole(np.ones((3, 2))).any()
