@@ -55,7 +55,7 @@ def item(*items: JsonId, model: str | None = None) -> Request[ItemList]:
 
 
 def items(q: str | None = None, k: int = 20, *, model: str | None = None) -> Request[ItemList]:
-    """Items whose id or name has `q` in it.
+    """Items whose id or name has `q` in it; neither case nor accents count.
 
     >>> items("te", 3).params
     (('q', 'te'), ('k', '3'))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import ConsoleMessage, Locator, Page, Request
 
 WIDTHS = (390, 1280, 1600)
@@ -56,3 +58,35 @@ def scrolls_sideways(page: Page) -> bool:
     """Whether the page is wider than the window."""
     wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     return bool(page.evaluate(wide))
+
+
+def until(page: Page, holds: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for something that the page comes to by itself."""
+    for _ in range(round(seconds / 0.02)):
+        if holds():
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(
+        f"not within {seconds} s; the page shows: {page.inner_text('body')[:2000]}"
+    )
+
+
+def listed(page: Page) -> list[str]:
+    """The ids of the cards, from the first on."""
+    ids: list[str] = page.locator(".items > li").evaluate_all("all => all.map(e => e.dataset.id)")
+    return ids
+
+
+def printable(text: str) -> str:
+    """As the page writes it: what would hide or turn a line round stands as its number."""
+    unseen = (
+        (0, 8),
+        (0x0B, 0x1F),
+        (0x7F, 0x9F),
+        (0x200B, 0x200F),
+        (0x2028, 0x202E),
+        (0x2066, 0x2069),
+    )
+    return "".join(
+        f"\\u{ord(one):04x}" if any(a <= ord(one) <= b for a, b in unseen) else one for one in text
+    )

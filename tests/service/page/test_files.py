@@ -25,7 +25,7 @@ def test_every_file_has_its_address_and_type() -> None:
         reply = route.handler(None, Call("x"))  # type: ignore[arg-type]
         ending = "html" if path == "/" else path.rpartition(".")[2]
         assert reply.media_type.decode().startswith(types[ending])  # type: ignore[union-attr]
-        policy = dict(reply.headers)[b"content-security-policy"]  # type: ignore[union-attr]
+        policy = dict(reply.headers)[b"content-security-policy"]  # type: ignore[union-attr,index]
         assert b"default-src 'none'" in policy
         assert b"unsafe" not in policy
         assert route.role == "open"

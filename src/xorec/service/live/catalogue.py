@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from xorec.service.events.records import Id
 
 Attribute = str | int | float | bool
+_REMEMBERED = 65_536
+"""Changes of which is known what they changed."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,28 @@ class Catalogue:
         self.version = 0
         self._labels: set[str] = set()
         self._dated: tuple[int, list[int]] = (-1, [])
+        self._latest: deque[tuple[int, Id]] = deque(maxlen=_REMEMBERED)
 
     def apply(self, body: Mapping[str, Any]) -> None:
         """A change of kind "item": {"id": .., **ItemInfo.to_dict()}."""
         info = ItemInfo.from_dict(body)
         self.infos[body["id"]] = info
         self._labels.update(info.categories or ())
+        self._latest.append((self.version + 1, body["id"]))
         self.version += 1
+
+    def changed_since(self, version: int) -> tuple[int, list[Id]]:
+        """The version of now, and the items that have changed since another; once each.
+
+        After very many changes: all items.
+        """
+        if version == self.version:
+            return version, []
+        latest = list(self._latest)
+        now = latest[-1][0]
+        if now - version > len(latest):
+            return now, list(self.infos)
+        return now, list(dict.fromkeys(item for _, item in latest[version - now :]))
 
     def get(self, item: Id) -> ItemInfo | None:
         """What was said of an item."""

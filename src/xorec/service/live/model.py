@@ -18,6 +18,7 @@ from xorec.search.hits import Hits
 from xorec.service.events.records import Id
 from xorec.service.live.catalogue import Catalogue
 from xorec.service.live.category_counts import CategoryCounts
+from xorec.service.live.finding import ItemFinder, UserFinder
 from xorec.service.live.generations import Generation
 from xorec.service.live.item_filters import ItemFilters
 from xorec.service.live.item_map import ItemMap
@@ -49,6 +50,7 @@ class Since(Protocol):
     recent: RecentEvents
     catalogue: Catalogue
     erased: dict[Id, int]
+    cold: dict[Id, int]
 
 
 class LiveModel:
@@ -62,7 +64,8 @@ class LiveModel:
         since: Since,
     ) -> None:
         self.name, self.about, self.recommender = name, about, recommender
-        self.recent, self.catalogue, self.erased = since.recent, since.catalogue, since.erased
+        self.recent, self.catalogue = since.recent, since.catalogue
+        self.erased, self.cold = since.erased, since.cold
         self.filters = ItemFilters(recommender, since.catalogue)
         self.categories = CategoryCounts(recommender.categories, since.catalogue, self.item_row)
         self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
@@ -176,7 +179,7 @@ class LiveModel:
     def popular(self, k: int, mask: npt.NDArray[np.bool_] | None, out: ItemRows) -> ItemRows:
         """Rows of the items that most users have, events counted; ties by rule. out: not these."""
         rows, counts = self.fresh_counts()
-        order = self._by_popularity
+        order = self.item_order
         head = order[: 4 * (k + len(out)) + 100]
         for candidates in (head, order):
             open_ = ~np.isin(candidates, out) if len(out) else np.ones(len(candidates), np.bool_)
@@ -207,7 +210,8 @@ class LiveModel:
         return self._counted[1]
 
     @lazy_property
-    def _by_popularity(self) -> npt.NDArray[np.int64]:
+    def item_order(self) -> npt.NDArray[np.int64]:
+        """Rows of items, what most users have first."""
         return np.argsort(self.recommender.tie_rank, kind="stable")
 
     @lazy_property
@@ -227,6 +231,28 @@ class LiveModel:
         rank = np.empty(len(self.users), dtype=np.int32)
         rank[self.user_order] = np.arange(len(rank), dtype=np.int32)
         return rank
+
+    @lazy_property
+    def item_finder(self) -> ItemFinder:
+        """Items by letters."""
+        return ItemFinder(self)
+
+    @lazy_property
+    def user_finder(self) -> UserFinder:
+        """Users by letters."""
+        return UserFinder(self)
+
+    def prepare_finders(self, before: LiveModel) -> None:
+        """Pack the letters that were asked for of the generation before: nobody is to wait."""
+        if before.item_finder.is_packed:
+            self.item_finder.pack()
+        if before.user_finder.is_packed:
+            self.user_finder.pack()
+
+    def release_finders(self) -> None:
+        """Give their memory back; they are made anew when they are asked for."""
+        for name in ("item_finder", "user_finder"):
+            vars(self).pop(name, None)
 
     # -- words
 

@@ -189,7 +189,7 @@ class LiveModels:
 
     def _swap(self, live: LiveModel) -> None:
         with self._lock:
-            self._live[live.name] = live
+            before, self._live[live.name] = self._live.get(live.name), live
             self.served_since[live.name] = time.time()
             self._warm[live.name].move_to_end(live.about.number)
             known = [one for one in self.cold if live.item_row(one) >= 0]
@@ -197,6 +197,8 @@ class LiveModels:
                 self.cold.pop(item, None)
             floor = min(one.about.applied_seq for one in self._all_loaded())
             self.recent.trim(floor)
+        if before is not None and before is not live:
+            before.release_finders()
         self.on_swap(live)
 
     def _load(self, name: str, number: int) -> LiveModel:
@@ -204,6 +206,8 @@ class LiveModels:
         about = generations.describe(number)
         recommender = Recommender.load(about.path, threads=self.threads).warm_up()
         live = LiveModel(name, about, recommender, self)
+        if name in self._live:
+            live.prepare_finders(self._live[name])
         with self._lock:
             if about.applied_seq < self.recent.floor:
                 self._reach_back(about.applied_seq)

@@ -42,7 +42,10 @@ class ItemPatch(Body):
 
 
 class ItemQuery(Query):
-    """Items by id (repeat the name for several), or those whose id or name has `q` in it."""
+    """Items by id (repeat the name for several), or those whose id or name has `q` in it.
+
+    Neither case nor accents count.
+    """
 
     item: tuple[str, ...] = ()
     q: str | None = Field(None, max_length=256)

@@ -17,7 +17,7 @@ export function idOf(item) {
 /** The categories of an item, each a filter; none: nothing. */
 export function categoryLinks(categories, state) {
   return (categories ?? []).map((name) =>
-    h("a", { class: "tag", href: state.with({ category: name, panel: "explore" }), title: "List only this category" }, name));
+    h("a", { class: "tag", href: state.with({ category: name, panel: "explore", more: null }), title: "List only this category" }, name));
 }
 
 /**

@@ -3,7 +3,7 @@
 import { go, here } from "./address.js";
 import { isOld } from "./api.js";
 import { card } from "./card.js";
-import { h, show } from "./dom.js";
+import { h, printable, show } from "./dom.js";
 import { kOf, load, loadStart } from "./explore/asking.js";
 import { filtersBox } from "./explore/filters.js";
 import { historyBox } from "./explore/history.js";
@@ -50,7 +50,7 @@ export function mount(root, { announce }) {
     if (!columns.contains(right)) show(columns, history.element, right);
     history.update(view, popular);
     filters.update(state);
-    const before = placesOf(list), moves = movesOf(view.ids, view.before && view.before.fallback === null ? view.before.items.map((one) => String(one.id)) : null);
+    const before = placesOf(list), moves = movesOf(view.ids, view.compared);
     const owned = new Set(state.all("items")), scores = items.map((item) => item.score ?? 0);
     show(list, items.map((item, at) => card(item, {
       place: at + 1, state, scores, toggle, facts: view.facts.get(view.ids[at]), codes: view.codes,
@@ -63,6 +63,7 @@ export function mount(root, { announce }) {
       h("p", { class: "legend quiet keys" }, "Keys: arrows go through the list, Enter opens an item, o takes it as if owned."),
       requestsBox(view.requests));
     keys.restore(focused, kept, inside);
+    document.title = `${printable(state.get("user") ?? "Somebody new").slice(0, 60)} · xorec`;
     announce(`${items.length} items${items.length ? `, first ${items.slice(0, 3).map(nameOf).join(", ")}` : ""}`);
     shown = view;
   }
@@ -83,7 +84,7 @@ export function mount(root, { announce }) {
 }
 
 /** What kind of list this is, how long it took, and how to read it. */
-function tell({ state, answer, before, codes, items, isKnown, owned }) {
+function tell({ state, answer, compared, codes, items, isKnown, owned }) {
   const user = state.get("user");
   return [
     h("p", { class: "took" },
@@ -97,6 +98,6 @@ function tell({ state, answer, before, codes, items, isKnown, owned }) {
     !answer.fallback && items.length > 0 && h("p", { class: "legend quiet" }, codes?.mine
       ? "Cells: the bits of the code. High: the same for item and user. Low: different. Their number is the distance."
       : "This model has no codes: bars show the score.",
-    before && (user !== null ? " ▲ ▼ new: against the list without what is as if owned." : " ▲ ▼ new: against the list without the last item.")),
+    compared && (user !== null ? " ▲ ▼ new: against the list without what is as if owned." : " ▲ ▼ new: against the list without the last item.")),
   ];
 }

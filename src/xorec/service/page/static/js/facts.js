@@ -1,4 +1,4 @@
-// What is known of items (names, categories), asked for together and kept while the page is open.
+// What is known of items: names and categories, kept while the page is open, and codes.
 
 import { ask, request } from "./api.js";
 
@@ -14,6 +14,14 @@ export async function factsOf(ids, model, signal) {
     for (const item of items) known.set(String(item.id), item);
   }));
   return known;
+}
+
+/** Codes of items, and of whoever is asked for: {bits, mine, of: Map by id as text, requests}; bits null: none. */
+export async function codesOf(who, ids, signal) {
+  const requests = parts(ids).map((of) => request("/v1/codes", { ...who, of }));
+  const answers = await Promise.all(requests.map((one) => ask(one, { signal })));
+  const of = new Map(answers.flatMap(({ items }) => items.map((one) => [String(one.id), one.code])));
+  return { bits: answers[0]?.bits ?? null, mine: answers[0]?.user ?? null, of, requests };
 }
 
 /** The name of an item, or its id where it has none. */

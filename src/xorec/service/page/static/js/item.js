@@ -3,10 +3,10 @@
 import { ask, isOld, request } from "./api.js";
 import { bitsOf, drawBits } from "./bits.js";
 import { card, categoryLinks, idOf, itemLink } from "./card.js";
-import { h, show } from "./dom.js";
+import { h, printable, show } from "./dom.js";
 import { kOf } from "./explore/asking.js";
 import { cardKeys } from "./explore/keys.js";
-import { factsOf, nameOf } from "./facts.js";
+import { codesOf, factsOf, nameOf } from "./facts.js";
 import { histogram } from "./histogram.js";
 import { requestsBox } from "./requests.js";
 
@@ -29,11 +29,11 @@ export function mount(root, { announce }) {
       show(list, cards(view));
       show(root, page(view, list));
       keys.restore(-1);
-      document.title = `${nameOf(view.item)} · xorec`.slice(0, 80);
+      document.title = `${printable(nameOf(view.item)).slice(0, 60)} · xorec`;
       announce(`${nameOf(view.item)}: ${view.similar.items.length} similar items`);
     } catch (error) {
       if (isOld(error)) return;
-      show(root, h("p", { class: "notice error", role: "alert" }, error.message),
+      show(root, h("h1", { class: "hidden" }, "Item"), h("p", { class: "notice error", role: "alert" }, error.message),
         h("p", { class: "notice" }, "Find another one by the field at the top: ", h("kbd", {}, "/"), " goes there."));
     }
   }
@@ -54,9 +54,8 @@ async function load(state, signal) {
   const like = request("/v1/similar", { item: id, k, model });
   const [similar, { users }] = await Promise.all([ask(like, { signal }), ask(owners, { signal })]);
   const ids = similar.items.map((one) => String(one.id));
-  const codesOf = request("/v1/codes", { of: [id, ...ids], model });
-  const [codes, facts] = await Promise.all([ask(codesOf, { signal }), factsOf(ids, model, signal)]);
-  const requests = [fact, like, owners, codesOf];
+  const [codes, facts] = await Promise.all([codesOf({ model }, [id, ...ids], signal), factsOf(ids, model, signal)]);
+  const requests = [fact, like, owners, ...codes.requests];
   let counts = null;
   if (codes.bits !== null) {
     const far = request("/v1/histogram", { item: id, k, model });
@@ -64,10 +63,9 @@ async function load(state, signal) {
     counts[0] -= 1; // the item itself
     requests.push(far);
   }
-  const of = new Map(codes.items.map((one) => [String(one.id), one.code]));
   return {
     state, item, users, similar, facts, counts, requests,
-    codes: codes.bits === null ? null : { bits: codes.bits, mine: of.get(String(item.id)), of },
+    codes: codes.bits === null ? null : { ...codes, mine: codes.of.get(String(item.id)) },
   };
 }
 

@@ -1,7 +1,7 @@
 // What Explore asks: the list as served, the list before, the history, the codes.
 
 import { ask, request } from "../api.js";
-import { factsOf } from "../facts.js";
+import { codesOf, factsOf } from "../facts.js";
 
 export const DEFAULT_K = 10;
 export const SHOWN_HISTORY = 40;
@@ -46,18 +46,16 @@ export async function load(state, signal, old) {
   const items = [answer, ...seen.pages].flatMap((page) => page.items);
   const ids = items.map((item) => String(item.id));
   const historyRequest = isKnown ? request("/v1/users", { user, model }) : null;
-  const codesRequest = request("/v1/codes", { user, items: owned, of: ids, model });
   const [history, codes] = await Promise.all([
     historyRequest && ask(historyRequest, { signal }).then(({ users }) => users[0]),
-    ask(codesRequest, { signal }),
+    codesOf({ user, items: owned, model }, ids, signal),
   ]);
   const recent = (history?.history ?? []).slice(-SHOWN_HISTORY).map(String);
   const facts = await factsOf([...ids, ...owned, ...recent], model, signal);
   return {
     ...seen, state, items, ids, owned, facts, history, isKnown,
-    codes: codes.bits === null ? null
-      : { bits: codes.bits, mine: codes.user, of: new Map(codes.items.map((one) => [String(one.id), one.code])) },
-    requests: [...seen.requests, ...(historyRequest ? [historyRequest] : []), codesRequest],
+    codes: codes.bits === null ? null : codes,
+    requests: [...seen.requests, ...(historyRequest ? [historyRequest] : []), ...codes.requests],
   };
 }
 
@@ -79,7 +77,8 @@ async function lists(state, signal, old) {
     pages.push(next.answer);
     requests.splice(1, 1, next.request);
   }
-  return { asked, answer, before, pages, requests };
+  const compared = before?.fallback === null ? before.items.map((item) => String(item.id)) : null;
+  return { asked, answer, before, compared, pages, requests };
 }
 
 async function goOn(answer, k, signal) {

@@ -33,7 +33,7 @@ function among(state) {
 /** Items to pick. */
 export function picks(popular, toggle) {
   return h("div", { class: "picks" }, popular.map((item) =>
-    h("button", { type: "button", onclick: () => toggle(String(item.id)), aria: { label: `As if owned: ${nameOf(item)}` } },
+    h("button", { type: "button", onclick: () => toggle(String(item.id)), title: "List as if you had it" },
       h("span", { class: "name" }, nameOf(item)), h("span", { class: "quiet" }, users(item.score)))));
 }
 

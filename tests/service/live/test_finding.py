@@ -1,0 +1,202 @@
+"""Users and items by letters, against loops: as the model has them, and with what came since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xorec
+from xorec.data.ids import Ids
+from xorec.data.text import Text
+from xorec.recommender.recommender import Recommender
+from xorec.representations.shared_scores import SharedScores
+from xorec.service.events.records import Event, Id
+from xorec.service.live import late_letters
+from xorec.service.live.catalogue import Catalogue, ItemInfo
+from xorec.service.live.finding import _text_of, find_ids
+from xorec.service.live.generations import Generation
+from xorec.service.live.model import LiveModel
+from xorec.service.live.recent import RecentEvents
+from xorec.testing.references.finding import naive_find
+
+HOSTILE = ["\0", "\ud800", "\U0001f375", "\u0301", " ", "\t\n", "x" * 256, "%", "'; --", "\uffff"]
+NAMES = st.text("abAB \u00e9\u0301-1\U0001f375", min_size=1, max_size=6)
+LETTERS = st.one_of(NAMES, st.sampled_from(["", *HOSTILE]))
+
+
+@dataclass
+class Since:
+    """What happened after the model."""
+
+    recent: RecentEvents = field(default_factory=RecentEvents)
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    erased: dict[Id, int] = field(default_factory=dict)
+    cold: dict[Id, int] = field(default_factory=dict)
+
+
+def live_model(users: Ids, items: Ids, names: list[str] | None, since: Since) -> LiveModel:
+    """The n-th item is the n-th by popularity, and so are the users by the number of items."""
+    n, m = len(users), len(items)
+    counts = np.minimum(np.arange(n, 0, -1), m)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    indices = np.concatenate([np.arange(0), *(np.arange(one) for one in counts)]).astype(np.int32)
+    recommender = Recommender(
+        SharedScores(np.zeros(m, dtype=np.float32), n),
+        users=users,
+        items=items,
+        seen=(indptr, indices),
+        prior=np.bincount(indices, minlength=m),
+        tie_rank=np.arange(m, dtype=np.int32),
+        names=None if names is None else Text.pack(names),
+    )
+    about = Generation(1, Path("x"), "", 0, 0, "import", n, m, 0, "popularity")
+    return LiveModel("default", about, recommender, since)
+
+
+def info(since: Since, item: Id, **said: Any) -> None:
+    since.catalogue.apply({"id": item, **ItemInfo(**said).to_dict()})
+
+
+class Expected:
+    """Items as they are to be found: those of the model, then the others as they came."""
+
+    def __init__(self, items: list[Id], names: list[str]) -> None:
+        self.learned = dict(zip(items, names, strict=True))
+        self.rank: dict[Id, int] = {item: place for place, item in enumerate(items)}
+        self.names: dict[Id, str | None] = dict(self.learned)
+
+    def put(self, item: Id, name: str | None) -> None:
+        self.rank.setdefault(item, max(self.rank.values(), default=0) + 1)
+        self.names[item] = name if name is not None else self.learned.get(item)
+
+    def delete(self, item: Id) -> None:
+        self.names.pop(item, None)
+        if item not in self.learned:
+            self.rank.pop(item, None)
+
+    def find(self, letters: str, k: int) -> list[Id]:
+        order = sorted(self.names, key=lambda item: self.rank[item])
+        return naive_find([(item, self.names[item]) for item in order], letters, k)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["name", "hide", "delete", "cold"]),
+        st.one_of(NAMES, st.integers(0, 7)),
+        NAMES,
+        LETTERS,
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(NAMES, NAMES), unique_by=lambda one: one[0], max_size=8), STEPS, LETTERS)
+def test_items_are_found_as_loops_find_them(
+    items: list[tuple[str, str]], steps: list[tuple[str, str | int, str, str]], letters: str
+) -> None:
+    since = Since()
+    ids, names = [one for one, _ in items], [name for _, name in items]
+    live = live_model(Ids.of(["ann"]), Ids.of(ids), names, since)
+    expected = Expected(list(ids), names)
+    assert find_ids(live, "item", letters, 5) == expected.find(letters, 5)
+    for what, whom, name, asked in steps:
+        item = (ids[whom % len(ids)] if ids else "?") if isinstance(whom, int) else whom
+        if what == "name":
+            info(since, item, name=name)
+            expected.put(item, name)
+        elif what == "hide":
+            info(since, item, hidden=True)  # and says nothing of its name
+            expected.put(item, None)
+        elif what == "delete":
+            info(since, item, deleted=True)
+            expected.delete(item)
+        elif item not in ids and since.catalogue.get(item) is None:
+            since.cold.setdefault(item, 1)
+            expected.put(item, None)
+        for k in (1, 5, 100):
+            assert find_ids(live, "item", asked, k) == expected.find(asked, k)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(-50, 1200), unique=True, max_size=12),
+    st.lists(
+        st.tuples(st.sampled_from(["event", "erase"]), st.integers(-50, 1200), st.integers(0, 11)),
+        max_size=12,
+    ),
+    st.sampled_from(["1", "11", "-", "-4", "0", "", " 12 ", "9" * 30, "\u0661"]),
+)
+def test_users_are_found_as_loops_find_them(
+    users: list[int], steps: list[tuple[str, int, int]], letters: str
+) -> None:
+    since = Since()
+    live = live_model(Ids("int64", np.array(users, dtype=np.int64)), Ids.of(["tea"]), None, since)
+    there = list(users)
+    for seq, (what, number, place) in enumerate([("event", 0, 0), *steps], 1):
+        user = users[place % len(users)] if users and place < 9 else number
+        if what == "event":
+            since.recent.add(Event(seq, str(seq), user, "tea", "click", 1.0, 0, None))
+            if user not in there:
+                there.append(user)
+        else:
+            since.recent.forget(user)
+            since.erased[user] = seq
+            there = [one for one in there if one != user]
+        for k in (1, 100):
+            expected = naive_find([(one, None) for one in there], letters, k)
+            if letters == "\u0661":  # an Arabic one is a one
+                expected = [1] if 1 in there else []
+                assert find_ids(live, "user", letters, k)[:1] == expected
+            else:
+                assert find_ids(live, "user", letters, k) == expected
+
+
+def test_very_many_changes_are_all_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(late_letters, "_FEW", 10)
+    since = Since()
+    live = live_model(Ids.of(["ann"]), Ids.of([f"i{n}" for n in range(50)]), None, since)
+    for n in range(200):
+        info(since, f"i{n % 70}", name=f"round {n // 70} of {n % 70}")
+        if n % 3 == 0:
+            assert find_ids(live, "item", f"round {n // 70} of {n % 70}", 1) == [f"i{n % 70}"]
+    since.catalogue._latest.clear()
+    since.catalogue._latest.append((since.catalogue.version, "i0"))
+    live = live_model(Ids.of(["ann"]), Ids.of(["i1"]), None, since)
+    assert len(find_ids(live, "item", "round", 100)) == 70
+
+
+@pytest.mark.parametrize("letters", HOSTILE)
+def test_hostile_letters_are_letters(letters: str) -> None:
+    since = Since()
+    live = live_model(Ids.of(["ann", "bob"]), Ids.of(["tea", "jam"]), ["Tea", "Jam"], since)
+    for kind in ("user", "item"):
+        expected = ["ann", "bob"] if kind == "user" else ["tea", "jam"]
+        found = find_ids(live, kind, letters, 3)
+        assert found == ([] if letters.strip() else expected)
+    info(since, "rum", name=f"a {letters} b")
+    assert find_ids(live, "item", letters, 3)[-1:] == ([] if letters == "\u0301" else ["rum"])
+
+
+def test_numbers_are_written_as_they_are() -> None:
+    values = [0, -1, 7, 10**18, -(2**63), 2**63 - 1]
+    text = _text_of(Ids("int64", np.array(values)))
+    assert list(text) == [str(value) for value in values]
+    assert list(_text_of(Ids("int64", np.zeros(0, dtype=np.int64)))) == []
+
+
+def test_a_model_file_is_found_in(tmp_path: Path) -> None:
+    """Arrays of a file are mapped and may not be written to."""
+    data = xorec.read([("ann", "tea"), ("bob", "tea"), ("bob", "jam")])
+    Recommender.from_model(xorec.Popularity().fit(data), data).save(tmp_path / "x")
+    recommender = Recommender.load(tmp_path / "x")
+    about = Generation(1, tmp_path, "", 0, 0, "import", 2, 2, 0, "popularity")
+    live = LiveModel("default", about, recommender, Since())
+    assert find_ids(live, "user", "B", 3) == ["bob"]
+    assert find_ids(live, "item", "", 3) == ["tea", "jam"]

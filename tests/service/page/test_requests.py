@@ -1,0 +1,134 @@
+"""Requests as curl and Python: what is shown runs, and asks for what the page asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from xorec.testing.browsing import listed
+from xorec.testing.page_shop import HARM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ALL = [harm for harm in HARM if "\x00" not in harm]
+
+
+def _text(page: Page, language: str) -> str:
+    if not page.locator(".requests").evaluate("e => e.open"):
+        page.locator(".requests summary").click()
+    page.locator(".choice").get_by_text(language, exact=True).click()
+    return page.locator(".requests code").evaluate("e => e.textContent")  # type: ignore[no-any-return]
+
+
+def _run(command: list[str], text: str) -> str:
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("user", ["user 100", *HARM])
+def test_curl_asks_for_the_same(page: Page, user: str) -> None:
+    state = {"user": user, "items": list(HARM), "category": ["tea", "<i>cat</i> & 'dog'"], "k": 5}
+    page.goto("/?" + urlencode(state, doseq=True))
+    page.locator(".items > li").first.wait_for()
+    lines = _text(page, "curl").split("\n")
+    assert len(lines) == 3
+    answer = json.loads(_run(["bash"], lines[0].replace("curl ", "curl -sS --fail ", 1)))
+    assert answer["user"] == user
+    assert [one["id"] for one in answer["items"]] == listed(page)
+    for line in lines[1:]:
+        json.loads(_run(["bash"], line.replace("curl ", "curl -sS --fail ", 1)))
+
+
+@pytest.mark.parametrize(
+    "user", ["user 100", '\'; echo "$(id)" `id` \\', "abc\u202edef", "nul\x00nul"]
+)
+def test_python_asks_for_the_same(page: Page, user: str) -> None:
+    state = {
+        "user": user,
+        "items": list(HARM),
+        "category": "tea",
+        "not_category": "wool",
+        "k": 5,
+        "seen": "true",
+    }
+    page.goto("/?" + urlencode(state, doseq=True))
+    page.locator(".items > li").first.wait_for()
+    text = _text(page, "Python")
+    assert "\u202e" not in text
+    tell = "\nimport json; print(json.dumps([recommend.user, [one.id for one in recommend.items]]))"
+    assert json.loads(_run([sys.executable, "-"], text + tell)) == [user, listed(page)]
+
+
+def test_python_of_an_item_and_of_the_start(page: Page) -> None:
+    page.goto("/?" + urlencode({"panel": "item", "item": "a/b"}))
+    page.locator("h1").wait_for()
+    text = _text(page, "Python")
+    tell = "\nprint(item.items[0].id, len(similar.items), len(histogram.counts), codes.bits)"
+    assert _run([sys.executable, "-"], text + tell).split() == ["a/b", "10", "65", "64"]
+    page.goto("/")
+    page.locator(".picks button").first.wait_for()
+    text = _text(page, "Python")
+    assert _run([sys.executable, "-"], text + "\nprint(len(popular.items))").split() == ["24"]
+
+
+def test_whole_numbers_stay_numbers(page: Page) -> None:
+    page.goto("/")
+    made = """async () => {
+        const { asPython } = await import("/page/js/request_text.js");
+        const { request } = await import("/page/js/api.js");
+        const asked = request("/v1/recommend", { user: "7", items: ["1", "2"], k: 3 });
+        asked.answer = { user: 7, items: [{ id: 5 }] };
+        return asPython([asked]);
+    }"""
+    text = page.evaluate(made)
+    assert "client.recommend(user=7, items=[1, 2], k=3)" in text
+
+
+def test_bodies_and_other_paths(page: Page, api: httpx.Client) -> None:
+    page.goto("/")
+    made = """async () => {
+        const { asPython, asCurl } = await import("/page/js/request_text.js");
+        const { request } = await import("/page/js/api.js");
+        const body = { queries: [{ user: "it's \\u202e", k: 2, seen: true }] };
+        const asked = [request("/v1/recommend/batch", {}, { method: "POST", body })];
+        return [asCurl(asked), asPython(asked)];
+    }"""
+    curl, python = page.evaluate(made)
+    wanted = api.post(
+        "/v1/recommend/batch", json={"queries": [{"user": "it's \u202e", "k": 2, "seen": True}]}
+    ).json()["results"][0]["answer"]["items"]
+    by_curl = json.loads(_run(["bash"], curl.replace("curl ", "curl -sS --fail ", 1)))
+    assert by_curl["results"][0]["answer"]["items"] == wanted
+    tell = "\nimport json; print(json.dumps(answer['results'][0]['answer']['items']))"
+    assert json.loads(_run([sys.executable, "-"], python + tell)) == wanted
+
+
+def test_copy(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/?user=user%20100")
+    page.locator(".items > li").first.wait_for()
+    text = _text(page, "curl")
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_text("copied", exact=True).wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == text
+
+
+def test_a_key_is_named_and_never_shown(page: Page) -> None:
+    page.goto("/")
+    page.evaluate("sessionStorage.setItem('xorec-key', 'the-secret-of-this-shop')")
+    page.goto("/?user=user%20100")
+    page.locator(".items > li").first.wait_for()
+    for language in ("curl", "Python"):
+        text = _text(page, language)
+        assert "the-secret" not in text
+        assert "XOREC_KEY" in text

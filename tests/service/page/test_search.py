@@ -1,0 +1,153 @@
+"""The field that finds while one types: by keyboard, without storms, never an old answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from xorec.testing.browsing import printable, until
+from xorec.testing.page_shop import HARM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+
+def _start(page: Page) -> None:
+    page.goto("/?user=user%20100")
+    page.locator(".items > li").first.wait_for()
+    page.keyboard.press("/")
+
+
+def _options(page: Page) -> list[str]:
+    return page.locator("#search-found [role=option] .what").all_inner_texts()
+
+
+def test_groups_and_marked_letters(page: Page, api: httpx.Client) -> None:
+    _start(page)
+    page.keyboard.type("tea")
+    page.get_by_role("group", name="items").wait_for()
+    items = api.get("/v1/items", params={"q": "tea", "k": 8}).json()["items"]
+    users = api.get("/v1/users", params={"q": "tea", "k": 8}).json()["users"]
+    shown = page.locator("#search-found [role=group]").evaluate_all(
+        """all => all.map(group => [
+            group.getAttribute("aria-label"), group.querySelectorAll("[role=option]").length])"""
+    )
+    assert shown == [
+        [name, len(some)] for name, some in (("items", items), ("users", users)) if some
+    ]
+    marks = page.locator("#search-found mark").all_inner_texts()
+    assert marks
+    assert {one.lower() for one in marks} == {"tea"}
+
+
+@pytest.mark.parametrize(
+    ("text", "letters", "wanted"),
+    [
+        ("Crème brûlée", "BRULE", "brûlé"),
+        ("Cre\u0300me", "creme", "Cre\u0300me"),
+        ("ﬁne tea", "in", "ﬁn"),
+        ("🍵🍵 tea", "🍵", "🍵"),
+        ("tea", "coffee", None),
+    ],
+)
+def test_letters_are_marked_without_regard_to_case_and_accents(
+    page: Page, text: str, letters: str, wanted: str | None
+) -> None:
+    page.goto("/")
+    made = """async ([text, letters]) => {
+        const { marked } = await import("/page/js/combobox.js");
+        const parts = [marked(text, letters)].flat();
+        const found = parts.find((one) => one instanceof Node);
+        return [parts.map((one) => one.textContent ?? one).join(""), found?.textContent ?? null];
+    }"""
+    assert page.evaluate(made, [text, letters]) == [text, wanted]
+
+
+def test_the_combobox_tells_its_state(page: Page) -> None:
+    _start(page)
+    field = page.get_by_role("combobox", name="Find a user or an item")
+    assert field.get_attribute("aria-expanded") == "false"
+    page.keyboard.type("user 1")
+    page.get_by_role("option").first.wait_for()
+    assert field.get_attribute("aria-expanded") == "true"
+    chosen = "document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))"
+    first = page.evaluate(f"{chosen}.textContent")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(f"{chosen}.getAttribute('aria-selected')") == "true"
+    assert page.evaluate(f"{chosen}.textContent") != first
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")  # round to the last one
+    assert page.evaluate(f"{chosen} === [...document.querySelectorAll('[role=option]')].at(-1)")
+    assert page.locator("[role=option][aria-selected=true]").count() == 1
+    page.keyboard.press("Escape")
+    assert field.get_attribute("aria-expanded") == "false"
+    assert page.locator("#search-found").is_hidden()
+    assert field.input_value() == ""
+
+
+def test_enter_opens_a_user_and_an_item(page: Page) -> None:
+    _start(page)
+    page.keyboard.type("user 123")
+    page.get_by_role("option", name="user 123").wait_for()
+    page.keyboard.press("Enter")
+    until(page, lambda: page.locator(".has h2").inner_text() == "user 123")
+    page.keyboard.press("/")
+    page.keyboard.type("plain tea 3")
+    page.get_by_role("option", name="plain tea 3").wait_for()
+    page.keyboard.press("Enter")
+    until(page, lambda: page.locator("h1").inner_text() == "plain tea 3")
+
+
+def test_one_request_at_a_time_and_never_an_old_answer(page: Page) -> None:
+    _start(page)
+    held: dict[str, list[Route]] = {"/v1/items": [], "/v1/users": []}
+
+    def hold(route: Route) -> None:
+        parts = urlsplit(route.request.url)
+        if "q" in parse_qs(parts.query):
+            held[parts.path].append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/items*", hold)
+    page.route("**/v1/users*", hold)
+    page.keyboard.type("tea 1", delay=10)
+    until(page, lambda: all(held.values()))
+    page.wait_for_timeout(50)
+    assert {len(some) for some in held.values()} == {1}
+    for some in held.values():
+        some.pop().continue_()
+    until(page, lambda: all(held.values()))
+    assert page.locator("#search-found").is_hidden()  # the answer to "t" is not shown
+    for some in held.values():
+        (route,) = some
+        assert parse_qs(urlsplit(route.request.url).query)["q"] == ["tea 1"]
+        route.continue_()
+    page.get_by_role("option").first.wait_for()
+    assert all("tea 1" in one for one in _options(page))
+
+
+def test_nothing_found_and_a_service_that_does_not_answer(page: Page, trouble: Any) -> None:
+    _start(page)
+    page.keyboard.type("zzzzzz")
+    until(page, lambda: "Nothing found" in page.inner_text("#search-found"))
+    page.route("**/v1/users?q*", lambda route: route.abort())
+    page.keyboard.type("z")
+    until(page, lambda: "does not answer" in page.inner_text("#search-found"))
+    trouble.forgive("ERR_FAILED")
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_what_means_harm_is_found_and_stays_text(page: Page, harm: str) -> None:
+    _start(page)
+    page.locator("#search").fill(harm)
+    wanted = printable(" ".join(harm.split())).strip()
+    if "\x00" in harm or "\n" in harm:  # a field of one line does not take these
+        wanted = wanted.split("\\u0000")[0].split(" ")[0]
+        page.locator("#search").fill(wanted)
+    page.get_by_role("group", name="users").wait_for()
+    assert any(wanted in " ".join(one.split()) for one in _options(page))
+    assert page.locator("#search-found img, #search-found script, #search-found b").count() == 0
