@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xorec
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
+from xorec.data.split import hold_out
 from xorec.experiments.model_specs import ModelSpec
 from xorec.experiments.race import race as module
 from xorec.experiments.race.budget import Budget
