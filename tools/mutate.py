@@ -53,11 +53,16 @@ class Fault:
         if text.count(self.old) != 1:
             return f"`old` stands {text.count(self.old)} times in {self.file}"
         try:
-            if ast.dump(ast.parse(text.replace(self.old, self.new))) == ast.dump(ast.parse(text)):
+            after = text.replace(self.old, self.new)
+            if path.suffix == ".py" and _meaning(after) == _meaning(text):
                 return "`new` means the same as `old`"
         except SyntaxError as error:
             return f"with `new` it is not Python: {error}"
         return f"no such test: {missing[0]}" if missing else ""
+
+
+def _meaning(text: str) -> str:
+    return ast.dump(ast.parse(text))
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ def apply(fault: Fault, root: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace(fault.old, fault.new))
     changed = {path}
-    if root / "src" in path.parents and not in_plain_python(fault, text):
+    in_source = path.suffix == ".py" and root / "src" in path.parents
+    if in_source and not in_plain_python(fault, text):
         changed = importers(root / "src", path)
         for compiled in (root / "tests").rglob("*.nb[ci]"):
             compiled.unlink()

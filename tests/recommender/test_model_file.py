@@ -189,6 +189,31 @@ def test_offsets_are_kept_and_checked(tmp_path: Path) -> None:
         Recommender.load(tmp_path / "wrong.xorec", verify=False)
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("interval", ["a", "b", "c"]),
+        ("interval", [0.1]),
+        ("interval", None),
+        ("value", "0.5"),
+        ("value", True),
+        ("users", -1),
+        ("metric", ""),
+        ("judged_on", 7),
+    ],
+)
+def test_figures_of_validation_are_checked(tmp_path: Path, name: str, wrong: Any) -> None:
+    figures = {"metric": "ndcg@10", "value": 0.5, "interval": [], "users": 3, "judged_on": ""}
+    shop = with_bits(20)
+    storage_path = tmp_path / "m.xorec"
+    replace(shop, metadata={**shop.metadata, "validation": figures}).save(storage_path)
+    assert Recommender.load(storage_path).metadata["validation"] == figures
+    figures = {**figures, name: wrong}
+    replace(shop, metadata={**shop.metadata, "validation": figures}).save(storage_path)
+    with pytest.raises(ModelFileError, match=rf"validation\.{name} cannot be"):
+        Recommender.load(storage_path)
+
+
 def test_tables_of_short_words_are_kept_and_read_back(tmp_path: Path) -> None:
     shop = with_bits(20)
     index = HammingIndex(shop.item_codes, 20, shop.tie_rank, method="mih")

@@ -23,6 +23,7 @@ from xorec.service.schemas.admin import (
     TaskList,
 )
 from xorec.service.schemas.base import JsonId
+from xorec.service.schemas.comparing import CompareAnswer
 
 
 class Health(BaseModel):
@@ -141,6 +142,16 @@ def stats() -> Request[StatsAnswer]:
     'GET /v1/stats'
     """
     return Request("GET", "/v1/stats", reader(StatsAnswer))
+
+
+def compare(a: str, b: str, *, k: int = 10, users: int = 200) -> Request[CompareAnswer]:
+    """Two models by name: what their lists have in common, and which ranks better, if known.
+
+    >>> compare("default", "b").params
+    (('a', 'default'), ('b', 'b'), ('k', '10'), ('users', '200'))
+    """
+    params = pairs(a=a, b=b, k=k, users=users)
+    return Request("GET", "/v1/compare", reader(CompareAnswer), params)
 
 
 def histogram(

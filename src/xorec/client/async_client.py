@@ -125,6 +125,7 @@ class AsyncClient:
     map = _asks(map_requests.item_map)
     map_colours = _asks(map_requests.colours)
     map_items = _asks(map_requests.map_items)
+    compare = _asks(admin_requests.compare)
     histogram = _asks(admin_requests.histogram)
     health = _asks(admin_requests.health)
     export = _reads(admin_requests.export)

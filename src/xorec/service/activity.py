@@ -186,7 +186,7 @@ def quantile_ms(counts: npt.NDArray[Any], q: float) -> float | None:
     inside = (q * total - before[at]) / max(1, counts[at])
     low = _EDGES[at - 1] if at > 0 else _EDGES[0] / 2
     high = _EDGES[at] if at < len(_EDGES) else _EDGES[-1] * 2
-    return round(1000 * low * math.exp(inside * math.log(high / low)), 4)
+    return round(float(1000 * low * math.exp(inside * math.log(high / low))), 4)
 
 
 def _history(rows: Rows, seconds: range) -> Json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playwright.sync_api import ConsoleMessage, Locator, LocatorAssertions, Page, Request
+    from playwright.sync_api import ConsoleMessage, Locator, Page, Request
 
 WIDTHS = (390, 1280, 1600)
 SCHEMES = ("light", "dark")
@@ -47,7 +47,7 @@ class Trouble:
         page.on("dialog", spoken)
 
 
-def expect(locator: Locator) -> LocatorAssertions:
+def expect(locator: Locator) -> Any:
     """What a locator is to become, soon; `wait_for_function` would be refused by the policy."""
     from playwright.sync_api import expect as expected
 

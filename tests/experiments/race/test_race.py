@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xorec
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
+from xorec.data.split import hold_out
 from xorec.experiments.model_specs import ModelSpec
 from xorec.experiments.race import race as module
 from xorec.experiments.race.budget import Budget
@@ -264,3 +266,9 @@ def test_the_file_says_what_raced() -> None:
     rows = shop.metadata["race"]["rows"]
     assert [row["model"] for row in rows] == ["popularity", "slim"]
     assert shop.metadata["race"]["why"].startswith("slim")
+    kept = shop.metadata["validation"]
+    assert (kept["metric"], kept["value"]) == ("ndcg@10", rows[1]["validation_ndcg@10"])
+    assert kept["interval"][0] <= kept["value"] <= kept["interval"][1]
+    parts = hold_out(planted(150, 80), 0.1)
+    assert kept["users"] == np.count_nonzero(parts.test.user_counts)
+    assert kept["judged_on"] == f"{parts.test.n_pairs:,} pairs, drawn by chance"

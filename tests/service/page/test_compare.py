@@ -39,7 +39,7 @@ def _sides(page: Page) -> list[list[tuple[str, str]]]:
     """What stands in both lists: the id of each item, and where it stands on the other side."""
     read = """side => [...side.querySelectorAll("li")].map(line => [
         line.querySelector("a").title, line.querySelector(".where").textContent])"""
-    return [[tuple(one) for one in side.evaluate(read)] for side in page.locator(".side").all()]  # type: ignore[misc]
+    return [[tuple(one) for one in side.evaluate(read)] for side in page.locator(".side").all()]
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -13,7 +13,7 @@ from xorec.testing.browsing import SCHEMES, expect, scrolls_sideways
 
 if TYPE_CHECKING:
     import httpx
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page, Request, Route
 
 
 def _open(page: Page) -> None:
@@ -190,8 +190,17 @@ def test_a_stream_that_breaks_comes_back(page: Page, trouble: Any) -> None:
 
 def test_a_hidden_tab_asks_nothing_and_catches_up(page: Page) -> None:
     asked: list[str] = []
-    page.on("request", lambda request: "/v1/live" in request.url and asked.append(request.url))
-    page.on("requestfailed", lambda request: "/v1/live" in request.url and asked.append("ended"))
+
+    def began(request: Request) -> None:
+        if "/v1/live" in request.url:
+            asked.append("began")
+
+    def ended(request: Request) -> None:
+        if "/v1/live" in request.url:
+            asked.append("ended")
+
+    page.on("request", began)
+    page.on("requestfailed", ended)
     _open(page)
     hide = """hidden => {
         Object.defineProperty(document, "hidden", { value: hidden, configurable: true });

@@ -86,8 +86,12 @@ class TaskOut(BaseModel):
     ended: str | None = None
     detail: str = ""
     progress: float | None = None
-    facts: Json = Field({}, description="How far it is, in numbers: loss, NDCG on validation.")
-    notes: list[str] = Field([], description="What it has said so far: what was tried, and chosen.")
+    facts: Json = Field(
+        default={}, description="How far it is, in numbers: loss, NDCG on validation."
+    )
+    notes: list[str] = Field(
+        default=[], description="What it has said so far: what was tried, and chosen."
+    )
     result: Json | None = None
 
 

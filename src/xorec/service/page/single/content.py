@@ -84,7 +84,8 @@ def facts(recommender: Recommender) -> Json:
 def _sample(recommender: Recommender, count: int) -> Rows:
     """Users who have something, spread over all rows; the same ones every time."""
     having = np.flatnonzero(np.diff(recommender.seen[0]))
-    return having[np.unique(np.linspace(0, len(having) - 1, min(count, len(having))).astype(int))]
+    spread = np.linspace(0, len(having) - 1, min(count, len(having))).astype(np.int64)
+    return np.asarray(having[np.unique(spread)], dtype=np.int64)
 
 
 def _lists(recommender: Recommender, users: Rows, k: int) -> UserLists:
