@@ -107,6 +107,8 @@ def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
         grown = old.grown(8, np.array([2, 6, 7]), new)
         stay = [0, 1, 3, 4, 5]
         np.testing.assert_array_equal(grown.rows[stay], old.rows[stay])
+        for made in (old, grown):  # a row of 64 bytes is one line of the cache
+            assert made.rows.ctypes.data % 64 == 0
         np.testing.assert_array_equal(
             grown.floats(np.array([2, 6, 7])),
             QuantizedVectors.of(new, keep).floats(),  # type: ignore[arg-type]

@@ -310,3 +310,45 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
         for hits, row in ((at_once, b), (steps, b), (plain, 0)):
             assert hits.row(row)[0].tolist() == at_once.row(b)[0].tolist()
             assert hits.row(row)[1].tobytes() == at_once.row(b)[1].tobytes()
+
+
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_the_short_way_of_one_query_is_that_of_a_batch(
+    k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(k)
+    learned, rank = blended(rng, 300, Sources(4, 5, 3, 4)), rng.permutation(300).astype(np.int32)
+    index, queries = index_of(learned, rank), learned.queries(np.arange(5))
+    assert isinstance(index, TwoStageIndex)
+    seen = [np.flatnonzero(rng.random(300) < 0.3).tolist() for _ in range(5)]
+    together, without = index.search(queries, k, exclude=as_lists(seen)), index.search(queries, k)
+    monkeypatch.setattr(index, "_first_queries", 0)
+    monkeypatch.setattr(index, "_near", lambda *known: pytest.fail("the long way"))
+    for b in range(5):
+        one = learned.queries(np.array([b]))
+        for hits, whole in (
+            (index.search(one, k, exclude=as_lists([seen[b]])), together),
+            (index.search(one, k), without),
+        ):
+            assert hits.row(0)[0].tolist() == whole.row(b)[0].tolist()
+            assert hits.row(0)[1].tobytes() == whole.row(b)[1].tobytes()
+        for wrong in ([300], [-1]):
+            with pytest.raises(DataError, match="exclude has the row"):
+                index.search(one, k, exclude=as_lists([wrong]))
+
+
+def test_what_the_short_way_does_not_take() -> None:
+    """More near ones than there are items, or than it lists, and filters: the long way."""
+    rng = np.random.default_rng(3)
+    for near in (50, 2000):
+        learned = blended(rng, 40, Sources(near, 5))
+        index, queries = index_of(learned, np.arange(40, dtype=np.int32)), learned.queries
+        whole = index.search(queries(np.arange(5)), 50)
+        index._first_queries = 0  # type: ignore[attr-defined]
+        for b in range(5):
+            for hits in (
+                index.search(queries(np.array([b])), 50),
+                index.search(queries(np.array([b])), 50, deny=np.zeros(0, dtype=np.int64)),
+                index.search(queries(np.array([b])), 50, allow=np.arange(40)),
+            ):
+                assert hits.row(0)[0].tolist() == whole.row(b)[0].tolist()

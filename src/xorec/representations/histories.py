@@ -100,7 +100,7 @@ class Histories:
                 first = int(chosen[0]) + (len(self) if chosen[0] < 0 else 0)
                 if not 0 <= first < len(self):
                     raise IndexError(f"row {first} of {len(self)} histories")
-                return self[first : first + 1]
+                return self.row(first)
             chosen = np.where(chosen < 0, chosen + len(self), chosen)
             lengths = self.indptr[chosen + 1] - self.indptr[chosen]
             indptr = np.concatenate([_ZERO, np.cumsum(lengths)])
@@ -108,6 +108,13 @@ class Histories:
             pairs = np.arange(indptr[-1]) + shifts
         data = self.data[pairs] if len(self.data) else self.data
         return Histories(indptr, self.indices[pairs], data, self.n_items)
+
+    def row(self, b: int) -> Histories:
+        """One of them."""
+        begin, end = self.indptr[b : b + 2].tolist()
+        indptr = np.array([0, end - begin], dtype=np.int64)
+        data = self.data[begin:end] if len(self.data) else self.data
+        return Histories(indptr, self.indices[begin:end], data, self.n_items)
 
     def toarray(self) -> npt.NDArray[np.float32]:
         """Dense, (queries, n_items)."""

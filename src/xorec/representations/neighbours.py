@@ -79,7 +79,7 @@ class Neighbours(Representation):
     def _histories(self) -> Histories:
         return Histories.of(self.history)
 
-    def queries(self, users: Rows | slice) -> Histories:
+    def queries(self, users: Rows) -> Histories:
         return self._histories[users]
 
     @cached_property

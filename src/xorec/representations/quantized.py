@@ -58,8 +58,10 @@ class QuantizedVectors:
 
     def floats(self, rows: Rows | slice = slice(None)) -> Floats:
         """The vectors of some rows as float32."""
-        found = self.rows[rows].astype(np.float32, copy=False)
-        return found * self.scales[rows, None] if len(self.scales) else found
+        if not len(self.scales):
+            return self.rows[rows].astype(np.float32, copy=False)
+        found: Floats = np.multiply(self.rows[rows], self.scales[rows, None], dtype=np.float32)
+        return found
 
     def grown(self, count: int, rows: Rows, vectors: Floats) -> QuantizedVectors:
         """`count` rows: these, `vectors` at `rows`, and zeros where nothing was given."""

@@ -106,7 +106,7 @@ class TwoStage(Representation):
         return TwoStageQueries(
             self.codes.user_rows[rows],
             None if self.vectors is None else self.vectors.users.floats(rows),
-            None if self.weights is None else self.weights.queries(rows),
+            None if self.weights is None else self.weights.queries(users),
         )
 
     def score(self, queries: Any) -> Scores:

@@ -48,6 +48,8 @@ class Collector:
         self.sources = ItemSources(
             postings, (), sources.best, table, sources.neighbours if table.size else 0
         )
+        self._plain_sources = (tuple(postings), *self.sources[2:])
+        self._plain_ties = (tie_rank, item_at)
         self._second = _second_stage(learned)
         self._scratches = Scratches(0 if weights is None else learned.n_items)
 
@@ -85,9 +87,8 @@ class Collector:
             return None
         if count == 1 and not is_loaded(search_both):
             return None
-        hits, (postings, *rest) = no_hits(count, k), self.sources
-        sources = (tuple(postings), _histories_of(queries), *rest[1:])
-        known = (near, sources, tuple(filters), tuple(self._ties))
+        hits, (postings, *rest) = no_hits(count, k), self._plain_sources
+        known = (near, (postings, _histories_of(queries), *rest), tuple(filters), self._plain_ties)
         second, into = (queries.vectors, *self._second), (hits.items, hits.scores, hits.counts)
 
         def work(begin: int, end: int) -> None:

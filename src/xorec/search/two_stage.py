@@ -26,6 +26,7 @@ from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse, top_k_row
 
 _TABLE = "item_neighbours"
+_ALONE = ThreadPool(1)
 Allow = npt.NDArray[Any] | Exclude | ItemFilter | None
 
 
@@ -90,6 +91,10 @@ class TwoStageIndex:
         threads: int = 1,
     ) -> Hits:
         """See `Index.search`. There are never fewer candidates than `k`."""
+        if allow is None and deny is None and not self._first_queries and len(queries) == 1:
+            alone = self._search_one(queries, k, exclude)
+            if alone is not None:
+                return alone
         k = positive_int(k)
         if isinstance(allow, tuple):
             return self._among_lists(queries, k, exclude, allow, deny, threads)
@@ -107,6 +112,22 @@ class TwoStageIndex:
                 return hits
             found = self._collector.collect(queries, near, filters, pool)
             return self._best(self.score(queries, found, pool), found, width, pool)
+
+    def _search_one(self, query: TwoStageQueries, k: int, exclude: Exclude | None) -> Hits | None:
+        """The short way for one query and what it has seen; None: take the long way.
+
+        With cold caches, each question that is asked costs more than it looks.
+        """
+        single, size = self.hamming.single, self._size(positive_int(k))
+        if single is None or not single.takes(query.codes, size):
+            return None
+        filters = self._filters(1, exclude, None, None)
+        near = single.nearest(query.codes, size, filters.of(0))
+        return self._collector.search(query, (near.items, near.counts), filters, k, _ALONE)
+
+    def _size(self, k: int) -> int:
+        """How many of the nearest codes are looked for."""
+        return max(self.learned.sources.near, k)
 
     def find(
         self,
@@ -135,7 +156,7 @@ class TwoStageIndex:
         filters = self._filters(len(queries), exclude, allow, deny)
         near = self.hamming.search(
             queries.codes,
-            max(self.learned.sources.near, k),
+            self._size(k),
             exclude=None if exclude is None else filters.exclude,
             allow=allow,
             deny=deny,

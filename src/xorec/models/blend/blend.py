@@ -66,8 +66,8 @@ class BlendConfig(ModelConfig):
         "none",
         description="how the bits are learned: none: signs of the turned vectors; ste: DSIML",
     )
-    near: int = Field(200, ge=1, le=10_000, description="candidates nearest to the user's code")
-    best: int = Field(300, ge=0, le=10_000, description="candidates best by item weights")
+    near: int = Field(50, ge=1, le=10_000, description="candidates nearest to the user's code")
+    best: int = Field(200, ge=0, le=10_000, description="candidates best by item weights")
     per_item: int = Field(
         0,
         ge=0,

@@ -191,7 +191,7 @@ class HammingIndex:
         array([[1, 2]], dtype=int32)
         """
         if allow is None and not (deny is not None and len(deny)):
-            found = None if self._single is None else self._single.search(queries, k, exclude)
+            found = None if self.single is None else self.single.search(queries, k, exclude)
             if found is not None:
                 return found
         queries = CodeRows(np.atleast_2d(queries), self.bits, "queries").words
@@ -338,7 +338,7 @@ class HammingIndex:
         return cls._over(Catalogue(items, rank, order.rows, (main,), removed, added))
 
     @cached_property
-    def _single(self) -> SingleQuery | None:
+    def single(self) -> SingleQuery | None:
         """The short way for one query; None where there are several segments."""
         if len(self.catalogue.segments) > 1:
             return None
