@@ -16,7 +16,7 @@ from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
 from xorec.representations.shared_scores import SharedScores
-from xorec.service.events.records import Event, Id
+from xorec.service.events.records import EventColumns, Id
 from xorec.service.live import catalogue, late_letters
 from xorec.service.live.catalogue import Catalogue, ItemInfo
 from xorec.service.live.finding import _text_of, find_ids
@@ -142,7 +142,7 @@ def test_users_are_found_as_loops_find_them(
     for seq, (what, number, place) in enumerate([("event", 0, 0), *steps], 1):
         user = users[place % len(users)] if users and place < 9 else number
         if what == "event":
-            since.recent.add(Event(seq, str(seq), user, "tea", "click", 1.0, 0, None))
+            since.recent.add(EventColumns([seq], [user], ["tea"], [1.0], [0]))
             if user not in there:
                 there.append(user)
         else:

@@ -38,14 +38,11 @@ def get_histogram(service: Service, call: Call) -> HistogramAnswer:
 
 def _code_of(live: LiveModel, text: str) -> Any:
     user = one_of(live, "user", text)
-    row = live.user_row(user)
-    codes = live.recommender.representation.arrays().get("user_codes")
     query = live.asker(user).query
-    if isinstance(query, np.ndarray) and query.dtype == np.uint64:
-        return query[0]
-    if row < 0 or codes is None:
+    code = None if query is None else live.recommender.representation.query_code(query)
+    if code is None:
         raise UnknownIdError(f"user {quoted(user)} has no code in this model.")
-    return codes[row]
+    return code
 
 
 ROUTES = (

@@ -97,8 +97,9 @@ class RecentEvents:
         """Users who took an item after a place of the log, the newest first."""
         last = {
             user: max(seqs)
-            for user, acts in list(self._acts.items())
-            if (seqs := [a.seq for a in acts if a.item == item and a.seq > after and a.value > 0])
+            for user in self.users()
+            if item in self._acts.get(user, ())  # most have not: seen without looking at each act
+            and (seqs := [a.seq for a in self.of(user, after) if a.item == item and a.value > 0])
         }
         return sorted(last, key=lambda user: -last[user])
 
