@@ -167,6 +167,7 @@ def test_very_many_changes_are_all_taken_in(monkeypatch: pytest.MonkeyPatch) -> 
         info(since, f"i{n % 70}", name=f"round {n // 70} of {n % 70}")
         if n % 3 == 0:
             assert find_ids(live, "item", f"round {n // 70} of {n % 70}", 1) == [f"i{n % 70}"]
+    assert len(find_ids(live, "item", "round", 100)) == 70
     live = live_model(Ids.of(["ann"]), Ids.of(["i1"]), None, since)
     assert len(find_ids(live, "item", "round", 100)) == 70
     for n in range(70):
