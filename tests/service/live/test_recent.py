@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 from xorec.service.events.records import EventColumns
 from xorec.service.live.recent import RecentEvents
 
-Row = tuple[int, str, str, float]
+Row = tuple[int, str, Any, float]
 
 
 def _columns(rows: Sequence[Row]) -> EventColumns:
@@ -54,3 +57,33 @@ def test_many_at_once_are_what_they_are_one_by_one_and_known_ones_are_passed_ove
             (seq, item, value) for seq, who, item, value in events if who == user
         ]
         assert late.of(user) == whole.of(user, after=20)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [1, 2, -3, 2**53 - 1],
+        [1, 2, 2**53, 3],
+        [7, "7", 7.0, 8],
+        [True, 1, False, 0],
+        ["a", 5, 6, "b"],
+        [2**200, 4, 5, 6],
+    ],
+)
+def test_items_come_out_as_they_went_in_whatever_they_are(items: list[Any]) -> None:
+    events = [(n, "u", item, 1 / n) for n, item in enumerate(items, 1)]
+    for cut in range(5):
+        recent = RecentEvents()
+        for some in (events[:cut], events[cut:]):
+            if some:
+                recent.add(_columns(some))
+        acts = recent.of("u")
+        assert [tuple(act) for act in acts] == [(seq, one, value) for seq, _, one, value in events]
+        assert [type(act.item) for act in acts] == [type(item) for item in items]
+        assert {type(act.seq) for act in acts} == {int}
+        assert [act.seq for act in recent.of("u", after=2)] == [3, 4]
+        assert recent.last_of("u") == 4
+        recent.trim(3)
+        assert [act.item for act in recent.of("u")] == items[3:]
+        recent.reach_back(_columns(events[:3]), 0)
+        assert [act.item for act in recent.of("u")] == items

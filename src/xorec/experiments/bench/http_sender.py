@@ -7,7 +7,6 @@ here or in the service, is seen; a closed sender would wait politely and see not
 
 from __future__ import annotations
 
-import select
 import selectors
 import socket
 import time
@@ -27,8 +26,8 @@ BROKEN = 0
 """Stands for a status where none came."""
 GRACE = 5.0
 """Seconds after the last planned request in which answers are waited for."""
-_SPIN = 0.0001
-"""Seconds before a planned time in which nobody sleeps: the system wakes up that much too late."""
+_SPIN = 0.002
+"""Seconds before a planned time in which the selector is not slept in: it wakes up too late."""
 
 
 @dataclass
@@ -162,7 +161,7 @@ class Sender:
     def _answers(self, timeout: float, run: _Run) -> list[tuple[_Connection, int]]:
         """Answers that are complete, with connections that can be used again."""
         found = []
-        for key, _ in self._ready(timeout):
+        for key, _ in self._selector.select(timeout):
             connection: _Connection = key.data
             try:
                 piece = connection.socket.recv(262_144)
@@ -183,15 +182,6 @@ class Sender:
                 run.bodies.append(answer[answer.index(b"\r\n\r\n") + 4 : length])
             found.append((connection, status))
         return found
-
-    def _ready(self, timeout: float) -> list[tuple[selectors.SelectorKey, int]]:
-        """What can be read now or soon. A selector counts in whole milliseconds, too coarse for a
-        plan; who never slept would take the server's breath away where cores share a unit."""
-        fileno = getattr(self._selector, "fileno", None)
-        if timeout > 0 and fileno is not None:
-            select.select([fileno()], [], [], timeout)
-            timeout = 0
-        return self._selector.select(timeout)
 
     def _send(self, connection: _Connection, request: bytes, planned: float) -> None:
         connection.planned = planned

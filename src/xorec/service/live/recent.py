@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 from xorec.service.events.records import EventColumns, Id
 
@@ -18,7 +19,11 @@ class Act(NamedTuple):
     value: float
 
 
+Flat = Union[tuple[Any, ...], "array[float]"]
+"""seq, item, value, seq, item, value, ..: an array where all items are whole numbers that a float
+has. Both are far smaller than a tuple for each act."""
 _WIDTH = len(Act._fields)
+_EXACT = 2**53
 
 
 class RecentEvents:
@@ -34,8 +39,7 @@ class RecentEvents:
         self.floor = floor
         self.last_seq = 0
         """Of the newest event."""
-        self._acts: dict[Id, tuple[Any, ...]] = {}
-        """seq, item, value, seq, item, value, ..: half the memory of a tuple for each."""
+        self._acts: dict[Id, Flat] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._acts.values())) // _WIDTH
@@ -55,19 +59,18 @@ class RecentEvents:
         for user, *act in zip(users, seqs, items, values, strict=True):
             fresh[user] += act
         for user, newest in fresh.items():
-            self._acts[user] = (*self._acts.get(user, ()), *newest)
+            self._acts[user] = _joined(self._acts.get(user, ()), _packed(newest))
         if seqs:
             self.last_seq = max(self.last_seq, seqs[-1])
 
     def of(self, user: Id, after: int = 0) -> Sequence[Act]:
         """What a user did after a place of the log, in order."""
-        acts = _after(self._acts.get(user, ()), after)
-        return tuple(map(Act, acts[::_WIDTH], acts[1::_WIDTH], acts[2::_WIDTH]))
+        return tuple(map(Act, *_columns(_after(self._acts.get(user, ()), after))))
 
     def last_of(self, user: Id) -> int:
         """The place of a user's newest event; 0 where there is none."""
         acts = self._acts.get(user)
-        return acts[-_WIDTH] if acts else 0
+        return int(acts[-_WIDTH]) if acts else 0
 
     def forget(self, user: Id) -> None:
         """Erase a user."""
@@ -78,7 +81,7 @@ class RecentEvents:
         before = RecentEvents(floor)
         before.add(older.part(0, bisect_right(older.seqs, self.floor)))
         for user, acts in before._acts.items():
-            self._acts[user] = (*acts, *self._acts.get(user, ()))
+            self._acts[user] = _joined(acts, self._acts.get(user, ()))
         self.floor = min(self.floor, floor)
 
     def trim(self, floor: int) -> None:
@@ -112,7 +115,30 @@ class RecentEvents:
         )
 
 
-def _after(acts: tuple[Any, ...], seq: int) -> tuple[Any, ...]:
+def _packed(acts: list[Any]) -> Flat:
+    whole = all(type(item) is int and abs(item) < _EXACT for item in acts[1::_WIDTH])
+    return array("d", acts) if whole else tuple(acts)
+
+
+def _joined(older: Flat, newer: Flat) -> Flat:
+    """Both, one after the other."""
+    if not older or not newer:
+        return older or newer
+    if isinstance(older, array) and isinstance(newer, array):
+        return older + newer
+    columns = zip(*map(_columns, (older, newer)), strict=True)
+    rows = zip(*((*a, *b) for a, b in columns), strict=True)
+    return tuple(value for row in rows for value in row)
+
+
+def _columns(acts: Flat) -> tuple[Sequence[int], Sequence[Id], Sequence[float]]:
+    """seq, item and value of each act, as they came."""
+    if isinstance(acts, array):
+        return [*map(int, acts[::_WIDTH])], [*map(int, acts[1::_WIDTH])], acts[2::_WIDTH]
+    return acts[::_WIDTH], acts[1::_WIDTH], acts[2::_WIDTH]
+
+
+def _after(acts: Flat, seq: int) -> Flat:
     """Those after a place of the log."""
     if not acts or acts[0] > seq:
         return acts
