@@ -14,7 +14,7 @@ from xorec.testing.browsing import SCHEMES, WIDTHS, listed, printable, scrolls_s
 from xorec.testing.page_shop import HARM, HIDDEN
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 USER = "user 100"
 
@@ -298,3 +298,20 @@ def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> Non
         assert not scrolls_sideways(page), state
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) is (scheme == "light")
+
+
+def test_a_list_that_scores_have_ranked_says_so(page: Page, api: httpx.Client) -> None:
+    def turned(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["items"].reverse()
+        route.fulfill(response=answer, json=body)
+
+    page.route("**/v1/recommend*", turned)
+    _open(page, user=USER)
+    best = _best(api, user=USER)[::-1]
+    assert listed(page) == _ids(best)
+    assert "ranks them by a finer score" in page.inner_text(".legend >> nth=0")
+    assert re.match(
+        r"score [\d.]+, distance \d+ of 64", page.locator(".far .number").first.inner_text()
+    )

@@ -37,14 +37,14 @@ export function drawBits(cells, label) {
   }, svg("path", { class: "low", d: low.join("") }), svg("path", { class: "full", d: full.join("") }));
 }
 
-/** How far an item is: cells that are the same and cells that differ, and their number. */
-export function distanceRow(distance, mine, its, bits) {
+/** How far an item is: cells that are the same and cells that differ, and their number; score: where it orders the list. */
+export function distanceRow(distance, mine, its, bits, score = null) {
   const cells = sameBits(mine, its, bits), differ = cells.reduce((sum, bit) => sum + 1 - bit, 0);
   const far = distance ?? differ;
   return h("div", { class: "far" },
     drawBits(cells, `${differ} of ${bits} bits differ`),
     h("span", { class: "number", title: differ === far ? null : `${differ} bits differ; the model counts ${far} of them` },
-      "distance ", h("strong", {}, far), ` of ${bits}`));
+      score !== null && `score ${short(score)}, `, "distance ", h("strong", {}, far), ` of ${bits}`));
 }
 
 /** Where there are no codes: the score as a bar, against the scores of the list. */

@@ -20,18 +20,24 @@ export function categoryLinks(categories, state) {
     h("a", { class: "tag", href: state.with({ category: name, panel: "explore", more: null }), title: "List only this category" }, name));
 }
 
+/** Whether a list is ordered by something else than the distances: codes found it, scores ranked it. */
+export function isByScore(items) {
+  return items.some((item, at) => at > 0 && item.distance !== null && item.distance < items[at - 1].distance);
+}
+
 /**
- * The card. item: of the answer; about: {place, state, facts, codes, scores, counted, moved, owned, toggle}.
+ * The card. item: of the answer; about: {place, state, facts, codes, scores, counted, byScore, moved, owned, toggle}.
  * codes: {bits, mine, of: Map} or null. counted: the score is how many users have it.
  */
 export function card(item, about) {
   const id = String(item.id), name = nameOf(item);
+  const because = (item.because ?? []).filter((one) => String(one.id) !== id);
   return h("li", { class: "item", tabindex: "-1", data: { id }, aria: { label: `${about.place}: ${name}` } },
     h("div", { class: "place" }, h("span", { class: "number" }, about.place), moveSign(about.moved)),
     h("div", { class: "what" },
       h("div", { class: "line" }, itemLink(item, about.state), idOf(item), categoryLinks(about.facts?.categories, about.state)),
-      item.because?.length > 0 && h("p", { class: "because quiet" }, "because of ",
-        item.because.map((one, at) => [at > 0 && ", ", itemLink(one, about.state)]))),
+      because.length > 0 && h("p", { class: "because quiet" }, "because of ",
+        because.map((one, at) => [at > 0 && ", ", itemLink(one, about.state)]))),
     howFar(item, about),
     about.toggle && h("button", {
       type: "button", class: "own", onclick: () => about.toggle(id),
@@ -40,10 +46,10 @@ export function card(item, about) {
     }, about.owned ? "−" : "+", h("span", { class: "words" }, " as if owned")));
 }
 
-function howFar(item, { codes, scores, counted }) {
+function howFar(item, { codes, scores, counted, byScore }) {
   const its = codes?.of.get(String(item.id));
   if (counted) return scoreRow(item.score, scores, `${item.score.toLocaleString("en")} users`);
-  if (codes?.mine && its) return distanceRow(item.distance, codes.mine, its, codes.bits);
+  if (codes?.mine && its) return distanceRow(item.distance, codes.mine, its, codes.bits, byScore ? item.score : null);
   return typeof item.score === "number" && scoreRow(item.score, scores);
 }
 

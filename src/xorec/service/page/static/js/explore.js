@@ -2,7 +2,7 @@
 
 import { go, here } from "./address.js";
 import { isOld } from "./api.js";
-import { card } from "./card.js";
+import { card, isByScore } from "./card.js";
 import { h, printable, show } from "./dom.js";
 import { kOf, load, loadStart } from "./explore/asking.js";
 import { filtersBox } from "./explore/filters.js";
@@ -51,9 +51,9 @@ export function mount(root, { announce }) {
     history.update(view, popular);
     filters.update(state);
     const before = placesOf(list), moves = movesOf(view.ids, view.compared);
-    const owned = new Set(state.all("items")), scores = items.map((item) => item.score ?? 0);
+    const owned = new Set(state.all("items")), scores = items.map((item) => item.score ?? 0), byScore = isByScore(answer.items);
     show(list, items.map((item, at) => card(item, {
-      place: at + 1, state, scores, toggle, facts: view.facts.get(view.ids[at]), codes: view.codes,
+      place: at + 1, state, scores, byScore, toggle, facts: view.facts.get(view.ids[at]), codes: view.codes,
       counted: answer.fallback !== null, owned: owned.has(view.ids[at]),
       moved: at < answer.items.length ? moves.get(view.ids[at]) : null,
     })));
@@ -98,6 +98,7 @@ function tell({ state, answer, compared, codes, items, isKnown, owned }) {
     !answer.fallback && items.length > 0 && h("p", { class: "legend quiet" }, codes?.mine
       ? "Cells: the bits of the code. High: the same for item and user. Low: different. Their number is the distance."
       : "This model has no codes: bars show the score.",
+    codes?.mine && isByScore(answer.items) && " This model finds items by their codes and ranks them by a finer score, so near ones may stand lower.",
     compared && (user !== null ? " ▲ ▼ new: against the list without what is as if owned." : " ▲ ▼ new: against the list without the last item.")),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { ask, isOld, request } from "./api.js";
 import { bitsOf, drawBits } from "./bits.js";
-import { card, categoryLinks, idOf, itemLink } from "./card.js";
+import { card, categoryLinks, idOf, isByScore, itemLink } from "./card.js";
 import { h, printable, show } from "./dom.js";
 import { kOf } from "./explore/asking.js";
 import { cardKeys } from "./explore/keys.js";
@@ -70,8 +70,8 @@ async function load(state, signal) {
 }
 
 function cards({ state, similar, facts, codes }) {
-  const scores = similar.items.map((one) => one.score ?? 0);
-  return similar.items.map((one, at) => card(one, { place: at + 1, state, scores, codes, facts: facts.get(String(one.id)) }));
+  const scores = similar.items.map((one) => one.score ?? 0), byScore = isByScore(similar.items);
+  return similar.items.map((one, at) => card(one, { place: at + 1, state, scores, byScore, codes, facts: facts.get(String(one.id)) }));
 }
 
 function page(view, list) {

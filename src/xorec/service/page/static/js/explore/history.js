@@ -25,7 +25,7 @@ export function historyBox(toggle) {
     show(owned, view.owned.map((id) => asIf(facts.get(id) ?? { id }, state)));
     const left = popular.filter((item) => !state.all("items").includes(String(item.id)));
     show(rest, history && past(history, facts, state),
-      left.length > 0 && [h("h3", {}, "What most users have"), picks(left, toggle)]);
+      left.length > 0 && folding("What most users have", picks(left, toggle)));
   }
 
   function asIf(item, state) {
@@ -42,10 +42,15 @@ function words(user, history, isKnown) {
   return `${history.count.toLocaleString("en")} ${history.count === 1 ? "item" : "items"}. What is added below counts for this page only.`;
 }
 
+let open = innerWidth >= 800; // where there is little room the list comes first
+
+function folding(title, ...children) {
+  return h("details", { open, ontoggle: (event) => { open = event.target.open; } }, h("summary", {}, h("h3", {}, title)), children);
+}
+
 function past(history, facts, state) {
   const newest = history.history.map(String).reverse(), shown = newest.slice(0, SHOWN_HISTORY);
-  return h("details", { open: innerWidth >= 800 },
-    h("summary", {}, h("h3", {}, "History")),
+  return folding("History",
     h("ol", { class: "plain" }, shown.map((id) => {
       const item = facts.get(id) ?? { id };
       return h("li", {}, h("span", { class: "line" }, itemLink(item, state), idOf(item)));
