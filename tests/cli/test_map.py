@@ -48,6 +48,7 @@ def test_layouts_differ_and_others_are_refused(run: Run, model: Path, tmp_path: 
         assert run("map", model, "-o", out, "--layout", layout, "-q").exit_code == 0
         made = Recommender.load(out)
         assert made.metadata["map"]["layout"] == layout
+        assert made.places is not None
         places.append(made.places)
     assert not np.array_equal(places[0], places[1])
     result = run("map", model, "--layout", "tsne", "-q")
