@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from xorec.recommender.recommender import Recommender
 
-if TYPE_CHECKING:
-    from .conftest import Run
+from .conftest import Run
 
 
 def test_the_layout_is_kept_in_the_file(run: Run, model: Path, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ _ROUNDS = 200
 _PAIRS, _STRANGERS = 8, 5
 _WIDE = 10.0
 """How far the start reaches."""
-_REST = 0.5
-"""How far apart linked nodes stay, of what they would if all lay evenly."""
+_REST, _FEW = 0.5, 5000
+"""How far apart linked nodes stay, of what they would if all lay evenly; and up to how many."""
 _EQUAL = 0.08
 """How far apart items of equal codes lie, of what all items would."""
 
@@ -42,9 +42,15 @@ def neighbour_layout(
         compared = SimilarityIndex(codes, index_of(codes, order, threads=options.thread_count))
     k = max(1, min(_NEIGHBOURS, len(nodes.first) - 1))
     graph = neighbour_graph(nearest(compared, k, options))
-    rest = _REST * _evenly(len(nodes.first))
+    rest = _rest(len(nodes.first))
     laid = laid_out(graph, start[nodes.first], options, rest)
     return nodes.spread(laid, _EQUAL * _evenly(len(start)), widest=rest / 3)
+
+
+def _rest(nodes: int) -> float:
+    """How far apart linked nodes stay: more, of an even share, where there are many. Their groups
+    are larger and pull closer, and the map would be dots with nothing between."""
+    return float(_REST * max(1, nodes / _FEW) ** 0.2 * _evenly(nodes))
 
 
 def _evenly(n: int) -> float:

@@ -22,7 +22,7 @@ function words(count, what) {
   return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** The field in the head: a user opens Explore (or stays in Compare), an item opens Item. */
+/** The field in the head: a user opens Explore, an item opens Item; Compare and Map stay open for whom they show. */
 export function searchBox() {
   const box = combobox({
     id: "search",
@@ -31,8 +31,9 @@ export function searchBox() {
     kinds: [{ title: "items", find: findItems }, { title: "users", find: findUsers }],
     take({ kind, id }) {
       box.blur();
-      if (kind === "items") go({ panel: "item", item: id });
-      else go({ panel: here().panel === "compare" ? "compare" : "explore", user: id, items: null, more: null });
+      const stays = (...panels) => (panels.includes(here().panel) ? here().panel : null);
+      if (kind === "items") go({ panel: stays("map") ?? "item", item: id });
+      else go({ panel: stays("compare", "map") ?? "explore", user: id, items: null, more: null });
       document.getElementById("main").focus();
     },
   });

@@ -2,20 +2,22 @@
 
 const SIDE = 12, WIDE = 65536 / SIDE;
 
-/** Where the number of each class stands: amid its points in the square that has most of them. */
+/** Where the number of each class stands: amid its points in the square that is most its own. */
 export function numberPlaces(xy, bytes, legend) {
-  const sums = new Float64Array(256 * SIDE * SIDE * 3);
+  const sums = new Float64Array(256 * SIDE * SIDE * 3), all = new Float64Array(SIDE * SIDE).fill(1);
   for (let row = 0; row < bytes.length; row++) {
     const x = xy[2 * row] + 32768, y = xy[2 * row + 1] + 32768;
-    const at = 3 * ((bytes[row] * SIDE + Math.floor(y / WIDE)) * SIDE + Math.floor(x / WIDE));
+    const square = Math.floor(y / WIDE) * SIDE + Math.floor(x / WIDE), at = 3 * (bytes[row] * SIDE * SIDE + square);
+    all[square]++;
     sums[at]++;
     sums[at + 1] += x;
     sums[at + 2] += y;
   }
   return legend.map((band, at) => {
-    const begin = 3 * SIDE * SIDE * band.first;
-    let best = begin;
-    for (let square = begin; square < begin + 3 * SIDE * SIDE; square += 3) if (sums[square] > sums[best]) best = square;
+    const score = (square) => sums[3 * (band.first * SIDE * SIDE + square)] ** 2 / all[square];
+    let most = 0;
+    for (let square = 1; square < SIDE * SIDE; square++) if (score(square) > score(most)) most = square;
+    const best = 3 * (band.first * SIDE * SIDE + most);
     return { text: String(at + 1), x: sums[best + 1] / sums[best] - 32768, y: sums[best + 2] / sums[best] - 32768 };
   });
 }
