@@ -78,7 +78,9 @@ def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> N
         with_map(shop, options=RunOptions(seed=seed, threads=threads))[0].places
         for seed, threads in ((0, 1), (0, 3), (1, 1))
     )
-    assert one is not None and two is not None and other is not None
+    assert one is not None
+    assert two is not None
+    assert other is not None
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
 
@@ -182,7 +184,7 @@ def test_principal_plane_is_that_of_an_eigendecomposition() -> None:
     vectors = (rng.normal(size=(500, 6)) * [5, 3, 1, 1, 0.5, 0.1]).astype(np.float32)
     found = principal_plane(Features(vectors))
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
-    values, axes = np.linalg.eigh(centred.T @ centred)
+    _values, axes = np.linalg.eigh(centred.T @ centred)
     for at in range(2):
         expected = centred @ axes[:, -1 - at]
         np.testing.assert_allclose(np.abs(found[:, at]), np.abs(expected), atol=1e-3)

@@ -29,7 +29,8 @@ def test_a_map_comes_back_and_lists_stay(shop: Recommender, tmp_path: Path) -> N
     made, about = with_map(shop)
     made.save(tmp_path / "m.xorec")
     loaded = Recommender.load(tmp_path / "m.xorec")
-    assert made.places is not None and loaded.places is not None
+    assert made.places is not None
+    assert loaded.places is not None
     np.testing.assert_array_equal(loaded.places, made.places)
     assert loaded.places.dtype == np.int16
     assert (made.places < 0).any()
@@ -60,7 +61,8 @@ def test_places_that_do_not_fit_are_refused(
 def test_an_update_keeps_places_and_new_items_come_to_what_is_like_them(shop: Recommender) -> None:
     made, about = with_map(shop)
     after = made.update(_new_pairs())
-    assert made.places is not None and after.places is not None
+    assert made.places is not None
+    assert after.places is not None
     assert len(after.items) == len(made.items) + 1
     np.testing.assert_array_equal(after.places[:-1], made.places)
     assert after.metadata["map"] == {"layout": about["layout"], "seed": 0}
@@ -78,7 +80,8 @@ def _new_pairs() -> list[tuple[int, int]]:
 def test_who_forgets_users_keeps_the_map(shop: Recommender) -> None:
     made, _ = with_map(shop, "pca")
     fewer = without_users(made, [DATA.users[0]])
-    assert made.places is not None and fewer.places is not None
+    assert made.places is not None
+    assert fewer.places is not None
     np.testing.assert_array_equal(fewer.places, made.places)
 
 

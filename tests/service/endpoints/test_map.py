@@ -158,7 +158,7 @@ def test_categories_by_number_the_smallest_that_an_item_has(ask: Served) -> None
     harm = next(band for band in answer["legend"] if band["label"] == HARM_CATEGORY)
     assert harm["count"] == sizes[HARM_CATEGORY]
     assert (found[:12] == harm["first"]).all()
-    few, answer = colours(ask, by="category", most=2)
+    _few, answer = colours(ask, by="category", most=2)
     assert [band["first"] for band in answer["legend"]] == [0, 1, 2]
     assert answer["legend"][-1]["label"] == "other categories"
     item = SHOP.items[50]

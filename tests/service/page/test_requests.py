@@ -17,8 +17,6 @@ from xorec.testing.page_shop import HARM
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-ALL = [harm for harm in HARM if "\x00" not in harm]
-
 
 def _text(page: Page, language: str) -> str:
     if not page.locator(".requests").evaluate("e => e.open"):
@@ -35,8 +33,12 @@ def _run(command: list[str], text: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("user", ["user 100", *HARM])
-def test_curl_asks_for_the_same(page: Page, user: str) -> None:
+def test_curl_asks_for_the_same(page: Page) -> None:
+    for user in ("user 100", *HARM):
+        _compare_curl(page, user)
+
+
+def _compare_curl(page: Page, user: str) -> None:
     state = {"user": user, "items": list(HARM), "category": ["tea", "<i>cat</i> & 'dog'"], "k": 5}
     page.goto("/?" + urlencode(state, doseq=True))
     page.locator(".items > li").first.wait_for()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-import pytest
 
 from xorec.testing.browsing import printable, until
 from xorec.testing.page_shop import HARM
@@ -43,19 +42,7 @@ def test_groups_and_marked_letters(page: Page, api: httpx.Client) -> None:
     assert {one.lower() for one in marks} == {"tea"}
 
 
-@pytest.mark.parametrize(
-    ("text", "letters", "wanted"),
-    [
-        ("Crème brûlée", "BRULE", "brûlé"),
-        ("Cre\u0300me", "creme", "Cre\u0300me"),
-        ("ﬁne tea", "in", "ﬁn"),
-        ("🍵🍵 tea", "🍵", "🍵"),
-        ("tea", "coffee", None),
-    ],
-)
-def test_letters_are_marked_without_regard_to_case_and_accents(
-    page: Page, text: str, letters: str, wanted: str | None
-) -> None:
+def test_letters_are_marked_without_regard_to_case_and_accents(page: Page) -> None:
     page.goto("/")
     made = """async ([text, letters]) => {
         const { marked } = await import("/page/js/combobox.js");
@@ -63,7 +50,14 @@ def test_letters_are_marked_without_regard_to_case_and_accents(
         const found = parts.find((one) => one instanceof Node);
         return [parts.map((one) => one.textContent ?? one).join(""), found?.textContent ?? null];
     }"""
-    assert page.evaluate(made, [text, letters]) == [text, wanted]
+    for text, letters, wanted in (
+        ("Crème brûlée", "BRULE", "brûlé"),
+        ("Cre\u0300me", "creme", "Cre\u0300me"),
+        ("ﬁne tea", "in", "ﬁn"),
+        ("🍵🍵 tea", "🍵", "🍵"),
+        ("tea", "coffee", None),
+    ):
+        assert page.evaluate(made, [text, letters]) == [text, wanted]
 
 
 def test_the_combobox_tells_its_state(page: Page) -> None:
@@ -140,14 +134,14 @@ def test_nothing_found_and_a_service_that_does_not_answer(page: Page, trouble: A
     trouble.forgive("ERR_FAILED")
 
 
-@pytest.mark.parametrize("harm", HARM)
-def test_what_means_harm_is_found_and_stays_text(page: Page, harm: str) -> None:
+def test_what_means_harm_is_found_and_stays_text(page: Page) -> None:
     _start(page)
-    page.locator("#search").fill(harm)
-    wanted = printable(" ".join(harm.split())).strip()
-    if "\x00" in harm or "\n" in harm:  # a field of one line does not take these
-        wanted = wanted.split("\\u0000")[0].split(" ")[0]
-        page.locator("#search").fill(wanted)
-    page.get_by_role("group", name="users").wait_for()
-    assert any(wanted in " ".join(one.split()) for one in _options(page))
-    assert page.locator("#search-found img, #search-found script, #search-found b").count() == 0
+    for harm in HARM:
+        # a field of one line takes neither lines nor what cannot be typed
+        letters = harm.split("\x00")[0].strip().split("\n")[0]
+        wanted = printable(letters)
+        page.locator("#search").fill(letters)
+        until(page, lambda: any(wanted in one for one in _options(page)))  # noqa: B023
+        bad = "#search-found img, #search-found script, #search-found b"
+        assert page.locator(bad).count() == 0, harm
+        page.keyboard.press("Escape")

@@ -43,10 +43,15 @@ class EqualCodes(NamedTuple):
         rows = np.arange(n)
         return cls(rows, rows, np.zeros(n, dtype=np.int64))
 
-    def spread(self, places: npt.NDArray[Any], apart: float) -> npt.NDArray[np.float64]:
-        """Places of all items from those of their codes: around them, `apart` from each other."""
+    def spread(
+        self, places: npt.NDArray[Any], apart: float, widest: float = np.inf
+    ) -> npt.NDArray[np.float64]:
+        """Places of all items from those of their codes: around them, `apart` from each other, or
+        nearer where they would reach further than `widest`."""
+        sizes = np.bincount(self.of_item)
+        step = np.minimum(apart, widest / np.sqrt(sizes))[self.of_item]
+        away, turn = step * np.sqrt(self.place), self.place * _TURN
         found = places[self.of_item].astype(np.float64)
-        away, turn = apart * np.sqrt(self.place), self.place * _TURN
         found[:, 0] += away * np.cos(turn)
         found[:, 1] += away * np.sin(turn)
         return found

@@ -18,7 +18,7 @@ from xorec.search.index import index_of
 
 _NEIGHBOURS = 15
 _ROUNDS = 200
-_PAIRS, _STRANGERS = 8, 3
+_PAIRS, _STRANGERS = 8, 5
 _WIDE = 10.0
 """How far the start reaches."""
 _REST = 0.5
@@ -42,8 +42,9 @@ def neighbour_layout(
         compared = SimilarityIndex(codes, index_of(codes, order, threads=options.thread_count))
     k = max(1, min(_NEIGHBOURS, len(nodes.first) - 1))
     graph = neighbour_graph(nearest(compared, k, options))
-    laid = laid_out(graph, start[nodes.first], options, _REST * _evenly(len(nodes.first)))
-    return nodes.spread(laid, _EQUAL * _evenly(len(start)))
+    rest = _REST * _evenly(len(nodes.first))
+    laid = laid_out(graph, start[nodes.first], options, rest)
+    return nodes.spread(laid, _EQUAL * _evenly(len(start)), widest=rest / 3)
 
 
 def _evenly(n: int) -> float:
