@@ -170,7 +170,7 @@ function mapCard() {
 
   function resize() {
     ratio = devicePixelRatio || 1;
-    view.resize(Math.round(stage.clientWidth * ratio), Math.round(stage.clientHeight * ratio));
+    [view.width, view.height] = [stage.clientWidth, stage.clientHeight].map((size) => Math.max(1, Math.round(size * ratio)));
     painter.resize(view.width, view.height);
     redraw();
   }
