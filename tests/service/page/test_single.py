@@ -195,6 +195,7 @@ def test_one_script_of_many() -> None:
         'export { x } from "./b.js";\n',
         'const x = await import("./b.js");\n',
         'import { a } from "./a.js";\n',
+        'import { y } from "./b.js";\n',
     ],
 )
 def test_what_cannot_be_one_script_is_refused(wrong: str) -> None:

@@ -37,6 +37,10 @@ def bundle(entry: str, files: Mapping[str, str]) -> str:
     return '"use strict";\n' + "".join(parts.values())
 
 
+def _exports(text: str) -> list[str]:
+    return [found[2] for found in _EXPORT.finditer(text)]
+
+
 def _add(
     path: str, files: Mapping[str, str], parts: dict[str, str], above: tuple[str, ...]
 ) -> None:
@@ -48,10 +52,15 @@ def _add(
         other = posixpath.normpath(posixpath.join(posixpath.dirname(path), found[2]))
         if other not in parts:
             _add(other, files, parts, (*above, path))
+        wanted = [name.split(" as ")[0].strip() for name in found[1].split(",") if name.strip()]
+        if missing := set(wanted) - set(_exports(files[other])):
+            raise ValueError(
+                f"{path} takes {', '.join(sorted(missing))} from {other}: none is there"
+            )
         return f"const {{{found[1].replace(' as ', ': ')}}} = {_name(other)};\n"
 
     text = _IMPORT.sub(taken, text)
-    names = ", ".join(found[2] for found in _EXPORT.finditer(text))
+    names = ", ".join(_exports(text))
     text = _EXPORT.sub(r"\1", text)
     if left := _LEFT.search(text):
         raise ValueError(f"{path} has {left[0]!r}, which cannot be put into one script")

@@ -2,16 +2,15 @@
 
 import { card, idOf, itemLink } from "../static/js/card.js";
 import { h, show } from "../static/js/dom.js";
-import { legendList, looksOf, pixel, scheme } from "../static/js/map/colours.js";
+import { legendList, looksOf, pixel, theme } from "../static/js/map/colours.js";
 import { Painter } from "../static/js/map/draw.js";
 import { listen } from "../static/js/map/gestures.js";
 import { Grid } from "../static/js/map/grid.js";
-import { Marks } from "../static/js/map/marks.js";
+import { drawMarks } from "../static/js/map/marks.js";
 import { View } from "../static/js/map/view.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { facts, bits, items } = data;
-const GROUND = { light: "#ffffff", dark: "#1b201f" };
 const SHOWN = 60;
 const placeOf = new Map(items.ids.map((id, at) => [String(id), at]));
 const codes = items.codes && bytes(items.codes);
@@ -157,7 +156,7 @@ function mapCard() {
   const above = h("canvas", { class: "marks", aria: { hidden: "true" } });
   const tip = h("div", { class: "tip", hidden: true }), legend = h("div");
   const stage = h("div", { class: "stage" }, canvas, above, tip);
-  const painter = new Painter(canvas), marks = new Marks(above);
+  const painter = new Painter(canvas);
   let frame = 0, ratio = 1, only = null;
 
   const redraw = () => { frame ||= requestAnimationFrame(paint); };
@@ -165,13 +164,13 @@ function mapCard() {
   function paint() {
     frame = 0;
     if (view.width <= 1) return; // not on the page yet
-    painter.draw(view, grid.count(view.box()), pixel(GROUND[scheme()]), false);
-    marks.draw(view, ratio, shown);
+    painter.draw(view, grid.count(view.box()), pixel(theme().ground), false);
+    drawMarks(above, view, ratio, shown);
   }
 
   function resize() {
     ratio = devicePixelRatio || 1;
-    view.resize(Math.round(stage.clientWidth * ratio), Math.round(stage.clientHeight * ratio));
+    [view.width, view.height] = [stage.clientWidth, stage.clientHeight].map((size) => Math.max(1, Math.round(size * ratio)));
     painter.resize(view.width, view.height);
     redraw();
   }

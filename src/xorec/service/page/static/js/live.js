@@ -151,7 +151,7 @@ function inWords(stats) {
   const statuses = Object.entries(recent.by_status).map(([kind, rate]) => `${kind} ${short(rate)}/s`).join(", ");
   return [
     `Requests and times: of ${recent.of}${recent.workers > 1 ? ` (${recent.workers})` : ""}, over ${recent.seconds} s${statuses && `: ${statuses}`}. `,
-    `The log has ${short(stats.events)} events. Worker ${stats.worker}: ${short(stats.rss_mb ?? stats.peak_mb)} MB (at most ${short(stats.peak_mb)}), running for ${short(Math.round(stats.seconds / 60))} min.`,
+    `The log has ${short(stats.events)} events. Worker ${stats.worker}: ${short(stats.rss_mb ?? stats.peak_mb)} MB (at most ${short(Math.max(stats.peak_mb, stats.rss_mb ?? 0))}), running for ${short(Math.round(stats.seconds / 60))} min.`,
   ];
 }
 
