@@ -27,7 +27,7 @@ export function histogram(counts, cut, listed) {
         && svg("text", { x: LEFT + (distance + 0.5) * bar, y: HIGH + 13, "text-anchor": "middle" }, distance)),
       cut !== null && svg("path", { class: "cut", d: `M${LEFT + (cut + 1) * bar} 0v${HIGH + 2}` }),
       svg("text", { x: wide, y: HIGH + 26, "text-anchor": "end" }, "distance")),
-    h("figcaption", {}, words, h("span", { class: "quiet" }, " Heights are logarithmic. Filled: in the list; pale: in part; empty: not.")));
+    h("figcaption", {}, words, h("span", { class: "quiet" }, ` Heights are logarithmic.${cut === null ? "" : " Filled: in the list; pale: in part; empty: not."}`)));
 }
 
 /** The size of the tie where the list ends. */
