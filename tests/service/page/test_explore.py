@@ -21,7 +21,7 @@ USER = "user 100"
 
 def _open(page: Page, **state: Any) -> None:
     page.goto("/?" + urlencode(state, doseq=True))
-    page.locator(".items > li, .notice, .picks").first.wait_for()
+    page.locator(".items > li, .notice, #pick").first.wait_for()
 
 
 def _best(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:

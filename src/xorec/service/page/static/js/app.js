@@ -51,8 +51,12 @@ function modelPicker(state) {
     h("select", { onchange: (event) => go({ model: event.target.value }) }, options));
 }
 
+function panelOf(state) {
+  return PANELS.find((one) => one.id === state.panel) ?? PANELS[0];
+}
+
 async function show_panel(state) {
-  const panel = PANELS.find((one) => one.id === state.panel) ?? PANELS[0];
+  const panel = panelOf(state);
   document.title = `${panel.title} · xorec`;
   drawHead(state);
   if (mounted?.id !== panel.id) {
@@ -100,6 +104,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 async function start() {
+  import(`./${panelOf(here()).id}.js`).catch(() => {}); // comes while the models are asked for
   try {
     models = (await ask(request("/v1/models"))).models;
   } catch (error) {

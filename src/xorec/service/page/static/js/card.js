@@ -22,7 +22,7 @@ export function categoryLinks(categories, state) {
 
 /** Whether a list is ordered by something else than the distances: codes found it, scores ranked it. */
 export function isByScore(items) {
-  return items.some((item, at) => at > 0 && item.distance !== null && item.distance < items[at - 1].distance);
+  return items.some((item, at) => item.distance === null || (at > 0 && item.distance < items[at - 1].distance));
 }
 
 /**

@@ -4,7 +4,7 @@ import { h, svg } from "./dom.js";
 
 const HIGH = 150, LEFT = 34, RIGHT = 8, BELOW = 28;
 
-/** counts[d]: items at distance d (without the item itself); cut: of the last item of the list. */
+/** counts[d]: items at distance d (without the item itself); cut: of the last item of the list, or null. */
 export function histogram(counts, cut, listed) {
   const wide = innerWidth < 700 ? 340 : 640, step = stepOf(counts.length, wide / 40);
   const most = Math.max(...counts, 1), bar = (wide - LEFT - RIGHT) / counts.length;
@@ -19,7 +19,7 @@ export function histogram(counts, cut, listed) {
         svg("text", { x: LEFT - 4, y: y(count) + 4, "text-anchor": "end" }, short(count)),
       ]),
       counts.map((count, distance) => count > 0 && svg("rect", {
-        class: distance > cut ? "out" : distance === cut && listed < count ? "tie" : "in",
+        class: distance > (cut ?? -1) ? "out" : distance === cut && listed < count ? "tie" : "in",
         x: LEFT + distance * bar + 0.5, width: Math.max(0.5, bar - 1), y: y(count), height: HIGH - y(count),
       }, svg("title", {}, `distance ${distance}: ${count.toLocaleString("en")} ${count === 1 ? "item" : "items"}`))),
       svg("line", { class: "grid", x1: LEFT, x2: wide, y1: HIGH, y2: HIGH }),
@@ -27,12 +27,12 @@ export function histogram(counts, cut, listed) {
         && svg("text", { x: LEFT + (distance + 0.5) * bar, y: HIGH + 13, "text-anchor": "middle" }, distance)),
       cut !== null && svg("path", { class: "cut", d: `M${LEFT + (cut + 1) * bar} 0v${HIGH + 2}` }),
       svg("text", { x: wide, y: HIGH + 26, "text-anchor": "end" }, "distance")),
-    h("figcaption", {}, words, h("span", { class: "quiet" }, " Heights are logarithmic. Filled: in the list; pale: in part; empty: not.")));
+    h("figcaption", {}, words, h("span", { class: "quiet" }, ` Heights are logarithmic.${cut === null ? "" : " Filled: in the list; pale: in part; empty: not."}`)));
 }
 
 /** The size of the tie where the list ends. */
 function tieWords(counts, cut, listed) {
-  if (cut === null) return "The list is empty.";
+  if (cut === null) return "The list above is ranked by a finer score, so it ends at no distance.";
   const all = counts[cut].toLocaleString("en"), many = counts[cut] === 1 ? "there is 1 item" : `there are ${all} items`;
   const part = listed >= counts[cut] ? (counts[cut] === 1 ? "it is in the list" : "all of them are in the list")
     : `${listed} of them ${listed === 1 ? "is" : "are"} in the list`;

@@ -85,7 +85,8 @@ function page(view, list) {
     h("div", { class: "stack" },
       h("section", { class: "card", aria: { labelledby: "like" } },
         h("h2", { id: "like" }, "Similar items"),
-        similar.items.length > 0 && view.codes && h("p", { class: "legend quiet" }, "Cells: the bits of the codes. High: the same for both items. Low: different. Their number is the distance."),
+        similar.items.length > 0 && view.codes && h("p", { class: "legend quiet" }, "Cells: the bits of the codes. High: the same for both items. Low: different. Their number is the distance.",
+          isByScore(similar.items) && " This model ranks by a finer score, so near ones may stand lower."),
         similar.items.length ? list : h("p", { class: "quiet" }, item.known ? "Nothing is like it." : "The model does not have it yet: it comes with the next update."),
         requestsBox(view.requests)),
       item.known && h("section", { class: "card", aria: { labelledby: "bits" } }, codeView(view))));
@@ -117,7 +118,7 @@ function owners(item, users, state) {
 
 function codeView({ codes, counts, similar }) {
   if (!codes) return [h("h2", { id: "bits" }, "No code"), h("p", { class: "quiet" }, "This model has no codes, so there are no distances to count: the bars above show its scores.")];
-  const far = similar.items.map((one) => one.distance).filter((one) => one !== null), cut = far.length ? far.at(-1) : null;
+  const far = similar.items.map((one) => one.distance), cut = isByScore(similar.items) ? null : far.at(-1) ?? null;
   const cells = bitsOf(codes.mine, codes.bits), set = cells.reduce((sum, bit) => sum + bit, 0);
   return [
     h("h2", { id: "bits" }, "How far the other items are"),

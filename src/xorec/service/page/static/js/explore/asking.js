@@ -49,9 +49,10 @@ export async function load(state, signal, old) {
   const [history, codes] = await Promise.all([
     historyRequest && ask(historyRequest, { signal }).then(({ users }) => users[0]),
     codesOf({ user, items: owned, model }, ids, signal),
+    factsOf([...ids, ...owned], model, signal),
   ]);
   const recent = (history?.history ?? []).slice(-SHOWN_HISTORY).map(String);
-  const facts = await factsOf([...ids, ...owned, ...recent], model, signal);
+  const facts = await factsOf(recent, model, signal);
   return {
     ...seen, state, items, ids, owned, facts, history, isKnown,
     codes: codes.bits === null ? null : codes,
