@@ -130,12 +130,20 @@ def test_a_step_is_the_gradient_of_a_plain_loop() -> None:
 
 
 def test_strangers_push() -> None:
-    alone = neighbour_graph(np.array([[1], [0], [3], [2]], dtype=np.int32))
-    places = np.array([[0, 0], [0.1, 0], [0.2, 0], [0.3, 0]], dtype=np.float32)
-    laid = laid_out(alone, places, RunOptions(), rounds=100)
-    pair = np.linalg.norm(laid[0] - laid[1])
+    pairs = neighbour_graph(np.array([[1], [0], [3], [2]], dtype=np.int32))
+    places = np.array([[0, 0], [0, 0], [2, 0], [2, 0]], dtype=np.float32)  # links pull nobody
+    moved = np.empty_like(places)
+    move(pairs, places, moved, Step(0, 0, 0.01, 0.0, 1, 40), (0, 4))
+    assert (moved[:2, 0] < 0).all()
+    assert (moved[2:, 0] > 2).all()
+    np.testing.assert_array_equal(moved[:, 1], 0)
+
+
+def test_pairs_stay_together() -> None:
+    pairs = neighbour_graph(np.array([[1], [0], [3], [2]], dtype=np.int32))
+    laid = laid_out(pairs, np.zeros((4, 2), dtype=np.float32), RunOptions(), rounds=100)
     across = np.linalg.norm(laid[:2].mean(axis=0) - laid[2:].mean(axis=0))
-    assert across > 2 * pair
+    assert np.linalg.norm(laid[0] - laid[1]) < across / 2
 
 
 def test_equal_codes_lie_around_one_place_the_most_popular_amid() -> None:

@@ -2,7 +2,7 @@
 
 export const NOT_LISTED = 255;
 const BUDGET = 14; // milliseconds for points while the map moves
-const LARGEST = 9;
+const LARGEST = 9, MANY = 500_000; // the side of a point in pixels; from so many on it may be one
 
 export class Painter {
   #image;
@@ -41,7 +41,7 @@ export class Painter {
     const began = performance.now(), { x, y, byte, palette } = this, n = x.length;
     const { width, height } = this.#image, pixels = this.#pixels;
     const room = Math.sqrt((width * height) / Math.max(1, seen));
-    const size = Math.round(Math.min(LARGEST * devicePixelRatio, Math.max(1, 0.33 * room)));
+    const size = Math.round(Math.min(LARGEST * devicePixelRatio, Math.max(seen > MANY ? 1 : 2, 0.33 * room)));
     const disc = this.#discOf(size, width), parts = disc.length, half = size >> 1, right = width - size, bottom = height - size;
     const step = moving ? Math.max(1, Math.ceil((n * this.#cost) / BUDGET)) : 1;
     const scale = view.scale, left = width / 2 - view.x * scale - half, top = height / 2 + view.y * scale - half;
