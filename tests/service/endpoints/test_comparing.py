@@ -140,6 +140,17 @@ def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) ->
         assert models.default.item_row(two) in models.default.asker(user).have
 
 
+def test_it_ends_in_time(tmp_path: Path) -> None:
+    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+        ask.post("events", {"events": _taste(1)})
+        models = ask.service.models
+        (first,) = held_out.held_out(models.default, models["b"], seconds=0.0)
+        every = held_out.held_out(models.default, models["b"])
+        assert len(every) == 60
+        assert first == every[0]
+        assert len(held_out.ranks(models.default, models["b"], every, 10, -1.0).a) == 0
+
+
 def _validated(made: Recommender, value: float, judged_on: str = "40 pairs") -> Recommender:
     figures = {
         "metric": "ndcg@10",

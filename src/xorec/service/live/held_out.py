@@ -36,10 +36,20 @@ class Ranks(NamedTuple):
     b: npt.NDArray[np.int64]
 
 
-def held_out(a: LiveModel, b: LiveModel) -> list[HeldOut]:
-    """Of every user who has one, the last item that is new to both models; the newest first."""
+def held_out(a: LiveModel, b: LiveModel, seconds: float = 1.0) -> list[HeldOut]:
+    """Of every user who has one, the last item that is new to both models; the newest first.
+
+    seconds: then it ends; users who came last are looked at first.
+    """
     after = max(a.about.applied_seq, b.about.applied_seq)
-    found = [one for user in a.recent.users() if (one := _last_new(a, b, user, after)) is not None]
+    until = time.monotonic() + seconds
+    found: list[HeldOut] = []
+    for user in reversed(a.recent.users()):
+        one = _last_new(a, b, user, after)
+        if one is not None:
+            found.append(one)
+        if time.monotonic() > until:
+            break
     return sorted(found, key=lambda one: -one.seq)
 
 
