@@ -29,7 +29,7 @@ from xorec.service.schemas.base import ModelRef
 ItemRows = npt.NDArray[np.integer]
 UserRows = npt.NDArray[np.int32]
 _NO_ROWS = np.zeros(0, dtype=np.int32)
-_MOST_FOLDED = 50_000
+_MOST_FOLDED = 2_000
 """Users with events whose queries are kept: the oldest go, and are folded in when they come."""
 _PLAIN = ("int64", "int", "str", "float", "bool")
 
