@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from xorec.core.bits import pack_signs
-from xorec.models.blend.blend import BlendConfig
+from xorec.models.blend.blend import Blend
 from xorec.representations.codes import Codes
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
@@ -101,8 +101,8 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--dense-items", type=int, default=20_000)
     parser.add_argument("--weights", type=int, default=60)
-    parser.add_argument("--near", type=int, default=BlendConfig.model_fields["near"].default)
-    parser.add_argument("--best", type=int, default=BlendConfig.model_fields["best"].default)
+    parser.add_argument("--near", type=int, default=Blend().config.near)
+    parser.add_argument("--best", type=int, default=Blend().config.best)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
