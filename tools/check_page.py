@@ -57,7 +57,7 @@ def opened(browser: Browser, address: str, query: dict[str, str], width: int, sc
     )
     page = context.new_page()
     page.goto(f"{address}/?{urlencode(query)}" if query else f"{address}/")
-    page.wait_for_selector("main :is(h1, h2)")
+    page.wait_for_selector("main h1", state="attached")
     page.wait_for_timeout(1500)  # a stream never lets the network rest
     return page
 
@@ -81,7 +81,7 @@ def search_times(browser: Browser, address: str, letters: str) -> list[float]:
         began = page.evaluate("performance.now()")
         with page.expect_response(lambda reply: "/v1/items?" in reply.url):
             page.keyboard.type(letter)
-        page.wait_for_selector("[role=option], .found li")
+        page.wait_for_selector(".search .found:not([hidden])")
         found.append(float(page.evaluate("performance.now()")) - float(began))
     page.context.close()
     return found

@@ -181,7 +181,7 @@ def test_a_lasso_gives_the_list_of_what_is_inside(page: Page, api: httpx.Client)
     card.wait_for()
     places = api.get("/v1/map").json()
     inside = [one for one, x in zip(places["items"], places["x"], strict=True) if x < 0]
-    count = int(card.locator("h3 .number").inner_text())
+    count = int(card.locator("h2 .number").inner_text())
     assert abs(count - len(inside)) <= 2
     assert card.locator("li").count() == min(count, 200)
     counts = [int(text) for text in card.locator("li .number").all_inner_texts()]
@@ -194,7 +194,7 @@ def test_by_keyboard_alone_items_in_view_become_a_list(page: Page) -> None:
     page.keyboard.press("l")
     card = page.get_by_role("region", name="In view")
     card.wait_for()
-    assert card.locator("h3 .number").inner_text() == "239"
+    assert card.locator("h2 .number").inner_text() == "239"
     assert card.locator("li").count() == 200
     assert HIDDEN not in card.inner_text()
     page.keyboard.press("Escape")

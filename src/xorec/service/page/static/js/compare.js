@@ -23,11 +23,11 @@ export function mount(root, { announce, models }) {
   let compared = null; // the last comparison and what it was asked for
 
   if (names.length < 2) {
-    show(root, h("div", { class: "compare" }, names.length ? alone(names[0]) : unknown()));
+    show(root, h("h1", { class: "hidden" }, "Compare"), h("div", { class: "compare" }, names.length ? alone(names[0]) : unknown()));
     return { update() {}, unmount() {} };
   }
   for (const part of [better, lists, users]) part.hidden = true;
-  show(root, h("div", { class: "compare" }, head, trouble, better, lists, users, box));
+  show(root, h("h1", { class: "hidden" }, "Compare"), h("div", { class: "compare" }, head, trouble, better, lists, users, box));
 
   async function update(state) {
     const chosen = pick(state, names);

@@ -30,7 +30,7 @@ export function mount(root, { announce }) {
   const drawn = new Map(); // what each part was last drawn from
   let said = "", stream = null;
 
-  show(root, h("div", { class: "live" },
+  show(root, h("h1", { class: "hidden" }, "Live"), h("div", { class: "live" },
     state, h("div", { class: "tiles" }, tiles.map((one) => one.element)),
     h("div", { class: "columns even" }, models, tasks), slow, facts,
     requestsBox([request("/v1/stats"), request("/v1/live", { seconds: 1 })])));

@@ -38,13 +38,13 @@ export function mount(root, { announce }) {
   const lassoButton = button("Lasso: draw around items, or drag with Shift", "Lasso", () => lassoButton.setAttribute("aria-pressed", String(!isLasso())));
   const isLasso = () => lassoButton.getAttribute("aria-pressed") === "true";
   const [legend, marked, picked, requests] = Array.from({ length: 4 }, () => h("div", { class: "cards" }));
-  show(root, h("div", { class: "map" },
+  show(root, h("h1", { class: "hidden" }, "Map"), h("div", { class: "map" },
     h("div", { class: "card" },
       h("div", { class: "tools" }, h("label", {}, "Colour ", choice), bitLabel,
         button("Zoom in", "+", () => zoom(1)), button("Zoom out", "−", () => zoom(-1)), button("Show all", "All", all),
-        lassoButton, button("List the items in view", "List view", listView)),
+        lassoButton, button("List view: the items in view", "List view", listView)),
       trouble, stage, says),
-    h("aside", { class: "cards" }, h("section", { class: "card", aria: { label: "Legend" } }, h("h3", {}, "Legend"), legend), picked, marked, requests)));
+    h("aside", { class: "cards" }, h("section", { class: "card", aria: { label: "Legend" } }, h("h2", {}, "Legend"), legend), picked, marked, requests)));
 
   // -- drawing
 

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 /** A card with a heading, how many there are, and the items with links. close: what its button does, if it has one. */
 export function itemsCard(state, title, total, items, close = null) {
   return h("section", { class: "card picked", aria: { label: title } },
-    h("h3", {}, title, " ", h("span", { class: "quiet number" }, total.toLocaleString("en")),
+    h("h2", {}, title, " ", h("span", { class: "quiet number" }, total.toLocaleString("en")),
       close && h("button", { type: "button", class: "close", onclick: close, aria: { label: `Close: ${title}` } }, "×")),
     items.length < total && h("p", { class: "quiet" }, `The ${items.length} that most users have:`),
     items.length > 0 && h("ol", {}, items.map((item) => h("li", {},
