@@ -168,6 +168,13 @@ def check_doctor(output: str) -> None:
     assert re.search(r"(?m)^\s*bits\s+64\b", output)
 
 
+def check_map(output: str) -> None:
+    shop = Recommender.load("shop.xorec")
+    assert shop.places is not None
+    assert shop.places.shape == (len(shop.items), 2)
+    assert output.startswith("shop.xorec: ")
+
+
 CHECKS: dict[str, Callable[[str], None]] = {
     "fit ratings.csv -o": check_race,
     "fit ratings.csv --target": check_target,
@@ -181,6 +188,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "tune": check_tune,
     "evaluate": check_evaluate,
     "update": check_update,
+    "map": check_map,
     "data list": check_data,
     "models bpr": check_models,
     "bench search": check_bench,

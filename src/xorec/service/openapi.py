@@ -130,6 +130,8 @@ def _responses(route: Route, schemas: Any) -> Json:
     else:
         kind = {"type": "string"} if route.media_type != "application/json" else {}
         good["content"] = {route.media_type: {"schema": kind}}
+    if route.also is not None:
+        good["content"][route.also] = {}
     problem = {"schema": schemas[Problem, "serialization"]}
     responses: Json = {str(route.status): good}
     for status in _problems(route):

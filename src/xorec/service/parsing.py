@@ -108,7 +108,7 @@ def models_of(body: Any) -> tuple[type[BaseModel], ...]:
 def bounded_k(models: Iterable[type[BaseModel]]) -> bool:
     """Whether `limits.k` holds for a route: its model has a k without a bound of its own.
 
-    >>> from xorec.service.schemas.admin import MapQuery
+    >>> from xorec.service.schemas.map import MapQuery
     >>> from xorec.service.schemas.lists import RecommendQuery
     >>> bounded_k([RecommendQuery]), bounded_k([MapQuery])
     (True, False)

@@ -65,6 +65,7 @@ class Route:
     ndjson: bool = False
     limited: bool = True
     media_type: str = "application/json"
+    also: str | None = None
     tag: str = "lists"
     documented: bool = True
     any_query: bool = False

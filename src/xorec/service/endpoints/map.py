@@ -116,6 +116,7 @@ ROUTES = (
         query=MapQuery,
         answer=MapAnswer,
         thread=True,
+        also="application/octet-stream",
         tag="figures",
         summary="Where items lie: two numbers each.",
     ),
