@@ -134,12 +134,13 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_message_complete()
         elif cycle.more_body:
             cycle.more_body = False
-            full = self._app.is_full(cycle.endpoint) or self._queue.is_full()
+            writes = cycle.endpoint.waits_for_disk
+            full = self._app.is_full(cycle.endpoint) or self._queue.is_full(writes=writes)
             if cycle.endpoint.route.limited and full:
                 self._app.name(cycle.request)
                 self._write(cycle, self._app.refuse(cycle.request, self._app.overloaded()))
             else:
-                self._queue.add(lambda: self._answer(cycle))
+                self._queue.add(lambda: self._answer(cycle), writes=writes)
 
     # -- what goes out
 
@@ -272,7 +273,8 @@ def _rest(begun: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any
 def _queue_of(app: App, loop: asyncio.AbstractEventLoop) -> RequestQueue:
     """All connections of a loop share one."""
     if app.queue is None:
-        app.queue = RequestQueue(loop, app.limits.concurrent, lambda: app.working)
+        limits = app.limits
+        app.queue = RequestQueue(loop, limits.concurrent, limits.writes, lambda: app.working)
     return app.queue
 
 

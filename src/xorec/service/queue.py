@@ -17,23 +17,33 @@ Answer = Callable[[], None]
 
 
 class RequestQueue:
-    """First come, first served. more: further requests that are under way, elsewhere."""
+    """First come, first served. more: further requests that are under way, elsewhere.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most: int, more: Callable[[], int]) -> None:
+    Writes are short here and then wait for the disk: they are counted apart, so that many of them
+    at once turn nobody away who asks for a list.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, most: int, writes: int, more: Callable[[], int]
+    ) -> None:
         self._loop, self._most, self._more = loop, most, more
-        self._waiting: deque[Answer] = deque()
+        self._most_writes, self._writes = writes, 0
+        self._waiting: deque[tuple[Answer, bool]] = deque()
         self._scheduled = False
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def is_full(self) -> bool:
-        """Whether one more would be too many."""
-        return len(self._waiting) + self._more() >= self._most
+    def is_full(self, *, writes: bool) -> bool:
+        """Whether one more would be too many. writes: one that will wait for the disk."""
+        if writes:
+            return self._writes >= self._most_writes
+        return len(self._waiting) - self._writes + self._more() >= self._most
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: Answer, *, writes: bool) -> None:
         """Call `answer` when it is its turn."""
-        self._waiting.append(answer)
+        self._waiting.append((answer, writes))
+        self._writes += writes
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._work)
@@ -41,7 +51,9 @@ class RequestQueue:
     def _work(self) -> None:
         waiting, until = self._waiting, time.perf_counter_ns() + SLICE
         while waiting:
-            waiting.popleft()()
+            answer, writes = waiting.popleft()
+            self._writes -= writes
+            answer()
             if time.perf_counter_ns() > until and waiting:
                 self._loop.call_soon(self._work)
                 return
