@@ -2,12 +2,14 @@
 
     python benchmarks/event_log.py --json
     python benchmarks/event_log.py --clients 1,32,128 --seconds 5 --before 1000000 --busy
+    python benchmarks/event_log.py --postgresql debian --json
 
 Clients are threads that send one event, wait for its answer, and send the next; `--tasks`: they are
 tasks of one event loop. `--before`: events that the log has already. `--busy`: a thread that
 computes all the time, as an event loop under load does; `--switch`: seconds after which Python lets
-another thread have its turn. `wal_mb` is the largest size of the WAL. Beside it: what the disk
-itself gives, by flushes of 16 kB into a file.
+another thread have its turn. `wal_mb` is the largest size of SQLite's WAL. Beside it: what the disk
+itself gives, by flushes of 16 kB into a file. `--postgresql`: the log is in a server of its own, of
+Debian or of the wheel, which is started on the same disk (TMPDIR).
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from xorec.service.events.log import EventLog
-from xorec.service.events.reader import LogReader
+from xorec.service.events.interface import Log
+from xorec.service.events.location import LogLocation
 from xorec.service.events.records import NewEvent
 from xorec.service.events.rows import Batch
 from xorec.service.events.sequence import SharedSequence
-from xorec.service.writing import LogWriter
+from xorec.service.events.writing import LogWriter
+from xorec.testing.serving import events_settings
 
 
 def new_event(rng: random.Random) -> NewEvent:
@@ -53,8 +56,8 @@ def flushes(folder: Path, seconds: float = 1.0) -> float:
     return count / (time.monotonic() - began)
 
 
-def fill(path: Path, events: int, seed: int) -> None:
-    rng, log = random.Random(seed), EventLog(path, "process")
+def fill(log: Log, events: int, seed: int) -> None:
+    rng = random.Random(seed)
     while events > 0:
         rows = log.rows([new_event(rng) for _ in range(min(events, 10_000))])
         log.write(Batch([rows]))
@@ -63,16 +66,16 @@ def fill(path: Path, events: int, seed: int) -> None:
     log.close()
 
 
-def measure(folder: Path, clients: int, wanted: argparse.Namespace) -> dict[str, Any]:
-    path, groups = folder / "events.db", list[tuple[int, float]]()
-    sequence = SharedSequence(folder / "sequence")
+def measure(where: LogLocation, clients: int, wanted: argparse.Namespace) -> dict[str, Any]:
+    groups = list[tuple[int, float]]()
+    sequence = SharedSequence(where.folder / "sequence")
     writer = LogWriter(
-        EventLog(path, wanted.durability),
+        where.open_log(wanted.durability),
         sequence,
         on_group=lambda events, seconds: groups.append((events, seconds)),
     )
     end, times = time.perf_counter() + wanted.seconds, [list[float]() for _ in range(clients)]
-    wal, largest = path.with_name("events.db-wal"), 0
+    wal, largest = where.folder / "events.db-wal", 0
 
     def client(at: int) -> None:
         rng = random.Random(f"{wanted.seed} {clients} {at} {time.time_ns()}")
@@ -102,7 +105,7 @@ def measure(folder: Path, clients: int, wanted: argparse.Namespace) -> dict[str,
         thread.start()
     while time.perf_counter() < end:
         time.sleep(0.05)
-        largest = max(largest, wal.stat().st_size)
+        largest = max(largest, wal.stat().st_size if wal.exists() else 0)
     for thread in threads:
         thread.join()
     writer.close()
@@ -111,6 +114,7 @@ def measure(folder: Path, clients: int, wanted: argparse.Namespace) -> dict[str,
     return {
         "clients": clients,
         "durability": wanted.durability,
+        "log": "sqlite" if where.address is None else "postgresql",
         "as": "tasks" if wanted.tasks else "threads",
         "busy": wanted.busy,
         "events_per_second": round(len(waits) / wanted.seconds, 1),
@@ -122,9 +126,9 @@ def measure(folder: Path, clients: int, wanted: argparse.Namespace) -> dict[str,
     }
 
 
-def replay(path: Path) -> dict[str, Any]:
+def replay(where: LogLocation) -> dict[str, Any]:
     began = time.perf_counter()
-    reader = LogReader(path)
+    reader = where.open_reader()
     opened = time.perf_counter()
     records = sum(len(block) for block in reader.blocks(max(0, reader.last_seq() - 100_000)))
     seconds = time.perf_counter() - opened
@@ -147,19 +151,23 @@ def main() -> None:
     parser.add_argument("--tasks", action="store_true")
     parser.add_argument("--switch", type=float, default=sys.getswitchinterval())
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--postgresql", help="debian or wheel: the log is in such a server")
     parser.add_argument("--folder", type=Path, help="on the disk to measure")
     parser.add_argument("--json", action="store_true")
     wanted = parser.parse_args()
     sys.setswitchinterval(wanted.switch)
-    with tempfile.TemporaryDirectory(dir=wanted.folder) as name:
-        folder = Path(name)
-        disk = flushes(folder)
-        fill(folder / "events.db", wanted.before, wanted.seed)
-        rows = [measure(folder, int(clients), wanted) for clients in wanted.clients.split(",")]
+    with (
+        tempfile.TemporaryDirectory(dir=wanted.folder) as name,
+        events_settings(wanted.postgresql) as settings,
+    ):
+        where = LogLocation.of(Path(name), settings.get("EVENTS"))
+        disk = flushes(where.folder)
+        fill(where.open_log("process"), wanted.before, wanted.seed)
+        rows = [measure(where, int(clients), wanted) for clients in wanted.clients.split(",")]
         result = {
             "disk_flushes_per_second": round(disk, 1),
             "rows": rows,
-            "replay": replay(folder / "events.db"),
+            "replay": replay(where),
         }
     if wanted.json:
         print(json.dumps(result, indent=1))

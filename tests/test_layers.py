@@ -107,7 +107,7 @@ def test_every_module_is_in_a_room() -> None:
         ("xorec.models.base", "xorec.models.factorization.bpr"),
         ("xorec.recommender.recommender", "xorec.testing.models"),
         ("xorec.data.ids", "xorec.cli.main"),
-        ("xorec.experiments.comparison", "xorec.service.app"),
+        ("xorec.experiments.comparison", "xorec.service.http.app"),
         ("xorec.core.files", "xorec.Recommender"),
     ],
 )

@@ -175,6 +175,17 @@ def check_map(output: str) -> None:
     assert output.startswith("shop.xorec: ")
 
 
+def check_export(output: str) -> None:
+    shop = Recommender.load("shop.xorec")
+    assert f"shop.duckdb: {len(shop.items)} items, 60 users, " in output
+    assert "64-bit codes; the store ranks by Hamming distance" in output
+
+
+def check_plan(output: str) -> None:
+    assert "engine spark:local[2]: 2 slots" in output
+    assert "It fits." in output
+
+
 CHECKS: dict[str, Callable[[str], None]] = {
     "fit ratings.csv -o": check_race,
     "fit ratings.csv --target": check_target,
@@ -193,6 +204,9 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "models bpr": check_models,
     "bench search": check_bench,
     "doctor": check_doctor,
+    "export": check_export,
+    "recommend shop.duckdb --user": check_recommend,
+    "plan": check_plan,
 }
 """What each line must have printed and done, in the README's order; how it begins."""
 
@@ -200,7 +214,8 @@ CHECKS: dict[str, Callable[[str], None]] = {
 def test_the_command_lines() -> None:
     from xorec.cli.main import app
 
-    lines = re.findall(r"(?m)^xorec (?!serve ).*$", README)  # tests/service/ has that one
+    # tests/service/ has `serve`, tests/engines/ has clusters
+    lines = re.findall(r"(?m)^xorec (?!serve )(?!.*spark://).*$", README)
     for line, (begins, check) in zip(lines, CHECKS.items(), strict=True):
         assert line.startswith(f"xorec {begins}")
         words = shlex.split(line, comments=True)[1:]

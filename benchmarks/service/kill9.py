@@ -22,6 +22,7 @@ from xorec.testing.serving import (
     Figures,
     Served,
     compare_with_log,
+    events_settings,
     percentile,
     promise,
     serving,
@@ -68,7 +69,10 @@ class Readers:
 def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
     rng, end = random.Random(wanted.seed), time.monotonic() + wanted.limit
     ready: list[float] = []
-    with serving(workers=wanted.workers) as served:
+    with (
+        events_settings(wanted.postgresql) as settings,
+        serving(workers=wanted.workers, settings=settings) as served,
+    ):
         _fill(served, wanted.replay)
         senders = EventSenders(served, wanted.senders)
         with Readers(served, wanted.readers) as readers:
@@ -128,6 +132,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--senders", type=int, default=16)
     parser.add_argument("--readers", type=int, default=4)
+    parser.add_argument("--postgresql", help="events there: debian or wheel")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--replay", type=int, default=100_000, help="events in the log at first")
     parser.add_argument("--ready", type=float, default=2.0, help="seconds until it is, at most")

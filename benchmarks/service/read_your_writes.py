@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from xorec.testing.serving import Figures, Served, promise, serving
+from xorec.testing.serving import Figures, Served, events_settings, promise, serving
 
 
 class Checks:
@@ -71,7 +71,11 @@ def check(served: Served, checks: Checks, number: int, wanted: argparse.Namespac
 
 def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
     checks = Checks(wanted.count, wanted.limit)
-    with serving(workers=wanted.workers, items=20_000, users=5_000) as served:
+    more = {"workers": wanted.workers, "items": 20_000, "users": 5_000}
+    with (
+        events_settings(wanted.postgresql) as settings,
+        serving(settings=settings, **more) as served,
+    ):
         threads = [
             threading.Thread(target=check, args=(served, checks, number, wanted))
             for number in range(wanted.threads)
@@ -93,6 +97,7 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--postgresql", help="events there: debian or wheel")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--threads", type=int, default=32)
     parser.add_argument("--connections", type=int, default=4, help="of each thread")

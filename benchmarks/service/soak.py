@@ -63,7 +63,7 @@ def run(wanted: argparse.Namespace) -> tuple[bool, Figures]:
 
             with Watch(served, max(0.2, min(5.0, seconds / 40))) as watch:
                 began = time.perf_counter()
-                load = sender.open(payload, rate, seconds)
+                load = sender.open(payload, rate, seconds, spin=0.0)
                 took = time.perf_counter() - began
     warm = len(watch.memory) // 5
     memory, descriptors = watch.memory[warm:], watch.descriptors[warm:]

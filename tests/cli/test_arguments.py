@@ -124,3 +124,12 @@ def test_sizes_are_in_thousands() -> None:
         "1.0 GB",
         "2500.0 GB",
     ]
+
+
+def test_an_address_for_spark_is_kept_without_its_secrets() -> None:
+    address = "jdbc:postgresql://h/shop?user=ann&password=s3cret&table=orders"
+    source = args.DataSource(data=address)
+    assert source.name == "jdbc:postgresql://h/shop?user=ann&password=***, table orders"
+    assert source.provenance == {"source": source.name}
+    assert source.label == "orders"
+    assert args.DataSource(data="spark-table:shop.orders").name == "spark-table:shop.orders"

@@ -217,6 +217,23 @@ def test_lists_for_all_users_and_items(run: Run, model: Path, tmp_path: Path) ->
     assert "say for whom" in both.stderr
 
 
+def test_an_engine_is_for_many_lists(run: Run, model: Path, tmp_path: Path) -> None:
+    for words, option in (
+        (("recommend", model, "--user", "u7"), "--all-users"),
+        (("recommend", model, "--items", "1003"), "--all-users"),
+        (("similar", model, "--item", 1003), "--all-items"),
+    ):
+        for engine in (("--engine", "spark:local[2]"), ("--partitions", 2)):
+            refusal = run(*words, *engine)
+            assert refusal.exit_code == 2
+            assert f"for many lists: give {option}, or leave them out." in refusal.stderr
+    lists = tmp_path / "lists.csv"
+    everybody = ("recommend", model, "--all-users", "-o", lists, "-q", "--engine")
+    assert run(*everybody, "local").exit_code == 0
+    assert "Did you mean 'spark'?" in run(*everybody, "spork:local[2]").stderr
+    assert "--partitions is for Spark" in run(*everybody, "local", "--partitions", 2).stderr
+
+
 def test_similar_users(run: Run, model: Path, ratings: Path, tmp_path: Path) -> None:
     assert "does not compare users" in run("similar", model, "--user", "u7").stderr
     vectors = tmp_path / "bpr.xorec"

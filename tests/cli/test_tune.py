@@ -55,6 +55,13 @@ def test_the_same_command_goes_on(
     refused(run("tune", ratings, *KNN, 8, "--seed", 1, "-q"), "item-knn.study", "seed", "--study")
 
 
+def test_trials_at_once_are_refused_below_one(run: Run, ratings: Path, tmp_path: Path) -> None:
+    words = ("tune", ratings, *KNN, 2, "--study", tmp_path / "s", "-q", "--at-once")
+    refused(run(*words, 0), "at_once is 0")
+    assert run(*words, 2).exit_code == 0
+    refused(run(*words, 1), "at_once differ")
+
+
 def test_options_reach_the_trials(
     run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import XorecError
-from xorec.core.files import replacing, save_tensors, temporary_folder, write_text
+from xorec.core.files import (
+    replacing,
+    replacing_folder,
+    save_tensors,
+    temporary_folder,
+    write_text,
+)
 
 
 def test_the_target_appears_only_when_all_is_written(tmp_path: Path) -> None:
@@ -187,3 +193,29 @@ def test_a_file_keeps_its_rights_and_a_new_one_follows_the_umask(tmp_path: Path)
         os.umask(before)
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "old").stat().st_mode & 0o777 == 0o604
+
+
+@pytest.mark.parametrize("platform", [sys.platform, "elsewhere"])
+def test_a_folder_is_replaced_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    monkeypatch.setattr("xorec.core.files.sys.platform", platform)
+    folder = tmp_path / "new" / "a"
+    for text in ("first", "second"):
+        with replacing_folder(folder) as temporary:
+            (temporary / text).write_text(text)
+            assert not (folder / text).exists()
+        assert [file.name for file in folder.iterdir()] == [text]
+    with pytest.raises(ZeroDivisionError), replacing_folder(folder) as temporary:
+        (temporary / "third").write_text(str(1 / 0))
+    assert [file.read_text() for file in folder.iterdir()] == ["second"]
+    assert [file.name for file in folder.parent.iterdir()] == ["a"]
+
+
+def test_a_folder_that_a_killed_writer_left_goes(tmp_path: Path) -> None:
+    left = tmp_path / ".a.0123abcd.tmp"
+    left.mkdir()
+    (left / "half").write_text("half")
+    with replacing_folder(tmp_path / "a") as temporary:
+        (temporary / "whole").write_text("whole")
+    assert [file.name for file in tmp_path.iterdir()] == ["a"]

@@ -13,7 +13,11 @@ from xorec.evaluation import blocks
 from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
+from xorec.models.baselines.item_knn import ItemKNN
+from xorec.representations.base import Representation
+from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
+from xorec.testing.engines import InProcess
 
 Bools = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float32]
@@ -154,6 +158,29 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
     for threads in (2, 3, 8):
         options = RunOptions(threads=threads)
         assert same(first, evaluate(vectors, pairs(train), pairs(test), options=options))
+
+
+@pytest.mark.parametrize("kind", ["vectors", "codes", "neighbours"])
+def test_the_same_bits_elsewhere(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "block_size", lambda _: 33)
+    _, train, test = made(3, n=333, m=150)
+    rng = np.random.default_rng(3)
+    learned: dict[str, Representation] = {
+        "vectors": Vectors(*(rng.random((n, 7), dtype=np.float32) for n in (333, 150))),
+        "codes": Codes.from_signs(rng.standard_normal((333, 9)), rng.standard_normal((150, 9))),
+        "neighbours": ItemKNN().fit(pairs(train)).representation_,
+    }
+    here = evaluate(learned[kind], pairs(train), pairs(test), options=RunOptions(threads=2))
+    elsewhere = RunOptions(engine=InProcess(2))
+    assert same(here, evaluate(learned[kind], pairs(train), pairs(test), options=elsewhere))
+
+
+def test_what_was_made_elsewhere_of_one_model_is_not_taken_for_another() -> None:
+    scores, train, test = made(4, n=200)
+    options = RunOptions(engine=InProcess(1))
+    for one in (scores, -scores):
+        here = evaluate(scored(one), pairs(train), pairs(test))
+        assert same(here, evaluate(scored(one), pairs(train), pairs(test), options=options))
 
 
 def test_the_size_of_a_block_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

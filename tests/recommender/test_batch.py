@@ -22,6 +22,7 @@ from xorec.recommender import batch
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
 from xorec.testing.data import planted
+from xorec.testing.engines import InProcess
 
 DATA = planted(90, 60, per_user=12)
 MODELS: dict[str, Model[Any]] = {
@@ -72,6 +73,43 @@ def test_lists_of_all_items(shop: Recommender, tmp_path: Path) -> None:
         item = shop.items[row]
         alike = frame.filter(pl.col("item") == item)
         assert alike["similar"].to_list() == shop.similar(item, 5).ids()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_other_processes_find_the_same_lists(
+    shop: Recommender, tmp_path: Path, ending: str
+) -> None:
+    few, denied = shop.item_filter([*shop.items][:40]), [shop.items[3], shop.items[8]]
+    here, there = tmp_path / f"here.{ending}", tmp_path / f"there.{ending}"
+    for job in (
+        batch.for_all_users(shop, 7),
+        batch.for_all_users(shop, 7, seen=True, allow=few, deny=denied),
+        batch.for_all_items(shop, 5),
+    ):
+        one = batch.write(job, here, RunOptions(threads=2))
+        other = batch.write(job, there, RunOptions(engine=InProcess(2)))
+        assert here.read_bytes() == there.read_bytes()
+        assert (one.lists, one.rows) == (other.lists, other.rows)
+
+
+def test_other_processes_load_the_model_once_and_are_sent_nothing_but_spans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Recommender.from_model(ItemKNN().fit(DATA), DATA)
+    loaded, load, engine = [], Recommender.load, InProcess(1)
+
+    def counted(*arguments: Any, **more: Any) -> Recommender:
+        loaded.append(arguments)
+        return load(*arguments, **more)
+
+    monkeypatch.setattr(Recommender, "load", counted)
+    options = RunOptions(engine=engine)
+    assert batch.write(batch.for_all_users(shop, 7), tmp_path / "a.csv", options).lists == 90
+    assert len(loaded) == 1
+    (sent,) = engine.sent
+    assert [tuple(block["span"]) for block in sent] == [
+        (begin, min(90, begin + 17)) for begin in range(0, 90, 17)
+    ]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -8,6 +8,7 @@ import pytest
 
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
+from xorec.data.text import gather_spans
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.models.siml.siml import SIML
@@ -160,7 +161,8 @@ def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
     shortlist = two_stage(codes, -9 * rng.random((40, 3)), rng.random((60, 3)), 7)
     rank = tie_rank(train.items, train.item_counts)
     users = np.array([3, 17])
-    scores = served_scores(shortlist, rank)(users, (train.indptr, train.indices))
+    places, indptr = gather_spans(train.indptr, users)
+    scores = served_scores(shortlist, rank)(users, (indptr, train.indices[places]))
     exact, agreed = shortlist.scores(users), codes.scores(users)
     for row, user in enumerate(users):
         free = np.setdiff1d(np.arange(60), train.of_user(int(user)))

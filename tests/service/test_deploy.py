@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from xorec.service.config import Config
+from xorec.service.settings.config import Config
 
 ROOT = Path(__file__).parents[2]
 UNIT = (ROOT / "deploy" / "xorec.service").read_text()

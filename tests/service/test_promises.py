@@ -11,7 +11,19 @@ from typing import Any
 
 import pytest
 
+from xorec.testing import postgresql
+
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def a_postgresql() -> str:
+    """A kind of PostgreSQL that this machine has."""
+    reasons = {kind: postgresql.unavailable(kind) for kind in postgresql.KINDS}
+    found = [kind for kind, reason in reasons.items() if not reason]
+    if not found:
+        pytest.skip("; ".join(reasons.values()))
+    return found[0]
 
 
 def run(name: str, *options: str) -> dict[str, Any]:
@@ -41,6 +53,19 @@ def test_the_next_list_knows_on_every_worker() -> None:
     found = run("read_your_writes")
     assert found["held"], found
     assert found["checks"] == 300
+
+
+def test_the_next_list_knows_with_events_in_a_database(a_postgresql: str) -> None:
+    found = run("read_your_writes", "--postgresql", a_postgresql)
+    assert found["held"], found
+    assert found["checks"] == 300
+
+
+def test_services_that_share_their_events_are_killed(a_postgresql: str) -> None:
+    found = run("shared_events", "--postgresql", a_postgresql)
+    assert found["held"], found
+    assert min(found["killed"].values()) > 0
+    assert found["acknowledged"] > 0
 
 
 def test_lists_are_right_for_the_generation_that_they_name() -> None:
@@ -100,3 +125,9 @@ def test_a_soak_leaves_no_descriptors() -> None:
     found = run("soak")
     assert found["errors"] == 0, found
     assert len(found["descriptors"]) == 1
+
+
+def test_a_front_with_shards_answers_as_one_server() -> None:
+    found = run("sharded")
+    assert found["held"], found
+    assert found["index_mb"]["shard 1"] < 0.6 * found["index_mb"]["whole"]

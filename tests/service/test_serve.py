@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 import xorec
-from xorec.service.configuring import PREFIX
+from xorec.service.settings.configuring import PREFIX
 from xorec.testing.data import planted
 from xorec.testing.service import RunningService, running_service
 
@@ -202,6 +202,8 @@ def test_figures_are_those_of_all_workers(clients: list[httpx.Client]) -> None:
     for n in range(30):
         assert worker_of(clients[n % 2].get("/v1/popular?k=1")) == n % 2
     assert count() - before == 30
+    shown = clients[1].get("/metrics").text
+    assert any(line.startswith('xorec_generation{model="default"') for line in shown.splitlines())
 
 
 @pytest.mark.parametrize("given", [{}, {"x-request-id": "page"}])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -17,13 +17,21 @@ import typer
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
+    from xorec.core.addresses import Address
     from xorec.core.options import RunOptions
     from xorec.core.progress import Progress
     from xorec.data.ids import Ids
     from xorec.data.interactions import Interactions
     from xorec.data.split import Method, Split
+    from xorec.engines.spark.addresses import SparkAddress
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file made by `xorec fit`.")]
+ModelOrStore = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="A model file, or the address of a store that `xorec export` wrote."
+    ),
+]
 K = Annotated[int, typer.Option("-k", "--k", help="How many items to list.")]
 ListsFile = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where lists go: .parquet or .csv.")
@@ -77,7 +85,7 @@ class Columns:
         str | None, typer.Option(help="The column that says train or test.")
     ] = None
     item_info: Annotated[
-        Path | None, typer.Option(help="A second file: names, categories of items.")
+        str | None, typer.Option(help="A second file or address: names, categories of items.")
     ] = None
     max_expanded: Annotated[
         str | None, typer.Option(help="What a compressed file or a pipe may become, as 20GB.")
@@ -95,23 +103,56 @@ class DataSource(Columns):
     """The data of a command: where it is, its columns, how it is prepared."""
 
     data: Annotated[
-        str, typer.Argument(help="A file, a folder, a pipe (-), or a name from `xorec data list`.")
+        str,
+        typer.Argument(
+            help="A file, a folder, a pipe (-), a database as postgresql://host/shop?table=orders "
+            "or shop.duckdb?query=SELECT ..., or a name from `xorec data list`; with --engine "
+            "spark:... also spark-table:NAME and jdbc:...?table=NAME."
+        ),
     ]
     min_rating: MinRating = None
     core: Annotated[
         int, typer.Option(help="Keep users and items with this many pairs, iterated.")
     ] = 0
 
-    def load(self, options: RunOptions) -> Interactions:
-        """Read and prepare the data; the guesses and removals are shown as notes."""
-        from xorec.data.datasets.catalog import load_data
-        from xorec.data.prepare import prepare
+    @property
+    def name(self) -> str:
+        """What was given, for answers and files: an address without its secrets."""
+        address = self._address
+        return self.data if address is None else address.what
 
-        threads, progress = options.threads, options.progress
-        data = load_data(self.data, threads=threads, progress=progress, **self.given())
-        data = prepare(data, min_rating=self.min_rating, core=self.core)
+    @property
+    def label(self) -> str:
+        """A short name for a title."""
+        address = self._address
+        return (Path(self.data).name or self.data) if address is None else address.label
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """What a model file keeps of it: the database that the pairs came from."""
+        return {} if self._address is None else {"source": self.name}
+
+    @property
+    def _address(self) -> Address | SparkAddress | None:
+        from xorec.core.addresses import parse_address
+        from xorec.data.datasets.catalog import CATALOG
+        from xorec.engines.spark.addresses import parse_spark_address
+
+        if self.data in CATALOG:
+            return None
+        return parse_spark_address(self.data) or parse_address(self.data)
+
+    def load(self, options: RunOptions, **more: Any) -> Interactions:
+        """Read and prepare the data; the guesses and removals are shown as notes.
+
+        On Spark it is Spark that reads what it can reach.
+        """
+        from xorec.engines.reading import load_on
+
+        filters = {"min_rating": self.min_rating, "core": self.core}
+        data = load_on(self.data, options, filters, **self.given(), **more)
         for note in data.notes:
-            progress.note(note)
+            options.progress.note(note)
         return data
 
 
@@ -170,6 +211,37 @@ class Run:
         from xorec.core.options import RunOptions
 
         return RunOptions(seed=self.seed, threads=self.threads, progress=progress_of(self.quiet))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineChoice:
+    """Where the work runs."""
+
+    engine: Annotated[
+        str,
+        typer.Option(help="local, or spark:MASTER as spark:local[2] or spark:spark://host:7077."),
+    ] = "local"
+    partitions: Annotated[
+        int | None, typer.Option(help="Spark: pieces of the work; as many as slots by default.")
+    ] = None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the work goes to other processes."""
+        return self.engine != "local"
+
+    def opened(self, options: RunOptions) -> AbstractContextManager[RunOptions]:
+        """The options with this engine, which is there until the `with` block ends."""
+        from xorec.engines.registry import on_engine
+
+        return on_engine(self.engine, options, partitions=self.partitions)
+
+    def refuse_without(self, option: str) -> None:
+        """One list is not cut into blocks."""
+        if self != EngineChoice():
+            raise OptionError(
+                f"--engine and --partitions are for many lists: give {option}, or leave them out."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,6 +88,30 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
     _print(result)
 
 
+@app.command("engine")
+def engine(
+    spark: Annotated[bool, typer.Option(help="Measure Spark, too, where it is installed.")] = True,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Measure what pairs, rows and bytes cost on this machine, for `xorec plan`: a minute or two.
+
+    The figures are kept in the user's cache; `xorec plan` takes them from there.
+    """
+    from xorec.cli.output import print_json, print_line, print_table
+    from xorec.experiments.plan.constants import cpu_name, keep_constants
+    from xorec.experiments.plan.measuring import measure
+
+    found = measure(args.progress_of(quiet), spark)
+    path = keep_constants(found, cpu_name())
+    if json:
+        rows = [{"constant": name, "value": value} for name, value in found.items()]
+        print_json({"cpu": cpu_name(), "kept": str(path), "rows": rows})
+        return
+    print_table(("constant", "value"), [(name, _figure(value)) for name, value in found.items()])
+    print_line(f"kept in {path}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServeSettings:
     """What is sent where, how fast, how long."""

@@ -50,6 +50,7 @@ def compare(
     ] = None,
     config: args.Config = None,
     source: args.DataSource,
+    where: args.EngineChoice,
     run: args.Run,
 ) -> None:
     """Fit several models on one split of DATA and evaluate them, all items ranked.
@@ -82,7 +83,10 @@ def compare(
         "bits": () if files and not models else lengths,
         "ks": cuts,
     }
-    with nullcontext(options) if files is None else vectors_learned_once(options) as used:
+    with (
+        where.opened(options) as opened,
+        nullcontext(opened) if files is None else vectors_learned_once(opened) as used,
+    ):
         contenders = compare_models(parts, names, **how, by_category=by_category, options=used)
     if files is not None:
         points = [Point.of(one, chosen[0]) for one in contenders]
@@ -94,7 +98,7 @@ def compare(
             for row, one in zip(rows, contenders, strict=True):
                 row |= _significance(one, contenders, metric)
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about = {"name": source.data, **size}
+        about = {"name": source.name, **size}
         more = {"categories": _category_rows(contenders)} if by_category else {}
         drawn = {"frontier": list(map(str, files))} if files else {}
         print_json({"data": about, "split": parts.describe(), "rows": rows, **more, **drawn})
@@ -128,8 +132,7 @@ def _models(
 def _title(source: args.DataSource, pairs: Interactions) -> str:
     """What the picture is of."""
     core = f", {source.core}-core" if source.core else ""
-    name = Path(source.data).name or source.data
-    return f"{name}{core}: {pairs.n_users:,} users x {pairs.n_items:,} items"
+    return f"{source.label}{core}: {pairs.n_users:,} users x {pairs.n_items:,} items"
 
 
 def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:

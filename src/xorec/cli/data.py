@@ -70,7 +70,7 @@ def info(
     from xorec.data.datasets.catalog import CATALOG, load_data
 
     entry = CATALOG.get(source.data)
-    facts: dict[str, Any] = {"data": source.data}
+    facts: dict[str, Any] = {"data": source.name}
     if entry is not None:
         facts |= _entry_row(entry)
     if entry is None or entry.present:

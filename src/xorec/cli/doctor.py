@@ -31,6 +31,7 @@ _EXTRAS = {
     "pyscipopt": "solvers",
     "faiss-cpu": "faiss",
     "cryptography": "sign",
+    "pyspark": "spark",
 }
 
 

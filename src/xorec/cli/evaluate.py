@@ -24,8 +24,8 @@ class TestSource(args.DataSource):
     data: Annotated[
         str,
         typer.Argument(
-            help="A file or folder, or a name from `xorec data list`; without it what `xorec fit "
-            "--test` has kept beside the model."
+            help="A file, a folder, a database address, or a name from `xorec data list`; without "
+            "it what `xorec fit --test` has kept beside the model."
         ),
     ] = ""
 
@@ -52,6 +52,7 @@ def evaluate(
     ] = None,
     *,
     source: Annotated[TestSource, without("time_column", "item_info", "core")],
+    where: args.EngineChoice,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
     """Evaluate a model file on the pairs of DATA that it was not fitted on.
@@ -77,14 +78,15 @@ def evaluate(
     train, test, left_out = unseen_pairs(recommender, pairs, part)
     for note in left_out:
         options.progress.note(note)
-    result = evaluate_parts(
-        recommender.representation,
-        train,
-        test,
-        ks=cuts,
-        tie_rank=recommender.tie_rank,
-        options=options,
-    )
+    with where.opened(options) as opened:
+        result = evaluate_parts(
+            recommender.representation,
+            train,
+            test,
+            ks=cuts,
+            tie_rank=recommender.tie_rank,
+            options=opened,
+        )
     cost = serving_cost(recommender.representation, train, threads=options.thread_count)
     row = {
         "model": recommender.metadata["model"],
@@ -95,7 +97,7 @@ def evaluate(
     }
     split = {**_split(pairs, part, model, source.data), "tested_pairs": test.n_pairs}
     if run.json:
-        about = {"name": source.data, "pairs": test.n_pairs, "notes": left_out}
+        about = {"name": source.name, "pairs": test.n_pairs, "notes": left_out}
         print_json({"data": about, "split": split, "rows": [row]})
         return
     print_line(f"{model}: {recommender.metadata['model']}, {result.n_users:,} users tested")

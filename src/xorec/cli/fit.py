@@ -106,6 +106,7 @@ def fit(
     config: args.Config = None,
     resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
     source: args.DataSource,
+    engine: args.EngineChoice,
     run: args.Run,
 ) -> None:
     """Learn a model from DATA and write it to a file.
@@ -120,29 +121,28 @@ def fit(
     """
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.experiments.race.fit import about_race
-    from xorec.models.fitting import checkpoints
     from xorec.recommender.recommender import Recommender
 
     learn = _learner(context, model, race, config)
     checkpoint = Path(f"{output}.checkpoint")
-    options = replace(run.options(), checkpoint=checkpoint, resume=resume)
-    parts = hold_out.parts(source.load(options), options)
-    began = time.perf_counter()
-    with args.told_of_new_folder(output, options.progress):
-        with interrupts.interrupt_hint(lambda: _how_to_go_on(checkpoint)):
-            learner, found = learn(parts, options)
-        seconds = time.perf_counter() - began
-        learned_from = parts.train
-        if parts.validation is not None:
-            learned_from = parts.train.union(parts.validation, options.thread_count)
-        recommender = Recommender.from_model(
-            learner, learned_from, seed=run.seed, **about_race(found)
-        )
-        _keep_test_part(parts.split, output, options)
-        recommender.save(output)
-    for leftover in checkpoints(checkpoint):
-        if not leftover.is_dir():
-            leftover.unlink(missing_ok=True)
+    if engine.is_remote and not resume:  # tasks go on from what they find (`models.fit_task`)
+        _remove(checkpoint)
+    with engine.opened(replace(run.options(), checkpoint=checkpoint, resume=resume)) as options:
+        parts = hold_out.parts(source.load(options), options)
+        began = time.perf_counter()
+        with args.told_of_new_folder(output, options.progress):
+            with interrupts.interrupt_hint(lambda: _how_to_go_on(checkpoint)):
+                learner, found = learn(parts, options)
+            seconds = time.perf_counter() - began
+            learned_from = parts.train
+            if parts.validation is not None:
+                learned_from = parts.train.union(parts.validation, options.thread_count)
+            recommender = Recommender.from_model(
+                learner, learned_from, seed=run.seed, **source.provenance, **about_race(found)
+            )
+            _keep_test_part(parts.split, output, options)
+            recommender.save(output)
+    _remove(checkpoint)
     if run.json:
         row = {"model": learner.name, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
@@ -229,6 +229,14 @@ def _keep_test_part(split: Split | None, output: Path, options: RunOptions) -> N
     elif path.exists():
         path.unlink()
         options.progress.note(f"removed {path}, the test part of the model that was there before")
+
+
+def _remove(checkpoint: Path) -> None:
+    from xorec.models.fitting import checkpoints
+
+    for leftover in checkpoints(checkpoint):
+        if not leftover.is_dir():
+            leftover.unlink(missing_ok=True)
 
 
 def _how_to_go_on(checkpoint: Path) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from xorec.cli.arguments import Run
+    from xorec.cli.arguments import EngineChoice, Run
     from xorec.recommender.batch import BatchJob
     from xorec.recommender.results import Recommendations, Recommended
 
@@ -49,7 +49,7 @@ def print_items(items: Sequence[Recommended], score: str, listed: str = "item") 
     )
 
 
-def write_lists(job: BatchJob, output: Path | None, run: Run) -> None:
+def write_lists(job: BatchJob, output: Path | None, run: Run, where: EngineChoice) -> None:
     """Write everybody's lists to a file, and say how many there are."""
     from xorec.cli.arguments import told_of_new_folder
     from xorec.cli.output import print_json, print_line, show_bytes
@@ -58,8 +58,7 @@ def write_lists(job: BatchJob, output: Path | None, run: Run) -> None:
 
     if output is None:
         raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")
-    options = run.options()
-    with told_of_new_folder(output, options.progress):
+    with where.opened(run.options()) as options, told_of_new_folder(output, options.progress):
         done = write(job, output, options)
     if run.json:
         print_json(done.to_dict())

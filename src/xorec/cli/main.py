@@ -25,6 +25,7 @@ _COMMANDS = (
     "data",
     "split",
     "models",
+    "plan",
     "fit",
     "evaluate",
     "compare",
@@ -35,6 +36,7 @@ _COMMANDS = (
     "update",
     "map",
     "page",
+    "export",
     "serve",
     "reproduce",
     "bench",
@@ -44,7 +46,7 @@ _COMMANDS = (
 )
 """In the order of the help: each is a file beside this one, with a function of its name or an app
 of several."""
-_TAKE_ANY_SETTING = ("fit", "compare", "tune")
+_TAKE_ANY_SETTING = ("plan", "fit", "compare", "tune")
 
 
 def _command(name: str) -> Any:

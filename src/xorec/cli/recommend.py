@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +14,7 @@ from xorec.core.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from xorec.core.addresses import Address
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.results import ItemFilter, Recommendations
 
@@ -51,24 +52,30 @@ class Rules:
 
 @bundled
 def recommend(
-    model: args.ModelFile,
+    model: args.ModelOrStore,
     asker: args.Asker,
     all_users: Annotated[
         bool, typer.Option("--all-users", help="Lists for every user, to the file -o.")
     ] = False,
     output: args.ListsFile = None,
+    shards: Annotated[
+        int, typer.Option(min=1, help="Search the items in so many shards; the lists stay.")
+    ] = 1,
     k: args.K = 10,
     raw: args.Raw = False,
     *,
     rules: Rules,
+    where: args.EngineChoice,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
     """List the best items for a user of MODEL, or for somebody new by the items they have.
 
-    With --all-users, everybody's lists are written to a Parquet or CSV file.
+    With --all-users, everybody's lists are written to a Parquet or CSV file. MODEL may be the
+    address of a store (`xorec export --to`), which is asked for the list of a user then.
     """
     from xorec.cli.listing import print_list, write_lists
     from xorec.recommender.recommender import Recommender
+    from xorec.stores.registry import store_address
 
     asker.refuse_both()
     if (asker.user is not None) + (asker.items is not None) + all_users != 1:
@@ -77,13 +84,20 @@ def recommend(
         raise OptionError(
             "-o is for everybody's lists: give --all-users, or --json for one list in a file."
         )
-    recommender = Recommender.load(model, threads=run.threads)
+    if not all_users:
+        where.refuse_without("--all-users")
+    if (address := store_address(model)) is not None:
+        print_list(_best_of_store(address, asker, k, rules), run.json, raw)
+        return
+    recommender = Recommender.load(model, threads=run.threads, index=shards == 1)
+    if shards > 1:
+        recommender = recommender.sharded(shards)
     if all_users:
         from xorec.recommender.batch import for_all_users
 
         allow, deny = rules.allowed(recommender), rules.denied(recommender)
         job = for_all_users(recommender, k, seen=rules.seen, allow=allow, deny=deny)
-        write_lists(job, output, run)
+        write_lists(job, output, run, where)
     else:
         print_list(_best(recommender, asker, k, rules), run.json, raw)
 
@@ -95,3 +109,18 @@ def _best(recommender: Recommender, asker: args.Asker, k: int, rules: Rules) -> 
         return recommender.recommend_for(history, k, allow=allow, deny=deny)
     user: Hashable = recommender.users.parse(asker.user)
     return recommender.recommend(user, k, seen=rules.seen, allow=allow, deny=deny)
+
+
+def _best_of_store(address: Address, asker: args.Asker, k: int, rules: Rules) -> Recommendations:
+    """The list of a user of an export. What needs the model itself is refused."""
+    from xorec.stores.asking import no_ids
+    from xorec.stores.registry import open_store
+
+    if asker.user is None or replace(rules, seen=False) != Rules():
+        raise OptionError(
+            f"{address} is asked for the list of a --user, with -k and --seen; for everything else "
+            "give the model file, or ask in SQL (`xorec export --sql`)."
+        )
+    with open_store(address) as store:
+        user: Hashable = no_ids(store.about.user_kind or "str").parse(asker.user)
+        return store.recommend(user, k, seen=rules.seen)

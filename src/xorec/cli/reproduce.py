@@ -28,7 +28,9 @@ class Experiments:
     ] = None
     data: Annotated[
         list[str] | None,
-        typer.Option(help="A file, folder or name of the catalogue; may be given several times."),
+        typer.Option(
+            help="A file, folder, database or name of the catalogue; may be given several times."
+        ),
     ] = None
     core: Annotated[
         list[int] | None,
@@ -86,6 +88,7 @@ def reproduce(
     min_rating: args.MinRating = None,
     seed: Annotated[int, typer.Option(help="The first seed; that of split and trials.")] = 0,
     *,
+    where: args.EngineChoice,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
     """Run the paper's experiments and write a report: HTML, CSV, PNG, SVG.
@@ -105,8 +108,8 @@ def reproduce(
         _refuse_with_from({**given, "seed": seed, "min_rating": min_rating, **named, **fields})
         plan, before = _read(experiments.from_run)
     cache = experiments.cache or experiments.out / "cache"
-    options = replace(run.options(), seed=plan.seed)
-    _carry_out(plan, before, experiments.out, cache, options, run.json)
+    with where.opened(replace(run.options(), seed=plan.seed)) as options:
+        _carry_out(plan, before, experiments.out, cache, options, run.json)
 
 
 def _carry_out(

@@ -19,6 +19,17 @@ def serve(
     data: Annotated[
         Path | None, typer.Option(help="Folder of events and generations: MODEL.serve.")
     ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(help="Keep events in PostgreSQL, for several machines: postgresql://..."),
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Search this share of the items, for a front: 2/3.")
+    ] = None,
+    shards: Annotated[
+        str | None,
+        typer.Option(help="Servers that search the items, with commas: http://HOST:PORT,..."),
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that answer: 1.")] = None,
     durability: Annotated[
         str | None, typer.Option(help="What 200 means for an event: disk or process.")
@@ -37,6 +48,7 @@ def serve(
     Every setting can stand in a TOML file (--config), in the environment (XOREC_SERVE__PORT,
     XOREC_SERVE__LIMITS__K) or in a flag; flags win. Keys come from the first two only, because a
     command line is seen by everybody: XOREC_SERVE__KEYS__ADMIN, __WRITE, __READ, two with a comma.
+    The password of a database comes from PGPASSWORD, ~/.pgpass or a service file.
     """
     import os
 
@@ -51,14 +63,17 @@ def serve(
         raise MissingExtraError(
             f"xorec serve needs {error.name}: pip install 'xorec[serve]'."
         ) from None
-    from xorec.service.configuring import configure
-    from xorec.service.printing import config_text
+    from xorec.service.settings.configuring import configure
+    from xorec.service.settings.printing import config_text
 
     flags = {
         "model": model,
         "host": host,
         "port": port,
         "data": data,
+        "events": events,
+        "shard": shard,
+        "shards": None if shards is None else shards.split(","),
         "workers": workers,
         "durability": durability,
         "access_log": access_log,
@@ -68,7 +83,7 @@ def serve(
     if print_config:
         print_line(config_text(made).rstrip("\n"))
         return
-    from xorec.service.serving import serve as run
+    from xorec.service.workers.serving import serve as run
 
     run(made.config, lambda address, facts: _say_ready(made.config, address, facts))
 
@@ -82,12 +97,15 @@ def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
     generation = facts["generations"]["default"]
     served = config.model or config.folder
     size = f"{facts['users']:,} users, {facts['items']:,} items"
+    if config.shard:
+        size += f", shard {config.shard}"
     print_line(
         f"ready: {address} serves {served} (generation {generation}, {size}; "
         f"{facts['replayed']:,} events replayed)"
     )
-    for line in curl_lines(address, facts, keys=config.keys.given):
-        print_line(f"  {line}")
+    if config.shard is None:  # its front is asked
+        for line in curl_lines(address, facts, keys=config.keys.given):
+            print_line(f"  {line}")
     sys.stdout.flush()
 
 

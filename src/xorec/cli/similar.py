@@ -23,6 +23,7 @@ def similar(
     k: args.K = 10,
     raw: args.Raw = False,
     *,
+    where: args.EngineChoice,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
     """List the items of MODEL that are most like an item, or the users most like a user.
@@ -40,11 +41,13 @@ def similar(
         raise OptionError(
             "-o is for the lists of all items: give --all-items, or --json for one list in a file."
         )
+    if not all_items:
+        where.refuse_without("--all-items")
     recommender = Recommender.load(model, threads=run.threads)
     if all_items:
         from xorec.recommender.batch import for_all_items
 
-        write_lists(for_all_items(recommender, k), output, run)
+        write_lists(for_all_items(recommender, k), output, run, where)
     elif item is not None:
         print_list(recommender.similar(recommender.items.parse(item), k), run.json, raw)
     else:

@@ -42,7 +42,7 @@ def split(
         files = write_split(parts, output, format.value)
     if run.json:
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about = {"name": source.data, **size}
+        about = {"name": source.name, **size}
         answer = {"data": about, "split": parts.describe(), "output": str(output), "files": files}
         print_json(answer)
         return

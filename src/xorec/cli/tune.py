@@ -37,6 +37,12 @@ class Search:
     timeout: Annotated[
         float | None, typer.Option(help="Begin no trial after this many seconds of trials.")
     ] = None
+    at_once: Annotated[
+        int,
+        typer.Option(
+            help="Trials that are proposed together, from those before; Spark runs them together."
+        ),
+    ] = 1
 
     @property
     def study_file(self) -> Path:
@@ -52,6 +58,7 @@ def tune(
     config: args.Config = None,
     *,
     source: Annotated[args.DataSource, without("item_info")],
+    where: args.EngineChoice,
     run: args.Run,
 ) -> None:
     """Search the settings of a model that are best on a validation part of DATA.
@@ -73,18 +80,21 @@ def tune(
     pairs = source.load(options)
     parts = split.parts(pairs, options)
     how: dict[str, Any] = {
-        name: getattr(search, name) for name in ("trials", "metric", "prune", "timeout")
+        name: getattr(search, name) for name in ("trials", "metric", "prune", "timeout", "at_once")
     }
     go_on = "Run the same command again to go on."
-    with interrupts.interrupt_hint(lambda: go_on if study.exists() else ""):
-        found = run_trials(model, parts, study=study, fixed=fixed, **how, options=options)
+    with (
+        interrupts.interrupt_hint(lambda: go_on if study.exists() else ""),
+        where.opened(options) as opened,
+    ):
+        found = run_trials(model, parts, study=study, fixed=fixed, **how, options=opened)
     text = settings_file(found)
     if search.output is not None:
         with args.told_of_new_folder(search.output, options.progress):
             write_text(search.output, text)
     if run.json:
         size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about = {"name": source.data, **size}
+        about = {"name": source.name, **size}
         head = {"data": about, "split": parts.describe(), "study": str(study)}
         print_json({**head, **_facts(found)})
         return

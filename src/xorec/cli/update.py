@@ -22,32 +22,44 @@ def update(
         typer.Option(min=0, help="Seconds to wait while another process writes; else 600."),
     ] = None,
     *,
-    source: Annotated[args.DataSource, without("time_column", "split_column", "core")],
+    since: Annotated[
+        str | None,
+        typer.Option(help="Only pairs of this time or later: 2026-11-17T08:00:00Z, or a number."),
+    ] = None,
+    source: Annotated[args.DataSource, without("split_column", "core")],
     run: Annotated[args.Run, without("seed", "threads")],
 ) -> None:
     """Take the interactions of DATA into a model file: new users and items, new pairs.
 
     Users who got pairs and items that are mostly new are refreshed; the rest stays as it is.
-    Updates of one file that run at once take turns, and none is lost.
+    Updates of one file that run at once take turns, and none is lost. With --since, the rest of
+    DATA is left out, by the database itself where it is one; pairs that the model has already cost
+    nothing, so the time of the last update will do. Where nothing is new, the file stays as it is.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.locks import WAIT, locked
+    from xorec.data.io.encode import NothingSinceError
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.updating import UpdateSummary
 
     path, options = output or model, run.options()
     if not model.exists():
         Recommender.load(model)  # says so, before anything is read or locked
-    new = source.load(options)
-    if new.weights is not None:
+    new = None
+    try:
+        new = source.load(options, since=since)
+    except NothingSinceError as nothing:  # what a job of every hour finds is no failure
+        options.progress.note(str(nothing))
+    if new is not None and new.weights is not None:
         options.progress.note("an update counts every new pair the same: weights are used by fit.")
     with (
         args.told_of_new_folder(path, options.progress),
         locked(path, WAIT if wait is None else wait, options.progress.note),
     ):
         before = Recommender.load(model, threads=run.threads)
-        after = before.update(new)
-        after.save(path)
+        after = before if new is None else before.update(new)
+        if new is not None or path != model:
+            after.save(path)
     summary = UpdateSummary.of(before, after).to_dict()
     if run.json:
         print_json({"model": str(path), **summary})

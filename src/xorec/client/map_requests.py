@@ -25,15 +25,17 @@ def colours(
     bit: int | None = None,
     user: JsonId | None = None,
     item: JsonId | None = None,
+    items: Iterable[JsonId] = (),
     most: int | None = None,
     model: str | None = None,
 ) -> Request[ColoursAnswer]:
-    """One byte an item, in base64, and what the bytes mean.
+    """One byte an item, in base64, and what the bytes mean. items: as if the user had them, too.
 
     >>> colours("bit", bit=3).params
     (('by', 'bit'), ('bit', '3'))
     """
-    params = pairs(by=by, bit=bit, user=user, item=item, most=most, model=model)
+    asked = pairs(by=by, bit=bit, user=user, item=item, items=list(items))
+    params = asked + pairs(most=most, model=model)
     return Request("GET", "/v1/map/colours", reader(ColoursAnswer), params)
 
 

@@ -40,6 +40,10 @@ class ModelFileError(XorecError):
     """A model file that is corrupt, truncated, foreign or from a newer xorec."""
 
 
+class StoreError(XorecError):
+    """A database or a file of exported codes that cannot be reached, written or understood."""
+
+
 class NotFittedError(XorecError):
     """A model that was asked for what it learns before `fit`."""
 

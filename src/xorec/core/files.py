@@ -122,6 +122,54 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error) from None
 
 
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Fill the temporary folder that this yields; it takes the name `path` only if all went well.
+
+    An older folder at `path` stays whole until then, and goes at once: the two change places in one
+    step of the system where it has one (Linux), else one is moved away just before the other comes.
+    Whoever calls this holds a lock: what killed writers have left of temporary folders is removed.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{glob.escape(path.name)}.????????.tmp"):
+            shutil.rmtree(left, ignore_errors=True)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        with interrupts.removing(temporary):
+            try:
+                with interrupts.making:
+                    temporary.mkdir()
+                yield temporary
+                for file in temporary.iterdir():
+                    _flush(file)
+                if path.exists():
+                    _exchange(temporary, path)
+                else:
+                    _rename(temporary, path)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Two folders beside each other change their names."""
+    if sys.platform == "linux":
+        import ctypes
+
+        here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        names = os.fsencode(one), os.fsencode(other)
+        if call is not None and call(here, names[0], here, names[1], exchange) == 0:
+            _flush_folder(other.parent)
+            return
+    away = one.with_name(f".{other.name}.{secrets.token_hex(4)}.tmp")
+    with interrupts.removing(away):
+        os.replace(other, away)
+        _rename(one, other)
+        shutil.rmtree(away, ignore_errors=True)
+
+
 def save_tensors(
     path: Path, tensors: Mapping[str, npt.NDArray[Any]], metadata: dict[str, str]
 ) -> None:

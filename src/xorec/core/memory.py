@@ -7,6 +7,7 @@ what reads data asks first whether the address space (`ulimit -v`) is large enou
 from __future__ import annotations
 
 import errno
+import os
 import sys
 
 from xorec.core.errors import XorecError
@@ -35,6 +36,18 @@ def require_address_space() -> None:
             f"the address space is limited to {limit / 2**30:.1f} GB and {NEEDED / 2**30:.0f} GB "
             "are needed: raise it (ulimit -v unlimited) and bound memory itself, by a cgroup, say."
         )
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has; 8 GB where it does not tell.
+
+    >>> physical_memory() > 2**28
+    True
+    """
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
 
 
 def is_shortage(error: BaseException | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from xorec.core.engine import Engine, LocalEngine
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.core.threads import ThreadPool, available_threads
@@ -21,6 +22,7 @@ class RunOptions:
     resume: go on from `checkpoint` if it exists and belongs to this very run.
     cache: a folder for vectors that several fits start from: learned once, then read.
     until: a moment of `time.monotonic`; the epoch in which it passes is the last one.
+    engine: where blocks of work run (`core.engine`); None: in threads of this process.
 
     >>> options = RunOptions(seed=7, threads=2)
     >>> options.thread_count
@@ -37,6 +39,7 @@ class RunOptions:
     resume: bool = False
     cache: Path | None = None
     until: float | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:
@@ -57,6 +60,16 @@ class RunOptions:
         """
         path = None if self.checkpoint is None else Path(f"{self.checkpoint}.{stage}")
         return replace(self, checkpoint=path)
+
+    @property
+    def block_engine(self) -> Engine:
+        """`engine`, or as many threads as this run may use."""
+        return self.engine or LocalEngine(self.thread_count)
+
+    @property
+    def remote_engine(self) -> Engine | None:
+        """`engine` where blocks travel to other processes."""
+        return self.engine if self.engine is not None and self.engine.is_remote else None
 
     def thread_pool(self) -> ThreadPool:
         """`thread_count` threads, to be used in a `with` block.

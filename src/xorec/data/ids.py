@@ -245,6 +245,15 @@ class Ids:
         """What a pickle has: views of memory are made anew."""
         return {name: value for name, value in vars(self).items() if name != "_find"}
 
+    def stored(self, raw: Hashable) -> int | str | None:
+        """What a column of these ids has for a raw id: an integer or text; None: of another type.
+
+        >>> Ids.of([datetime.date(2024, 2, 29)]).stored(datetime.date(2023, 1, 31))
+        '2023-01-31'
+        """
+        key = self._key(raw)
+        return key.decode("utf-8", "surrogateescape") if isinstance(key, bytes) else key
+
     def _key(self, raw: Hashable) -> Any:
         """What is compared: the integer itself, or the encoded bytes; None if of another type."""
         if self.kind == "str":  # first, for it is what most ids are

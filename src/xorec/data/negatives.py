@@ -44,6 +44,8 @@ class Negatives:
     """Weight of all items before item i, (n_items + 1); None: uniform."""
     taken: npt.NDArray[np.int64] | None = None
     """Weight of the user's items up to and including this pair, (n_pairs)."""
+    first_user: int = 0
+    """Of a block of users: the row of its first one among all, for the draws hang on it."""
 
     @classmethod
     def of(cls, train: Interactions, alpha: float = 0.0) -> Negatives:
@@ -55,10 +57,24 @@ class Negatives:
             raise OptionError(f"alpha is {alpha}: the power of popularity is from 0 to 2.")
         popularity = train.item_counts.astype(np.float64) ** alpha
         weights = np.maximum(1, popularity * (_TOTAL_WEIGHT / popularity.sum())).astype(np.int64)
-        cumulative = np.concatenate([[0], np.cumsum(weights)])
-        summed = np.cumsum(weights[train.indices])
-        before = np.concatenate([[0], summed])[train.indptr[:-1]]
-        return cls(*pairs, cumulative, summed - np.repeat(before, train.user_counts))
+        return cls.weighted(*pairs, np.concatenate([[0], np.cumsum(weights)]))
+
+    @classmethod
+    def weighted(
+        cls,
+        indices: npt.NDArray[np.int32],
+        indptr: npt.NDArray[np.int64],
+        n_items: int,
+        cumulative: npt.NDArray[np.int64] | None,
+        first_user: int = 0,
+    ) -> Negatives:
+        """By the weight before each item and of all; None: uniform."""
+        if cumulative is None:
+            return cls(indices, indptr, n_items, first_user=first_user)
+        summed = np.cumsum(np.diff(cumulative)[indices])
+        before = np.concatenate([[0], summed])[indptr[:-1]]
+        taken = summed - np.repeat(before, np.diff(indptr))
+        return cls(indices, indptr, n_items, cumulative, taken, first_user)
 
     def draw(
         self,
@@ -73,12 +89,12 @@ class Negatives:
         pairs: positions in `indices`; users: the user of each. Runs without Python's lock, so
         threads may fill parts of one array side by side.
         """
-        positives = UserItems(self.indptr, self.indices)
+        positives, key = UserItems(self.indptr, self.indices), (seed, epoch, self.first_user)
         if self.cumulative is None or self.taken is None:
-            _draw_uniform(out, pairs, users, positives, self.n_items, seed, epoch)
+            _draw_uniform(out, pairs, users, positives, self.n_items, key)
         else:
             weights = ItemWeights(self.cumulative, self.taken)
-            _draw_weighted(out, pairs, users, positives, weights, seed, epoch)
+            _draw_weighted(out, pairs, users, positives, weights, key)
 
     def draw_all(self, count: int, seed: int, epoch: int) -> npt.NDArray[np.int32]:
         """`count` negatives for every pair, int32 (n_pairs, count)."""
@@ -153,9 +169,10 @@ def draw_outside(
 
 @kernel
 def _draw_uniform(
-    out: Any, pairs: Any, users: Any, positives: UserItems, n_items: Any, seed: Any, epoch: Any
+    out: Any, pairs: Any, users: Any, positives: UserItems, n_items: Any, keys: Any
 ) -> None:
-    indptr = positives.indptr
+    """keys: (seed, epoch, row of the first user among all)."""
+    indptr, (seed, epoch, first_user) = positives.indptr, keys
     count = out.shape[1]
     drawn, before = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     for row in range(len(pairs)):
@@ -165,7 +182,7 @@ def _draw_uniform(
             for k in range(count):
                 out[row, k] = -1
             continue
-        key, position = stream(seed, epoch, user), (pairs[row] - lo) * count
+        key, position = stream(seed, epoch, first_user + user), (pairs[row] - lo) * count
         draw_outside(drawn, before, positives.items, lo, hi, n_items, key, position)
         for k in range(count):
             out[row, k] = drawn[k]
@@ -178,9 +195,10 @@ def _draw_weighted(
     users: Any,
     positives: UserItems,
     weights: ItemWeights,
-    seed: Any,
-    epoch: Any,
+    keys: Any,
 ) -> None:
+    """keys: (seed, epoch, row of the first user among all)."""
+    seed, epoch, first_user = keys
     indptr, cumulative, taken = positives.indptr, weights.cumulative, weights.taken
     count = out.shape[1]
     n_items = len(cumulative) - 1
@@ -192,7 +210,7 @@ def _draw_weighted(
             for k in range(count):
                 out[row, k] = -1
             continue
-        key = stream(seed, epoch, user)
+        key = stream(seed, epoch, first_user + user)
         users_weight = taken[hi - 1] if hi > lo else 0
         for k in range(count):
             number = draw(key, (pairs[row] - lo) * count + k)

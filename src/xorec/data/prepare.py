@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +42,7 @@ def prepare(
     >>> list(prepared.users), prepared.notes
     (['ann', 'bob'], ('2-core (1 round): 1 users, 0 items and 1 pairs removed',))
     """
-    _check(min_rating, min_user_pairs, min_item_pairs, core)
+    check_filters(min_rating, min_user_pairs, min_item_pairs, core)
     pairs = as_interactions(data)
     pairs.require_pairs()
     if min_rating is not None:
@@ -55,28 +56,100 @@ def prepare(
 
 def _by_rating(data: Interactions, min_rating: float) -> Interactions:
     if data.ratings is None:
-        raise DataError(
-            f"min_rating is {min_rating} but the data has no ratings: name their column with "
-            "rating_column (--rating-column), or leave min_rating out."
-        )
+        raise no_ratings(min_rating)
     keep = data.ratings >= np.float32(min_rating)
     if not keep.any():
-        raise DataError(
-            f"no pair is rated {min_rating:g} or more: the ratings go from "
-            f"{data.ratings.min():g} to {data.ratings.max():g}; lower min_rating."
-        )
+        raise none_rated(min_rating, data.ratings.min(), data.ratings.max())
     outdated = rating_note(data.ratings)  # a threshold was chosen: none needs to be proposed
     data = replace(data, notes=tuple(note for note in data.notes if note != outdated))
-    return _keep(data, keep, f"ratings below {min_rating:g}")
+    return _keep(data, keep, below_rating(min_rating))
+
+
+def no_ratings(min_rating: float) -> DataError:
+    """A threshold was given, and there is nothing to compare with it."""
+    return DataError(
+        f"min_rating is {min_rating} but the data has no ratings: name their column with "
+        "rating_column (--rating-column), or leave min_rating out."
+    )
+
+
+def none_rated(min_rating: float, low: Any, high: Any) -> DataError:
+    """All ratings are below the threshold."""
+    return DataError(
+        f"no pair is rated {min_rating:g} or more: the ratings go from "
+        f"{low:g} to {high:g}; lower min_rating."
+    )
+
+
+def below_rating(min_rating: float) -> str:
+    """What the filter by ratings is called in notes."""
+    return f"ratings below {min_rating:g}"
 
 
 def _by_counts(
     data: Interactions, min_user_pairs: int, min_item_pairs: int, *, repeat: bool
 ) -> Interactions:
     """Remove users and items with too few pairs: once, or until none is left."""
-    users_stay = np.ones(data.n_users, dtype=np.bool_)
-    items_stay = np.ones(data.n_items, dtype=np.bool_)
-    user_counts, item_counts, rounds = data.user_counts, data.item_counts, 0
+    counts = PairCounts(data.user_counts, data.item_counts)
+    least = (min_user_pairs, min_item_pairs)
+
+    def count(users_stay: Mask, items_stay: Mask) -> PairCounts:
+        return PairCounts(*count_pairs(data.indptr, data.indices, users_stay, items_stay))
+
+    stay = with_enough_pairs(counts, least, count, repeat=repeat)
+    keep = stay.users[data.user_rows] & stay.items[data.indices]
+    if not keep.any():
+        raise counts.nothing_left(stay.what)
+    return _keep(data, keep, stay.what)
+
+
+class PairCounts(NamedTuple):
+    """How many pairs each user and each item has."""
+
+    users: Counts
+    items: Counts
+
+    def nothing_left(self, what: str) -> DataError:
+        """A filter was too strict. what: its name."""
+        return DataError(
+            f"nothing is left after {what}: of {len(self.users):,} users the busiest has "
+            f"{self.users.max():,} pairs, of {len(self.items):,} items the most popular "
+            f"{self.items.max():,}; ask for fewer."
+        )
+
+    def removed_note(self, what: str, left: PairCounts) -> str:
+        """What a filter has taken away. what: its name."""
+        users = int(np.count_nonzero((self.users > 0) & (left.users == 0)))
+        items = int(np.count_nonzero((self.items > 0) & (left.items == 0)))
+        pairs = int(self.users.sum() - left.users.sum())
+        return f"{what}: {users:,} users, {items:,} items and {pairs:,} pairs removed"
+
+
+class Stay(NamedTuple):
+    """Which users and items stay, the pairs that these have left, and the filter's name."""
+
+    users: Mask
+    items: Mask
+    left: PairCounts
+    what: str
+
+
+def with_enough_pairs(
+    counts: PairCounts,
+    least: tuple[int, int],
+    count: Callable[[Mask, Mask], PairCounts],
+    *,
+    repeat: bool,
+) -> Stay:
+    """Which users and items have enough pairs.
+
+    least: pairs of a user, of an item. count: the pairs of those that stay. repeat: until none of
+    these has too few, else once.
+    """
+    min_user_pairs, min_item_pairs = least
+    users_stay = np.ones(len(counts.users), dtype=np.bool_)
+    items_stay = np.ones(len(counts.items), dtype=np.bool_)
+    user_counts, item_counts, rounds = counts.users, counts.items, 0
     while True:
         gone = (users_stay & (user_counts < min_user_pairs)).any()
         gone |= (items_stay & (item_counts < min_item_pairs)).any()
@@ -85,32 +158,24 @@ def _by_counts(
         rounds += 1
         users_stay &= user_counts >= min_user_pairs
         items_stay &= item_counts >= min_item_pairs
-        user_counts, item_counts = count_pairs(data.indptr, data.indices, users_stay, items_stay)
+        user_counts, item_counts = count(users_stay, items_stay)
     what = (
         f"{min_user_pairs}-core ({rounds} round{'' if rounds == 1 else 's'})"
         if repeat
         else f"users under {min_user_pairs} and items under {min_item_pairs} pairs, once"
     )
-    keep = users_stay[data.user_rows] & items_stay[data.indices]
-    if not keep.any():
-        raise DataError(
-            f"nothing is left after {what}: of {data.n_users:,} users the busiest has "
-            f"{data.user_counts.max():,} pairs, of {data.n_items:,} items the most popular "
-            f"{data.item_counts.max():,}; ask for fewer."
-        )
-    return _keep(data, keep, what)
+    return Stay(users_stay, items_stay, PairCounts(user_counts, item_counts), what)
 
 
 def _keep(data: Interactions, keep: Mask, what: str) -> Interactions:
     """The pairs to keep, and a note of what went."""
     kept = data.select(keep)
-    users = int(np.count_nonzero((data.user_counts > 0) & (kept.user_counts == 0)))
-    items = int(np.count_nonzero((data.item_counts > 0) & (kept.item_counts == 0)))
-    pairs = data.n_pairs - kept.n_pairs
-    return kept.noted(f"{what}: {users:,} users, {items:,} items and {pairs:,} pairs removed")
+    before, left = (PairCounts(one.user_counts, one.item_counts) for one in (data, kept))
+    return kept.noted(before.removed_note(what, left))
 
 
-def _check(min_rating: float | None, users: int, items: int, core: int) -> None:
+def check_filters(min_rating: float | None, users: int, items: int, core: int) -> None:
+    """Refuse what is no threshold."""
     if min_rating is not None and not np.isfinite(min_rating):
         raise OptionError(f"min_rating is {min_rating}: give a number, or leave it out.")
     for name, value in (("min_user_pairs", users), ("min_item_pairs", items), ("core", core)):

@@ -21,23 +21,29 @@ def rating_note(ratings: npt.NDArray[Any] | None) -> str | None:
     """
     if ratings is None or not len(ratings) or ratings.min() == ratings.max():
         return None
-    low, high = ratings.min(), ratings.max()
-    said = [f"every rating counts as positive, {low:g} to {high:g}"]
-    bad = int(np.count_nonzero(ratings <= 0))
+    return note_of_values(*np.unique(ratings, return_counts=True))
+
+
+def note_of_values(values: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> str | None:
+    """The same from the distinct ratings, ascending, and how often each comes."""
+    if len(values) < 2:
+        return None
+    total = int(counts.sum())
+    said = [f"every rating counts as positive, {values[0]:g} to {values[-1]:g}"]
+    bad = int(counts[values <= 0].sum())
     if bad:
-        said[0] += f", {bad:,} of {len(ratings):,} of them 0 or less"
-    threshold = _threshold(ratings)
+        said[0] += f", {bad:,} of {total:,} of them 0 or less"
+    threshold = _threshold(values)
     if threshold is None:
         said.append("they look like strengths: weight_column (--weight-column) would weigh by them")
     else:
-        share = f"{np.mean(ratings >= threshold):.0%}".replace("%", " %")
+        share = f"{counts[values >= threshold].sum() / total:.0%}".replace("%", " %")
         said.append(f"min_rating {threshold:g} (--min-rating) would keep {share}")
     return "; ".join(said)
 
 
-def _threshold(ratings: npt.NDArray[Any]) -> float | None:
+def _threshold(values: npt.NDArray[Any]) -> float | None:
     """The least good value on a scale of ratings; None if they are not on one."""
-    values = np.unique(ratings)
     if values[0] < 0 < values[-1]:  # dislike and like
         return float(values[values > 0][0])
     if len(values) > _MOST_VALUES:

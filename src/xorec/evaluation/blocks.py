@@ -1,22 +1,25 @@
-"""The rankings of all test users, block by block, on any number of threads.
+"""The rankings of all test users, block by block: in threads of this process, or on an engine.
 
 A block is a fixed set of users: its size depends on the number of items alone, and each block is
 scored by one thread with one BLAS thread. So the figures are the same, to the last bit, whatever
-the number of threads; and products and selections of different blocks run side by side.
+the number of threads or machines; and products and selections of different blocks run side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
+from xorec.core.engine import Arrays, Engine, LocalEngine
+from xorec.core.kept import Kept
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions, UserItems
+from xorec.data.text import gather_spans
 from xorec.data.tie_rank import TieRank
 from xorec.evaluation.metrics.base import Cuts, Floats, Ints, Measure, RankedTests, make_cuts
 from xorec.evaluation.metrics.registry import USER_METRICS
@@ -26,20 +29,80 @@ from xorec.evaluation.rank_kernels import (
     rank_users,
     sort_places,
 )
+from xorec.representations import representation_class
 from xorec.representations.base import Representation
-from xorec.search.served import ServedScores, served_scores
+from xorec.search.served import served_scores
 from xorec.search.top_k import inverse
 
 BLOCK_BYTES = 24 << 20
 """Scores of one block, about. Larger blocks make a faster product; from 32 MB on, the C library
 maps fresh pages for every block, and that costs more than it gains."""
 
+_LEARNED = "representation."
+"""How the names of what was learned begin among shared arrays."""
+
 Rows = npt.NDArray[np.int32]
+
+
+class Ranker:
+    """Ranks for the users of a block: a block in, arrays out, nothing is written to."""
+
+    def __init__(
+        self, representation: Representation, tie_rank: Rows, cuts: Cuts, threads: int = 1
+    ) -> None:
+        self._ties, self._cuts = TieOrder(tie_rank, inverse(tie_rank)), cuts
+        self._scores_of = served_scores(representation, tie_rank, threads)
+
+    def rank(self, block: Arrays) -> Arrays:
+        """lists (B, largest k) of what each user gets; places (pairs, 3), see `place_row`; values
+        (measures, B, K) of each user.
+
+        block: rows of users; what they have seen and their test items, each by offsets and items.
+        """
+        users = block["users"]
+        seen = UserItems(_int64(block["seen_indptr"]), _int32(block["seen"]))
+        tests = UserItems(_int64(block["tests_indptr"]), _int32(block["tests"]))
+        places = np.empty((len(tests.items), 3), dtype=np.int32)
+        lists = np.empty((len(users), len(self._cuts.discount)), dtype=np.int32)
+        scores = self._scores_of(users, seen)
+        scores = as_contiguous(scores.astype(np.float32, copy=False))
+        rank_users(scores, seen, tests, self._ties, places, lists)
+        ranks = RankedTests(tests.indptr, *sort_places(tests.indptr, places))
+        values = np.empty((len(measures()), len(users), len(self._cuts.ks)))
+        for measure, filled in zip(measures(), values, strict=True):
+            measure(ranks, self._cuts, filled)
+        return {"lists": lists, "places": places, "values": values}
+
+
+def measures() -> list[Measure]:
+    """The kernels of all metrics of users, each once, in the order of the registry."""
+    every = (one for metric in USER_METRICS.values() for one in metric.measures.values())
+    return list(dict.fromkeys(every))
+
+
+_RANKERS = Kept[Ranker](most=1)
+"""Of a process that ranks blocks for others."""
+
+
+def rank_block(block: Arrays, shared: Arrays, *, key: str, kind: str) -> Arrays:
+    """A block function: `Ranker.rank`, the ranker made of the shared arrays.
+
+    key: of these very arrays; kind: of the representation.
+    """
+
+    def make() -> Ranker:
+        names = [name for name in shared if name.startswith(_LEARNED)]
+        named = {name.removeprefix(_LEARNED): shared[name] for name in names}
+        cuts = Cuts(*(as_contiguous(shared[f"cuts.{name}"]) for name in Cuts._fields))
+        learned = representation_class(kind).from_tensors(named)
+        return Ranker(learned, as_contiguous(shared["tie_rank"]), cuts)
+
+    return _RANKERS.get(key, make).rank(block)
 
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """What is asked of every block, and the arrays that each block fills its part of.
+    """What is asked of every block, and the arrays that the answers fill.
 
     users (n,): rows with test items. seen: by user row; tests: of `users`, in their order.
     places (pairs, 3), by test pair: rank, above, tied (see `place_row`). values: what each
@@ -49,7 +112,7 @@ class Rankings:
     users: Ints
     seen: UserItems
     tests: UserItems
-    ties: TieOrder
+    tie_rank: Rows
     cuts: Cuts
     places: npt.NDArray[np.int32]
     values: dict[Measure, Floats]
@@ -61,15 +124,14 @@ class Rankings:
         """Lay out the work: `seen` items are out of every ranking."""
         users = np.flatnonzero(test.user_counts)
         indptr = np.concatenate([[0], np.cumsum(test.user_counts[users])])
-        measures = [one for metric in USER_METRICS.values() for one in metric.measures.values()]
         return cls(
             users=users,
             seen=UserItems(_int64(seen.indptr), _int32(seen.indices)),
             tests=UserItems(indptr, _int32(test.indices)),
-            ties=TieOrder(_int32(tie_rank), inverse(tie_rank)),
+            tie_rank=_int32(tie_rank),
             cuts=make_cuts(ks, test.n_items),
             places=np.empty((test.n_pairs, 3), dtype=np.int32),
-            values={measure: np.empty((len(users), len(ks))) for measure in measures},
+            values={measure: np.empty((len(users), len(ks))) for measure in measures()},
         )
 
     @property
@@ -79,55 +141,67 @@ class Rankings:
 
     def fill(self, representation: Representation, options: RunOptions) -> Ints:
         """Rank for every user; return how often each item is shown at each k, (K, m)."""
-        from threadpoolctl import threadpool_limits
-
-        m = len(self.ties.rank)
+        m = len(self.tie_rank)
         size = block_size(m)
-        blocks = [slice(at, at + size) for at in range(0, len(self.users), size)]
+        spans = [slice(at, at + size) for at in range(0, len(self.users), size)]
         exposure = np.zeros((len(self.cuts.ks), m), dtype=np.int64)
-        scores_of = served_scores(representation, self.ties.rank, options.thread_count)
-        with (
-            threadpool_limits(1, user_api="blas"),
-            options.progress.task("evaluate", total=len(self.users)) as task,
-        ):
-            threads = min(options.thread_count, len(blocks))
-            for lists in _each(lambda b: self.block(scores_of, b), blocks, threads):
-                count_exposure(lists, self.cuts.ks, exposure)
-                task.advance(len(lists))
+        engine = options.remote_engine
+        if engine is None:
+            ranked = self._ranked_here(representation, spans, options.thread_count)
+        else:
+            ranked = self._ranked_on(engine, representation, spans)
+        with options.progress.task("evaluate", total=len(self.users)) as task:
+            for span, made in zip(spans, ranked, strict=True):
+                self.places[self._pairs(span)] = made["places"]
+                for values, filled in zip(self.values.values(), made["values"], strict=True):
+                    values[span] = filled
+                count_exposure(as_contiguous(made["lists"]), self.cuts.ks, exposure)
+                task.advance(len(made["lists"]))
         return np.cumsum(exposure, axis=0)
 
-    def block(self, scores_of: ServedScores, block: slice) -> Rows:
-        """Rank for the users of one block; return the list of each, (B, largest k)."""
-        users = self.users[block]
-        indptr = self.tests.indptr[block.start : block.start + len(users) + 1]
-        pairs = slice(indptr[0], indptr[-1])
-        tests = UserItems(indptr - indptr[0], self.tests.items[pairs])
-        places = self.places[pairs]
-        lists = np.empty((len(users), len(self.cuts.discount)), dtype=np.int32)
-        scores = scores_of(users, self.seen)
-        scores = as_contiguous(scores.astype(np.float32, copy=False))
-        rank_users(scores, users, self.seen, tests, self.ties, places, lists)
-        ranks = RankedTests(tests.indptr, *sort_places(tests.indptr, places))
-        for measure, values in self.values.items():
-            measure(ranks, self.cuts, values[block])
-        return lists
+    def _ranked_here(
+        self, representation: Representation, spans: list[slice], threads: int
+    ) -> Iterator[Arrays]:
+        from threadpoolctl import threadpool_limits
+
+        ranker = Ranker(representation, self.tie_rank, self.cuts, threads)
+        engine = LocalEngine(min(threads, len(spans)))
+        with threadpool_limits(1, user_api="blas"):
+            yield from engine.map_blocks(
+                lambda block, _: ranker.rank(block), map(self._block, spans)
+            )
+
+    def _ranked_on(
+        self, engine: Engine, representation: Representation, spans: list[slice]
+    ) -> Iterator[Arrays]:
+        learned = {_LEARNED + name: array for name, array in representation.tensors().items()}
+        cuts = {f"cuts.{name}": array for name, array in self.cuts._asdict().items()}
+        shared = {**learned, **cuts, "tie_rank": self.tie_rank}
+        how = {"key": secrets.token_hex(8), "kind": representation.kind}
+        yield from engine.map_blocks(rank_block, map(self._block, spans), [shared], **how)
+
+    def _block(self, span: slice) -> Arrays:
+        """What is asked of some users: what they have seen, their test items."""
+        users, pairs = self.users[span], self._pairs(span)
+        indptr = self.tests.indptr[span.start : span.start + len(users) + 1]
+        at, seen_indptr = gather_spans(self.seen.indptr, users)
+        return {
+            "users": users,
+            "seen_indptr": seen_indptr,
+            "seen": self.seen.items[at],
+            "tests_indptr": indptr - indptr[0],
+            "tests": self.tests.items[pairs],
+        }
+
+    def _pairs(self, span: slice) -> slice:
+        """The test pairs of some users."""
+        ends = self.tests.indptr[[span.start, min(span.stop, len(self.users))]]
+        return slice(*ends)
 
 
 def block_size(n_items: int) -> int:
     """Users in a block: by the number of items alone, so that results never depend on threads."""
     return int(np.clip(BLOCK_BYTES // (4 * n_items), 32, 1024))
-
-
-def _each(work: Callable[[slice], Rows], blocks: Iterable[slice], threads: int) -> Iterator[Rows]:
-    """The results of all blocks, in order."""
-    if threads == 1:
-        yield from map(work, blocks)
-        return
-    executor = ThreadPoolExecutor(threads)
-    try:
-        yield from executor.map(work, blocks)
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _int32(array: npt.NDArray[np.integer]) -> Rows:

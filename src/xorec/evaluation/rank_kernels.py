@@ -68,16 +68,15 @@ def place_row(
 @kernel
 def rank_users(
     scores: Any,
-    users: Ints,
     seen: UserItems,
     tests: UserItems,
     ties: TieOrder,
     places: Any,
     lists: Any,
 ) -> None:
-    """Rank for `users` (B,) by their `scores` (B, m), items of `seen` out.
+    """Rank for the users of a block by their `scores` (B, m), items of `seen` out.
 
-    tests: of user b of this block, not by row; places (its pairs, 3): see `place_row`. lists
+    seen, tests: of user b of this block; places (its pairs, 3): see `place_row`. lists
     (B, K): the items that each user gets, -1 behind the last one.
     """
     m = scores.shape[1]
@@ -85,9 +84,9 @@ def rank_users(
     candidates = np.empty(m + 1, dtype=np.int32)
     maxima = np.empty((m + CHUNK - 1) // CHUNK, dtype=np.int32)
     k = lists.shape[1]
-    for b in range(len(users)):
+    for b in range(len(scores)):
         row = scores[b]
-        excluded = seen.items[seen.indptr[users[b]] : seen.indptr[users[b] + 1]]
+        excluded = seen.items[seen.indptr[b] : seen.indptr[b + 1]]
         found = best_keys(row, k, excluded, ties.rank, keys, candidates, maxima)
         kept = min(k, found)
         span = slice(tests.indptr[b], tests.indptr[b + 1])

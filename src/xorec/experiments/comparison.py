@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
@@ -17,9 +15,9 @@ from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.experiments.model_specs import ModelSpec, Settings, merged, parse_spec, shown
 from xorec.experiments.serving import ServingCost, serving_cost
+from xorec.experiments.side_by_side import Parts, TimedFit, fitted
 from xorec.models import model_class
 from xorec.models.base import Model
-from xorec.models.fitting import fit_with_validation
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
@@ -122,24 +120,16 @@ def compare_models(
     seen = parts.train
     if parts.validation is not None:
         seen = seen.union(parts.validation, options.thread_count)
+    fits = fitted([model for _, model in made], Parts(parts.train, parts.validation), options)
+    how: dict[str, Any] = {"ks": ks, "by_category": by_category, "options": options}
     return [
-        replace(
-            measure(
-                partial(fit_with_validation, model, parts.train, parts.validation, options),
-                seen,
-                parts.test,
-                ks=ks,
-                by_category=by_category,
-                options=options,
-            ),
-            settings=spec.settings,
-        )
-        for spec, model in made
+        replace(measure(fit, seen, parts.test, **how), settings=spec.settings)
+        for (spec, _), fit in zip(made, fits, strict=True)
     ]
 
 
 def measure(
-    fit: Callable[[], Model[Any]],
+    fit: TimedFit,
     seen: Interactions,
     test: Interactions,
     *,
@@ -147,14 +137,11 @@ def measure(
     by_category: bool = False,
     options: RunOptions = DEFAULTS,
 ) -> Contender:
-    """Time the fit, evaluate once on `test`, and time single queries; `seen` is what it saw."""
-    began = time.perf_counter()
-    model = fit()
-    seconds = time.perf_counter() - began
-    learned = model.representation_
+    """Evaluate once on `test`, and time single queries; `seen` is what the model saw."""
+    learned = fit.model.representation_
     result = evaluate(learned, seen, test, ks=ks, by_category=by_category, options=options)
     cost = serving_cost(learned, seen, threads=options.thread_count)
-    return Contender(model, result, seconds, cost)
+    return Contender(fit.model, result, fit.seconds, cost)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
+from threadpoolctl import threadpool_limits
 
 from xorec.core.errors import ModelFileError, NotFittedError, OptionError
 from xorec.core.log import logged
@@ -19,6 +20,7 @@ from xorec.data.align import align
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
+from xorec.models.fit_task import fit_as_task
 from xorec.representations.base import Representation
 from xorec.representations.learned_arrays import LearnedArrays
 from xorec.training.config import ModelConfig, format_error, settings_text
@@ -99,6 +101,9 @@ class Model(LearnedArrays, ABC, Generic[C]):
     """What one fit costs, as a multiple of other models': for guesses of the time left."""
     weighting: ClassVar[str] = ""
     """What the weights of pairs do (`Interactions.weights`); empty: they are not used."""
+    runs_on_engine: bool = False
+    """Whether `_learn` cuts its work into blocks for `options.engine`, or leaves it to the models
+    that it is made of; otherwise the fit is one task there (`models.fit_task`)."""
     learns_vectors: ClassVar[bool] = False
     """Whether users and items have vectors that another model can start from (`pretraining`)."""
 
@@ -189,8 +194,14 @@ class Model(LearnedArrays, ABC, Generic[C]):
         train = self._weighed(train, options)
         self.config = self._given_config
         size = {"users": train.n_users, "items": train.n_items, "pairs": train.n_pairs}
-        with logged("fit", model=self.name, **size):
-            self._representation = self._learn(train, validation, options)
+        # BLAS adds in another order with more threads: the same bytes on every machine
+        with logged("fit", model=self.name, **size), threadpool_limits(1, user_api="blas"):
+            engine = options.remote_engine
+            if engine is None or self.runs_on_engine:
+                self._representation = self._learn(train, validation, options)
+            else:
+                fitted = fit_as_task(self, train, validation, options, engine)
+                self.__dict__.update(fitted.__dict__)
         self._ids = (train.users, train.items)
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
+from xorec.core.engine import NOTHING, Arrays, Engine, Shared
 from xorec.core.errors import OptionError
-from xorec.core.files import replacing, system_errors
+from xorec.core.files import replacing, temporary_folder
+from xorec.core.frame_files import write_frames
+from xorec.core.kept import Kept
 from xorec.core.log import logged
 from xorec.core.memory import require_address_space
 from xorec.core.options import DEFAULTS, RunOptions
@@ -33,11 +37,40 @@ BLOCK_HITS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """All that another process needs to make the same job: `_job_of` is what it calls.
+
+    lists: of users, or of items. rows: those of `allow` and `deny`, where there are any.
+    """
+
+    recommender: Recommender
+    lists: str
+    k: int
+    seen: bool
+    rows: Arrays
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """For `search_span`."""
+        return {"lists": self.lists, "k": self.k, "seen": self.seen}
+
+    @contextmanager
+    def shared(self, engine: Engine) -> Iterator[list[Shared | Arrays]]:
+        """The model as a file that every process maps, index and all; and the rows."""
+        with temporary_folder() as folder:
+            path = folder / "model.xorec"
+            self.recommender.save(path, index=True)
+            with engine.share_file("model", path) as model:
+                yield [model, self.rows]
+
+
+@dataclass(frozen=True, eq=False)
 class BatchJob:
     """A list for each of `query_ids`, of `result_ids`: how a block of them is searched.
 
     columns: what both ids are called in the file. search(rows, threads) gives the hits of the rows
-    of a block. names: of the results, where they have any.
+    of a block. names: of the results, where they have any. elsewhere: for other processes; without
+    it all is searched here.
     """
 
     query_ids: Ids
@@ -46,13 +79,44 @@ class BatchJob:
     k: int
     search: Callable[[Rows, int], Hits]
     names: Text | None = None
+    elsewhere: Elsewhere | None = None
 
     def blocks(self, options: RunOptions = DEFAULTS) -> Iterator[tuple[Rows, Hits]]:
         """(rows, hits) for consecutive rows, all of them."""
-        size = max(1, BLOCK_HITS // self.k)
-        for begin in range(0, len(self.query_ids), size):
-            rows = np.arange(begin, min(len(self.query_ids), begin + size))
-            yield rows, self.search(rows, options.thread_count)
+        size, n = max(1, BLOCK_HITS // self.k), len(self.query_ids)
+        spans = [(begin, min(n, begin + size)) for begin in range(0, n, size)]
+        engine = options.remote_engine
+        if engine is None or self.elsewhere is None:
+            for span in spans:
+                rows = np.arange(*span)
+                yield rows, self.search(rows, options.thread_count)
+            return
+        with self.elsewhere.shared(engine) as shared:
+            blocks = ({"span": np.array(span)} for span in spans)
+            found = engine.map_blocks(search_span, blocks, shared, **self.elsewhere.settings)
+            for span, hits in zip(spans, found, strict=True):
+                yield np.arange(*span), Hits(**hits)
+
+
+_JOBS = Kept[BatchJob](most=1)
+"""Of a process that searches blocks for others, by the path of the model."""
+
+
+def search_span(block: Arrays, shared: Arrays, *, lists: str, k: int, seen: bool) -> Arrays:
+    """A block function: the hits of rows span[0] up to span[1], by the shared model."""
+    job = _JOBS.get(str(shared["model"]), lambda: _job_of(shared, lists, k, seen))
+    hits = job.search(np.arange(*block["span"]), 1)
+    distances = {} if hits.distances is None else {"distances": hits.distances}
+    return {"items": hits.items, "scores": hits.scores, "counts": hits.counts, **distances}
+
+
+def _job_of(shared: Arrays, lists: str, k: int, seen: bool) -> BatchJob:
+    recommender = Recommender.load(str(shared["model"]), verify=False, threads=1)
+    if lists == "items":
+        return for_all_items(recommender, k)
+    ids, index = recommender.items, recommender.index
+    allow = ItemFilter(ids, shared["allow"], index) if "allow" in shared else None
+    return for_all_users(recommender, k, seen=seen, allow=allow, deny=ids.take(shared["deny"]))
 
 
 def for_all_users(
@@ -81,7 +145,9 @@ def for_all_users(
         )
 
     ids, names = (recommender.users, recommender.items), recommender.names
-    return BatchJob(*ids, ("user", "item"), positive_int(k), search, names)
+    rows = {"deny": denied} if allow is None else {"deny": denied, "allow": allow.rows}
+    elsewhere = Elsewhere(recommender, "users", k, seen, rows)
+    return BatchJob(*ids, ("user", "item"), positive_int(k), search, names, elsewhere)
 
 
 def for_all_items(recommender: Recommender, k: int) -> BatchJob:
@@ -98,7 +164,8 @@ def for_all_items(recommender: Recommender, k: int) -> BatchJob:
         return neighbours.nearest(rows, k, threads)
 
     ids, names = (recommender.items, recommender.items), recommender.names
-    return BatchJob(*ids, ("item", "similar"), positive_int(k), search, names)
+    elsewhere = Elsewhere(recommender, "items", k, False, NOTHING)
+    return BatchJob(*ids, ("item", "similar"), positive_int(k), search, names, elsewhere)
 
 
 @dataclass(frozen=True)
@@ -130,9 +197,6 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
     4
     """
     require_address_space()
-    from polars.exceptions import PolarsError
-    from polars.io.plugins import register_io_source
-
     if path.suffix not in (".parquet", ".csv"):
         raise OptionError(
             f"cannot write lists to {path}: give a name that ends in .parquet or .csv."
@@ -142,19 +206,14 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
     if job.names is not None:
         results["name"] = _series(job.names)
     written = 0
-    ours: list[BaseException] = []
 
-    def source(task: Task) -> Iterator[pl.DataFrame]:
+    def blocks(task: Task) -> Iterator[pl.DataFrame]:
         nonlocal written
-        try:
-            for rows, hits in job.blocks(options):
-                frame = _frame(job.columns[0], queries.gather(rows), results, hits)
-                written += len(frame)
-                task.advance(len(rows))
-                yield frame
-        except BaseException as error:  # polars would tell of it in its own words
-            ours.append(error)
-            raise
+        for rows, hits in job.blocks(options):
+            frame = _frame(job.columns[0], queries.gather(rows), results, hits)
+            written += len(frame)
+            task.advance(len(rows))
+            yield frame
 
     first = job.search(np.zeros(1, dtype=np.int64), 1)
     schema = _frame(job.columns[0], queries[:1], results, first).schema
@@ -162,14 +221,8 @@ def write(job: BatchJob, path: Path, options: RunOptions = DEFAULTS) -> BatchSum
         logged("batch", lists=len(job.query_ids), k=job.k),
         replacing(path) as temporary,
         options.progress.task(f"lists of {job.k}", len(job.query_ids)) as task,
-        system_errors(PolarsError, OSError),
     ):
-        frames = register_io_source(lambda *_: source(task), schema=schema, is_pure=False)
-        sink = frames.sink_csv if path.suffix == ".csv" else frames.sink_parquet
-        try:
-            sink(temporary, maintain_order=True)
-        except Exception as error:
-            raise (ours or [error])[0] from None
+        write_frames(blocks(task), schema, temporary, csv=path.suffix == ".csv")
     size, seconds = path.stat().st_size, time.perf_counter() - began
     return BatchSummary(str(path), len(job.query_ids), written, job.k, size, seconds)
 

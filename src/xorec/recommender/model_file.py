@@ -58,8 +58,9 @@ def load(
     *,
     key: Key | None = None,
     threads: int | None = None,
+    index: bool = True,
 ) -> tuple[RecommenderState, Index | None]:
-    """What a file has: the state, and the search index where it was saved too.
+    """What a file has: the state, and the search index where it was saved too and is wanted.
 
     Bytes (the digest) and values (the checks) are looked at unless a stamp says that they were.
     verify: True asks for both in any case, False leaves out the digest alone. key: the public key
@@ -76,11 +77,11 @@ def load(
             state = _state(file.tensors, file.metadata, values=anew)
             check_state(state, values=anew)
             tensors = _without("index.", file.tensors)
-            saved = SavedIndex(tensors, checked=not anew) if tensors else None
-            index = saved and index_of(state.representation, state.tie_rank, saved, threads)
+            saved = SavedIndex(tensors, checked=not anew) if tensors and (index or anew) else None
+            found = saved and index_of(state.representation, state.tie_rank, saved, threads)
         if anew and verify is not False:
             add_stamp(file)
-    return state, index
+    return state, found if index else None
 
 
 def _state(tensors: dict[str, Any], metadata: dict[str, Any], *, values: bool) -> RecommenderState:

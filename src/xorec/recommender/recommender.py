@@ -295,13 +295,15 @@ class Recommender(RecommenderState):
         verify: bool | None = None,
         key: str | Path | None = None,
         threads: int | None = None,
+        index: bool = True,
     ) -> Recommender:
         """Open a model file, memory-mapped.
 
         The first time all its bytes are compared with its digest and all its values are checked;
         after that a stamp says so until the file changes (see `docs/security.md`). verify: True
         does both in any case; False leaves out the digest, never the checks. key: a public key (the
-        file NAME.pub) that the file must be signed with. threads: see `RecommenderState`.
+        file NAME.pub) that the file must be signed with. threads: see `RecommenderState`. index:
+        False leaves out the index that the file may have.
 
         >>> Recommender.load("no-such-file.xorec")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -311,11 +313,33 @@ class Recommender(RecommenderState):
         from xorec.recommender import model_file
 
         with logged("load", path=str(path)) as log:
-            state, index = model_file.load(Path(path), verify, key=key, threads=threads)
+            how: dict[str, Any] = {"key": key, "threads": threads, "index": index}
+            state, found = model_file.load(Path(path), verify, **how)
             log |= {"users": len(state.users), "items": len(state.items)}
         made = cls._of(replace(state, threads=threads))
-        if index is not None:
-            vars(made)["index"] = index  # what the lazy property would make
+        return made if found is None else made.searched_by(found)
+
+    def sharded(self, shards: int | Sequence[int]) -> Self:
+        """The same, searched in shards of its items: lists, scores and ties are those of one index.
+
+        shards: how many of nearly the same size, or the first row of every shard but the first.
+        `similar` and its like go on as they are; what `update` gives is searched by one index.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().sharded(2).recommend("cem", k=1).ids(), len(shop().sharded([0, 1]).index.shards)
+        (['milk'], 2)
+        """
+        from xorec.search.sharded import ShardedIndex, even_cuts
+
+        cuts = even_cuts(len(self.items), shards) if isinstance(shards, int) else shards
+        return self.searched_by(
+            ShardedIndex.of(self.representation, self.tie_rank, cuts, self.threads)
+        )
+
+    def searched_by(self, index: Index) -> Self:
+        """The same with another index of the same items."""
+        made = self._of(self)
+        vars(made)["index"] = index  # what the lazy property would make
         return made
 
     @lazy_property

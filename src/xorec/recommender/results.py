@@ -49,16 +49,16 @@ class Recommended:
 class ItemFilter:
     """Items that may be listed, prepared once for many searches by `Recommender.item_filter`.
 
-    It fits the recommender that made it, and any other with the same items: a copy from a pickle or
-    from the file.
+    rows: of these items. It fits the recommender that made it, and any other with the same items: a
+    copy from a pickle or from the file.
     """
 
     def __init__(self, items: Ids, rows: npt.NDArray[np.int64], index: Index) -> None:
-        self._items, self._rows = items, rows
+        self._items, self.rows = items, rows
         self._prepared: tuple[Callable[[], Any], Any] = ref(index), index.item_filter(rows)
 
     def __len__(self) -> int:
-        return len(np.unique(self._rows))
+        return len(np.unique(self.rows))
 
     def prepared_for(self, items: Ids, index: Index) -> Any:
         """What the search takes; items: those that `index` is of."""
@@ -69,18 +69,18 @@ class ItemFilter:
                     "this item_filter was made by a model with other items: make it again with "
                     "item_filter of the model that is asked."
                 )
-            prepared = index.item_filter(self._rows)
+            prepared = index.item_filter(self.rows)
             self._prepared = ref(index), prepared
         return prepared
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unprepared, (self._items, self._rows)
+        return _unprepared, (self._items, self.rows)
 
 
 def _unprepared(items: Ids, rows: npt.NDArray[np.int64]) -> ItemFilter:
     """An ItemFilter out of a pickle: the first search prepares it."""
     made = ItemFilter.__new__(ItemFilter)
-    made._items, made._rows, made._prepared = items, rows, (lambda: None, None)
+    made._items, made.rows, made._prepared = items, rows, (lambda: None, None)
     return made
 
 

@@ -78,7 +78,7 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     )
     count = state.metadata.get("updates", 0) + 1
     seed = state.metadata.get("seed", 0)
-    kept = {name: state.metadata[name] for name in ("race",) if name in state.metadata}
+    kept = {name: state.metadata[name] for name in ("race", "source") if name in state.metadata}
     after = RecommenderState.from_model(model, train, seed=seed, updates=count, **kept)
     return carry_map(state, replace(after, threads=state.threads))
 

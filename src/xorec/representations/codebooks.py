@@ -112,6 +112,9 @@ class Codebooks(Representation):
         look_up_all(self.columns, tables, scores)
         return scores
 
+    def item_range(self, start: int, stop: int) -> Codebooks:
+        return Codebooks(self.user_vectors, self.item_codes[start:stop], self.codebooks)
+
     def among_items(self) -> Vectors:
         """Cosines of what the codes stand for."""
         return Vectors(self.user_vectors, self.item_vectors).among_items()

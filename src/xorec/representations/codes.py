@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xorec.core.arrays import float_rows
 from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs
-from xorec.core.code_rows import Bytes, bytes_for
+from xorec.core.code_rows import Bytes, CodeRows, bytes_for
 from xorec.core.errors import DataError
 from xorec.core.item_offsets import MOST_OFFSET, NO_OFFSETS, as_offsets
 from xorec.core.lazy_kernel import is_loaded
@@ -138,6 +138,11 @@ class Codes(Coded):
         tables = np.empty((len(rows), size, 256), dtype=np.float32)
         byte_tables(rows, tables)
         return tables
+
+    def item_range(self, start: int, stop: int) -> Self:
+        rows = CodeRows(self.item_rows.kept[start:stop], self.bits, "item codes")
+        offsets = None if self.item_offsets is None else self.item_offsets[start:stop]
+        return type(self)(self.user_rows, rows, self.bits, self.user_vectors, offsets)
 
     def among_items(self) -> Codes:
         return Codes(self.item_rows, self.item_rows, self.bits)

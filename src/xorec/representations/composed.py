@@ -136,6 +136,11 @@ class ComposedCodes(Coded):
         score_all(*self.item_columns, size, words, etas, scratch_for(size), scores)
         return scores
 
+    def item_range(self, start: int, stop: int) -> ComposedCodes:
+        rows = CodeRows(self.item_rows.kept[start:stop], self.bits, "item codes")
+        weights = self.item_weights[start:stop]
+        return ComposedCodes(self.user_rows, rows, self.user_weights, weights, self.bits)
+
     def among_items(self) -> ComposedCodes:
         """Items in the place of users, with their own weights on both sides."""
         codes, weights = self.item_rows, self.item_weights

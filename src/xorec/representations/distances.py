@@ -28,6 +28,10 @@ class Distances(Representation):
     """
 
     kind = "distances"
+    why_one_index = (
+        "a sum of products depends in its last digit on how many items BLAS multiplies at once, "
+        "so the lists would not be those of one index"
+    )
     schema: ClassVar[Schema] = {
         "user_vectors": Tensor("float32", ("users", "dimensions")),
         "item_vectors": Tensor("float32", ("items", "dimensions")),

@@ -45,8 +45,14 @@ class ItemWeights(Representation):
         weights: npt.NDArray[np.float32],
         items: npt.NDArray[np.int32],
         history: csr_array[np.float32],
+        speaking: npt.NDArray[np.int32] | None = None,
+        n_items: int | None = None,
     ) -> None:
+        """speaking: the items of the rows of `weights`, where `items` are those of its columns
+        alone; n_items: that can be recommended, where not all that people have can."""
         self.weights, self.items, self.history = weights, items, history
+        self._speaking = items if speaking is None else speaking
+        self._n_items = int(history.shape[1]) if n_items is None else n_items
 
     @property
     def n_users(self) -> int:
@@ -54,13 +60,13 @@ class ItemWeights(Representation):
 
     @property
     def n_items(self) -> int:
-        return int(self.history.shape[1])
+        return self._n_items
 
     @cached_property
     def _row_of(self) -> npt.NDArray[np.int32]:
         """The row of each item in `weights`; -1 where it has none."""
-        row_of = np.full(self.n_items, -1, dtype=np.int32)
-        row_of[self.items] = np.arange(len(self.items), dtype=np.int32)
+        row_of = np.full(self.history.shape[1], -1, dtype=np.int32)
+        row_of[self._speaking] = np.arange(len(self._speaking), dtype=np.int32)
         return row_of
 
     def queries(self, users: Rows) -> csr_array[np.float32]:
@@ -79,7 +85,8 @@ class ItemWeights(Representation):
         from xorec.representations.item_weights_kernels import sum_rows
 
         if is_weighted(queries):
-            weighed = queries if len(self.items) == self.n_items else queries[:, self.items]
+            whole = len(self._speaking) == queries.shape[1]
+            weighed = queries if whole else queries[:, self._speaking]
             products: Scores = weighed @ self.weights
             return products
         sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
@@ -91,6 +98,13 @@ class ItemWeights(Representation):
             return sums
         sum_rows(indptr, indices, self._row_of, self.weights, sums)
         return sums
+
+    def item_range(self, start: int, stop: int) -> ItemWeights:
+        """All items of a user speak, for the items of the range alone."""
+        inside = (self.items >= start) & (self.items < stop)
+        weights = np.ascontiguousarray(self.weights[:, inside])
+        items = self.items[inside] - np.int32(start)
+        return ItemWeights(weights, items, self.history, self._speaking, stop - start)
 
     def among_items(self) -> ItemWeights:
         """An item as somebody who has that item alone."""

@@ -49,8 +49,12 @@ class Neighbours(Representation):
         **HISTORY,
     }
 
-    def __init__(self, postings: Postings, history: csr_array[np.float32]) -> None:
+    def __init__(
+        self, postings: Postings, history: csr_array[np.float32], n_items: int | None = None
+    ) -> None:
+        """n_items: that can be recommended, where not all that speak for others can."""
         self.postings, self.history = postings, history
+        self._n_items = postings.n_items if n_items is None else n_items
 
     @classmethod
     def of(
@@ -68,7 +72,7 @@ class Neighbours(Representation):
 
     @property
     def n_items(self) -> int:
-        return self.postings.n_items
+        return self._n_items
 
     @property
     def similarity(self) -> csr_array[np.float32]:
@@ -95,8 +99,9 @@ class Neighbours(Representation):
     def histories(self, queries: Any) -> Histories:
         """Queries, as rows of these items."""
         found = Histories.of(queries)
-        if found.n_items != self.n_items:
-            raise DataError(f"a query has {found.n_items} items but there are {self.n_items}.")
+        if found.n_items != self.postings.n_items:
+            count = self.postings.n_items
+            raise DataError(f"a query has {found.n_items} items but there are {count}.")
         return found
 
     def score(self, queries: Any) -> Scores:
@@ -144,6 +149,10 @@ class Neighbours(Representation):
 
         pool.map_ranges(len(found), work)
         return scores
+
+    def item_range(self, start: int, stop: int) -> Neighbours:
+        """All items of a user speak, for the items of the range alone."""
+        return Neighbours(self.postings.between(start, stop), self.history, stop - start)
 
     def among_items(self) -> Neighbours:
         """An item as somebody who has that item alone."""

@@ -13,7 +13,7 @@ from xorec.representations.two_stage import TwoStage
 from xorec.search.hits import Exclude
 
 ServedScores = Callable[[Rows, Exclude], Scores]
-"""(rows of users, (indptr, items) that all users have seen, by row) -> scores (B, m)."""
+"""(rows of users, (indptr, items) that these have seen) -> scores (B, m)."""
 
 
 def served_scores(
@@ -30,12 +30,9 @@ def served_scores(
     index = TwoStageIndex.of(representation, tie_rank, threads=threads)
 
     def scores_of(users: Rows, seen: Exclude) -> Scores:
-        indptr, items = seen
-        user_items = [items[indptr[user] : indptr[user + 1]] for user in users]
-        exclude = np.cumsum([0, *map(len, user_items)]), np.concatenate([items[:0], *user_items])
         queries = representation.queries(users)
         with ThreadPool(1) as pool:
-            found = index.find(queries, 1, exclude=exclude, pool=pool)
+            found = index.find(queries, 1, exclude=seen, pool=pool)
             exact = index.score(queries, found, pool)
         there = np.arange(exact.shape[1]) < found.counts[:, None]
         lowest = np.min(exact, axis=1, initial=0, where=there)

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
-from xorec.service.problems import busy
+from xorec.service.http.problems import busy
 
 if TYPE_CHECKING:
     from xorec.service.schemas.comparing import CompareAnswer

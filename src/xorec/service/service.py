@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xorec.service.comparisons import Comparisons
 from xorec.service.events.records import Exposure
+from xorec.service.http.problems import busy
 from xorec.service.pages import Pages
-from xorec.service.problems import busy
 
 if TYPE_CHECKING:
-    from xorec.service.config import Config
-    from xorec.service.events.reader import LogReader
+    from xorec.service.events.interface import Reader
     from xorec.service.events.sequence import SharedSequence
-    from xorec.service.forwarding import Peers
+    from xorec.service.events.writing import LogWriter
+    from xorec.service.live.following import Follower
     from xorec.service.live.models import LiveModels
-    from xorec.service.metrics import Metrics
+    from xorec.service.settings.config import Config
+    from xorec.service.shards.front import Front
+    from xorec.service.shards.held import HeldShard
     from xorec.service.tasks.runner import TaskRunner
-    from xorec.service.writing import LogWriter
+    from xorec.service.telemetry.metrics import Metrics
+    from xorec.service.workers.forwarding import Peers
 
 
 @dataclass
@@ -27,28 +31,71 @@ class Service:
     """config: as it is in force. models: what is served, by name. reader: questions to the log.
     writer, tasks: append to the log, work in child processes; None in a worker that follows.
     worker: its number, 0 holds the log. hand_on: tells the writer of an exposure from elsewhere.
-    peers: the other workers, where there are some.
+    peers: the other workers, where there are some. follower: applies what others write, where there
+    are such. front: the servers that search its items, where there are such. held: what it searches
+    for the front of others.
     """
 
     config: Config
     models: LiveModels
-    reader: LogReader
+    reader: Reader
     sequence: SharedSequence
     metrics: Metrics
     writer: LogWriter | None = None
     tasks: TaskRunner | None = None
     worker: int = 0
     peers: Peers | None = None
+    follower: Follower | None = None
+    front: Front | None = None
+    held: HeldShard | None = None
     pages: Pages = field(default_factory=Pages)
     comparisons: Comparisons = field(default_factory=Comparisons)
     events_counted: tuple[int, int, float] = (-1, 0, 0.0)
     """The place of the log at which its events were counted, how many, and when to count anew."""
     hand_on: Callable[[Exposure], None] = lambda exposure: None
 
-    def follow(self) -> None:
-        """Know everything that was acknowledged before now; the writer knows before it answers."""
-        if self.writer is None and self.sequence.value > self.models.applied_seq:
-            self.models.catch_up()
+    @property
+    def shares_log(self) -> bool:
+        """Whether the log is in a database, where other machines may write to it, too."""
+        return self.config.events is not None
+
+    def follow(self) -> Awaitable[bool] | None:
+        """Know everything that was acknowledged before now; the writer knows before it answers.
+
+        What is to be awaited for that, if the log is in a database: a look at it takes time. Where
+        it is away lists go on with what is known.
+        """
+        last = self.sequence.value
+        if self.writer is not None or last <= self.models.applied_seq:
+            return None
+        if self.shares_log and self.follower is not None:
+            return None if self.follower.is_failing else self.reach(last)
+        self.models.catch_up(last)
+        return None
+
+    async def log_has(self, seq: int) -> bool:
+        """Whether the log has such a place: another machine may have given it just now."""
+        if seq <= self.sequence.value:
+            return True
+        if not self.shares_log:
+            return False
+        loop = asyncio.get_running_loop()
+        return seq <= await loop.run_in_executor(None, self.reader.last_seq)
+
+    async def reach(self, seq: int) -> bool:
+        """Whether everything up to a place that the log has is known, after a wait if need be."""
+        seconds = self.config.limits.wait_seconds
+        if self.follower is not None and self.shares_log:
+            return await self.follower.reach(seq, seconds)
+        deadline = asyncio.get_running_loop().time() + seconds
+        while seq > self.models.applied_seq:
+            self.follow()
+            if seq <= self.models.applied_seq:
+                break
+            if asyncio.get_running_loop().time() > deadline:
+                return False
+            await asyncio.sleep(0.002)
+        return True
 
     def require_writer(self) -> LogWriter:
         """The writer of the log; only worker 0 has it, and others hand such requests on."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.files import replacing, temporary_folder
+from xorec.service.events.location import LogLocation
 from xorec.service.live.catalogue import iso
 from xorec.service.live.generations import Generations
 from xorec.service.schemas.admin import SnapshotOut
@@ -78,7 +79,7 @@ def is_snapshot(path: Path) -> bool:
 
 def restore(path: Path, folder: Path) -> list[str]:
     """Unpack a snapshot into a folder that has no log yet; the names of its models."""
-    if (folder / "events.db").exists():
+    if LogLocation(folder).has_begun:
         raise DataError(
             f"{folder} has a log already: give another folder (--data) to restore {path} to."
         )

@@ -33,7 +33,7 @@ from xorec.service.events.records import (
     Record,
 )
 from xorec.service.events.sequence import SharedSequence
-from xorec.service.writing import LogWriter
+from xorec.service.events.writing import LogWriter
 
 HOSTILE: tuple[Any, ...] = (
     1,
@@ -141,6 +141,16 @@ class EventLogTests:
         assert (retry.accepted, retry.duplicates, retry.seq) == (0, 1, again.seq)
         assert [event.event_id for event in service.reader.after(0)] == ["e1", "e2", "e3"]  # type: ignore[union-attr]
         assert service.reader.count() == 3
+
+    def test_the_first_of_an_event_id_is_kept(self, service: Opened) -> None:
+        futures = [
+            service.writer.append([an_event(1, "ann"), an_event(1, "bob")]),
+            service.writer.append([an_event(2, "cem"), an_event(1, "cem")]),
+        ]
+        assert sum(future.result(30).accepted for future in futures) == 2
+        records = service.reader.after(0)
+        assert [record.user for record in records if isinstance(record, Event)] == ["ann", "cem"]
+        assert service.applied == records
 
     def test_a_call_that_no_log_can_take_changes_nothing(self, service: Opened) -> None:
         bad = (

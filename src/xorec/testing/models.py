@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from xorec.core.errors import DataError, NotFittedError, OptionError, UnknownIdError
 from xorec.core.options import RunOptions
@@ -112,7 +113,8 @@ class ModelTests:
         monkeypatch.setattr(passes, "SHARE", 1)  # small blocks are shared by all threads, too
         data = planted(80, 60)
         for threads in (1, 2, 3):
-            model = self.make().fit(data, options=RunOptions(seed=7, threads=threads))
+            with threadpool_limits(threads, user_api="blas"):  # as many as the machine has cores
+                model = self.make().fit(data, options=RunOptions(seed=7, threads=threads))
             Recommender.from_model(model, data, seed=7).save(tmp_path / f"{threads}.xorec")
         files = [(tmp_path / f"{threads}.xorec").read_bytes() for threads in (1, 2, 3)]
         assert files[0] == files[1] == files[2]

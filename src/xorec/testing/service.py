@@ -18,14 +18,14 @@ from typing import Any, cast
 import httpx
 
 from xorec.recommender.recommender import Recommender
-from xorec.service.app import App
-from xorec.service.config import Config
-from xorec.service.health import Health
-from xorec.service.metrics import Metrics
-from xorec.service.routes import Route
-from xorec.service.server import HttpServer, address, listen
-from xorec.service.start import Started, start_writer
-from xorec.service.table import all_routes
+from xorec.service.http.app import App
+from xorec.service.http.health import Health
+from xorec.service.http.routes import Route
+from xorec.service.http.server import HttpServer, address, listen
+from xorec.service.http.table import all_routes
+from xorec.service.settings.config import Config
+from xorec.service.telemetry.metrics import Metrics
+from xorec.service.workers.start import Started, start_writer
 
 START, END = 120.0, 15.0
 """Seconds that a start may take (kernels may have to be compiled), and an end."""
@@ -65,13 +65,14 @@ def running_service(
     workers: int = 1,
     config: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    port: int = 0,
 ) -> Iterator[RunningService]:
-    """`xorec serve` on a free port of 127.0.0.1, ready; it is ended at the end of the block.
+    """`xorec serve` on 127.0.0.1, ready; it is ended at the end of the block.
 
-    config: further settings as in TOML: {"limits": {"k": 10}}.
+    config: further settings as in TOML: {"limits": {"k": 10}}. port: 0 for one that is free.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", "0"]
+    command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", str(port)]
     command += ["--data", str(data_dir), "--workers", str(workers)]
     if config:
         settings = data_dir.with_name(f"{data_dir.name}.toml")
@@ -133,7 +134,7 @@ def app_for(
         recommender.save(path)
     made = Config(model=path, data=folder / "serve", **dict(config or {}))
     health, metrics = Health(), Metrics()
-    app = App(made, all_routes(health, metrics), health, metrics)
+    app = App(made, all_routes(health, metrics, made), health, metrics)
     started = start_writer(made, metrics)
     app.service, health.state = started.service, "ready"
     try:

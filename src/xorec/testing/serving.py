@@ -185,6 +185,8 @@ class EventSenders:
     statuses: dict[int, int] = field(default_factory=dict)
     duplicates: int = 0
     tag: str = "s"
+    patient: bool = False
+    """Send again what was answered by 503."""
 
     def __post_init__(self) -> None:
         self._stop, self._lock = threading.Event(), threading.Lock()
@@ -241,6 +243,26 @@ class EventSenders:
             if status == 200:
                 self.acknowledged[name] = (user, item)
                 self.duplicates += answer["duplicates"]
+            elif status == 503 and self.patient:
+                self._doubtful.append(event)
+        if status == 503 and self.patient:
+            time.sleep(0.02)
+
+
+@contextmanager
+def events_settings(kind: str | None) -> Iterator[dict[str, str]]:
+    """Settings for events in a PostgreSQL of that kind, which is there until the block ends; none
+    where none is wanted."""
+    if kind is None:
+        yield {}
+        return
+    from xorec.testing import postgresql
+
+    server, reason = postgresql.start(kind)
+    if server is None:
+        raise SystemExit(reason)
+    with server:
+        yield {"EVENTS": server.address}
 
 
 def compare_with_log(acknowledged: Mapping[str, Any], sent: set[str], log: list[Any]) -> Figures:

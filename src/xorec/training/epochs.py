@@ -117,7 +117,7 @@ class EpochTrainer:
             return {}
         from xorec.evaluation.protocol import evaluate
 
-        quiet = replace(self._options, progress=SILENT)
+        quiet = replace(self._options, progress=SILENT, engine=None)  # few users: here
         result = evaluate(
             represent(state.arrays), self._train, self._validation, ks=(20,), options=quiet
         )

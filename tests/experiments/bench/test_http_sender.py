@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-import asyncio
+import re
 import socket
+import socketserver
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -14,71 +16,54 @@ from xorec.experiments.bench.http_sender import BROKEN, Sender
 from xorec.experiments.bench.serve_requests import get, payload_of, post
 
 
-class Service:
+class Service(socketserver.ThreadingTCPServer):
     """Answers each request; /slow after 0.2 s, /busy with 503, /gone by hanging up. Everybody
     waits for what is slow: it has one pair of hands."""
 
-    def __init__(self) -> None:
-        self.asked: list[bytes] = []
-        self._hands = asyncio.Lock()
+    request_queue_size = 64
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        place: socket.socket = writer.get_extra_info("socket")
-        place.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = 0
-                for line in head.split(b"\r\n"):
-                    if line.lower().startswith(b"content-length:"):
-                        length = int(line.split(b":")[1])
-                self.asked.append(head + await reader.readexactly(length))
-                async with self._hands:
-                    if b"/slow" in head:
-                        await asyncio.sleep(0.2)
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Connection)
+        self.asked: list[bytes] = []
+        self.hands = threading.Lock()
+
+
+class Connection(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+    server: Service
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # its peer reads no more
+            while head := self._head():
+                length = re.search(rb"(?i)content-length: *(\d+)", head)
+                body = self.rfile.read(int(length[1])) if length else b""
+                self.server.asked.append(head + b"\r\n" + body)
+                with self.server.hands:
+                    time.sleep(0.2 if b"/slow" in head else 0)
                 if b"/gone" in head:
-                    break
+                    return
                 status = b"503 Busy" if b"/busy" in head else b"200 OK"
-                writer.write(b"HTTP/1.1 " + status + b"\r\nContent-")
-                await writer.drain()
-                await asyncio.sleep(0)
-                writer.write(b"Length: 5\r\n\r\nhello")
-        except asyncio.IncompleteReadError:
-            pass
-        finally:
-            writer.close()
+                self.wfile.write(b"HTTP/1.1 " + status + b"\r\nContent-")
+                self.wfile.write(b"Length: 5\r\n\r\nhello")
+
+    def _head(self) -> bytes:
+        """The lines of the next request; nothing when the peer has hung up."""
+        lines = []
+        while (line := self.rfile.readline()) not in (b"", b"\r\n"):
+            lines.append(line)
+        return b"".join(lines)
 
 
 @contextmanager
 def running() -> Iterator[tuple[Service, tuple[str, int]]]:
-    loop, started = asyncio.new_event_loop(), threading.Event()
-    service, place = Service(), socket.create_server(("127.0.0.1", 0))
-
-    async def main() -> None:
-        server = await asyncio.start_server(service.serve, sock=place)
-        started.set()
+    with Service() as service:
+        thread = threading.Thread(target=service.serve_forever, args=(0.02,))
+        thread.start()
         try:
-            await asyncio.Event().wait()
+            yield service, service.socket.getsockname()
         finally:
-            server.close()
-
-    task = loop.create_task(main())
-
-    def run() -> None:
-        with pytest.raises(asyncio.CancelledError):
-            loop.run_until_complete(task)
-        for one in asyncio.all_tasks(loop):
-            one.cancel()
-        loop.run_until_complete(asyncio.sleep(0.01))
-        loop.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    started.wait()
-    try:
-        yield service, place.getsockname()
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+            service.shutdown()
+            thread.join()
 
 
 def test_closed_sends_what_was_asked_for_and_no_more() -> None:

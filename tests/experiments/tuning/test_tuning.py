@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import optuna
 import pytest
 
 from xorec.core.errors import DataError, OptionError, XorecError
@@ -14,6 +15,7 @@ from xorec.core.options import RunOptions
 from xorec.core.progress import Progress, Task
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
+from xorec.experiments.tuning import trial_fits
 from xorec.experiments.tuning.proposals import distribution, even_point, propose
 from xorec.experiments.tuning.study_file import open_study
 from xorec.experiments.tuning.tuning import Trial, Tuned, tune
@@ -22,6 +24,7 @@ from xorec.models import MODELS, model_class
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.testing.data import planted
+from xorec.testing.engines import InProcess
 from xorec.training.space import Choice, Float, Int
 
 QUICK = {"epochs": 6, "validate_every": 2, "dimensions": 8}
@@ -176,6 +179,98 @@ def test_a_fit_that_fails_is_recorded(parts: Split, monkeypatch: pytest.MonkeyPa
     none = tune("bpr", parts, trials=2, fixed={**QUICK, "negatives": 9})
     with pytest.raises(XorecError, match="no trial of bpr came to its end: bpr diverged"):
         _ = none.best
+
+
+def test_trials_at_once_are_those_of_one_after_the_other_here_and_elsewhere(
+    parts: Split, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"trials": 11, "fixed": QUICK, "at_once": 3}
+    whole = tune("bpr", parts, **how, options=OPTIONS)
+    elsewhere = replace(OPTIONS, engine=InProcess(2))
+    assert timeless(tune("bpr", parts, **how, options=elsewhere)) == timeless(whole)
+    alone = tune("bpr", parts, **{**how, "at_once": 1}, options=OPTIONS)
+    assert timeless(alone)[:5] != timeless(whole)[:5]  # the fifth is proposed from three, not four
+    assert timeless(alone)[:4] == timeless(whole)[:4]
+    path = tmp_path / "s.study"  # broken off within a round, gone on with elsewhere
+    less = tune("bpr", parts, **{**how, "trials": 7}, study=path, options=OPTIONS)
+    assert timeless(less) == timeless(whole)[:7]
+    again = tune("bpr", parts, **how, study=path, options=elsewhere)
+    assert timeless(again) == timeless(whole)
+    with pytest.raises(OptionError, match=r"\(at_once differ\)"):
+        tune("bpr", parts, trials=12, fixed=QUICK, study=path, options=OPTIONS)
+
+
+def test_trials_of_a_round_are_stopped_by_the_rounds_before(
+    parts: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: list[int] = []
+
+    def watched(curve: Any, others: Any) -> bool:
+        known.append(len(others))
+        return False
+
+    monkeypatch.setattr(trial_fits, "clearly_worse", watched)
+    for options in (OPTIONS, replace(OPTIONS, engine=InProcess(1))):
+        known.clear()
+        study = tmp_path / options.block_engine.name
+        for trials in (3, 5):  # broken off within a round
+            tune("bpr", parts, trials=trials, at_once=2, fixed=QUICK, options=options, study=study)
+        reports = QUICK["epochs"] // QUICK["validate_every"]
+        assert known == [count for count in (0, 0, 2, 2, 4) for _ in range(reports)]
+
+
+def test_the_seed_reaches_trials_elsewhere(parts: Split) -> None:
+    seeded = replace(OPTIONS, seed=5)
+    here = tune("bpr", parts, trials=2, at_once=2, fixed=QUICK, options=seeded)
+    elsewhere = replace(seeded, engine=InProcess(1))
+    there = tune("bpr", parts, trials=2, at_once=2, fixed=QUICK, options=elsewhere)
+    assert timeless(there) == timeless(here)
+
+
+def test_trials_of_one_round_do_not_try_the_same() -> None:
+    space = model_class("bpr").space
+    finished = [_finished(space, n) for n in range(8)]
+    params: list[dict[str, Any]] = []
+    for _ in range(6):
+        params.append(propose("bpr", space, finished, 0, {}, params))
+    blind = propose("bpr", space, finished, 0, {}, [finished[0].params] * 5)
+    assert len({str(one) for one in params}) == 6
+    assert blind != params[5]  # what the others try is looked at
+
+
+def _finished(space: Any, number: int) -> Any:
+    params = even_point(space, number, 0)
+    distributions = {name: distribution(one) for name, one in space.items()}
+    value = 0.1 * number
+    return optuna.trial.create_trial(value=value, params=params, distributions=distributions)
+
+
+def test_equal_settings_in_one_round_are_fitted_once(parts: Split) -> None:
+    engine = InProcess(1)
+    options = replace(OPTIONS, engine=engine)
+    fixed = {"bits": 8, "start": {"epochs": 1}}
+    found = tune("signs", parts, trials=8, at_once=8, fixed=fixed, options=options)
+    distinct = {str(trial.settings): trial for trial in reversed(found.trials)}
+    assert [len(blocks) for blocks in engine.sent] == [len(distinct)]
+    assert len(distinct) < 8
+    for trial in found.trials:
+        first = distinct[str(trial.settings)]
+        assert (trial.value, trial.refit) == (first.value, first.refit)
+        assert trial.note == ("" if trial is first else f"as trial {first.number}")
+
+
+def test_a_fit_that_fails_elsewhere_is_recorded(
+    parts: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: BPR, *parts: Any) -> Any:
+        raise XorecError("bpr diverged in epoch 3")
+
+    monkeypatch.setattr(BPR, "_learn", fails)
+    options = replace(OPTIONS, engine=InProcess(1))
+    found = tune("bpr", parts, trials=2, at_once=2, fixed=QUICK, options=options)
+    assert [(t.state, t.value, t.note) for t in found.trials] == [
+        ("failed", None, "bpr diverged in epoch 3")
+    ] * 2
 
 
 def test_the_best_is_the_first_of_equal_trials_that_came_to_their_end() -> None:

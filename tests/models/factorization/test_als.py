@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import xorec
+from xorec.core.engine import LocalEngine
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -26,6 +27,10 @@ SETTINGS = {"reg": 0.02, "unobserved": 0.3, "reg_exponent": 0.7}
 class TestALS(EpochModelTests):
     model = ALS
     settings = {"dimensions": 16}  # noqa: RUF012
+
+
+def solve_all(side: Side, vectors: Any, others: Any) -> float:
+    return side.solve_all(vectors, others, LocalEngine(2), side.blocks(), ThreadPool(1))
 
 
 def sides(data: Interactions, **settings: float) -> tuple[Side, Side]:
@@ -64,7 +69,7 @@ def test_a_half_sweep_solves_every_weighted_normal_equation(
     B: Any
     D: Any
     B, D = (rows.astype(dtype) for rows in vectors(data, size))
-    sides(data)[0].solve(B, D, ThreadPool(1))
+    solve_all(sides(data)[0], B, D)
     D = D.astype(np.float64)
     W = data.matrix(data.weights).toarray().astype(np.float64)
     for u in range(data.n_users):
@@ -86,7 +91,7 @@ def test_a_half_sweep_solves_every_normal_equation(size: int, dtype: type, digit
     D: Any
     B, D = (rows.astype(dtype) for rows in vectors(data, size))
     users, _ = sides(data)
-    users.solve(B, D, ThreadPool(1))
+    solve_all(users, B, D)
     D = D.astype(np.float64)
     for u in range(data.n_users):
         own = D[data.of_user(u)]
@@ -102,7 +107,7 @@ def test_many_pairs_are_taken_in_pieces() -> None:
     pairs = [(u, i) for u in range(600) for i in range(3) if i == 0 or (u + i) % 5 == 0]
     data = Interactions.from_pairs(pairs)
     B, D = vectors(data, 6)
-    sides(data)[1].solve(D, B, ThreadPool(1))
+    solve_all(sides(data)[1], D, B)
     own = B[data.matrix().toarray()[:, 0] > 0]
     weight = SETTINGS["reg"] * (600 + SETTINGS["unobserved"] * 600) ** 0.7
     system = own.T @ own + SETTINGS["unobserved"] * B.T @ B + weight * np.eye(6)
@@ -117,9 +122,9 @@ def test_the_objective_equals_a_loop_over_all_users_and_items(size: int, weigh: 
     digits = 1e-6 if weigh else 1e-9  # weights are float32
     B, D = vectors(data, size)
     users, items = sides(data)
-    found = users.solve(B, D, ThreadPool(1)) + items.penalty(D)
+    found = solve_all(users, B, D) + items.penalty(D)
     assert found == pytest.approx(objective(data, B, D), rel=digits)
-    found = items.solve(D, B, ThreadPool(1)) + users.penalty(B)
+    found = solve_all(items, D, B) + users.penalty(B)
     assert found == pytest.approx(objective(data, B, D), rel=digits)
 
 
@@ -157,7 +162,7 @@ def test_fold_in_is_the_next_half_sweep() -> None:
     found = model.representation_
     assert isinstance(found, Vectors)
     next_users = found.user_vectors.copy()
-    model._sides(data)[0].solve(next_users, found.item_vectors, ThreadPool(1))
+    solve_all(model._sides(data)[0], next_users, found.item_vectors)
     for user in range(60):
         row = model.fold_in(found, data.of_user(user))
         np.testing.assert_allclose(row[0], next_users[user], rtol=1e-3, atol=1e-6)
@@ -178,7 +183,7 @@ def test_an_update_solves_the_rows_that_changed_and_leaves_the_others() -> None:
     assert (after.user_vectors[same] == old.user_vectors[same]).all()
     assert (after.item_vectors[:35] == old.item_vectors).all()
     expected = after.user_vectors.copy()
-    model._sides(data)[0].solve(expected, after.item_vectors, ThreadPool(1))
+    solve_all(model._sides(data)[0], expected, after.item_vectors)
     np.testing.assert_allclose(after.user_vectors[changed], expected[changed], atol=1e-5)
     assert (np.abs(after.item_vectors[35:]).sum(axis=1) > 0).all()
 

@@ -15,8 +15,9 @@ from xorec.models.hashing.drmf_terms import Descents, PairTerms, easy_triplets, 
 from xorec.representations.codes import Codes
 from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
+from xorec.training.discrete.bounds import Bounds
+from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.bqp_kernels import assemble_rows
-from xorec.training.discrete.bqp_sweep import bqp_sweep
 from xorec.training.discrete.problem import LossTerms, make_problem
 from xorec.training.discrete.sweeps import sweep, total_loss
 from xorec.training.discrete.triplet_kernels import ITEM, USER
@@ -98,9 +99,10 @@ def test_the_sweep_is_dsimls_without_its_scale_part(solver: str) -> None:
         other = (B.copy(), D.copy())
         with ThreadPool(2) as pool:
             for _ in range(3):
-                ours = bqp_sweep(B, D, triplets, PairTerms(1 / 20), pool, solver=solver)
+                propose = Bounds(make_solver(solver))
+                ours = sweep(make_problem(B, D, triplets, PairTerms(1 / 20)), propose, pool)
                 terms = LossTerms(4.0, 1.0, 0.0)
-                theirs = bqp_sweep(*other, triplets, terms, pool, solver=solver)
+                theirs = sweep(make_problem(*other, triplets, terms), propose, pool)
                 assert ours == pytest.approx(theirs, rel=1e-12)
         np.testing.assert_array_equal(B, other[0])
         np.testing.assert_array_equal(D, other[1])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from xorec.core.bits import unpack_signs
+from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import RunOptions
 from xorec.core.rng import draw, stream
@@ -34,6 +35,8 @@ from xorec.testing.references.scale_invariant import (
     siml_slopes,
 )
 from xorec.testing.steps import step_items, step_users
+from xorec.training.discrete.flips import Flips
+from xorec.training.discrete.problem import LossTerms, Problem, loss_tables
 from xorec.training.discrete.rotation import to_dimensions
 from xorec.training.discrete.sweeps import SweepResult
 from xorec.training.passes import Triplets
@@ -179,22 +182,26 @@ def test_sweeps_have_the_loss_that_is_set_and_fresh_negatives(
 ) -> None:
     calls: list[Any] = []
 
-    def spy(B: Any, D: Any, triplets: Triplets, terms: Any, pool: Any, **how: Any) -> SweepResult:
-        calls.append((triplets, terms, how))
+    def spy(problem: Problem, propose: Any, pool: Any) -> SweepResult:
+        calls.append((problem, propose))
         return SweepResult(0.0, 0.0, 0, 0)
 
-    monkeypatch.setattr(f"xorec.models.siml.optimizers.{optimizer}.{optimizer}_sweep", spy)
-    loss = {"temperature": 2.5, "gamma": 0.7, "lambda_": 0.4, "margin": "geometric"}
+    monkeypatch.setattr("xorec.models.siml.optimizers.sweeps.sweep", spy)
+    loss: dict[str, Any] = {"temperature": 2.5, "gamma": 0.7, "lambda_": 0.4}
+    loss["margin"] = "geometric"
     settings: dict[str, Any] = {"epochs": 2, "solver": "exact", "negatives": 3, **loss}
     data, options = planted(60, 40), RunOptions(seed=6)
     start = {"epochs": 1, "alpha": 0.25}
     DSIML(bits=8, optimizer=optimizer, start=start, **settings).fit(data, options=options)
-    for epoch, (triplets, terms, how) in enumerate(calls):
-        assert terms._asdict() == loss
+    for epoch, (problem, propose) in enumerate(calls):
+        assert problem.tables is loss_tables(8, LossTerms(**loss))  # kept by the terms
         expected = Negatives.of(data, 0.25).draw_all(3, 6, epoch)  # as in the start
-        np.testing.assert_array_equal(triplets.negatives, expected)
-        np.testing.assert_array_equal(triplets.positives, data.indices)
-        assert how == ({"solver": "exact", "seed": 6} if optimizer == "bqp" else {})
+        np.testing.assert_array_equal(problem.lists.negatives, expected)
+        np.testing.assert_array_equal(problem.lists.positives, data.indices)
+        if optimizer == "bqp":
+            assert (propose.solver.name, propose.seed) == ("exact", 6)
+        else:
+            assert propose == Flips()
     assert len(calls) == 2
 
 
@@ -251,14 +258,14 @@ def test_the_best_items_of_the_vectors_are_added_where_the_history_is_short() ->
     users = rng.standard_normal((50, 6)).astype(np.float32)
     items = rng.standard_normal((15_000, 6)).astype(np.float32)
     edge = int(np.median(train.user_counts))
-    more = with_best_items(train, users, items, 5, fewer_than=edge)  # one in 5,000: 3
+    more = with_best_items(train, users, items, 5, edge, LocalEngine(2))  # one in 5,000: 3
     for user in range(50):
         own = set(train.of_user(user).tolist())
         order = [int(i) for i in np.argsort(-(items @ users[user])) if int(i) not in own]
         best = set(order[:3]) if 0 < len(own) < edge else set()
         assert set(more.of_user(user).tolist()) == own | best
     few = planted(50, 300)
-    assert with_best_items(few, users, items[:300], 3, fewer_than=edge) is few
+    assert with_best_items(few, users, items[:300], 3, edge, LocalEngine(1)) is few
 
 
 def test_auto_takes_what_is_best_on_validation() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from xorec.core.options import RunOptions
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import ScaleInvariantStep
 from xorec.models.siml.siml_kernels import Teacher, Terms
@@ -80,9 +81,9 @@ def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatc
     users, items = (rng.standard_normal((rows, 8)) for rows in (train.n_users, train.n_items))
     model = DSIML.from_vectors(users, items, bits=int(np.median(train.user_counts)), teach=2.5)
     vectors = (users.astype(np.float32), items.astype(np.float32))
-    lessons = model._turned(train, *vectors, 0).teacher.distill_weight
+    lessons = model._turned(train, *vectors, RunOptions(seed=0)).teacher.distill_weight
     np.testing.assert_array_equal(lessons, np.full(train.n_users, 2.5, np.float32))
     monkeypatch.setattr("xorec.models.siml.best_items._ONE_IN", 1)
-    begin = model._turned(train, *vectors, 0)
+    begin = model._turned(train, *vectors, RunOptions(seed=0))
     assert begin.pairs.n_pairs > train.n_pairs
     assert len(begin.teacher.distill_weight) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,8 @@ def _active(ask: Served) -> list[tuple[int, str, bool]]:
     return [(one["generation"], one["source"], one["active"]) for one in rows]
 
 
-def test_update_rollback_and_activate(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(SHOP, tmp_path, **kept) as ask:
         item = ask.ids(USER, 1)[0]
         said = ask.post("events", {"user": USER, "item": item})
         felt = ask.ids(USER, 5)
@@ -41,7 +42,7 @@ def test_update_rollback_and_activate(tmp_path: Path) -> None:
         assert ask.status == 404
         assert ask.post("models/activate", {"generation": 2})["generation"] == 2
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
-    with served(SHOP, tmp_path) as ask:
+    with served(SHOP, tmp_path, **kept) as ask:
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
         assert ask.started.replayed > 0  # the changes of generation, no events
         assert len(ask.service.models.recent) == 0
@@ -70,8 +71,10 @@ def test_refit_passes_the_gate_or_is_kept_but_not_served(tmp_path: Path) -> None
         assert ask.status == 422
 
 
-def test_experiments_split_by_hash_and_count_what_was_acted_on(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path, {"b": CODES}) as ask:
+def test_experiments_split_by_hash_and_count_what_was_acted_on(
+    tmp_path: Path, kept: dict[str, Any]
+) -> None:
+    with served(SHOP, tmp_path, {"b": CODES}, **kept) as ask:
         ask.put("experiments", {"name": "x", "arms": {"default": 1, "b": 3}, "salt": "s"})
         known = ask.service.models.experiments
         for user in DATA.users:
@@ -98,8 +101,8 @@ def test_shares_are_kept() -> None:
     assert share_of("salt", 1) != share_of("salt", "1")
 
 
-def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path / "a") as ask:
+def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(SHOP, tmp_path / "a", **kept) as ask:
         item = ask.ids(USER, 1)[0]
         ask.post("events", {"user": USER, "item": item, "event_id": "one"})
         ask.put("items", {"id": item, "name": "Known"})
@@ -109,9 +112,9 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path) -> None:
         assert [one["path"] for one in ask.get("snapshots")["snapshots"]] == [str(path)]
     (tmp_path / "b").mkdir()
     copy = tmp_path / "b" / "default.xorec"
-    from xorec.service.config import Config
-    from xorec.service.metrics import Metrics
-    from xorec.service.start import start_writer
+    from xorec.service.settings.config import Config
+    from xorec.service.telemetry.metrics import Metrics
+    from xorec.service.workers.start import start_writer
 
     del copy
     started = start_writer(Config(model=path, data=tmp_path / "b" / "serve"), Metrics())
@@ -125,8 +128,8 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path) -> None:
         started.close()
 
 
-def test_export_has_every_event(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(SHOP, tmp_path, **kept) as ask:
         ask.post("events", {"events": [{"user": USER, "item": one} for one in range(5)]})
         lines = ask.get("export").decode().splitlines()
         assert len(lines) == 5

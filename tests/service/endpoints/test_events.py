@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import xorec
 from xorec.recommender.recommender import Recommender
@@ -14,8 +15,10 @@ SHOP = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
 USER: int = DATA.users[0]
 
 
-def test_all_or_nothing_with_the_place_of_the_first_bad_one(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+def test_all_or_nothing_with_the_place_of_the_first_bad_one(
+    tmp_path: Path, kept: dict[str, Any]
+) -> None:
+    with served(SHOP, tmp_path, **kept) as ask:
         good = {"user": USER, "item": 1}
         for bad in ({"user": "x", "item": 1}, {"user": 1}, {"user": 1, "item": 2, "kind": ""}, 7):
             answer = ask.post("events", {"events": [good, good, bad, good]})
@@ -28,8 +31,8 @@ def test_all_or_nothing_with_the_place_of_the_first_bad_one(tmp_path: Path) -> N
         assert ask.status == 422
 
 
-def test_events_of_a_user_newest_first(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(SHOP, tmp_path, **kept) as ask:
         times = ["2026-11-16T12:00:00Z", "2026-11-16T13:00:00+01:00", "2026-11-16T14:00:00"]
         for item, ts in enumerate(times):
             ask.post("events", {"user": USER, "item": item, "ts": ts, "value": 2.5})
@@ -45,8 +48,8 @@ def test_events_of_a_user_newest_first(tmp_path: Path) -> None:
         assert [one["item"] for one in ask.get("events", k=2)["events"]] == [2, 1]
 
 
-def test_erasure_forgets_a_user_everywhere(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+def test_erasure_forgets_a_user_everywhere(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(SHOP, tmp_path, **kept) as ask:
         ask.put("experiments", {"name": "e", "arms": {"default": 1}})
         shown = ask.get("recommend", user=USER, experiment="e")
         ask.post("events", {"user": USER, "item": 3, "request_id": shown["request_id"]})
@@ -66,5 +69,5 @@ def test_erasure_forgets_a_user_everywhere(tmp_path: Path) -> None:
         ask.post("events", {"user": USER, "item": DATA.items[4]})  # somebody new by the same id
         expected = SHOP.recommend_for([DATA.items[4]], 5).ids()
         assert ask.ids(USER, 5) == expected
-    with served(SHOP, tmp_path) as ask:
+    with served(SHOP, tmp_path, **kept) as ask:
         assert ask.ids(USER, 5) == expected

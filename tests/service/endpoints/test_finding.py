@@ -12,7 +12,7 @@ import pytest
 import xorec
 from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
-from xorec.service.exchange import Request
+from xorec.service.http.exchange import Request
 from xorec.testing.served import Served, served
 
 PAIRS = [
@@ -127,3 +127,21 @@ def test_what_is_no_text_or_too_long_is_refused(ask: Served) -> None:
     assert ask.status == 422
     request = Request("GET", "/v1/items", b"q=%ED%A0%80", {}, "test")
     assert asyncio.run(ask.app.reply(request, b"")).status == 400
+
+
+def test_what_may_have_been_meant(ask: Served) -> None:
+    def meant(what: str, q: str) -> list[Any]:
+        answer = ask.get(what, q=q)
+        assert answer[what] == [] or answer["meant"] == []
+        return [one["id"] for one in answer["meant"]]
+
+    assert meant("items", "teapto") == ["t4"]
+    assert meant("items", "Créme brulöe") == []  # two words: both have to be there
+    assert meant("items", "brulee CREME") == ["t1"]
+    assert meant("items", "iron green") == []
+    assert meant("items", "brulefe") == ["t1"]  # one word of a name
+    assert meant("users", "hanahn") == ["Hannah"]
+    assert meant("users", "zzzzzz") == meant("users", "z") == meant("users", "") == []
+    assert meant("items", "tea") == []
+    ask.put("items", {"id": "n1", "name": "Samovar"})
+    assert meant("items", "samvoar") == ["n1"]

@@ -60,7 +60,7 @@ def test_bytes_and_json_are_the_same_places(ask: Served) -> None:
 def test_accept_asks_for_bytes_too(ask: Served) -> None:
     import asyncio
 
-    from xorec.service.exchange import Request
+    from xorec.service.http.exchange import Request
 
     request = Request("GET", "/v1/map", b"", {b"accept": b"application/octet-stream"}, "test")
     reply = asyncio.run(ask.app.reply(request, b""))
@@ -204,6 +204,19 @@ def test_distance_from_an_item_and_from_nobody(ask: Served) -> None:
         assert ask.status == 422
     ask.get("map/colours", by="distance", user="nobody at all")
     assert ask.status == 404
+    ask.get("map/colours", by="distance", items=["nothing at all"])
+    assert ask.status == 404
+
+
+def test_distance_as_if_they_had_more(ask: Served) -> None:
+    more = [SHOP.items[3], SHOP.items[8]]
+    for who in ({"user": USER}, {}):
+        found, _ = colours(ask, by="distance", items=more, **who)
+        best = ask.get("recommend", items=more, k=24, seen=True, **who)["items"]
+        rows = SHOP.items.find_many([one["id"] for one in best])
+        assert found[rows].tolist() == [one["distance"] for one in best]
+    own, _ = colours(ask, by="distance", user=USER)
+    assert own.tolist() != colours(ask, by="distance", items=more, user=USER)[0].tolist()
 
 
 def test_without_codes_the_order_of_all_items_is_shown(ask: Served) -> None:

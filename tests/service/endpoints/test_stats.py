@@ -15,8 +15,8 @@ from xorec.recommender.recommender import Recommender
 from xorec.service.endpoints import stats as endpoint
 from xorec.service.endpoints.stats import get_live
 from xorec.service.events.reader import LogReader
-from xorec.service.exchange import Request
-from xorec.service.routes import Call
+from xorec.service.http.exchange import Request
+from xorec.service.http.routes import Call
 from xorec.testing.data import planted
 from xorec.testing.served import served
 from xorec.testing.service import running_service

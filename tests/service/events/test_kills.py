@@ -15,7 +15,7 @@ from xorec.service.events.log import EventLog
 from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Change, Event
 from xorec.service.events.sequence import SharedSequence
-from xorec.service.writing import LogWriter
+from xorec.service.events.writing import LogWriter
 from xorec.testing.event_logs import an_event
 
 KILLS = 10
@@ -25,7 +25,7 @@ from pathlib import Path
 from xorec.service.events import log
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.events.records import NewEvent
-from xorec.service.writing import LogWriter
+from xorec.service.events.writing import LogWriter
 
 folder, start = Path(sys.argv[1]), sys.argv[2]
 log.CHECKPOINT = 60

@@ -50,3 +50,14 @@ def test_a_full_disk_is_told_at_the_start_and_does_no_harm_later(small_disk: Pat
 def test_a_folder_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(XorecError, match=r"cannot write .*sequence"):
         SharedSequence(tmp_path / "nowhere" / "sequence")
+
+
+def test_several_threads_may_advance_it_and_it_never_goes_back(tmp_path: Path) -> None:
+    sequence = SharedSequence(tmp_path / "sequence")
+    sequence.publish(9)
+    for seq in (7, 12, 3):
+        sequence.advance(seq)
+    assert sequence.value == 12
+    sequence.publish(4)  # a log that begins anew
+    assert sequence.value == 4
+    sequence.close()

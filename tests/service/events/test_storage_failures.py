@@ -18,7 +18,7 @@ from xorec.service.events.log import EventLog
 from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Event, Exposure
 from xorec.service.events.sequence import SharedSequence
-from xorec.service.writing import LogWriter
+from xorec.service.events.writing import LogWriter
 from xorec.testing.event_logs import an_event
 
 

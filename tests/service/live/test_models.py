@@ -85,3 +85,31 @@ def test_an_older_generation_gets_the_events_that_it_does_not_know(
     made._reach_back(3)
     assert [act.seq for act in made.recent.of("ann")] == [4, 5, 6, 7, 8, 9]
     assert made.recent.floor == 3
+
+
+def test_what_others_wrote_in_between_is_read_first(tmp_path: Path) -> None:
+    """A commit of ours whose places do not follow what we know: another machine has written."""
+    log = _Log(RECORDS)
+    made = LiveModels(tmp_path, log)
+    made.apply(RECORDS[-2:])
+    assert _facts(made) == EXPECTED
+
+
+def test_a_place_of_which_nothing_is_left_counts_as_applied(tmp_path: Path) -> None:
+    made = LiveModels(tmp_path, _Log(RECORDS))
+    assert made.catch_up(11) == len(RECORDS)
+    assert made.applied_seq == 11
+    assert made.catch_up(9) == 0
+    assert made.applied_seq == 11
+
+
+def test_generations_of_another_machine_are_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, followed = LiveModels(tmp_path, _Log(())), list[int]()
+    made.machine = "we"
+    monkeypatch.setattr(made, "_follow", lambda name, number, reload: followed.append(number))
+    for seq, machine in enumerate((None, "they", "we"), 1):
+        body = {"name": "default", "generation": seq, "machine": machine}
+        made.apply([Change(seq, "activate", body)])
+    assert followed == [3]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from xorec.testing.browsing import SCHEMES, expect, scrolls_sideways
+from xorec.testing.browsing import SCHEMES, expect, scrolls_sideways, until
 from xorec.testing.page_shop import HARM
 
 if TYPE_CHECKING:
@@ -100,8 +100,9 @@ def test_everything_stands_in_the_address(page: Page, api: httpx.Client) -> None
     page.get_by_role("link", name="Change sides").click()
     page.wait_for_url("**b=default**")
     expect(page.locator(".side li")).to_have_count(40)
+    wanted = _lists(api, other, 20)[::-1]
+    until(page, lambda: [[item for item, _ in side] for side in _sides(page)] == wanted)
     shown = _sides(page)
-    assert [[item for item, _ in side] for side in shown] == _lists(api, other, 20)[::-1]
     page.reload()
     expect(page.locator(".side li")).to_have_count(40)
     assert _sides(page) == shown
@@ -203,3 +204,78 @@ def test_an_error_is_said_and_goes_when_it_is_over(page: Page, trouble: Any) -> 
     page.get_by_label("Items").select_option("20")
     page.get_by_role("region", name="Lists side by side").wait_for()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_service_that_is_full_is_asked_again(page: Page, trouble: Any) -> None:
+    asked: list[str] = []
+
+    def full_twice(route: Any) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 2:
+            route.fallback()
+        else:
+            route.fulfill(status=503, headers={"retry-after": "1"}, body="{}")
+
+    page.route("**/v1/compare?*", full_twice)
+    page.goto(ADDRESS)
+    page.get_by_role("region", name="Lists side by side").wait_for()
+    assert len(asked) == 3
+    expect(page.get_by_role("alert")).to_have_count(0)
+    trouble.forgive("503")
+
+
+def test_what_if_they_also_had_counts_here_too(page: Page, api: httpx.Client) -> None:
+    more = ["i100", "i101"]
+    query = {"user": USER, "items": more}
+    _open(page, f"{ADDRESS}&items=i100&items=i101")
+    wanted = [
+        [one["id"] for one in api.get("/v1/recommend", params={**query, **which}).json()["items"]]
+        for which in ({}, {"model": "slim"})
+    ]
+    assert wanted != _lists(api, USER)
+    expect(page.locator(".lists h2")).to_contain_text("if they also had ")
+    assert [[item for item, _ in side] for side in _sides(page)] == wanted
+    page.get_by_role("link", name="without").click()
+    expect(page.locator(".lists h2")).not_to_contain_text("also had")
+    assert [[item for item, _ in side] for side in _sides(page)] == _lists(api, USER)
+
+
+def test_somebody_new_can_be_compared(page: Page, api: httpx.Client) -> None:
+    _open(page, "/?panel=compare&items=i100")
+    expect(page.locator(".lists h2")).to_contain_text("somebody new who has ")
+    best = api.get("/v1/recommend", params={"items": "i100"}).json()["items"]
+    assert [item for item, _ in _sides(page)[0]] == [one["id"] for one in best]
+
+
+def test_where_nothing_is_measured_the_files_are_asked_and_a_way_is_shown(
+    page: Page, api: httpx.Client
+) -> None:
+    answer = api.get("/v1/compare", params={"a": "default", "b": "slim"}).json()
+    page.route("**/v1/compare?*", lambda route: route.fulfill(json={**answer, "metrics": []}))
+    stats = api.get("/v1/stats").json()
+    rows = [
+        {"model": "dsiml", "label": "dsiml", "note": "", "validation_ndcg@10": 0.25},
+        {"model": "dsiml", "label": "dsiml 2", "note": "", "validation_ndcg@10": 0.5},
+        {"model": "slim", "label": "slim", "note": "", "validation_ndcg@10": 0.75},
+    ]
+    stats["stats"]["models"]["default"]["race"] = {"why": "it won", "rows": rows}
+    page.route("**/v1/stats", lambda route: route.fulfill(json=stats))
+    _open(page)
+    said = page.locator(".better").inner_text()
+    assert "default: ndcg@10 0.5000; slim: not measured" in said
+    assert "/v1/events" in said
+
+
+def test_a_tint_only_where_lists_are_alike_in_part(page: Page, api: httpx.Client) -> None:
+    def nothing_shared(route: Any) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        if "model=slim" in route.request.url:
+            body["items"] = [{**one, "id": f"not {one['id']}"} for one in body["items"]]
+        route.fulfill(response=answer, json=body)
+
+    _open(page)
+    assert page.locator(".side .only").count() > 0
+    page.route("**/v1/recommend*", nothing_shared)
+    _open(page, f"{ADDRESS}&k=20")
+    assert page.locator(".side .only").count() == 0

@@ -88,6 +88,7 @@ def test_as_if_owned_ranks_anew_and_says_what_moved(page: Page, api: httpx.Clien
     after = _ids(_best(api, user=USER, items=[before[2]]))
     until(page, lambda: listed(page) == after)
     assert before[2] not in after
+    assert f"Recommended for {USER}, if they also had " in page.inner_text(".took")
     assert _state(page)["items"] == [before[2]]
     said = [card.locator(".moved").all_inner_texts() for card in page.locator(".items > li").all()]
     wanted = []
@@ -113,7 +114,7 @@ def test_as_if_owned_ranks_anew_and_says_what_moved(page: Page, api: httpx.Clien
 
 def test_an_item_is_added_by_its_name(page: Page, api: httpx.Client) -> None:
     _open(page, user=USER)
-    page.get_by_role("combobox", name="Add an item as if owned").fill("plain tea 3")
+    page.get_by_role("combobox", name="What if they also had").fill("plain tea 3")
     page.get_by_role("option", name="plain tea 3").click()
     found = api.get("/v1/items", params={"q": "plain tea 3"}).json()["items"][0]["id"]
     until(page, lambda: listed(page) == _ids(_best(api, user=USER, items=[found])))
@@ -166,7 +167,7 @@ def test_how_many_and_what_they_have_too(page: Page, api: httpx.Client) -> None:
     _open(page, user=USER)
     page.locator("#k").select_option("20")
     until(page, lambda: listed(page) == _ids(_best(api, user=USER, k=20)))
-    page.get_by_label("also what they have").check()
+    page.get_by_label("include items they already have").check()
     until(page, lambda: listed(page) == _ids(_best(api, user=USER, k=20, seen=True)))
     assert _state(page) == {"user": [USER], "k": ["20"], "seen": ["true"]}
 
@@ -176,7 +177,7 @@ def test_hidden_items_are_never_listed(page: Page, api: httpx.Client) -> None:
     _open(page, user=USER, k=300, seen="true")
     assert len(listed(page)) == 239
     assert hidden not in listed(page)
-    assert "never listed" in page.inner_text(".filters")
+    assert "marked unavailable are left out" in page.inner_text(".filters")
 
 
 def test_more_goes_on_without_repeats(page: Page, api: httpx.Client) -> None:
@@ -311,7 +312,47 @@ def test_a_list_that_scores_have_ranked_says_so(page: Page, api: httpx.Client) -
     _open(page, user=USER)
     best = _best(api, user=USER)[::-1]
     assert listed(page) == _ids(best)
-    assert "ranks them by a finer score" in page.inner_text(".legend >> nth=0")
+    assert "a finer score ranks them" in page.inner_text(".legend >> nth=0")
     assert re.match(
         r"score [\d.]+, distance \d+ of 64", page.locator(".far .number").first.inner_text()
     )
+
+
+def test_scores_of_a_list_have_the_same_digits(page: Page) -> None:
+    page.goto("/")
+    script = """async values => {
+        const { scored } = await import("/page/js/figures.js");
+        return values.map(scored);
+    }"""
+    found = page.evaluate(script, [0.3, 0.2999, 12.5, 150.25, 1234, -7])
+    assert found == ["0.300", "0.300", "12.500", "150.3", "1,234", "-7"]
+
+
+def test_the_start_says_what_this_is(page: Page) -> None:
+    page.goto("/")
+    words = page.locator(".intro").inner_text()
+    assert "recommends items to users" in words
+    assert "320 users and 240 items" in words
+    assert "default (dsiml" in words
+    assert "slim (slim" in words
+
+
+def test_the_focus_is_kept_where_a_pick_begins_a_list(page: Page) -> None:
+    page.goto("/")
+    page.locator(".picks button").nth(3).focus()
+    page.keyboard.press("Enter")
+    page.locator(".items > li").first.wait_for()
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_all_of_a_long_history_can_be_seen(page: Page, api: httpx.Client) -> None:
+    items = [f"i{row:03}" for row in range(100, 160)]
+    events = [{"user": "who has much", "item": item} for item in items]
+    assert api.post("/v1/events", json={"events": events}).status_code == 200
+    _open(page, user="who has much")
+    assert page.locator(".has ol > li").count() == 40
+    page.get_by_role("button", name="and 20 before these").click()
+    until(page, lambda: page.locator(".has ol > li").count() == 60)
+    shown = page.locator(".has ol a.name").all_inner_texts()
+    known = api.get("/v1/items", params={"item": items}).json()["items"]
+    assert sorted(shown) == sorted(one["name"] for one in known)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 
+import httpx
 import pytest
 
+from xorec.service.http.routes import Call
 from xorec.service.page.files import page_routes, static_files
-from xorec.service.routes import Call
 
 FILES = static_files()
 
 
 def test_every_file_has_its_address_and_type() -> None:
     routes = {route.path: route for route in page_routes()}
-    assert set(routes) == {"/" if path == "index.html" else f"/page/{path}" for path in FILES}
+    addresses = {"/" if path == "index.html" else f"/page/{path}" for path in FILES}
+    assert set(routes) == addresses | {"/favicon.ico"}
     types = {
         "html": "text/html",
         "js": "text/javascript",
         "css": "text/css",
         "svg": "image/svg+xml",
+        "ico": "image/svg+xml",
     }
     for path, route in routes.items():
         reply = route.handler(None, Call("x"))  # type: ignore[arg-type]
@@ -30,6 +33,14 @@ def test_every_file_has_its_address_and_type() -> None:
         assert b"unsafe" not in policy
         assert route.role == "open"
         assert not route.limited
+
+
+def test_a_browser_finds_an_icon_beside_what_is_no_page(service: str) -> None:
+    """Chromium asks for it when somebody opens openapi.json."""
+    answer = httpx.get(f"{service}/favicon.ico")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert answer.content == static_files()["icon.svg"]
 
 
 def test_the_page_weighs_less_than_150_kb() -> None:

@@ -96,3 +96,42 @@ def test_a_service_that_does_not_answer_is_said_in_words(page: Page, trouble: Tr
     page.go_back()
     page.get_by_role("alert").wait_for(state="detached")
     trouble.forgive("ERR_FAILED")
+
+
+def test_a_model_that_is_not_there_has_a_way_out(page: Page) -> None:
+    for panel in ("explore", "item", "map"):
+        page.goto(f"/?panel={panel}&user=user%20100&item=i100&model=nothing")
+        page.get_by_role("alert").wait_for()
+        assert "no model “nothing”" in page.get_by_role("alert").inner_text()
+        page.get_by_role("link", name="Use default").click()
+        page.get_by_role("alert").wait_for(state="detached")
+        page.locator(".items > li, .legend li").first.wait_for()
+        assert "model" not in page.url
+
+
+def test_letters_do_not_change_the_model_and_the_search_is_one_key_away(page: Page) -> None:
+    page.goto("/?user=user%20100")
+    menu = page.get_by_label("Model")
+    menu.focus()
+    page.keyboard.type("sli")
+    assert menu.input_value() == "default"
+    assert "model" not in page.url
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.press("Alt+4")
+    page.locator(".lists").wait_for()
+    assert page.locator(".picker select").is_disabled()
+
+
+def test_skipping_to_the_panel_and_to_the_list(page: Page) -> None:
+    page.goto("/?user=user%20100")
+    page.locator(".items > li").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the panel"
+    page.keyboard.press("Enter")
+    until(page, lambda: page.evaluate("document.activeElement.id") == "main")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the list"
+    page.keyboard.press("Enter")
+    first = page.evaluate("document.activeElement.dataset.id ?? ''")
+    assert first == listed(page)[0]

@@ -13,6 +13,7 @@ from xorec.testing.browsing import (
     SCHEMES,
     WIDTHS,
     Trouble,
+    expect,
     listed,
     printable,
     scrolls_sideways,
@@ -165,3 +166,16 @@ def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> Non
     for item in (None, ITEM, *HARM[:3], "🍵 tea"):
         _open(page, item)
         assert not scrolls_sideways(page), item
+
+
+def test_everybody_who_has_it_can_be_seen(page: Page, api: httpx.Client) -> None:
+    most = api.get("/v1/popular", params={"k": 1}).json()["items"][0]["id"]
+    _open(page, most)
+    users = api.get("/v1/users", params={"item": most, "k": 1000}).json()["users"]
+    assert len(users) > 30
+    assert page.locator("details .plain a.name").count() == 30
+    page.get_by_role("button", name="Show all").click()
+    links = page.locator("details .plain a.name")
+    until(page, lambda: links.count() == len(users))
+    assert links.all_text_contents() == [printable(one["id"]) for one in users]
+    expect(page.get_by_role("button", name="Show all")).to_have_count(0)

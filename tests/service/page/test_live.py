@@ -84,7 +84,7 @@ def test_the_sparkline_has_the_seconds_before_the_page_was_opened(
 
 
 HEALTHY: dict[str, Any] = {
-    "recent": {"errors_per_second": 0, "requests_per_second": 4.25, "p99_ms": 2.5, "seconds": 10},
+    "recent": {"errors_per_second": 0, "requests_per_second": 42.5, "p99_ms": 2.5, "seconds": 10},
     "tasks": [],
     "seq": 5,
     "log_seq": 5,
@@ -102,8 +102,15 @@ KEPT = {"kind": "refit", "state": "done", "detail": "it is kept", "gate": {"pass
 @pytest.mark.parametrize(
     ("stats", "level", "said"),
     [
-        (HEALTHY, "good", "Healthy: 4.25 requests a second, 99 % of them within 2.5 ms, no errors"),
-        (_with(requests_per_second=0, p99_ms=None), "good", "Healthy: nobody asks"),
+        (
+            HEALTHY,
+            "good",
+            "Healthy: no errors in the last 10 seconds; 42.5 requests a second, 99 %",
+        ),
+        (_with(requests_per_second=0.3), "good", "10 seconds; 3 requests, the slowest 2.5 ms."),
+        (_with(requests_per_second=0.1), "good", "10 seconds; 1 request, the slowest 2.5 ms."),
+        (_with(requests_per_second=9.9, p99_ms=250), "good", "99 requests, the slowest 250 ms."),
+        (_with(requests_per_second=0, p99_ms=None), "good", "10 seconds; nobody asks."),
         (_with(errors_per_second=0.5), "bad", "Not well: 0.5 requests a second fail"),
         (_with(p99_ms=250), "warn", "Look at this: 1 % of the requests take longer than 250 ms"),
         ({**HEALTHY, "log_seq": 5000}, "bad", "4,995 records behind the log"),
@@ -231,3 +238,19 @@ def test_only_changes_are_said_aloud(page: Page) -> None:
     assert before is not None
     assert page.evaluate("globalThis.said") <= 1
     assert page.locator(".live [aria-live], .live [role=status]:not(.requests *)").count() == 0
+
+
+def test_figures_that_are_not_there_are_said_in_words_and_times_have_a_zone(
+    page: Page, api: httpx.Client
+) -> None:
+    stats = _stats(api)
+    stats["recent"] |= {"p50_ms": None, "p99_ms": None, "flush_p99_ms": None}
+    stats["models"]["default"]["since"] = "2020-02-03T04:05:06Z"
+    _canned(page, stats)
+    page.clock.set_system_time("2026-11-17T12:00:00Z")
+    _open(page)
+    tiles = page.locator(".tile").all_inner_texts()
+    assert "no requests" in tiles[2]
+    assert "no events yet" in tiles[5]
+    models = page.get_by_role("region", name="Generations").inner_text()
+    assert re.search(r"served since 2020-02-0\d \d\d:\d5:06 \S+ ", models)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlparse
 import httpx
 import pytest
 
-from xorec.testing.browsing import SCHEMES, scrolls_sideways
+from xorec.testing.browsing import SCHEMES, scrolls_sideways, until
 from xorec.testing.page_shop import HARM, HIDDEN
 
 if TYPE_CHECKING:
@@ -53,9 +53,29 @@ def colours_drawn(page: Page) -> dict[str, int]:
 def legend(page: Page) -> list[tuple[str, int]]:
     rows = page.locator(DRAWN).all()
     return [
-        (row.locator(".what").inner_text(), int(row.locator(".number").last.inner_text()))
+        (
+            row.locator(".what").inner_text(),
+            int(row.locator(".number").last.inner_text().split()[0]),
+        )
         for row in rows
     ]
+
+
+def _painted(page: Page) -> int:
+    """How many pixels the marks have."""
+    count: int = page.evaluate(
+        """() => {
+          const canvas = document.querySelector("canvas.marks");
+          const copy = new OffscreenCanvas(canvas.width, canvas.height);
+          const context = copy.getContext("2d", { willReadFrequently: true });
+          context.drawImage(canvas, 0, 0);
+          const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+          let count = 0;
+          for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
+          return count;
+        }"""
+    )
+    return count
 
 
 def place_of(page: Page, api: httpx.Client, item: str) -> tuple[float, float]:
@@ -184,8 +204,14 @@ def test_a_lasso_gives_the_list_of_what_is_inside(page: Page, api: httpx.Client)
     count = int(card.locator("h2 .number").inner_text())
     assert abs(count - len(inside)) <= 2
     assert card.locator("li").count() == min(count, 200)
-    counts = [int(text) for text in card.locator("li .number").all_inner_texts()]
+    counts = [int(text.split()[0]) for text in card.locator("li .number").all_inner_texts()]
     assert counts == sorted(counts, reverse=True)
+    outline = _painted(page)  # it stays, with rings around what is inside
+    assert outline > 2000
+    card.get_by_role("button", name="Close").click()
+    card.wait_for(state="detached")
+    page.wait_for_timeout(100)
+    assert _painted(page) < outline / 10
 
 
 def test_by_keyboard_alone_items_in_view_become_a_list(page: Page) -> None:
@@ -204,7 +230,7 @@ def test_by_keyboard_alone_items_in_view_become_a_list(page: Page) -> None:
 def test_a_user_has_history_and_list_on_the_map(page: Page, api: httpx.Client) -> None:
     opened(page, user=USER, colour="user")
     best = api.get("/v1/recommend", params={"user": USER, "k": 20}).json()["items"]
-    card = page.get_by_role("region", name=f"List for {USER}")
+    card = page.get_by_role("region", name=f"Recommended to {USER}")
     card.wait_for()
     assert card.locator("li").count() == len(best)
     shown = [link.inner_text() for link in card.locator("li a:first-child").all()]
@@ -212,11 +238,7 @@ def test_a_user_has_history_and_list_on_the_map(page: Page, api: httpx.Client) -
     own = api.get("/v1/map/items", params={"user": USER}).json()["items"]
     assert page.get_by_role("region", name=f"History of {USER}").locator("li").count() == len(own)
     assert legend(page)[0][0].endswith("bits")
-    painted = """() => {
-      const canvas = document.querySelector("canvas.marks"), context = canvas.getContext("2d");
-      return context.getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean);
-    }"""
-    assert page.evaluate(painted)
+    assert _painted(page)
 
 
 def test_ids_that_mean_harm_stay_text(page: Page) -> None:
@@ -281,3 +303,93 @@ def test_the_canvas_has_words(page: Page) -> None:
     canvas = page.get_by_role("application")
     assert "Map of items" in (canvas.get_attribute("aria-label") or "")
     assert canvas.get_attribute("aria-describedby") == "map-says"
+
+
+def test_what_if_they_also_had_counts_here_too(page: Page, api: httpx.Client) -> None:
+    more = ["i100", "i101"]
+    opened(page, user=USER, items=more, colour="user")
+    card = page.get_by_role("region", name=f"Recommended to {USER} if they also had")
+    card.wait_for()
+    query = {"user": USER, "items": more}
+    best = api.get("/v1/recommend", params={**query, "k": 20}).json()["items"]
+    assert card.locator("li a:first-child").all_inner_texts() == [one["name"] for one in best]
+    answer = api.get("/v1/map/colours", params={"by": "distance", **query}).json()
+    assert legend(page) == [(band["label"], band["count"]) for band in answer["legend"]]
+    had = page.get_by_role("region", name="What if they also had")
+    assert had.locator("li").count() == 2
+    had.get_by_role("button", name="Close").click()
+    page.get_by_role("region", name=f"Recommended to {USER}: numbered squares").wait_for()
+    assert "items" not in address(page)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_pressed_button_can_be_read_under_the_pointer(page: Page) -> None:
+    opened(page, colour="category")
+    page.get_by_role("button", name=re.compile("^Lasso")).click()
+    page.locator(DRAWN).nth(1).get_by_role("button").click()
+    pressed = page.locator('.tools [aria-pressed="true"], .legend [aria-pressed="true"]')
+    assert pressed.count() == 2
+    for button in pressed.all():
+        button.hover()
+        ratio = button.evaluate(
+            """button => {
+              const light = (text) => {
+                const parts = text.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+                const [r, g, b] = parts.map((c) => ((c + .055) / 1.055) ** 2.4);
+                return .2126 * r + .7152 * g + .0722 * b + .05;
+              };
+              const { color, backgroundColor } = getComputedStyle(button);
+              const both = [light(color), light(backgroundColor)];
+              return Math.max(...both) / Math.min(...both);
+            }"""
+        )
+        assert ratio > 4.5
+
+
+def test_show_centres_an_item_and_keeps_the_zoom(page: Page, api: httpx.Client) -> None:
+    opened(page, zoom="2.00", x="0", y="0")
+    page.get_by_role("button", name="List what is in view").click()
+    card = page.get_by_role("region", name="In view")
+    card.wait_for()
+    link = card.locator(".find").nth(3)
+    name = card.locator("li a:first-child").nth(3).inner_text()
+    link.click()
+    page.get_by_role("region", name="Marked item").get_by_role("link", name=name).first.wait_for()
+    seen, places = address(page), api.get("/v1/map").json()
+    at = places["items"].index(seen["item"])
+    assert (seen["zoom"], int(seen["x"]), int(seen["y"])) == (
+        "2.00",
+        places["x"][at],
+        places["y"][at],
+    )
+
+
+def test_the_list_of_what_is_in_view_follows_the_view(page: Page) -> None:
+    opened(page)
+    page.get_by_role("button", name="List what is in view").click()
+    count = page.get_by_role("region", name="In view").locator("h2 .number")
+    count.wait_for()
+    assert count.inner_text() == "239"
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function("() => location.search.includes('zoom=3')")
+    until(page, lambda: int(count.inner_text()) < 239)
+    page.get_by_role("button", name="Show all").click()
+    until(page, lambda: count.inner_text() == "239")
+
+
+def test_classes_have_letters_and_other_bands_no_sign(page: Page) -> None:
+    opened(page, colour="category")
+    signs = page.locator(".legend .mono").all_inner_texts()
+    assert signs == [chr(65 + at) for at in range(page.locator(DRAWN).count())]
+    opened(page)
+    assert page.locator(".legend .mono").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_hands_and_mice_are_told_what_they_can_do(page: Page, width: int) -> None:
+    opened(page)
+    words = page.locator("#map-says").inner_text()
+    assert "alike" in words
+    assert "lasso" in words
+    assert ("pinch" in words) == page.evaluate("matchMedia('(hover: none)').matches")

@@ -42,8 +42,9 @@ def _compare_curl(page: Page, user: str) -> None:
     state = {"user": user, "items": list(HARM), "category": ["tea", "<i>cat</i> & 'dog'"], "k": 5}
     page.goto("/?" + urlencode(state, doseq=True))
     page.locator(".items > li").first.wait_for()
-    lines = _text(page, "curl").split("\n")
-    assert len(lines) == 3
+    text = _text(page, "curl").split("\n")
+    assert [line[:1] for line in text] == ["#", "c"] * 3  # what each is for, and the line
+    lines = text[1::2]
     answer = json.loads(_run(["bash"], lines[0].replace("curl ", "curl -sS --fail ", 1)))
     assert answer["user"] == user
     assert [one["id"] for one in answer["items"]] == listed(page)
@@ -134,3 +135,32 @@ def test_a_key_is_named_and_never_shown(page: Page) -> None:
         text = _text(page, language)
         assert "the-secret" not in text
         assert "XOREC_KEY" in text
+
+
+@pytest.mark.parametrize("panel", ["map", "compare"])
+def test_python_of_other_panels_runs_and_keeps_every_answer(page: Page, panel: str) -> None:
+    page.goto(f"/?panel={panel}&user=user%20100&items=i100&colour=user")
+    page.locator(".requests").wait_for()
+    text = _text(page, "Python")
+    assert text.startswith("# pip install 'xorec[client]'\n")
+    tell = {
+        "map": "print(len(places.x), len(map_colours.colours))",
+        "compare": "print(compare.users, len(recommend_a.items), len(recommend_b.items))",
+    }[panel]
+    done = _run([sys.executable, "-"], f"{text}\n{tell}").split()
+    assert done == {"map": ["239", "320"], "compare": ["200", "10", "10"]}[panel]
+
+
+def test_python_of_a_stream_reads_it_line_by_line(page: Page) -> None:
+    page.goto("/?panel=live")
+    text = _text(page, "Python")
+    printed = 'print(live.data["recent"])'
+    once = text.replace(printed, f"{printed}\n        break")
+    assert "requests_per_second" in _run([sys.executable, "-"], once)
+
+
+def test_all_requests_are_one_link_away(page: Page) -> None:
+    page.goto("/")
+    page.locator(".requests summary").click()
+    page.get_by_role("link", name="OpenAPI").click()
+    page.wait_for_url("**/openapi.json")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import pytest
 
 from xorec.testing.browsing import printable, until
 from xorec.testing.page_shop import HARM
@@ -27,19 +28,66 @@ def _options(page: Page) -> list[str]:
 def test_groups_and_marked_letters(page: Page, api: httpx.Client) -> None:
     _start(page)
     page.keyboard.type("tea")
-    page.get_by_role("group", name="items").wait_for()
-    items = api.get("/v1/items", params={"q": "tea", "k": 8}).json()["items"]
-    users = api.get("/v1/users", params={"q": "tea", "k": 8}).json()["users"]
-    shown = page.locator("#search-found [role=group]").evaluate_all(
-        """all => all.map(group => [
-            group.getAttribute("aria-label"), group.querySelectorAll("[role=option]").length])"""
-    )
-    assert shown == [
-        [name, len(some)] for name, some in (("items", items), ("users", users)) if some
-    ]
+    page.get_by_role("group", name="items").first.wait_for()
+    assert _groups(page) == _wanted(api, "tea", ("users", "items"))
     marks = page.locator("#search-found mark").all_inner_texts()
     assert marks
     assert {one.lower() for one in marks} == {"tea"}
+
+
+def _groups(page: Page) -> list[Any]:
+    found: list[Any] = page.locator("#search-found [role=group]").evaluate_all(
+        """all => all.map(group => [
+            group.getAttribute("aria-label"), group.querySelectorAll("[role=option]").length])"""
+    )
+    return found
+
+
+def _wanted(api: httpx.Client, letters: str, order: tuple[str, str]) -> list[Any]:
+    """What begins with the letters, of both kinds; then what has them elsewhere."""
+    begin: list[Any] = []
+    contain: list[Any] = []
+    for kind in order:
+        found = api.get(f"/v1/{kind}", params={"q": letters, "k": 8}).json()[kind]
+        texts = [f"{one['id']}\n{one.get('name') or ''}".lower().split("\n") for one in found]
+        count = sum(any(text.startswith(letters) for text in some) for some in texts)
+        begin += [[kind, count]] if count else []
+        rest = len(found) - count
+        contain += [[f"{kind} that contain it", rest]] if rest else []
+    return begin + contain
+
+
+@pytest.mark.parametrize("letters", ["tea", "i1", "user", "a", "er"])
+def test_what_begins_with_the_letters_comes_first_of_both_kinds(
+    page: Page, api: httpx.Client, letters: str
+) -> None:
+    for panel, order in (("explore", ("users", "items")), ("item", ("items", "users"))):
+        page.goto(f"/?panel={panel}")
+        page.get_by_role("navigation", name="Panels").wait_for()
+        page.keyboard.press("/")
+        page.keyboard.type(letters)
+        wanted = _wanted(api, letters, order)
+        until(page, lambda: _groups(page) == wanted)  # noqa: B023
+
+
+def test_what_may_be_meant_is_offered_and_not_taken_unasked(page: Page) -> None:
+    _start(page)
+    page.keyboard.type("plian")
+    page.locator(".none", has_text="Nothing contains “plian”. Did you mean:").wait_for()
+    assert page.locator("[role=option][aria-selected=true]").count() == 0
+    before = page.url
+    page.keyboard.press("Enter")
+    assert page.url == before
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    until(page, lambda: "item=" in page.url)
+
+
+def test_words_in_any_order(page: Page) -> None:
+    _start(page)
+    page.keyboard.type("3 tea plain")
+    page.locator(".none", has_text="Did you mean").wait_for()
+    assert all("plain tea" in one and "3" in one for one in _options(page))
 
 
 def test_letters_are_marked_without_regard_to_case_and_accents(page: Page) -> None:
@@ -95,6 +143,22 @@ def test_enter_opens_a_user_and_an_item(page: Page) -> None:
     until(page, lambda: page.locator("h1").inner_text() == "plain tea 3")
 
 
+def test_enter_before_the_answer_waits_for_it(page: Page) -> None:
+    """What was found by fewer letters is not what Enter means."""
+    _start(page)
+    page.keyboard.type("plain tea")
+    page.get_by_role("option").first.wait_for()
+
+    def late(route: Route) -> None:
+        page.wait_for_timeout(200)
+        route.continue_()
+
+    page.route("**/v1/items?*", late)
+    page.keyboard.type(" 3")
+    page.keyboard.press("Enter")
+    until(page, lambda: page.locator("h1").inner_text() == "plain tea 3")
+
+
 def test_one_request_at_a_time_and_never_an_old_answer(page: Page) -> None:
     _start(page)
     held: dict[str, list[Route]] = {"/v1/items": [], "/v1/users": []}
@@ -127,10 +191,15 @@ def test_one_request_at_a_time_and_never_an_old_answer(page: Page) -> None:
 def test_nothing_found_and_a_service_that_does_not_answer(page: Page, trouble: Any) -> None:
     _start(page)
     page.keyboard.type("zzzzzz")
-    until(page, lambda: "Nothing found" in page.inner_text("#search-found"))
+    until(page, lambda: "Nothing contains “zzzzzz”." in page.inner_text("#search-found"))
     page.route("**/v1/users?q*", lambda route: route.abort())
-    page.keyboard.type("z")
-    until(page, lambda: "does not answer" in page.inner_text("#search-found"))
+
+    def one_more_letter() -> bool:
+        page.keyboard.type("z")
+        page.wait_for_timeout(200)
+        return "does not answer" in page.inner_text("#search-found")
+
+    until(page, one_more_letter)
     trouble.forgive("ERR_FAILED")
 
 

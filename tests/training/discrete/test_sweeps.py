@@ -12,10 +12,10 @@ from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.testing.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.training.discrete import sweeps
+from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.bqp_sweep import Bounds
 from xorec.training.discrete.change_kernels import changes
-from xorec.training.discrete.flip_sweep import Flips
+from xorec.training.discrete.flips import Flips
 from xorec.training.discrete.problem import LossTerms, make_problem
 from xorec.training.discrete.sweeps import SweepResult, sweep, total_loss
 from xorec.training.discrete.triplet_kernels import (
@@ -134,7 +134,7 @@ def test_the_places_of_a_triplet_are_those_of_x_and_y(terms: LossTerms, d: int) 
 @pytest.mark.parametrize("name", ["exact", "flip", "descent", "tabu"])
 def test_the_loss_never_rises(name: str, one_by_one: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight sweeps on forty problems, items one by one or all in one block; results are true."""
-    monkeypatch.setattr(sweeps, "_ITEM_BLOCKS", 1)
+    monkeypatch.setattr(sweeps, "ITEM_BLOCKS", 1)
     moved = falls = 0
     for seed in range(40):
         terms = ALL_TERMS[seed % 4]
@@ -161,7 +161,7 @@ def test_a_block_takes_exactly_the_items_that_lower_the_loss(
     propose: sweeps.Proposer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All items in one block, against a replay that computes the whole loss for each of them."""
-    monkeypatch.setattr(sweeps, "_ITEM_BLOCKS", 1)
+    monkeypatch.setattr(sweeps, "ITEM_BLOCKS", 1)
     taken = refused = 0
     for seed in range(10):
         B, D, triplets = random_problem(seed, n=10, m=20, d=12, pairs=100, count=2)

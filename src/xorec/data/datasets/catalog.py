@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, OptionError
 from xorec.core.files import replacing, system_errors, write_text
 from xorec.core.folders import user_cache
@@ -171,10 +172,11 @@ def load_data(
     progress: Progress = SILENT,
     **options: Any,
 ) -> Interactions:
-    """The interactions of a named data set, or of a file.
+    """The interactions of a named data set, of a file or of a database.
 
-    source: a name of the catalogue, or a path. A `str` that is a name of the catalogue means the
-        catalogue, whatever files there are; `./debian` or `Path("debian")` means the file.
+    source: a name of the catalogue, a path, or the address of a database. A `str` that is a name
+        of the catalogue means the catalogue, whatever files there are; `./debian` or
+        `Path("debian")` means the file.
     threads, progress: as in `xorec.read`.
     options: those of `xorec.read` for a file. A named data set knows its columns and takes none.
 
@@ -203,14 +205,16 @@ def load_data(
 
 
 def _read_path(source: str | Path, options: dict[str, Any]) -> Interactions:
+    from xorec.data.io.read import read
+
+    if parse_address(source) is not None:
+        return read(source, **options)
     path = Path("/dev/stdin") if source == "-" else _expanded(Path(source))
     if not what_is_at(path, DataError):
         raise DataError(
             f"{shortened(str(source), LONGEST_VALUE)}: there is no such file and no data set of "
             f"that name; {_nearest(path.name)}"
         )
-    from xorec.data.io.read import read
-
     return read(path, **options)
 
 

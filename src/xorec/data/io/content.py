@@ -28,7 +28,7 @@ RATIO = 200
 ENDLESS = 10**15
 """Bytes that no disk has."""
 _CHUNK = 1 << 20
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 _OTHERS = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh": "bzip2",
@@ -90,12 +90,31 @@ class Content:
         if is_pipe:
             self._copy(file.read, limits.expanded or ENDLESS)
         self.size = os.fstat(self._open_file.fileno()).st_size
-        start = self.head(6)
-        if start.startswith(_GZIP):
+        if self.head(2) == GZIP:
             self._copy(gzip.GzipFile(fileobj=self._open_file).read, limits.bound(self.size))
+        else:
+            self._require_unpacked()
+
+    @classmethod
+    def of_bytes(cls, path: Path, data: bytes, limits: Limits = Limits()) -> Content:  # noqa: B008
+        """Some of what is in the file `path`, unpacked, that was read elsewhere."""
+        content = cls.__new__(cls)
+        content.path, content.limits, content._file = path, limits, None
+        file, content.place = _temporary()
+        content._hold(file)
+        file.write(data)
+        file.flush()
+        content.size = len(data)
+        content._require_unpacked()
+        return content
+
+    def _require_unpacked(self) -> None:
+        start = self.head(6)
         packed = next((name for sign, name in _OTHERS.items() if start.startswith(sign)), None)
         if packed:
-            raise DataError(f"{path} is packed by {packed}: unpack it first (gzip alone is read).")
+            raise DataError(
+                f"{self.path} is packed by {packed}: unpack it first (gzip alone is read)."
+            )
 
     def head(self, size: int) -> bytes:
         """The first bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.formats.base import Source, polars_errors
 from xorec.data.io.id_encoder import HashCollision, IdEncoder
 from xorec.data.io.id_kernels import renumber
+from xorec.data.io.id_rules import missing_word, no_id
 from xorec.data.io.values import Place, parts_of, ratings_of, times_of, weights_of
 from xorec.data.merge import Merged, merge_pairs, take_pairs
 from xorec.data.ratings import rating_note
@@ -33,8 +34,13 @@ _CONVERT: dict[str, Callable[[pl.Series, Place], npt.NDArray[Any]]] = {
     "time": times_of,
     "split": parts_of,
 }
+_IDS = ("user", "item")
 BATCH = 100_000
 """Rows a batch: small enough to stay in the cache, large enough to cost nothing in Python."""
+
+
+class NothingSinceError(DataError):
+    """There is data, and none of it is as late as was asked for."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,12 @@ class Weighing:
 
 
 @dataclass
-class _Pass:
-    """What one pass over the data gathers, batch by batch."""
+class Gathered:
+    """What one pass over the data gathers, batch by batch. read: rows before `since` as well."""
 
     encoders: dict[str, IdEncoder]
     arrays: dict[str, GrowingArray] = field(default_factory=dict)
+    read: int = 0
     rows: int = 0
     blank: int = 0
 
@@ -72,15 +79,18 @@ def encode(
 
     with polars_errors(source.name):
         try:
-            gathered = _gather(_with_numbers(source, columns), columns, options)
+            gathered = gather(with_numbers(source, columns), columns, options)
         except pl.exceptions.PolarsError:
             if source.scan is None:
                 raise
-            gathered = _gather(source, columns, options)  # text will say what is no number
+            gathered = gather(source, columns, options)  # text will say what is no number
+    if gathered.rows == 0:
+        raise no_rows(source)
     return _interactions(source, columns, gathered, weighing, options.thread_count)
 
 
-def _gather(source: Source, columns: Columns, options: RunOptions) -> _Pass:
+def gather(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> Gathered:
+    """One pass over the columns in use: ids as codes, the rest as arrays."""
     for seed in range(8):
         try:
             return _one_pass(source, columns, seed, options)
@@ -89,7 +99,7 @@ def _gather(source: Source, columns: Columns, options: RunOptions) -> _Pass:
     raise DataError(f"{source.name}: the ids defeat eight hash functions; is this a real file?")
 
 
-def _with_numbers(source: Source, columns: Columns) -> Source:
+def with_numbers(source: Source, columns: Columns) -> Source:
     """The same source, with ratings and times parsed as numbers where it is a CSV file."""
     import polars as pl
 
@@ -100,52 +110,81 @@ def _with_numbers(source: Source, columns: Columns) -> Source:
     return replace(source, frame=source.scan(types))
 
 
-def _one_pass(source: Source, columns: Columns, seed: int, options: RunOptions) -> _Pass:
-    gathered = _Pass({"user": IdEncoder(seed), "item": IdEncoder(seed)})
+def _one_pass(source: Source, columns: Columns, seed: int, options: RunOptions) -> Gathered:
+    gathered = Gathered({"user": IdEncoder(seed), "item": IdEncoder(seed)})
     with options.progress.task(f"reading {source.name}") as task:
-        for batch in _batches(source, columns):
+        for batch in role_batches(source, columns):
             _add_batch(batch, source, columns, gathered)
             task.advance(len(batch), rows=f"{gathered.rows:,}")
-    if gathered.rows == 0:
-        hint = " (has_header=False if its first line is one)" if source.text else ""
-        raise DataError(f"{source.name} has no rows: give a file with interactions{hint}.")
     return gathered
 
 
-def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
+def no_rows(source: Source) -> DataError:
+    """There is nothing to read, or nothing as late as was asked for."""
+    if source.since is not None:
+        return NothingSinceError(
+            f"{source.name} has no rows since {source.since}: give an earlier since, or wait."
+        )
+    what = "a file" if source.stream is None else "a table or a query"
+    hint = " (has_header=False if its first line is one)" if source.text else ""
+    return DataError(f"{source.name} has no rows: give {what} with interactions{hint}.")
+
+
+def role_batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     """The columns in use by role, as they stream by."""
     import polars as pl
 
-    schema = source.frame.collect_schema()
+    if source.stream is not None:
+        for batch in source.stream(columns.in_use()):
+            _require_id_types(batch.schema, source, columns)
+            yield batch
+        return
     picked = [pl.col(name).alias(role) for role, name in columns.in_use().items()]
-    plain = []
-    for role, name in (("user", columns.user), ("item", columns.item)):
-        if schema[name].is_nested() or schema[name] == pl.Object:
+    wanted = source.frame.select(picked)
+    schema = wanted.collect_schema()
+    _require_id_types(schema, source, columns)
+    categories = [role for role in _IDS if schema[role] in (pl.Categorical, pl.Enum)]
+    plain = wanted.with_columns(pl.col(role).cast(pl.String) for role in categories)
+    yield from plain.collect_batches(chunk_size=BATCH, maintain_order=True)
+
+
+def _require_id_types(schema: pl.Schema, source: Source, columns: Columns) -> None:
+    """Refuse columns of lists and the like as ids. schema: by role."""
+    import polars as pl
+
+    for role in _IDS:
+        if schema[role].is_nested() or schema[role] == pl.Object:
+            name = getattr(columns, role)
             raise DataError(
-                f"{source.name}, column {quoted(name)}: {schema[name]} values cannot be ids; give "
+                f"{source.name}, column {quoted(name)}: {schema[role]} values cannot be ids; give "
                 f"strings or numbers, or name another column with {role}_column."
             )
-        if schema[name] in (pl.Categorical, pl.Enum):
-            plain.append(pl.col(role).cast(pl.String))
-    wanted = source.frame.select(picked).with_columns(plain)
-    return wanted.collect_batches(chunk_size=BATCH, maintain_order=True)
 
 
-def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: _Pass) -> None:
+def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: Gathered) -> None:
     """Add one batch; a column of known ids holds their rows already."""
     size = len(batch)
     if source.text:
         batch = _without_blank_lines(batch)
         gathered.blank += size - len(batch)
+    places = {role: Place(source.name, n, gathered.read) for role, n in columns.in_use().items()}
+    for role in _IDS:
+        _refuse_empty(batch[role], places[role], role)
+    values = {
+        role: convert(batch[role], places[role])
+        for role, convert in _CONVERT.items()
+        if role in places
+    }
+    gathered.read += len(batch)
+    if source.since is not None:
+        kept = values["time"] >= source.since
+        batch = batch.filter(kept)
+        values = {role: array[kept] for role, array in values.items()}
     for role, encoder in gathered.encoders.items():
-        ids, name = batch[role], getattr(columns, role)
-        _refuse_empty(ids, Place(source.name, name, gathered.rows), role)
-        is_row = name in source.known_ids
+        ids, is_row = batch[role], getattr(columns, role) in source.known_ids
         gathered.extend(role, ids.to_numpy().astype(np.int32) if is_row else encoder.add(ids))
-    for role, convert in _CONVERT.items():
-        name = getattr(columns, role)
-        if name is not None:
-            gathered.extend(role, convert(batch[role], Place(source.name, name, gathered.rows)))
+    for role, array in values.items():
+        gathered.extend(role, array)
     gathered.rows += len(batch)
 
 
@@ -172,7 +211,7 @@ def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
 
 
 def _interactions(
-    source: Source, columns: Columns, gathered: _Pass, weighing: Weighing, threads: int
+    source: Source, columns: Columns, gathered: Gathered, weighing: Weighing, threads: int
 ) -> Interactions:
     arrays = {role: array.finish() for role, array in gathered.arrays.items()}
     users = _ids(source, columns.user, "user", gathered.encoders["user"], arrays["user"])
@@ -180,16 +219,11 @@ def _interactions(
     times, parts, ratings = arrays.get("time"), arrays.get("split"), arrays.get("rating")
     shape = (len(users), len(items))
     merged = merge_pairs(arrays["user"], arrays["item"], shape, times, parts, threads=threads)
-    notes = [*source.notes, *columns.notes]
-    if gathered.blank:
-        notes.append(f"{gathered.blank:,} blank lines skipped")
     if weighing.by_repeats:
         arrays["weight"] = np.ones(len(arrays["user"]))
-    if merged.repeats:
-        notes.append(_merge_note(arrays, merged.repeats))
-    if merged.moved:
-        notes.append(f"{merged.moved:,} pairs in several parts kept in the first of them")
-    weights, said = _weights(arrays, merged, len(items), weighing.scale)
+    notes = reading_notes(source, columns, tuple(arrays), Tally.of(gathered, merged))
+    raw = pair_strengths(arrays, merged, len(items))
+    weights, said = (None, None) if raw is None else weights_and_note(raw, weighing.scale)
     ratings = None if ratings is None else take_pairs(ratings, merged.order, threads)
     notes += [note for note in (said, rating_note(ratings)) if note]
     return Interactions(
@@ -202,7 +236,7 @@ def _interactions(
         weights=weights,
         parts=None if parts is None else take_pairs(parts, merged.order, threads),
         notes=tuple(notes),
-        parts_from=_parts_from(source, columns),
+        parts_from=parts_from(source, columns),
     )
 
 
@@ -211,7 +245,7 @@ def _first_row(source: Source, column: str, codes: npt.NDArray[np.int32], code: 
     return Place(source.name, column).row(int(np.argmax(codes == code)))
 
 
-def _parts_from(source: Source, columns: Columns) -> dict[str, str]:
+def parts_from(source: Source, columns: Columns) -> dict[str, str]:
     """Where the parts of a given split come from."""
     if columns.split is None:
         return {}
@@ -219,29 +253,59 @@ def _parts_from(source: Source, columns: Columns) -> dict[str, str]:
     return {"files": files} if files else {"column": columns.split}
 
 
-def _merge_note(arrays: dict[str, npt.NDArray[Any]], repeats: int) -> str:
-    which = "latest" if "time" in arrays else "last"
-    if "weight" in arrays:
+@dataclass(frozen=True)
+class Tally:
+    """Rows that were left out: blank lines, repeated pairs, and pairs in several parts."""
+
+    blank: int
+    repeats: int
+    moved: int
+
+    @classmethod
+    def of(cls, gathered: Gathered, merged: Merged) -> Tally:
+        return cls(gathered.blank, merged.repeats, merged.moved)
+
+
+def reading_notes(
+    source: Source, columns: Columns, roles: Collection[str], tally: Tally
+) -> list[str]:
+    """What was guessed and merged, in words. roles: of the columns that there are."""
+    notes = [*source.notes, *columns.notes]
+    if tally.blank:
+        notes.append(f"{tally.blank:,} blank lines skipped")
+    if tally.repeats:
+        notes.append(_merge_note(roles, tally.repeats))
+    if tally.moved:
+        notes.append(f"{tally.moved:,} pairs in several parts kept in the first of them")
+    return notes
+
+
+def _merge_note(roles: Collection[str], repeats: int) -> str:
+    which = "latest" if "time" in roles else "last"
+    if "weight" in roles:
         ending = ", their weights summed"
-    elif "rating" in arrays:
+    elif "rating" in roles:
         ending = f", the {which} kept"
     else:
         ending = f", the {which} kept (weight_column 'repeats' would weigh pairs by their number)"
     return f"{repeats:,} repeated pairs merged{ending}"
 
 
-def _weights(
-    arrays: dict[str, npt.NDArray[Any]], merged: Merged, n_items: int, scale: str
-) -> tuple[npt.NDArray[np.float32] | None, str | None]:
-    """The weights of the pairs that stay, if there are any, and a note."""
+def pair_strengths(
+    arrays: Mapping[str, npt.NDArray[Any]], merged: Merged, n_items: int
+) -> npt.NDArray[np.float64] | None:
+    """The strength of each pair that stays: its weight, or the sum of those merged into it."""
     raw = arrays.get("weight")
-    if raw is None:
-        return None, None
-    if merged.repeats:
-        pairs = arrays["user"].astype(np.int64) * n_items + arrays["item"]
-        raw = summed_weights(raw, pairs, merged.order, arrays.get("split"))
-    else:
-        raw = raw[merged.order]
+    if raw is None or not merged.repeats:
+        return None if raw is None else raw[merged.order]
+    pairs = arrays["user"].astype(np.int64) * n_items + arrays["item"]
+    return summed_weights(raw, pairs, merged.order, arrays.get("split"))
+
+
+def weights_and_note(
+    raw: npt.NDArray[np.float64], scale: str
+) -> tuple[npt.NDArray[np.float32] | None, str]:
+    """The weights of pairs of these strengths, None if all are the same; and a note."""
     weights = scaled_weights(raw, scale)
     if weights is None:
         return None, f"every weight is {raw[0]:g}: the same as none"
@@ -259,18 +323,22 @@ def _ids(
     """The sorted ids of a column; `codes` become the rows of these ids, in place."""
     if column in source.known_ids:
         return source.known_ids[column]
-    missing = encoder.missing_word(text=source.text)
-    if missing is not None:
-        code, word = missing
-        raise DataError(
-            f"{_first_row(source, column, codes, code)}: the {role} is {word!r}, a missing value; "
-            "fill it in or drop that row"
-            + (" (an id that is really called so can come in a data frame)." if word else ".")
-        )
-    no_id = encoder.no_id(text_file=source.text_file)
-    if no_id is not None:
-        code, why = no_id
-        raise DataError(f"{_first_row(source, column, codes, code)}: the {role} {why}.")
+    refused = refused_id(encoder.known(), source, role)
+    if refused is not None:
+        code, why = refused
+        raise DataError(f"{_first_row(source, column, codes, code)}: {why}")
     ids, row_of_code = encoder.finish(whole_numbers=source.text and column not in source.quoted)
     renumber(codes, row_of_code)
     return ids
+
+
+def refused_id(known: pl.Series, source: Source, role: str) -> tuple[int, str] | None:
+    """The place of the first among these distinct ids that cannot be kept, and why."""
+    missing = missing_word(known, text=source.text)
+    if missing is not None:
+        code, word = missing
+        advice = " (an id that is really called so can come in a data frame)." if word else "."
+        why = f"the {role} is {word!r}, a missing value; fill it in or drop that row{advice}"
+        return code, why
+    wrong = no_id(known, text_file=source.text_file)
+    return None if wrong is None else (wrong[0], f"the {role} {wrong[1]}.")

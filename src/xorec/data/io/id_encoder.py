@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.growing_array import grown
-from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.io.id_kernels import (
     Codes,
@@ -28,22 +27,10 @@ from xorec.data.io.id_kernels import (
     look_up,
     move_table,
 )
+from xorec.data.io.id_rules import sorted_ids
 
 if TYPE_CHECKING:
     import polars as pl
-
-WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
-"""Text that is an integer's own way of writing itself: not 007, not +7, not 7.0."""
-
-NEVER_AN_ID = ("nan", "NaN")
-NOT_AN_INTEGER = ("NA", "N/A", "na", "n/a", "null", "NULL", "None", "none", "#N/A", "-")
-"""Words for "missing": the second kind counts as missing where every other id is an integer."""
-
-
-EXACT_BELOW = 2.0**53
-"""From here on a float is several whole numbers at once."""
-LONGEST_ID = 1_000_000
-"""Bytes."""
 
 
 class HashCollision(Exception):  # noqa: N818 - not an error: the reader tries again
@@ -96,71 +83,10 @@ class IdEncoder:
         self._bytes_used = int(keep(keys, rows, new, self._long_bytes, self._bytes_used))
 
     def finish(self, *, whole_numbers: bool) -> tuple[Ids, Codes]:
-        """The ids sorted, and the row of each code among them.
+        """The ids sorted, and the row of each code among them (`id_rules.sorted_ids`)."""
+        return sorted_ids(self.known(), whole_numbers=whole_numbers)
 
-        whole_numbers: text ids that all are whole numbers become integers.
-        """
-        import polars as pl
-
-        ids = self._known()
-        if whole_numbers and len(ids) and ids.str.contains(WHOLE_NUMBER).all():
-            numbers = ids.cast(pl.Int64, strict=False)
-            ids = ids if numbers.null_count() else numbers
-        ids = ids + 0.0 if ids.dtype.is_float() else ids  # -0.0 is 0.0, whichever came first
-        order = ids.arg_sort().to_numpy()
-        rows = np.empty(len(ids), dtype=np.int32)
-        rows[order] = np.arange(len(ids), dtype=np.int32)
-        return Ids.from_series(ids.gather(order)), rows
-
-    def missing_word(self, *, text: bool) -> tuple[int, str] | None:
-        """The code and the id of one that is empty, or a word for "missing" if ids come as text."""
-        import polars as pl
-
-        known = self._known()
-        if known.dtype != pl.String:
-            return None
-        words = [*NEVER_AN_ID, *NOT_AN_INTEGER] if text else []
-        suspects = known.is_in(["", *words])
-        for code in suspects.arg_true():
-            word = known[int(code)]
-            others = known.filter(~suspects)
-            if word in ("", *NEVER_AN_ID) or (
-                len(others) and others.str.contains(WHOLE_NUMBER).all()
-            ):
-                return int(code), word
-        return None
-
-    def no_id(self, *, text_file: bool) -> tuple[int, str] | None:
-        """The code of an id that would be mixed up with others, or is no id, and why.
-
-        text_file: a zero byte is what JSON's half of a surrogate pair becomes, or no text at all.
-        """
-        import polars as pl
-
-        known = self._known()
-        if known.dtype.is_float():
-            beyond = known.abs() >= EXACT_BELOW
-            if beyond.any():
-                code = int(beyond.arg_true()[0])
-                return code, (
-                    f"is {known[code]!r}, among numbers with fractions, where whole ones from "
-                    "2**53 on are mixed up; give all as integers, or as text"
-                )
-        if known.dtype in (pl.String, pl.Binary):
-            text = known.dtype == pl.String
-            lengths = known.str.len_bytes() if text else known.bin.size()
-            if (lengths > LONGEST_ID).any():
-                code = int((lengths > LONGEST_ID).arg_true()[0])
-                return code, f"has {lengths[code]:,} bytes: an id has at most {LONGEST_ID:,}"
-            if text and text_file:
-                zero = known.str.contains("\0", literal=True)
-                if zero.any():
-                    code = int(zero.arg_true()[0])
-                    why = "has a zero byte, or half of a surrogate pair such as \\ud800"
-                    return code, f"{quoted(known[code])} {why}: mend that row"
-        return None
-
-    def _known(self) -> pl.Series:
+    def known(self) -> pl.Series:
         """The ids by their codes."""
         import polars as pl
 

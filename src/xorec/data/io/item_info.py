@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import DataError
 from xorec.core.printable import listed, quoted
 from xorec.data.categories import Categories
@@ -15,6 +16,7 @@ from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import guess
 from xorec.data.io.content import Content, Limits
+from xorec.data.io.databases.source import open_address
 from xorec.data.io.formats.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.formats.frames import as_frame, frame_columns, open_frame
 from xorec.data.io.formats.registry import open_file
@@ -55,7 +57,7 @@ def add_item_info(
             f"the interactions ({quoted(data.items[0])}, ...); check that both use the same ids."
         )
     guessed = ", ".join(f"{role} = {c}" for role, c in (("item", item), *values.items()))
-    notes = [*source.notes, f"{Path(source.name).name}: columns guessed: {guessed}"]
+    notes = [*source.notes, f"{_short_name(source)}: columns guessed: {guessed}"]
     if name:
         data = replace(data, names=_names(matched, data.n_items))
         notes.append(f"names for {matched['row'].n_unique():,} of {data.n_items:,} items")
@@ -75,6 +77,10 @@ def add_item_info(
     return data.noted(*notes)
 
 
+def _short_name(source: Source) -> str:
+    return Path(source.name).name if source.stream is None else source.name
+
+
 def _rows_by_text(items: Ids) -> pl.DataFrame:
     """The ids as text beside their rows, to join with what another file calls them."""
     import polars as pl
@@ -84,6 +90,9 @@ def _rows_by_text(items: Ids) -> pl.DataFrame:
 
 
 def _load(info: Any, limits: Limits) -> tuple[Source, pl.DataFrame]:
+    address = parse_address(info) if isinstance(info, (str, Path)) else None
+    if address is not None:
+        return _of_database(address)
     frame = None if isinstance(info, (str, Path)) else as_frame(info)
     if frame is not None:
         source = open_frame(frame, frame_columns(frame))
@@ -97,6 +106,20 @@ def _load(info: Any, limits: Limits) -> tuple[Source, pl.DataFrame]:
         source = open_file(path, content=content)
         note = f"{path.name} is not UTF-8: taken as Latin-1"
         return _collected(replace(source, notes=(*source.notes, note)))
+
+
+def _of_database(address: Address) -> tuple[Source, pl.DataFrame]:
+    """The columns in use of a table or a query."""
+    import polars as pl
+
+    source = open_address(address, {}, roles=("item", "name"))
+    assert source.stream is not None
+    columns = zip(("item", "name", "category"), _columns(source), strict=True)
+    in_use = {role: column for role, column in columns if column}
+    batches = list(source.stream(in_use))
+    if not batches:
+        raise DataError(f"{source.name} has no rows: give a table or a query with items.")
+    return source, pl.concat(batches, how="vertical_relaxed").rename(in_use)
 
 
 def _collected(source: Source) -> tuple[Source, pl.DataFrame]:

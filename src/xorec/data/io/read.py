@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError
 from xorec.core.memory import require_address_space
 from xorec.core.options import RunOptions
+from xorec.core.printable import listed
 from xorec.core.progress import SILENT, Progress
 from xorec.data.interactions import Interactions
-from xorec.data.io.columns import REPEATS, choose_columns
+from xorec.data.io.columns import REPEATS, Columns, choose_columns
 from xorec.data.weights import check_scale
 
 if TYPE_CHECKING:
@@ -32,18 +35,21 @@ def read(
     separator: str | None = None,
     has_header: bool | None = None,
     item_info: Any = None,
+    since: Any = None,
     max_expanded: int | str | None = None,
     max_line: int | str | None = None,
     weight_scale: str = "log",
     threads: int | None = None,
     progress: Progress = SILENT,
 ) -> Interactions:
-    """Interactions from a file, a folder, a data frame, a SciPy matrix or Python pairs.
+    """Interactions from a file, a folder, a database, a data frame, a SciPy matrix, Python pairs.
 
     source: a path to CSV, TSV, Parquet, JSON lines, MovieLens .dat, RecBole .inter or
       "user item item ..." lines (text also as .gz); a folder with one of these (as
       interactions.parquet, ratings.dat, ... or as train.txt and test.txt); a pandas, polars or
-      Arrow frame; a SciPy sparse matrix; rows of (user, item[, rating[, time]]).
+      Arrow frame; a SciPy sparse matrix; rows of (user, item[, rating[, time]]); the address of a
+      database with a table or a query: "postgresql://host/shop?table=orders",
+      "shop.duckdb?query=SELECT user, item FROM orders", shop.sqlite, "clickhouse://host/shop".
     user_column ... split_column: names of columns; None guesses, "" means "there is none".
       Columns without a header are called column_1, column_2, ...
     weight_column: how strong a pair is: counts, hours, ...; "repeats", where no column is called
@@ -51,7 +57,8 @@ def read(
     weight_scale: "log" (`data.weights`) for strengths of a wide range, "none" for ready weights.
     format: a name of `data.io.formats.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
       is wrong; so separator and has_header, for the layout of a text file.
-    item_info: a second file or frame with item names and categories.
+    item_info: a second file, address or frame with item names and categories.
+    since: only rows of this time or later: a date, or the number that the column of times has.
     max_expanded: what a compressed file or a pipe may become, in bytes or as "20GB"; None: 256 MB,
       or 200 times the file. max_line: the longest line of a text file; None: 64 MB.
     threads: at most this many sort the pairs; None takes all cores. Files are parsed by polars,
@@ -71,10 +78,12 @@ def read(
     '1 repeated pairs merged, the last kept'
     """
     from xorec.data.io.content import make_limits
+    from xorec.data.io.databases.source import open_address
     from xorec.data.io.encode import Weighing, encode
     from xorec.data.io.formats.base import Layout
     from xorec.data.io.formats.registry import open_object
     from xorec.data.io.item_info import add_item_info
+    from xorec.data.io.since import parse_since
 
     require_address_space()
     check_scale(weight_scale)
@@ -87,8 +96,12 @@ def read(
         "split": split_column,
     }
     infos = [] if item_info is None else [item_info]
+    earliest = None if since is None else parse_since(since)
     limits = make_limits(max_expanded, max_line)
-    if isinstance(source, (str, os.PathLike)):
+    address = parse_address(source) if isinstance(source, (str, os.PathLike)) else None
+    if address is not None:
+        opened = open_address(address, wanted, earliest)
+    elif isinstance(source, (str, os.PathLike)):
         named = tuple(name for name in wanted.values() if name)
         layout = Layout(separator, has_header, named)
         opened, found = _open_path(Path(source), layout, format, limits)
@@ -96,6 +109,7 @@ def read(
     else:
         opened = open_object(source, wanted)
     columns = opened.chosen or choose_columns(opened.columns, wanted, opened.name, opened.positions)
+    opened = only_since(opened, columns, earliest)
     weighing = Weighing(weight_scale, by_repeats=weight_column == REPEATS and not columns.weight)
     data = encode(opened, columns, RunOptions(threads=threads, progress=progress), weighing)
     for info in infos:
@@ -126,6 +140,16 @@ a SciPy sparse matrix, a data frame, (user, item) pairs.
     for note in data.notes:
         progress.note(f"{what}: {note}")
     return data
+
+
+def only_since(source: Source, columns: Columns, since: int | None) -> Source:
+    """The rows from a time on: for that there must be times."""
+    if since is not None and columns.time is None:
+        raise DataError(
+            f"{source.name} has no column of times for since; name it with time_column "
+            f"(--time-column); there are: {listed(source.columns)}."
+        )
+    return replace(source, since=since)
 
 
 def _open_path(

@@ -26,7 +26,7 @@ BROKEN = 0
 """Stands for a status where none came."""
 GRACE = 5.0
 """Seconds after the last planned request in which answers are waited for."""
-_SPIN = 0.002
+SPIN = 0.002
 """Seconds before a planned time in which the selector is not slept in: it wakes up too late."""
 
 
@@ -120,8 +120,13 @@ class Sender:
                     self._free.append(connection)
         return self._settled(run.load(0))
 
-    def open(self, payload: Payload, rate: float, seconds: float, seed: int = 0) -> Load:
-        """Requests at random moments (exponential gaps), `rate` a second on average."""
+    def open(
+        self, payload: Payload, rate: float, seconds: float, seed: int = 0, spin: float = SPIN
+    ) -> Load:
+        """Requests at random moments (exponential gaps), `rate` a second on average.
+
+        spin: 0 where a millisecond of delay does not matter, and the core has more to do.
+        """
         rng, count = np.random.default_rng(seed), max(1, round(rate * seconds))
         run, number, done = _Run(self._keep), 0, 0
         plan = (run.began + np.cumsum(rng.exponential(1 / rate, count))).tolist()
@@ -135,7 +140,7 @@ class Sender:
                     late.append(number)
                 number += 1
             ahead = plan[number] - now if number < count else 1.0
-            for connection, status in self._answers(max(0.0, ahead - _SPIN), run):
+            for connection, status in self._answers(max(0.0, ahead - spin), run):
                 run.note(time.perf_counter() - connection.planned, status)
                 done += 1
                 if late:

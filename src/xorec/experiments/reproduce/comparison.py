@@ -15,7 +15,7 @@ from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
 from xorec.experiments.reproduce.methods import label_of, method_of
 from xorec.experiments.reproduce.paper import hit_rate
 from xorec.experiments.reproduce.sections import Column, Figure, Line, Panel, Table
-from xorec.experiments.reproduce.steps import Step, fit_cost
+from xorec.experiments.reproduce.steps import Stage, Step, fit_cost
 
 RATES = (10, 50, 100)
 """The cut-offs of the paper's table of HR."""
@@ -70,6 +70,7 @@ class Comparison:
                         cost,
                         partial(dataset.is_tested, method, seed, bits),
                         partial(self._test, method, seed, bits),
+                        Stage.FIT,
                     )
 
     def _test(self, method: str, seed: int, bits: int | None) -> str:
@@ -212,4 +213,5 @@ def choice_step(dataset: DatasetRun, method: str, cost: float) -> Step:
         cost * dataset.plan.trials,
         partial(dataset.is_chosen, method),
         choose,
+        Stage.CHOICE,
     )

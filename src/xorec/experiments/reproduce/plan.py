@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from xorec.core.addresses import parse_address, without_secrets
 from xorec.core.errors import OptionError
 from xorec.experiments.reproduce.paper import CONTINUOUS, HASHING
 
@@ -43,10 +44,24 @@ class Source(_Frozen):
     min_rating: float | None = None
     columns: dict[str, str] = {}
 
+    @field_validator("path", "columns")
+    @classmethod
+    def _without_secrets(cls, given: Any) -> Any:
+        """The plan is written to run.json, and the data are read by it again."""
+        for text in [given] if isinstance(given, str) else given.values():
+            address = parse_address(text)
+            if address is not None and address.has_secret:
+                raise ValueError(
+                    "an address that goes into a report has no password; give it by PGPASSWORD, "
+                    "~/.pgpass or a service file"
+                )
+        return given
+
     @property
     def name(self) -> str:
         """Its label in tables and file names: the last part of the path, and the core."""
-        stem = PurePath(self.path).name or self.path
+        address = parse_address(self.path)
+        stem = PurePath(self.path).name or self.path if address is None else address.label
         return f"{stem}-{self.core}core" if self.core else stem
 
 
@@ -145,4 +160,5 @@ def make_plan(**fields: Any) -> Plan:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "plan"
         message = first["msg"].removeprefix("Value error, ")
-        raise OptionError(f"{where} is {first['input']!r}: {message}.".replace("..", ".")) from None
+        line = f"{where} is {first['input']!r}: {message}.".replace("..", ".")
+        raise OptionError(without_secrets(line)) from None

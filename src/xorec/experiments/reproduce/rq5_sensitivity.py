@@ -30,7 +30,7 @@ from xorec.experiments.reproduce.sections import (
     Table,
     Verdict,
 )
-from xorec.experiments.reproduce.steps import Step, fit_cost
+from xorec.experiments.reproduce.steps import Stage, Step, fit_cost
 from xorec.models import model_class
 from xorec.models.pretraining import pretrain
 from xorec.representations.vectors import Vectors
@@ -73,6 +73,7 @@ class Sensitivity(DatasetQuestion):
                     2 * cost,
                     partial(self._is_done, setting, value, seed),
                     partial(self._run_point, setting, value, seed),
+                    Stage.FIT,
                 )
 
     def point(self, setting: str, value: float, seed: int) -> Result:

@@ -11,6 +11,7 @@ from xorec.experiments.reproduce.cache import Cache
 from xorec.experiments.reproduce.dataset_run import DatasetRun
 from xorec.experiments.reproduce.plan import Plan
 from xorec.experiments.reproduce.question import Run, question_class
+from xorec.experiments.reproduce.remote_steps import run_ahead
 from xorec.experiments.reproduce.sections import Section
 from xorec.experiments.reproduce.steps import run_all
 
@@ -30,5 +31,8 @@ def reproduce(
         raise DataError(
             "rq4 needs categories of items and the data have none: give a file with --item-info."
         )
-    run_all([step for one in asked for step in one.steps()], run.options)
+    steps = [step for one in asked for step in one.steps()]
+    if (engine := run.options.remote_engine) is not None:
+        run_ahead(run, steps, engine)
+    run_all(steps, run.options)
     return [one.section() for one in asked]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from xorec.core.options import RunOptions
 from xorec.models import model_class
@@ -13,15 +14,30 @@ _TELLING = 0.02
 """The share of the work that must be done before anything is said of the rest."""
 
 
+class Stage(Enum):
+    """When a step can be done, and where."""
+
+    CHOICE = "choices"
+    """At once."""
+    FIT = "fits"
+    """After all choices."""
+    HERE = "here"
+    """In its turn, by this process: it measures time."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """One part. key: two steps with the same key are one. run: does it and says what came out."""
+    """One part. key: two steps with the same key are one. run: does it and says what came out.
+
+    stage: for engines, which do those of one stage side by side.
+    """
 
     key: Hashable
     label: str
     cost: float
     done: Callable[[], bool]
     run: Callable[[], str]
+    stage: Stage = Stage.HERE
 
 
 def fit_cost(model: str, pairs: int) -> float:

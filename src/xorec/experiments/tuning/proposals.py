@@ -1,7 +1,7 @@
 """Which settings the next trial of a study has.
 
 Trial 0 has the model's defaults; a few points that fill the space evenly follow; then Optuna's TPE
-proposes. The answer hangs on the seed and the finished trials alone.
+proposes. The answer hangs on the seed and the trials before it alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,19 @@ _EVEN = 4
 
 
 def propose(
-    model: str, space: Space, finished: Sequence[Any], seed: int, fixed: Mapping[str, Any]
+    model: str,
+    space: Space,
+    finished: Sequence[Any],
+    seed: int,
+    fixed: Mapping[str, Any],
+    pending: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The settings of the next trial: the defaults, points that fill the space, then TPE."""
-    number = len(finished)
+    """The settings of the next trial: the defaults, points that fill the space, then TPE.
+
+    pending: the settings of trials behind the finished ones whose values are not known: TPE takes
+    them for bad ones, so that trials side by side do not all try the same.
+    """
+    number = len(finished) + len(pending)
     if number == 0:
         config = model_class(model)(**fixed).config.settled().model_dump()
         return {name: config[name] for name, one in space.items() if config[name] in one}
@@ -32,9 +41,12 @@ def propose(
     import optuna
 
     trial_seed = int(hash_integers(np.array([number]), seed)[0] % 2**31)
-    sampler = optuna.samplers.TPESampler(seed=trial_seed, n_startup_trials=2, multivariate=True)
+    sampler = optuna.samplers.TPESampler(
+        seed=trial_seed, n_startup_trials=2, multivariate=True, constant_liar=bool(pending)
+    )
     study = optuna.create_study(direction="maximize", sampler=sampler)
     study.add_trials([_without_failure(trial) for trial in finished])
+    study.add_trials([_running(params, space) for params in pending])
     proposed = study.ask({name: distribution(one) for name, one in space.items()}).params
     return {name: one.rounded(proposed[name]) for name, one in space.items()}
 
@@ -46,6 +58,13 @@ def _without_failure(trial: Any) -> Any:
     if trial.state != TrialState.FAIL:
         return trial
     return create_trial(value=0.0, params=trial.params, distributions=trial.distributions)
+
+
+def _running(params: Mapping[str, Any], space: Space) -> Any:
+    from optuna.trial import TrialState, create_trial
+
+    distributions = {name: distribution(space[name]) for name in params}
+    return create_trial(state=TrialState.RUNNING, params=dict(params), distributions=distributions)
 
 
 def even_point(space: Space, number: int, seed: int) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def _load(path: Path, about: dict[str, Any]) -> Any:
         ) from (None)
     if _ABOUT not in study.user_attrs and not study.get_trials(deepcopy=False):
         study.set_user_attr(_ABOUT, about)
-    before = study.user_attrs.get(_ABOUT, {})
+    before = {"at_once": 1, **study.user_attrs.get(_ABOUT, {})}  # older files do not say
     differs = [name for name in about if before.get(name) != about[name]]
     if differs:
         raise OptionError(

@@ -1,8 +1,9 @@
 """Tuning: the settings of one model that are best on the validation part, by Optuna.
 
-Trial 0 has the model's defaults. What is proposed hangs on the seed and the finished trials alone
-(`proposals`), so a study that was broken off and gone on with has the same trials as one that ran
-through, and a study of 20 trials begins with those of one of 10.
+Trial 0 has the model's defaults. What is proposed hangs on the seed and the trials of earlier
+rounds alone (`rounds`; one has a single trial, or as many as run at once), so a study that was
+broken off and gone on with has the same trials as one that ran through, a study of 20 trials begins
+with those of one of 10, and trials on an engine are those of this machine.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
-from xorec.core.files import temporary_folder
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.split import as_split
 from xorec.evaluation.metrics.registry import USER_METRICS
+from xorec.experiments.tuning.rounds import next_round, running
 from xorec.experiments.tuning.spaces import as_json, space_of
 from xorec.experiments.tuning.study_file import StudyFile, open_study
-from xorec.experiments.tuning.trial_runs import Search, TrialRunner
+from xorec.experiments.tuning.trial_fits import Search
 from xorec.experiments.tuning.watching import WATCHED
 from xorec.models import model_class
 from xorec.training.space import Space
@@ -92,6 +94,7 @@ def tune(
     metric: str = WATCHED,
     prune: bool = True,
     timeout: float | None = None,
+    at_once: int = 1,
     options: RunOptions = DEFAULTS,
 ) -> Tuned:
     """Fit `model` up to `trials` times on the training part; judge on the validation part.
@@ -100,7 +103,9 @@ def tune(
     The metric is that of the fitted representation, over at most 5,000 validation users: those
     that early stopping looks at, the same in every trial. The test part is not touched. study: a
     file to keep trials in; with one, `trials` and `timeout` (seconds of trials, no new one is begun
-    after it) are for all runs together. Needs Optuna: pip install 'xorec[tune]'.
+    after it) are for all runs together. at_once: so many trials are proposed together, from those
+    before them; on a remote engine they run side by side, each in one thread. Needs Optuna:
+    pip install 'xorec[tune]'.
 
     >>> import xorec
     >>> pairs = [(user, item) for user in range(20) for item in range(user % 4, 24, 4)]
@@ -111,11 +116,12 @@ def tune(
     >>> found.best.value == max(trial.value for trial in found.trials)
     True
     """
-    settings = dict(fixed or {})
+    settings, at_once = dict(fixed or {}), positive_int(at_once, "at_once")
     space = check(model, settings, trials, metric)
     parts = as_split(data, seed=options.seed)
     if parts.validation is None:
         raise DataError("tuning needs a validation part: split with validation=0.1 (--validation).")
+    search = Search(model, parts.train, parts.validation, settings, space, metric, prune)
     about = {
         "model": model,
         "data": [parts.train.digest(), parts.validation.digest()],
@@ -124,19 +130,19 @@ def tune(
         "seed": options.seed,
         "metric": metric,
         "prune": prune,
+        "at_once": at_once,
     }
     with (
         _quiet_optuna(),
         open_study(study, about) as kept,
-        _cached(options) as cached,
         options.progress.task(f"tune {model}", total=trials) as task,
+        running(search, options, task) as runner,
     ):
-        search = Search(model, parts, settings, space, metric, prune)
-        runner = TrialRunner(search, cached, task)
         task.advance(min(trials, len(kept.trials)))
         while len(kept.trials) < trials and not _out_of_time(kept, timeout):
-            kept.add(runner.run(kept.trials))
-            task.advance(1)
+            for trial in next_round(runner, kept.trials, trials, at_once):
+                kept.add(trial)
+                task.advance(1)
         found = [_trial(number, one, metric) for number, one in enumerate(kept.trials)]
     return Tuned(model, metric, settings, found)
 
@@ -173,16 +179,6 @@ def check(model: str, fixed: Mapping[str, Any], trials: int, metric: str) -> Spa
     if trials < 1:
         raise OptionError(f"trials is {trials}: give 1 or more.")
     return space_of(model, fixed)
-
-
-@contextmanager
-def _cached(options: RunOptions) -> Iterator[RunOptions]:
-    """Options with a cache, so that trials that start from the same vectors learn them once."""
-    if options.cache is not None:
-        yield options
-        return
-    with temporary_folder() as folder:
-        yield replace(options, cache=folder)
 
 
 @contextmanager

@@ -115,7 +115,9 @@ def item_weights(
     B = np.empty((k, k), dtype=dtype)
     by_user, by_item = _columns(train, items)
     pool.map_ranges(
-        k, lambda begin, end: count_together(by_user, by_item, B, begin, end), per_thread=16
+        k,
+        lambda begin, end: count_together(by_user, by_item, B[begin:end], begin, end),
+        per_thread=16,
     )
     B[np.diag_indices(k)] += dtype(reg)
     negative_inverse(B, pool)

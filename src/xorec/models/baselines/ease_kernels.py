@@ -12,21 +12,22 @@ from xorec.search.top_k_kernels import score_key, select
 
 @kernel
 def count_together(by_user: Any, by_item: Any, found: Any, begin: Any, end: Any) -> None:
-    """Rows begin..end of the lower half of X'X into found (m, m): users who have both items.
+    """Rows begin..end of the lower half of X'X into found (end - begin, m): users who have both.
 
     by_user (indptr, items, roots), by_item (indptr, users, roots): roots of the weights, or empty.
     """
     indptr, indices, roots = by_user
     item_indptr, item_users, item_roots = by_item
     for i in range(begin, end):
-        found[i, : i + 1] = 0
+        row = found[i - begin]
+        row[: i + 1] = 0
         for at in range(item_indptr[i], item_indptr[i + 1]):
             user = item_users[at]
             for pair in range(indptr[user], indptr[user + 1]):
                 j = indices[pair]
                 if j > i:
                     break
-                found[i, j] += item_roots[at] * roots[pair] if len(roots) else 1
+                row[j] += item_roots[at] * roots[pair] if len(roots) else 1
 
 
 @kernel

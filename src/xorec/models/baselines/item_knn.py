@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.engine import Arrays, joined
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
@@ -18,6 +19,7 @@ from xorec.models.baselines.histories import (
     root_weights,
     with_weights_of,
 )
+from xorec.models.baselines.item_blocks import item_blocks, nearest_block, shared_pairs
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
 from xorec.training.config import ModelConfig
@@ -53,6 +55,7 @@ class ItemKNN(Model[ItemKNNConfig]):
     """
 
     name = "item-knn"
+    runs_on_engine = True
     Config = ItemKNNConfig
     weighting = "cosine of weighted users; a user's items count by the root of their weights"
     space: ClassVar[Space] = {"neighbours": Int(10, 500, log=True), "shrink": Float(0.0, 50.0)}
@@ -65,21 +68,23 @@ class ItemKNN(Model[ItemKNNConfig]):
     def _similarity(self, train: Interactions, options: RunOptions) -> csr_array[np.float32]:
         from scipy.sparse import csr_array
 
-        from xorec.models.baselines.item_knn_kernels import nearest_items, no_neighbours
-
         m = train.n_items
         width = min(self.config.neighbours, m)
-        nearest = no_neighbours(np.arange(m, dtype=np.int32), width)
         order = tie_rank(train.items, train.item_counts)
-        roots = root_weights(train)
-        pairs = ((train.indptr, train.indices, roots), (*train.by_item, roots[train.item_order]))
         sizes = np.bincount(train.indices, train.weights, m).astype(np.float32)
-        how = ((order, np.argsort(order), sizes), np.float32(self.config.shrink))
-        with options.thread_pool() as pool:
-            pool.map_ranges(m, lambda begin, end: nearest_items(*pairs, *how, nearest, begin, end))
-        kept = np.arange(width) < nearest.counts[:, None]
-        indptr = np.concatenate([[0], np.cumsum(nearest.counts)])
-        return csr_array((nearest.weights[kept], nearest.items[kept], indptr), shape=(m, m))
+        pairs = shared_pairs(train, root_weights(train))
+        about: Arrays = {"tie_rank": order, "item_at": np.argsort(order), "sizes": sizes}
+        rows = np.arange(m, dtype=np.int32)
+        settings = {"width": width, "shrink": self.config.shrink}
+        engine = options.block_engine
+        found = list(
+            engine.map_blocks(nearest_block, item_blocks(rows), [{**pairs, **about}], **settings)
+        )
+        nearest = joined(found)
+        kept = np.arange(width) < nearest["counts"][:, None]
+        indptr = np.concatenate([[0], np.cumsum(nearest["counts"])])
+        entries = nearest["weights"][kept], nearest["items"][kept], indptr
+        return csr_array(entries, shape=(m, m))
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""

@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.threads import ThreadPool
+from xorec.core.engine import Arrays, Engine, Shared, row_ranges
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.baselines.histories import root_weights
+from xorec.models.baselines.item_blocks import (
+    item_blocks,
+    nearest_block,
+    pairs_of,
+    shared_pairs,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from xorec.models.baselines.item_knn_kernels import NearestItems
-
 MATRIX_ITEMS = 16_384
 """Up to so many items, G is made as a whole: at most 1 GiB."""
-_PIECES = 32
-"""Of a thread's work: items differ in what they cost."""
 
 Rows = npt.NDArray[np.int32]
 
@@ -47,25 +49,25 @@ class NeighbourRidge:
     item_exponent: float
     smallest: float
 
-    def weights(self, train: Interactions, rows: Rows, pool: ThreadPool) -> csr_array[np.float32]:
+    def weights(self, train: Interactions, rows: Rows, engine: Engine) -> csr_array[np.float32]:
         """Sparse (m, m): columns `rows` have the weights of their neighbours, others nothing."""
         from scipy.sparse import csc_array
 
         m, roots = train.n_items, self._roots(train)
-        by_item = (*train.by_item, roots[train.item_order])
         sizes = np.bincount(train.indices, np.square(roots, dtype=np.float64), m)
-        by_user = (train.indptr, train.indices, roots)
-        nearest = self._nearest(train, rows, (by_user, by_item), sizes, pool)
-        typical = self.typical(train.n_pairs, m)
-        penalty = self.l2 * (sizes / typical) ** self.item_exponent, self.growth * sizes
-        self._solve(train, nearest, (by_user, by_item), penalty, pool)
-        kept = np.arange(nearest.items.shape[1]) < nearest.counts[:, None]
-        kept &= np.abs(nearest.weights) >= self.smallest
+        with engine.share(shared_pairs(train, roots)) as pairs:
+            nearest = self._nearest(train, rows, pairs, sizes, engine)
+            solved = self._solved(train, nearest, pairs, sizes, engine)
+        items, weights, counts = (
+            np.concatenate([one[name] for one in parts])
+            for parts, name in ((nearest, "items"), (solved, "weights"), (nearest, "counts"))
+        )
+        kept = np.arange(items.shape[1]) < counts[:, None]
+        kept &= np.abs(weights) >= self.smallest
         lengths = np.zeros(m, dtype=np.int64)
         lengths[rows] = np.count_nonzero(kept, axis=1)
         indptr = np.concatenate([[0], np.cumsum(lengths)])
-        columns = csc_array((nearest.weights[kept], nearest.items[kept], indptr), shape=(m, m))
-        return columns.tocsr()
+        return csc_array((weights[kept], items[kept], indptr), shape=(m, m)).tocsr()
 
     @staticmethod
     def typical(n_pairs: int, count: int) -> float:
@@ -82,44 +84,68 @@ class NeighbourRidge:
         return roots
 
     def _nearest(
-        self, train: Interactions, rows: Rows, pairs: Any, sizes: Any, pool: ThreadPool
-    ) -> NearestItems:
+        self, train: Interactions, rows: Rows, pairs: Shared, sizes: Any, engine: Engine
+    ) -> list[Arrays]:
         """The items of largest G_ij / sqrt(G_ii) of each j: equal ones by a hash of their ids."""
-        from xorec.models.baselines.item_knn_kernels import nearest_items, no_neighbours
-
-        nearest = no_neighbours(rows, min(self.neighbours, train.n_items))
         order = tie_rank(train.items, None)
-        how = ((order, np.argsort(order), sizes.astype(np.float32)), np.float32(0))
-        pool.map_ranges(
-            len(rows),
-            lambda begin, end: nearest_items(pairs[0], pairs[1], *how, nearest, begin, end),
-            per_thread=_PIECES,
-        )
-        return nearest
+        about: Arrays = {
+            "tie_rank": order,
+            "item_at": np.argsort(order),
+            "sizes": sizes.astype(np.float32),
+        }
+        width = min(self.neighbours, train.n_items)
+        blocks, settings = item_blocks(rows), {"width": width, "shrink": 0.0}
+        found = engine.map_blocks(nearest_block, blocks, [pairs, about], **settings)
+        return [{**one, **block} for one, block in zip(found, blocks, strict=True)]
 
-    def _solve(
-        self, train: Interactions, nearest: NearestItems, pairs: Any, penalty: Any, pool: ThreadPool
-    ) -> None:
-        """Put the weights of the neighbours in the place of their similarities."""
-        from xorec.models.baselines.ease_kernels import count_together
-        from xorec.models.baselines.slim_kernels import ridge_by_matrix, ridge_by_users
-
-        m, (by_user, by_item) = train.n_items, pairs
+    def _solved(
+        self, train: Interactions, nearest: list[Arrays], pairs: Shared, sizes: Any, engine: Engine
+    ) -> list[Arrays]:
+        """The weights of the neighbours of each block."""
+        m = train.n_items
+        shares = (sizes / self.typical(train.n_pairs, m)) ** self.item_exponent
+        known = {"of_neighbour": self.l2 * shares, "of_item": self.growth * sizes}
         if m <= MATRIX_ITEMS:
-            G = np.empty((m, m), dtype=np.float32)
-            pool.map_ranges(
-                m, lambda a, b: count_together(by_user, by_item, G, a, b), per_thread=_PIECES
-            )
-            pool.map_ranges(
-                len(nearest.rows),
-                lambda a, b: ridge_by_matrix(G, penalty, nearest, (a, b)),
-                per_thread=_PIECES,
-            )
-            return
-        most = int(np.sort(train.item_counts)[-nearest.items.shape[1] :].sum())
-        known = (by_item, train.n_users, most, penalty, nearest)
-        pool.map_ranges(
-            len(nearest.rows),
-            lambda a, b: ridge_by_users(*known, (a, b)),
-            per_thread=_PIECES,
+            known["G"] = _together(m, pairs, engine)
+            return list(engine.map_blocks(ridge_block, nearest, [known]))
+        most = int(np.sort(train.item_counts)[-nearest[0]["items"].shape[1] :].sum())
+        return list(
+            engine.map_blocks(ridge_block, nearest, [pairs, known], users=train.n_users, most=most)
         )
+
+
+def _together(m: int, pairs: Shared, engine: Engine) -> npt.NDArray[np.float32]:
+    """The lower half of G = X'X; what stands above it means nothing."""
+    G = np.empty((m, m), dtype=np.float32)
+    ranges = row_ranges(m, least=16)
+    blocks = [{"range": np.array(one)} for one in ranges]
+    for (a, b), made in zip(
+        ranges, engine.map_blocks(together_block, blocks, [pairs]), strict=True
+    ):
+        G[a:b, :b] = made["rows"]
+    return G
+
+
+def together_block(block: Arrays, shared: Arrays) -> Arrays:
+    """Some rows of G, up to the last that means something."""
+    from xorec.models.baselines.ease_kernels import count_together
+
+    a, b = (int(end) for end in block["range"])
+    rows = np.zeros((b - a, len(shared["item_starts"]) - 1), dtype=np.float32)
+    count_together(*pairs_of(shared), rows, a, b)
+    return {"rows": rows[:, :b]}
+
+
+def ridge_block(block: Arrays, shared: Arrays, users: int = 0, most: int = 0) -> Arrays:
+    """The weights of the neighbours of the items of a block: by G where it is there."""
+    from xorec.models.baselines.item_knn_kernels import NearestItems
+    from xorec.models.baselines.slim_kernels import ridge_by_matrix, ridge_by_users
+
+    weights = np.empty_like(block["weights"])
+    nearest = NearestItems(block["rows"], block["items"], weights, block["counts"])
+    penalty, part = (shared["of_neighbour"], shared["of_item"]), (0, len(block["rows"]))
+    if "G" in shared:
+        ridge_by_matrix(shared["G"], penalty, nearest, part)
+    else:
+        ridge_by_users(pairs_of(shared)[1], users, most, penalty, nearest, part)
+    return {"weights": weights}

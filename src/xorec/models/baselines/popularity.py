@@ -29,6 +29,7 @@ class Popularity(Model[PopularityConfig]):
     """
 
     name = "popularity"
+    runs_on_engine = True
     Config = PopularityConfig
     cost = 0.05
     weighting = "an item's score is the sum of its pairs' weights"

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.engine import LocalEngine
 from xorec.core.options import RunOptions
-from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.baselines.histories import (
@@ -81,6 +81,7 @@ class SLIM(Model[SLIMConfig]):
     """
 
     name = "slim"
+    runs_on_engine = True
     Config = SLIMConfig
     weighting = "a pair's entry in the matrix is the root of its weight"
     space: ClassVar[Space] = {
@@ -95,8 +96,7 @@ class SLIM(Model[SLIMConfig]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         rows = np.arange(train.n_items, dtype=np.int32)
-        with options.thread_pool() as pool:
-            weights = self._ridge.weights(train, rows, pool)
+        weights = self._ridge.weights(train, rows, options.block_engine)
         return Neighbours.of(weights, root_matrix(train), self.config.keep)
 
     @property
@@ -119,8 +119,7 @@ class SLIM(Model[SLIMConfig]):
         rows = self._changed(before, train, update)
         if len(rows) == train.n_items:
             return self._learn(train, None, RunOptions(threads=update.threads))
-        with ThreadPool(update.threads) as pool:
-            weights = self._ridge.weights(train, rows, pool)
+        weights = self._ridge.weights(train, rows, LocalEngine(update.threads))
         stay = np.ones(train.n_items, dtype=np.bool_)
         stay[rows] = False
         weights = weights + before.postings.extended(train.n_items).columns(stay)

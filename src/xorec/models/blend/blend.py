@@ -97,6 +97,7 @@ class Blend(Model[BlendConfig]):
     """
 
     name = "blend"
+    runs_on_engine = True
     Config = BlendConfig
     weighting = "in the item weights, and in the vectors where their model uses them"
     space: ClassVar[Space] = {"weight": Float(0.02, 3.0, log=True)}

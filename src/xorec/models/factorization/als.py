@@ -22,6 +22,8 @@ import numpy.typing as npt
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from xorec.core.engine import Arrays as EngineArrays
+from xorec.core.engine import Blocks, Engine, row_ranges
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
@@ -39,6 +41,9 @@ _CHUNK = 2048
 """Rows in one product, whatever the number of threads."""
 
 Rows = npt.NDArray[np.integer]
+Floats = npt.NDArray[Any]
+RowPairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+"""indptr, indices, roots of weights: see `als_kernels.RowPairs`."""
 Axes = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
@@ -77,6 +82,7 @@ class ALS(Model[ALSConfig]):
     """
 
     name = "als"
+    runs_on_engine = True
     Config = ALSConfig
     space: ClassVar[Space] = {
         "reg": Float(1e-3, 3e-2, log=True),
@@ -91,14 +97,19 @@ class ALS(Model[ALSConfig]):
     ) -> Representation:
         trainer = EpochTrainer(self, train, validation, options)
         users, items = self._sides(train)
-        with options.thread_pool() as pool, threadpool_limits(1, user_api="blas"):
+        engine = options.block_engine
+        placed = engine.place(users.blocks()), engine.place(items.blocks())
+        with options.thread_pool() as pool:
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
                 B, D = arrays["user_vectors"], arrays["item_vectors"]
-                users.solve(B, D, pool)
-                return {"loss": (items.solve(D, B, pool) + users.penalty(B)) / train.n_pairs}
+                users.solve_all(B, D, engine, placed[0], pool)
+                value = items.solve_all(D, B, engine, placed[1], pool)
+                return {"loss": (value + users.penalty(B)) / train.n_pairs}
 
             state = trainer.run(self._start(train, options.seed), step, _vectors)
+        for blocks in placed:
+            engine.release(blocks)
         return _vectors(state.arrays)
 
     def _start(self, train: Interactions, seed: int) -> Arrays:
@@ -124,7 +135,7 @@ class ALS(Model[ALSConfig]):
         user = np.zeros((1, items.shape[1]), dtype=np.float32)
         places = np.arange(len(items), dtype=np.int32)
         side = Side.of(np.array([0, len(items)]), places, representation.n_items, self.config)
-        side.solve(user, items, ThreadPool(1), axes=_item_axes(representation))
+        side.solve(user, items, np.zeros(1, dtype=np.int64), _item_axes(representation))
         return user
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
@@ -137,8 +148,8 @@ class ALS(Model[ALSConfig]):
             solve_late_rows(
                 update,
                 representation.n_users,
-                lambda rows: users.solve(B, D, ThreadPool(1), rows),
-                lambda rows: items.solve(D, B, ThreadPool(1), rows),
+                lambda rows: users.solve(B, D, rows),
+                lambda rows: items.solve(D, B, rows),
             )
         return Vectors(B, D)
 
@@ -176,36 +187,70 @@ class Side:
         """What the norms of these rows add to the objective."""
         return float(self.ridge @ np.einsum("rf,rf->r", vectors, vectors, dtype=np.float64))
 
-    def solve(
-        self,
-        vectors: npt.NDArray[Any],
-        others: npt.NDArray[Any],
-        pool: ThreadPool,
-        rows: Rows | None = None,
-        axes: Axes | None = None,
-    ) -> float:
-        """Put `rows` (or all) of `vectors` (n, d) where the objective is least, `others` fixed.
+    def solve(self, vectors: Floats, others: Floats, rows: Rows, axes: Axes | None = None) -> None:
+        """Put `rows` of `vectors` (n, d) where the objective is least, `others` fixed.
 
-        axes: the principal axes, where `others` are only some of the other side. Returns the
-        parts of the objective that hang on these rows: all of it but the other side's penalty.
+        axes: the principal axes, where `others` are only some of the other side.
         """
-        from xorec.models.factorization.als_kernels import RowPairs, solve_rows
+        chosen = np.asarray(rows, dtype=np.int64)
+        pool = ThreadPool(1)
+        seen = self._seen(others, axes or principal_axes(others, pool), pool)
+        vectors[chosen], _ = _solved(chosen, self._pairs, self.ridge, seen)
 
-        chosen = np.arange(len(vectors)) if rows is None else np.asarray(rows, dtype=np.int64)
-        lengths, turn = axes or principal_axes(others, pool)
+    @property
+    def _pairs(self) -> RowPairs:
+        return self.indptr, self.indices, self.roots
+
+    def blocks(self) -> list[Arrays]:
+        """The rows in blocks, for `solve_all`."""
+        made = []
+        for begin, end in row_ranges(len(self.ridge)):
+            first, past = self.indptr[begin], self.indptr[end]
+            indptr, ridge = self.indptr[begin : end + 1] - first, self.ridge[begin:end]
+            pairs = {"indices": self.indices[first:past], "roots": self.roots[first:past]}
+            made.append({"indptr": indptr, "ridge": ridge, **pairs})
+        return made
+
+    def solve_all(
+        self, vectors: Floats, others: Floats, engine: Engine, blocks: Blocks, pool: ThreadPool
+    ) -> float:
+        """All rows of `vectors`, block by block. Returns the parts of the objective that hang on
+        these rows: all of it but the other side's penalty."""
+        seen = self._seen(others, principal_axes(others, pool), pool)
+        begin, values = 0, []
+        for made in engine.map_blocks(solve_block, blocks, [seen]):
+            end = begin + len(made["vectors"])
+            vectors[begin:end] = made["vectors"]
+            values.append(made["values"])
+            begin = end
+        return float(np.concatenate(values).sum())
+
+    def _seen(self, others: Floats, axes: Axes, pool: ThreadPool) -> Arrays:
+        """The other side in its principal axes, and what a row pays there for its length."""
+        lengths, turn = axes
         spread = (self.unobserved * lengths).astype(others.dtype)
-        turned = _products(others, turn, pool)
-        ridge, values = self.ridge.astype(others.dtype), np.zeros(len(chosen))
-        found = np.empty((len(chosen), vectors.shape[1]), dtype=vectors.dtype)
+        return {"others": _products(others, turn, pool), "turn": turn, "spread": spread}
 
-        def work(begin: int, end: int) -> None:
-            part = slice(begin, end)
-            pairs = RowPairs(self.indptr, self.indices, self.roots)
-            solve_rows(chosen[part], pairs, turned, spread, ridge, found[part], values[part])
 
-        pool.map_ranges(len(chosen), work, per_thread=16)
-        vectors[chosen] = _products(found, turn.T, pool)
-        return float(values.sum())
+def solve_block(block: EngineArrays, shared: EngineArrays) -> Arrays:
+    """The best vectors of the rows of a block, and their parts of the objective."""
+    rows = np.arange(len(block["ridge"]))
+    pairs = (block["indptr"], block["indices"], block["roots"])
+    vectors, values = _solved(rows, pairs, block["ridge"], shared)
+    return {"vectors": vectors, "values": values}
+
+
+def _solved(
+    rows: npt.NDArray[np.int64], pairs: RowPairs, ridge: npt.NDArray[np.float64], seen: EngineArrays
+) -> tuple[Floats, npt.NDArray[np.float64]]:
+    from xorec.models.factorization import als_kernels
+
+    others, values = seen["others"], np.zeros(len(rows))
+    found = np.empty((len(rows), others.shape[1]), dtype=others.dtype)
+    own = als_kernels.RowPairs(*pairs)
+    penalty = ridge.astype(others.dtype)
+    als_kernels.solve_rows(rows, own, others, seen["spread"], penalty, found, values)
+    return _products(found, seen["turn"].T, ThreadPool(1)), values
 
 
 def _row_sums(

@@ -100,7 +100,7 @@ class DPR(Model[DPRConfig]):
     ) -> Representation:
         trainer, seed = EpochTrainer(self, train, validation, options), options.seed
         rule = self.config.rule(train.n_users)
-        with options.thread_pool() as pool, threadpool_limits(1, user_api="blas"):
+        with options.thread_pool() as pool:
             steps = Steps.of(train, pool)
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:

@@ -8,7 +8,7 @@ w_uij = 1 where that loss is below the pace, else 0: after a warm-up over all tr
 begins low and grows from stage to stage (self-paced learning). The paper's temperature is the
 number of bits. Codes are learned as DSIML's optimiser "bqp" learns them: the quadratic bound on
 the loss of each user, and then of each item in both roles, is a binary quadratic problem
-(`drmf_terms`, `training.discrete.bqp_sweep`).
+(`drmf_terms`, `training.discrete.bounds`).
 """
 
 from __future__ import annotations

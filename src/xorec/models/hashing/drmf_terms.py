@@ -10,9 +10,9 @@ import numpy.typing as npt
 from xorec.core.bits import pack_signs
 from xorec.core.threads import ThreadPool
 from xorec.models.hashing.drmf_kernels import descend_rows, drop_hard_triplets
+from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.bqp_kernels import changes_of_loss
-from xorec.training.discrete.bqp_sweep import Bounds
 from xorec.training.discrete.problem import Floats, Problem, Rows, Signs, make_problem
 from xorec.training.discrete.sweeps import Proposer
 from xorec.training.discrete.triplet_kernels import ITEM
@@ -42,7 +42,7 @@ class PairTerms:
 class Descents:
     """Proposes the codes at which coordinate descent leaves the bound, A not written out.
 
-    The problems are those of `training.discrete.bqp_sweep.Bounds`, solved bit after bit.
+    The problems are those of `training.discrete.bounds.Bounds`, solved bit after bit.
     """
 
     passes: int = _PASSES

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
-from threadpoolctl import threadpool_limits
 
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
@@ -117,7 +116,7 @@ class LightRec(Model[LightRecConfig]):
         sampler = Negatives.of(train, config.alpha)
         batch = -(-train.n_pairs // config.steps)
         weights = Weights(config.decay, config.distill, config.temperature)
-        with threadpool_limits(1, user_api="blas"), options.thread_pool() as pool:
+        with options.thread_pool() as pool:
             turn, back = whitening(start.user_vectors)
             vectors = (start.user_vectors @ back, start.item_vectors @ turn)
             teacher = Teacher(*vectors, item_weights(train.item_counts, config.popularity))

@@ -176,12 +176,16 @@ class DSIML(Model[DSIMLConfig]):
         model._given = (users, items)
         return model
 
+    @property
+    def runs_on_engine(self) -> bool:  # type: ignore[override]
+        return all(one.runs_on_engine for one in candidates(self.config.optimizer))
+
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         vectors = self._start_vectors(train, validation, options)
         self.config = self.config.settled()
-        start = self._turned(train, *vectors, options.seed)
+        start = self._turned(train, *vectors, options)
         tried, parts = candidates(self.config.optimizer), (train, validation)
         if len(tried) > 1 and validation is not None:
             codes = self._best(tried, start, (train, validation), options)
@@ -207,16 +211,20 @@ class DSIML(Model[DSIMLConfig]):
         self.offset_ = chosen
         return with_popularity(codes, chosen, train) if chosen else codes
 
-    def _turned(self, train: Interactions, users: Floats, items: Floats, seed: int) -> Start:
+    def _turned(
+        self, train: Interactions, users: Floats, items: Floats, options: RunOptions
+    ) -> Start:
         """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
         config, pairs = self.config, train
         if config.distill and any(one.learns for one in candidates(config.optimizer)):
-            pairs = with_best_items(train, users, items, config.distill, fewer_than=config.bits)
+            pairs = with_best_items(
+                train, users, items, config.distill, config.bits, options.block_engine
+            )
         weight = np.full(train.n_users if pairs is train else 0, config.teach, np.float32)
         steepness = np.float32(2 * config.temperature)
         teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness)
         users, items = to_dimensions(users, items, config.bits)
-        rotation = learn_rotation(np.vstack([users, items]), seed=seed)
+        rotation = learn_rotation(np.vstack([users, items]), seed=options.seed)
         return Start(unit_rows(users) @ rotation, unit_rows(items) @ rotation, pairs, teacher)
 
     def _optimize(
@@ -230,11 +238,12 @@ class DSIML(Model[DSIMLConfig]):
         self.optimizer_, self.history_, self.epochs_ = optimizer.name, [], 0
         with options.thread_pool() as pool:
             represent = partial(self._codes, start, options.seed, pool)
-            learner = optimizer(self.config, start, options.seed, pool)
+            learner = optimizer(self.config, start, options.seed, pool, options.remote_engine)
             arrays = learner.start_arrays()
             if optimizer.learns:
                 trainer = EpochTrainer(self, *parts, options)
                 arrays = trainer.run(arrays, learner.step, represent).arrays
+            learner.close()
             return represent(arrays)
 
     def _best(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xorec.service.routes import Route
+    from xorec.service.http.routes import Route
 
 
 def model_routes() -> tuple[Route, ...]:
@@ -24,6 +24,7 @@ def model_routes() -> tuple[Route, ...]:
         lists,
         map,
         ranked,
+        shards,
         snapshots,
         stats,
         users,
@@ -31,6 +32,6 @@ def model_routes() -> tuple[Route, ...]:
 
     files = (
         *(lists, batch, alike, ranked, events, catalogue, users, categories, codes),
-        *(admin, experiments, snapshots, figures, stats, comparing, map),
+        *(admin, experiments, snapshots, figures, stats, comparing, map, shards),
     )
     return tuple(route for file in files for route in file.ROUTES)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
+from xorec.service.http.problems import HttpError
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.model import LiveModel
-from xorec.service.problems import HttpError
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.admin import (
     ActivateAnswer,
     ActivateBody,

@@ -11,9 +11,9 @@ from xorec.core.printable import quoted
 from xorec.recommender.explanation import explain
 from xorec.service.endpoints.asking import check_seq, items_of, one_of
 from xorec.service.endpoints.lists import described
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.model import NOBODY
 from xorec.service.live.models import require_user
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
     ExplainAnswer,
     ExplainQuery,
@@ -25,6 +25,7 @@ from xorec.service.schemas.lists import (
     Where,
 )
 from xorec.service.service import Service
+from xorec.service.shards.opening import require_shared
 
 
 def get_similar(service: Service, call: Call) -> SimilarAnswer:
@@ -36,6 +37,8 @@ def get_similar(service: Service, call: Call) -> SimilarAnswer:
     where = None
     if query.category or query.not_category:
         where = Where(any=list(query.category), none=list(query.not_category))
+    if service.front is not None:
+        require_shared(live.recommender)
     near = live.recommender.item_neighbours
     allow = None
     if where is not None or query.allow is not None or live.catalogue.infos:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from xorec.core.errors import OptionError
 from xorec.core.jsonable import jsonable
 from xorec.service.events.records import Id
+from xorec.service.http.problems import busy
 from xorec.service.ids import from_json, from_query
 from xorec.service.live.model import LiveModel
-from xorec.service.problems import busy
 from xorec.service.schemas.lists import RecommendBody, RecommendQuery, Where
 
 if TYPE_CHECKING:
@@ -95,19 +94,13 @@ async def check_seq(service: Service, seq: int | None) -> None:
     422 if the log has no such place."""
     if seq is None or seq <= service.models.applied_seq:
         return
-    if seq > service.sequence.value:
+    if not await service.log_has(seq):
         raise OptionError(
             f"seq is {seq}, and the log ends at {service.sequence.value}: pass what an answer to "
             "/v1/events has said."
         )
-    deadline = asyncio.get_running_loop().time() + service.config.limits.wait_seconds
-    while seq > service.models.applied_seq:
-        service.follow()
-        if seq <= service.models.applied_seq:
-            return
-        if asyncio.get_running_loop().time() > deadline:
-            raise busy(
-                f"seq {seq} has not come here yet, the log is at {service.models.applied_seq}: "
-                "ask again."
-            )
-        await asyncio.sleep(0.002)
+    if not await service.reach(seq):
+        raise busy(
+            f"seq {seq} has not come here yet, the log is at {service.models.applied_seq}: "
+            "ask again."
+        )

@@ -10,9 +10,9 @@ from xorec.core.errors import OptionError, XorecError
 from xorec.service.endpoints.asking import asked_of
 from xorec.service.endpoints.lists import make_list, model_for
 from xorec.service.events.records import Id
-from xorec.service.parsing import check_k
-from xorec.service.problems import http_error_of, status_of
-from xorec.service.routes import Call, Route
+from xorec.service.http.parsing import check_k
+from xorec.service.http.problems import http_error_of, status_of
+from xorec.service.http.routes import Call, Route
 from xorec.service.schemas.lists import (
     BatchAnswer,
     BatchBody,

@@ -12,13 +12,15 @@ from xorec.core.jsonable import jsonable
 from xorec.core.printable import quoted
 from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.events.records import Id
+from xorec.service.http.problems import HttpError
+from xorec.service.http.routes import Call, Route
 from xorec.service.ids import from_json
 from xorec.service.live.catalogue import ItemInfo, iso, micros, patched
 from xorec.service.live.finding import find_ids
+from xorec.service.live.meant import meant_ids
 from xorec.service.live.model import LiveModel
-from xorec.service.problems import HttpError
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.catalogue import (
+    MOST_MEANT,
     ItemBody,
     ItemId,
     ItemList,
@@ -110,7 +112,12 @@ def get_items(service: Service, call: Call) -> ItemList:
         raise OptionError("say which: give item=ID, or q= for some letters of an id or a name.")
     k = min(query.k, service.config.limits.k)
     found = find_ids(live, "item", query.q, k)
-    return ItemList(model=live.ref, items=[item_out(service, live, one) for one in found])
+    meant = [] if found else meant_ids(live, "item", query.q, min(k, MOST_MEANT))
+    return ItemList(
+        model=live.ref,
+        items=[item_out(service, live, one) for one in found],
+        meant=[item_out(service, live, one) for one in meant],
+    )
 
 
 def is_known(service: Service, live: LiveModel, item: Id) -> bool:

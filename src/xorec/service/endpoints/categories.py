@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xorec.service.routes import Call, Route
+from xorec.service.http.routes import Call, Route
 from xorec.service.schemas.catalogue import CategoryList, CategoryOut, CategoryQuery
 from xorec.service.service import Service
 

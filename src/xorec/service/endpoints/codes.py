@@ -6,8 +6,8 @@ from xorec.core.bits import Words
 from xorec.core.code_rows import bytes_for
 from xorec.service.endpoints.asking import check_seq, items_of, one_of
 from xorec.service.endpoints.catalogue import is_known
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.model import NOBODY, LiveModel
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.codes import CodesAnswer, CodesQuery, ItemCode
 from xorec.service.service import Service
 

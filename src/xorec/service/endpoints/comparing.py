@@ -15,9 +15,9 @@ from xorec.evaluation.significance import bootstrap_interval, sign_flip_test
 from xorec.service.endpoints.asking import Asked
 from xorec.service.endpoints.lists import make_list
 from xorec.service.events.records import Id
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.held_out import FEWEST, Floats, held_out, hit, ndcg, ranks
 from xorec.service.live.model import LiveModel
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.comparing import (
     CompareAnswer,
     ComparedMetric,
@@ -150,8 +150,8 @@ def _on_newest_events(
             ], None
         tests = tests[: len(places.a)]
     said = (
-        f"{len(tests):,} users have taken something that neither generation has learned, and "
-        f"{FEWEST} are needed to judge by"
+        f"{len(tests):,} users took an item after both models were trained, and {FEWEST} are "
+        "needed to judge by"
     )
     return [], said
 

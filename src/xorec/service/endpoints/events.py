@@ -15,11 +15,11 @@ from xorec.core.errors import XorecError
 from xorec.core.jsonable import jsonable
 from xorec.service.endpoints.asking import one_of
 from xorec.service.events.records import Event, NewEvent
+from xorec.service.http.problems import HttpError, http_error_of, status_of
+from xorec.service.http.routes import Call, Route
 from xorec.service.ids import from_json
 from xorec.service.live.catalogue import iso, micros
 from xorec.service.live.model import LiveModel
-from xorec.service.problems import HttpError, http_error_of, status_of
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.events import (
     EraseAnswer,
     EraseQuery,

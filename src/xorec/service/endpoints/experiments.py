@@ -14,7 +14,7 @@ from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.evaluation.significance import bootstrap_interval
 from xorec.service.experiments import difference_test
-from xorec.service.routes import Call, Route
+from xorec.service.http.routes import Call, Route
 from xorec.service.schemas.admin import (
     ArmOut,
     ExperimentBody,

@@ -9,8 +9,8 @@ import numpy as np
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.service.endpoints.asking import one_of
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.model import LiveModel
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.admin import HistogramAnswer, HistogramQuery
 from xorec.service.service import Service
 

@@ -10,11 +10,10 @@ import numpy as np
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.service.endpoints.asking import Asked, asked_of, asked_of_query, check_seq
 from xorec.service.events.records import Exposure, Id
-from xorec.service.exchange import Reply
-from xorec.service.forwarding import asked_elsewhere
+from xorec.service.http.exchange import Reply
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.model import NOBODY, ItemRows, LiveModel
 from xorec.service.live.reasons import reasons
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import (
     Item,
     NextQuery,
@@ -23,6 +22,7 @@ from xorec.service.schemas.lists import (
     RecommendQuery,
 )
 from xorec.service.service import Service
+from xorec.service.workers.forwarding import asked_elsewhere
 
 
 async def get_recommend(service: Service, call: Call) -> RecommendAnswer:
@@ -30,7 +30,9 @@ async def get_recommend(service: Service, call: Call) -> RecommendAnswer:
     query: RecommendQuery = call.query
     await check_seq(service, query.seq)
     live = model_for(service, query.name, query.experiment, query.user, text=True)
-    return answer(service, live, asked_of_query(live, query), call.request_id)
+    asked, front = asked_of_query(live, query), service.front
+    made = make_list(live, asked) if front is None else await front.run(make_list, live, asked)
+    return answer(service, live, asked, made, call.request_id)
 
 
 async def post_recommend(service: Service, call: Call) -> RecommendAnswer:
@@ -38,7 +40,9 @@ async def post_recommend(service: Service, call: Call) -> RecommendAnswer:
     body: RecommendBody = call.body
     await check_seq(service, body.seq)
     live = model_for(service, body.name, body.experiment, body.user)
-    return answer(service, live, asked_of(live, body), call.request_id)
+    asked, front = asked_of(live, body), service.front
+    made = make_list(live, asked) if front is None else await front.run(make_list, live, asked)
+    return answer(service, live, asked, made, call.request_id)
 
 
 def model_for(
@@ -57,9 +61,10 @@ def model_for(
     return service.models[arm_of(service.models.experiments, experiment, user)]
 
 
-def answer(service: Service, live: LiveModel, asked: Asked, request_id: str) -> RecommendAnswer:
+def answer(
+    service: Service, live: LiveModel, asked: Asked, made: RecommendAnswer, request_id: str
+) -> RecommendAnswer:
     """The list, and what has to be remembered of it."""
-    made = make_list(live, asked)
     made.request_id = request_id
     shown = [one.id for one in made.items]
     service.pages.remember(request_id, live.name, asked, shown)
@@ -153,8 +158,8 @@ async def get_next(service: Service, call: Call) -> RecommendAnswer | Reply:
             raise
         return reply
     live = service.models[page.model]
-    asked = page.asked.without(page.shown, query.k)
-    made = make_list(live, asked)
+    asked, front = page.asked.without(page.shown, query.k), service.front
+    made = make_list(live, asked) if front is None else await front.run(make_list, live, asked)
     made.request_id = call.request_id
     shown: list[Id] = [one.id for one in made.items]
     service.pages.go_on(query.request_id, shown)

@@ -9,11 +9,11 @@ import numpy as np
 
 from xorec.core.errors import OptionError
 from xorec.service.endpoints.asking import items_of, one_of
-from xorec.service.exchange import Reply
+from xorec.service.http.exchange import Reply
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.map_colours import by_bit, by_category, by_distance, by_popularity
 from xorec.service.live.model import LiveModel
 from xorec.service.live.models import require_user
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.map import (
     MOST_ROWS,
     ColoursAnswer,
@@ -57,11 +57,14 @@ def get_colours(service: Service, call: Call) -> ColoursAnswer:
     query: ColoursQuery = call.query
     live = service.models[query.name]
     if query.by == "distance":
-        if (query.user is None) == (query.item is None):
-            raise OptionError("distance from whom? Give user=ID or item=ID, one of them.")
+        if (query.user is None and not query.items) == (query.item is None):
+            raise OptionError(
+                "distance from whom? Give user=ID (or items=ID of what somebody has) or item=ID, "
+                "one of them."
+            )
         user = None if query.user is None else one_of(live, "user", query.user)
         item = None if query.item is None else one_of(live, "item", query.item)
-        made = by_distance(live, user, item)
+        made = by_distance(live, user, item, items_of(live, query.items, "items"))
     elif query.by == "category":
         made = by_category(live, query.most)
     elif query.by == "bit":

@@ -13,8 +13,8 @@ from xorec.core.printable import quoted
 from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.endpoints.lists import described
 from xorec.service.events.records import Id
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.model import ItemRows, LiveModel
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.lists import Item, RankedAnswer, RankedQuery, TrendingQuery, Where
 from xorec.service.service import Service
 

@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 
 from xorec.service.endpoints.events import event_out
 from xorec.service.events.records import Event
-from xorec.service.routes import Call, Route
+from xorec.service.http.routes import Call, Route
 from xorec.service.schemas.admin import ExportQuery, SnapshotAnswer, SnapshotList
 from xorec.service.service import Service
 from xorec.service.snapshots import list_snapshots, make_snapshot

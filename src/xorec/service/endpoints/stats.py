@@ -14,14 +14,14 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-from xorec.service.activity import SECONDS
-from xorec.service.exchange import Request
+from xorec.service.http.exchange import Request
+from xorec.service.http.problems import HttpError
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.catalogue import iso
-from xorec.service.problems import HttpError
-from xorec.service.routes import Call, Route
 from xorec.service.schemas.admin import StatsAnswer
 from xorec.service.schemas.base import Query
 from xorec.service.service import Service
+from xorec.service.telemetry.activity import SECONDS
 
 _BEGAN = time.time()
 _LIVE_SECONDS = 3600

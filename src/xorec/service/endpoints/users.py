@@ -6,12 +6,13 @@ from xorec.core.errors import OptionError
 from xorec.service.endpoints.asking import one_of
 from xorec.service.endpoints.catalogue import is_known
 from xorec.service.events.records import Id
+from xorec.service.http.routes import Call, Route
 from xorec.service.live.finding import find_ids
+from xorec.service.live.meant import meant_ids
 from xorec.service.live.model import LiveModel
 from xorec.service.live.models import require_user
 from xorec.service.live.owners import owners_of
-from xorec.service.routes import Call, Route
-from xorec.service.schemas.catalogue import UserList, UserOut, UserQuery
+from xorec.service.schemas.catalogue import MOST_MEANT, UserList, UserOut, UserQuery
 from xorec.service.service import Service
 
 _MOST_HISTORY = 1000
@@ -29,14 +30,19 @@ def get_users(service: Service, call: Call) -> UserList:
         item = one_of(live, "item", query.item)
         if not is_known(service, live, item):
             live.require_item(item)
-        found = owners_of(live, item, query.k)
+        found, meant = owners_of(live, item, query.k), []
     elif query.q is not None:
         found = find_ids(live, "user", query.q, query.k)
+        meant = [] if found else meant_ids(live, "user", query.q, min(query.k, MOST_MEANT))
     else:
         raise OptionError(
             "say whom: give user=ID, or q= for some letters of an id, or item=ID for who has it."
         )
-    return UserList(model=live.ref, users=[_user_out(live, one) for one in found])
+    return UserList(
+        model=live.ref,
+        users=[_user_out(live, one) for one in found],
+        meant=[_user_out(live, one) for one in meant],
+    )
 
 
 def _user_out(live: LiveModel, user: Id, *, history: bool = False) -> UserOut:

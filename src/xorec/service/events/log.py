@@ -313,7 +313,9 @@ def _open(path: Path, durability: str) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, after the answers
         connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA cache_size = -16384")
+        connection.execute(
+            "PRAGMA cache_size = -512"
+        )  # the system has the pages; 16 MB gained nothing
         if not made:
             schema.create(connection)
     except BaseException:

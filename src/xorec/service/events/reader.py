@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,8 @@ from typing import Any
 from xorec.service.events import schema
 from xorec.service.events.errors import StorageFailed, storage_error
 from xorec.service.events.interface import Outcome
-from xorec.service.events.records import (
-    Change,
-    Event,
-    EventColumns,
-    Exposure,
-    Id,
-    News,
-    Record,
-)
+from xorec.service.events.reading import as_changes, as_events, as_news, as_records
+from xorec.service.events.records import Change, Event, Exposure, Id, News, Record
 from xorec.service.events.rows import event_key, id_text, ids_of, user_key
 
 _EVENT = "seq, event_id, user, item, kind, value, ts, request_id"
@@ -56,23 +48,13 @@ class LogReader:
                 f"SELECT {_EVENT} FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (seq, most)
             ).fetchall()
             changes = connection.execute(_CHANGES, (seq, most)).fetchall()
-        records: list[Record] = [*_events(events), *_changes(changes)]
-        if changes:
-            records.sort(key=lambda record: record[0])
-        return records[:limit]
+        return as_records(as_events(events), as_changes(changes), limit)
 
     def news(self, seq: int, limit: int) -> News:
         with self._connection() as connection:
             texts = connection.execute(_COLUMNS, (seq, limit)).fetchone()
-            changes = _changes(connection.execute(_CHANGES, (seq, limit)).fetchall())
-        events = EventColumns() if texts[0] is None else columns_of(texts)
-        ends = [events.seqs[-1]] if len(events.seqs) == limit else []
-        ends += [changes[-1].seq] if len(changes) == limit else []
-        if not ends:
-            return News(events, changes)
-        last = min(ends)  # above it something may be left out
-        known = events.part(0, bisect_right(events.seqs, last))
-        return News(known, [change for change in changes if change.seq <= last])
+            changes = connection.execute(_CHANGES, (seq, limit)).fetchall()
+        return as_news(texts, as_changes(changes), limit)
 
     def blocks(self, seq: int, size: int = 2_000) -> Iterator[list[Record]]:
         while records := self.after(seq, size):
@@ -86,27 +68,27 @@ class LogReader:
             "ORDER BY seq DESC LIMIT ?",
             (user_key(text, self._salt), text, 2**63 - 1 if before is None else before, k),
         )
-        return _events(rows)
+        return as_events(rows)
 
     def newest(self, k: int, before: int | None = None) -> list[Event]:
         rows = self._rows(
             f"SELECT {_EVENT} FROM events WHERE seq < ? ORDER BY seq DESC LIMIT ?",
             (2**63 - 1 if before is None else before, k),
         )
-        return _events(rows)
+        return as_events(rows)
 
     def event(self, event_id: str) -> Event | None:
         rows = self._rows(
             f"SELECT {_EVENT} FROM events WHERE key = ?", (event_key(event_id, self._salt),)
         )
-        return _events(rows)[0] if rows else None
+        return as_events(rows)[0] if rows else None
 
     def changes(self, kind: str, after: int = 0) -> list[Change]:
         rows = self._rows(
             "SELECT seq, kind, body FROM changes WHERE seq > ? AND kind = ? ORDER BY seq",
             (after, kind),
         )
-        return _changes(rows)
+        return as_changes(rows)
 
     def exposures(self, experiment: str) -> list[Exposure]:
         rows = self._rows(
@@ -204,27 +186,3 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _events(rows: Sequence[tuple[Any, ...]]) -> list[Event]:
-    if not rows:
-        return []
-    seqs, event_ids, users, items, *others = zip(*rows, strict=True)
-    columns = (seqs, event_ids, ids_of(users), ids_of(items), *others)
-    return list(map(Event._make, zip(*columns, strict=True)))
-
-
-def columns_of(texts: Sequence[str]) -> EventColumns:
-    """Events from their columns, each the inside of a JSON array.
-
-    >>> columns_of(["2,1", '"bob","ann"', "7,8", "0.5,1.0", "0,0"]).users
-    ('ann', 'bob')
-    """
-    columns = json.loads("[[" + "],[".join(texts) + "]]")
-    if columns[0] != sorted(columns[0]):  # SQLite promises no order of what it puts together
-        columns = zip(*sorted(zip(*columns, strict=True)), strict=True)
-    return EventColumns(*columns)
-
-
-def _changes(rows: Sequence[tuple[Any, ...]]) -> list[Change]:
-    return [Change(seq, kind, json.loads(body)) for seq, kind, body in rows]

@@ -88,13 +88,13 @@ def check(connection: sqlite3.Connection, path: Path) -> bool:
     return bool(version)
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables, all or none."""
+def create(connection: sqlite3.Connection, salt: bytes | None = None, floor: int = 0) -> None:
+    """Make the tables, all or none. salt: of keys that are there already; default: a new one."""
     connection.execute("BEGIN IMMEDIATE")
     for statement in _TABLES.split(";\n"):
         connection.execute(statement)
-    salt = secrets.token_bytes(16)
-    connection.execute("INSERT INTO state VALUES (1, 0, ?)", (salt,))
+    salt = secrets.token_bytes(16) if salt is None else salt
+    connection.execute("INSERT INTO state VALUES (1, ?, ?)", (floor, salt))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import threading
 from pathlib import Path
 
 from xorec.core.files import cannot_write
@@ -40,6 +41,7 @@ class SharedSequence:
         except OSError as error:
             raise cannot_write(path, error) from None
         self._numbers = memoryview(self._map).cast("Q")
+        self._lock = threading.Lock()
 
     @property
     def value(self) -> int:
@@ -49,6 +51,12 @@ class SharedSequence:
     def publish(self, seq: int) -> None:
         """Everything up to `seq` is committed."""
         self._numbers[0] = seq
+
+    def advance(self, seq: int) -> None:
+        """The same, from several threads of one process: it never goes back."""
+        with self._lock:
+            if seq > self._numbers[0]:
+                self._numbers[0] = seq
 
     def close(self) -> None:
         """Let go of the file."""

@@ -18,6 +18,7 @@ from xorec.service.schemas.lists import Where
 
 _KEPT = 64
 """Prepared filters of a generation, at most."""
+_MISSING: Any = object()
 Mask = npt.NDArray[np.bool_]
 
 
@@ -46,14 +47,16 @@ class ItemFilters:
             chosen = np.zeros(len(self._recommender.items), dtype=np.bool_)
             chosen[np.fromiter(allow, dtype=np.int64)] = True
             return np.flatnonzero(chosen & self._mask(where, now))
-        if key not in self._kept:
+        found = self._kept.get(key, _MISSING)
+        if found is _MISSING:
             mask = self._mask(where, now)
             whole = where is None and mask.all()
             rows = None if whole else np.flatnonzero(mask)
-            self._kept[key] = None if rows is None else self._recommender.index.item_filter(rows)
-            while len(self._kept) > _KEPT:
+            found = None if rows is None else self._recommender.index.item_filter(rows)
+            self._kept[key] = found
+            while len(self._kept) > _KEPT:  # other threads may look for theirs meanwhile
                 self._kept.popitem(last=False)
-        return self._kept[key]
+        return found
 
     def mask(self, where: Where | None, now: int) -> Mask:
         """A bool for each item: may it be listed?"""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from xorec.core.log import logged
 from xorec.recommender.layout.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
-from xorec.service.problems import busy
+from xorec.service.http.problems import busy
 
 _WAIT = 1.0
 """Seconds that a request waits for a map that is being made."""

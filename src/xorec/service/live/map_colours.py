@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from xorec.core.printable import quoted
 from xorec.recommender.layout.features import item_codes
 from xorec.service.events.records import Id
 from xorec.service.live.map_classes import Classes, classes_of
-from xorec.service.live.model import LiveModel
+from xorec.service.live.model import NOBODY, LiveModel
 from xorec.service.schemas.map import Band
 
 Bytes = npt.NDArray[np.uint8]
@@ -69,9 +70,11 @@ def by_bit(live: LiveModel, bit: int) -> Colours:
     return _listed(live, found.astype(np.uint8), ends, "")
 
 
-def by_distance(live: LiveModel, user: Id | None, item: Id | None) -> Colours:
+def by_distance(
+    live: LiveModel, user: Id | None, item: Id | None, items: Sequence[Id] = ()
+) -> Colours:
     """How far items are from a user as of now, or from an item: Hamming distance where there are
-    codes, else the place in the order of all items."""
+    codes, else the place in the order of all items. items: as if the user had them as well."""
     learned = live.recommender.representation
     if item is not None:
         row = np.array([live.require_item(item)])
@@ -80,8 +83,13 @@ def by_distance(live: LiveModel, user: Id | None, item: Id | None) -> Colours:
         among = learned if code is not None else learned.among_items()
         query: Any = None if code is not None else among.queries(row)
     else:
-        assert user is not None
-        query, among = live.asker(user).query, learned
+        asker, among = NOBODY if user is None else live.asker(user), learned
+        rows, _ = live.item_rows(items)
+        if len(rows):
+            asker = live.somebody(asker, rows)
+        query = asker.query
+        if query is None and user is None:
+            raise UnknownIdError("the model knows none of these items.")
         if query is None:
             raise UnknownIdError(f"user {quoted(user)} is not known: no event, not in the model.")
         code = learned.query_code(query)

@@ -17,7 +17,7 @@ from xorec.core.suggestions import did_you_mean
 from xorec.recommender.recommender import Recommender
 from xorec.service.events.records import Change, EventColumns, Id, News, Record
 from xorec.service.live.catalogue import Catalogue
-from xorec.service.live.generations import Generations
+from xorec.service.live.generations import Generation, Generations
 from xorec.service.live.model import LiveModel
 from xorec.service.live.recent import RecentEvents
 
@@ -25,6 +25,14 @@ _BLOCK = 50_000
 """Events that are read at once while catching up."""
 _WARM = 3
 """Generations of a model that stay loaded, so that going back takes no time."""
+
+
+OpenModel = Callable[[Generation], Recommender]
+
+
+def opened(about: Generation) -> Recommender:
+    """A generation, warm."""
+    return Recommender.load(about.path, threads=1).warm_up()
 
 
 class Log(Protocol):
@@ -41,13 +49,17 @@ class LiveModels:
     One thread at a time applies records (`catch_up` and `apply` hold a lock); any thread reads.
     """
 
-    def __init__(self, folder: Path, log: Log, threads: int | None = 1) -> None:
-        self.folder, self.log, self.threads = folder, log, threads
+    def __init__(self, folder: Path, log: Log, open_model: OpenModel | None = None) -> None:
+        self.folder, self.log, self._open_model = folder, log, open_model or opened
         self.recent, self.catalogue = RecentEvents(), Catalogue()
         self.experiments: dict[str, Mapping[str, Any]] = {}
         self.applied_seq = 0
         self.erased: dict[Id, int] = {}
         """Users that were erased, and the place of that in the log."""
+        self.last_erased = 0
+        """The place of the newest of them."""
+        self.machine: str | None = None
+        """Our name among the machines that share the log: generations are each machine's own."""
         self.cold: dict[Id, int] = {}
         """Items of events that no served model has, and the time of their first event."""
         self.served_since: dict[str, float] = {}
@@ -103,13 +115,17 @@ class LiveModels:
         self._replaying = False
         return count
 
-    def catch_up(self) -> int:
-        """Apply everything that the log has and this has not; how many records."""
+    def catch_up(self, last: int = 0) -> int:
+        """Apply everything that the log has and this has not; how many records.
+
+        last: a place that the log has, of which nothing may be left to read: it counts as applied.
+        """
         count = 0
         with self._lock:
             while (news := self.log.news(self.applied_seq, _BLOCK)).last_seq:
                 self._apply(news)
                 count += len(news.events.seqs) + len(news.changes)
+            self.applied_seq = max(self.applied_seq, last)
         return count
 
     def _require_same_ids(self) -> None:
@@ -123,8 +139,13 @@ class LiveModels:
     # -- the log
 
     def apply(self, records: Sequence[Record]) -> None:
-        """What the log says next, in its order; what was applied before is passed over."""
+        """What the log says next, in its order; what was applied before is passed over.
+
+        Places between are of other machines that write to the log: they are read first.
+        """
         with self._lock:
+            if records[0].seq > self.applied_seq + 1:
+                self.catch_up()
             self._apply(News.of(records))
 
     def _apply(self, news: News) -> None:
@@ -158,12 +179,16 @@ class LiveModels:
             self.catalogue.apply(body)
         elif change.kind == "erase":
             self.recent.forget(body["user"])
-            self.erased[body["user"]] = change.seq
+            self.erased[body["user"]] = self.last_erased = change.seq
             for live in self._all_loaded():
                 live.forget(body["user"])
         elif change.kind == "experiment":
             self.experiments[body["name"]] = body
-        elif change.kind == "activate" and not self._replaying:  # else CURRENT has said it
+        elif (
+            change.kind == "activate"
+            and not self._replaying  # else CURRENT has said it
+            and body.get("machine") == self.machine
+        ):
             self._follow(body["name"], int(body["generation"]), bool(body.get("reload")))
 
     # -- swaps
@@ -217,8 +242,7 @@ class LiveModels:
     def _load(self, name: str, number: int) -> LiveModel:
         generations = self.generations(name)
         about = generations.describe(number)
-        recommender = Recommender.load(about.path, threads=self.threads).warm_up()
-        live = LiveModel(name, about, recommender, self)
+        live = LiveModel(name, about, self._open_model(about), self)
         if name in self._live:
             live.prepare_finders(self._live[name])
         with self._lock:

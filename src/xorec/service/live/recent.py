@@ -21,7 +21,9 @@ class Act(NamedTuple):
 
 Flat = Union[tuple[Any, ...], "array[float]"]
 """seq, item, value, seq, item, value, ..: an array where all items are whole numbers that a float
-has. Both are far smaller than a tuple for each act."""
+has."""
+Kept = tuple[Any, ...] | bytes
+"""The same as it is kept, an array as its bytes: far smaller than a tuple for each act."""
 _WIDTH = len(Act._fields)
 _EXACT = 2**53
 
@@ -39,10 +41,10 @@ class RecentEvents:
         self.floor = floor
         self.last_seq = 0
         """Of the newest event."""
-        self._acts: dict[Id, Flat] = {}
+        self._acts: dict[Id, Kept] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._acts.values())) // _WIDTH
+        return sum(len(self._flat(user)) for user in self._acts) // _WIDTH
 
     def __contains__(self, user: Id) -> bool:
         return user in self._acts
@@ -59,17 +61,17 @@ class RecentEvents:
         for user, *act in zip(users, seqs, items, values, strict=True):
             fresh[user] += act
         for user, newest in fresh.items():
-            self._acts[user] = _joined(self._acts.get(user, ()), _packed(newest))
+            self._acts[user] = _kept(_joined(self._flat(user), _packed(newest)))
         if seqs:
             self.last_seq = max(self.last_seq, seqs[-1])
 
     def of(self, user: Id, after: int = 0) -> Sequence[Act]:
         """What a user did after a place of the log, in order."""
-        return tuple(map(Act, *_columns(_after(self._acts.get(user, ()), after))))
+        return tuple(map(Act, *_columns(_after(self._flat(user), after))))
 
     def last_of(self, user: Id) -> int:
         """The place of a user's newest event; 0 where there is none."""
-        acts = self._acts.get(user)
+        acts = self._flat(user)
         return int(acts[-_WIDTH]) if acts else 0
 
     def forget(self, user: Id) -> None:
@@ -80,8 +82,8 @@ class RecentEvents:
         """Have the events after `floor` too: for a generation that is older than all served."""
         before = RecentEvents(floor)
         before.add(older.part(0, bisect_right(older.seqs, self.floor)))
-        for user, acts in before._acts.items():
-            self._acts[user] = _joined(acts, self._acts.get(user, ()))
+        for user in before._acts:
+            self._acts[user] = _kept(_joined(before._flat(user), self._flat(user)))
         self.floor = min(self.floor, floor)
 
     def trim(self, floor: int) -> None:
@@ -89,22 +91,27 @@ class RecentEvents:
         if floor <= self.floor:
             return
         self.floor = floor
-        for user, acts in list(self._acts.items()):
+        for user in self.users():
+            acts = self._flat(user)
             left = _after(acts, floor)
             if not left:
                 del self._acts[user]
             elif len(left) < len(acts):
-                self._acts[user] = left
+                self._acts[user] = _kept(left)
 
     def takers(self, item: Id, after: int) -> list[Id]:
         """Users who took an item after a place of the log, the newest first."""
         last = {
             user: max(seqs)
             for user in self.users()
-            if item in self._acts.get(user, ())  # most have not: seen without looking at each act
+            if item in self._flat(user)  # most have not: seen without looking at each act
             and (seqs := [a.seq for a in self.of(user, after) if a.item == item and a.value > 0])
         }
         return sorted(last, key=lambda user: -last[user])
+
+    def _flat(self, user: Id) -> Flat:
+        kept = self._acts.get(user, ())
+        return array("d", kept) if isinstance(kept, bytes) else kept
 
     def item_counts(self, after: int) -> Counter[Id]:
         """How many users took each item after a place of the log."""
@@ -113,6 +120,10 @@ class RecentEvents:
             for user in self.users()
             for item in {act.item for act in self.of(user, after) if act.value > 0}
         )
+
+
+def _kept(acts: Flat) -> Kept:
+    return acts.tobytes() if isinstance(acts, array) else acts
 
 
 def _packed(acts: list[Any]) -> Flat:

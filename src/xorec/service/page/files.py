@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from xorec.service.exchange import Headers, Reply
-from xorec.service.routes import Call, Route
+from xorec.service.http.exchange import Headers, Reply
+from xorec.service.http.routes import Call, Route
 from xorec.service.service import Service
 
 _TYPES = {
@@ -45,20 +45,26 @@ def _files_below(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
 
 
 def page_routes() -> tuple[Route, ...]:
-    """`/` is index.html; the others stand below `/page/`."""
-    return tuple(_route(path, content) for path, content in static_files().items())
+    """`/` is index.html; the others stand below `/page/`. The icon is also where a browser looks
+    for one when it opens what is no page (openapi.json)."""
+    own = [_route(_address(path), path, content) for path, content in static_files().items()]
+    return (*own, _route("/favicon.ico", "icon.svg", static_files()["icon.svg"]))
 
 
-def _route(path: str, content: bytes) -> Route:
+def _address(path: str) -> str:
+    return "/" if path == "index.html" else f"/page/{path}"
+
+
+def _route(address: str, path: str, content: bytes) -> Route:
     reply = Reply(200, content, _TYPES[path.rpartition(".")[2]], POLICY)
 
     def send(service: Service, call: Call) -> Reply:
         return reply
 
-    is_first = path == "index.html"
+    is_first = address == "/"
     return Route(
         method="GET",
-        path="/" if is_first else f"/page/{path}",
+        path=address,
         handler=send,
         role="open",
         limited=False,

@@ -15,7 +15,8 @@ Count = Annotated[int, Field(ge=1, description="How many at most.")]
 class Body(BaseModel):
     """What a client sends: unknown names are refused, types are not bent."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, cache_strings="keys")
+    """cache_strings: pydantic would keep 16,384 ids of events that never come again."""
 
 
 class Query(BaseModel):

@@ -10,6 +10,9 @@ from xorec.service.schemas.base import Answer, Body, JsonId, Query
 
 Attribute = str | int | float | bool
 
+MOST_MEANT = 5
+"""Guesses at what was meant by letters that nothing has."""
+
 
 class ItemBody(Body):
     """All that is known of an item (PUT). from, until: when it may be listed."""
@@ -80,9 +83,11 @@ class ItemOut(BaseModel):
 
 
 class ItemList(Answer):
-    """Items."""
+    """Items. meant: where none has the letters, up to 5 that have all the words
+    or are spelled alike."""
 
     items: list[ItemOut]
+    meant: list[ItemOut] = []
 
 
 class ItemsChanged(Answer):
@@ -132,6 +137,8 @@ class UserOut(BaseModel):
 
 
 class UserList(Answer):
-    """Users."""
+    """Users. meant: where none has the letters, up to 5 that have all the words
+    or are spelled alike."""
 
     users: list[UserOut]
+    meant: list[UserOut] = []

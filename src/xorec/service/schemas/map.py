@@ -35,13 +35,14 @@ class MapAnswer(Answer):
 
 
 class ColoursQuery(Query):
-    """One byte an item. bit: with by=bit. user or item: with by=distance. most: categories that get
-    a byte of their own."""
+    """One byte an item. bit: with by=bit. user or item: with by=distance; items: as if the user,
+    or somebody new, had them as well. most: categories that get a byte of their own."""
 
     by: Literal["popularity", "category", "bit", "distance"] = "popularity"
     bit: int = Field(0, ge=0)
     user: str | None = None
     item: str | None = None
+    items: tuple[str, ...] = Field((), max_length=MOST_ROWS)
     most: int = Field(10, ge=1, le=200)
     name: str | None = Field(None, alias="model")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xorec.service.events.location import LogLocation
 from xorec.service.live.generations import Generations
 
 if TYPE_CHECKING:
@@ -28,11 +29,13 @@ class Order:
     threads: int = 1
     checkpoint: str = ""
     activate: bool = True
+    events: str | None = field(default=None, repr=False)
+    """Where the events are, if not in the folder: an address, with its secrets."""
 
     @property
-    def log(self) -> Path:
+    def log(self) -> LogLocation:
         """The event log."""
-        return Path(self.folder) / "events.db"
+        return LogLocation.of(Path(self.folder), self.events)
 
     @property
     def generations(self) -> Generations:
@@ -52,5 +55,6 @@ def order_for(
         until=service.models.applied_seq if until is None else until,
         gate_drop=config.refit.gate_drop,
         keep=config.update.keep_generations,
+        events=None if config.events is None else config.events.get_secret_value(),
         **more,
     )

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.recommender.state import RecommenderState
-from xorec.service.events.reader import LogReader
+from xorec.service.events.location import LogLocation
 from xorec.service.events.records import Event, Id
 from xorec.service.ids import from_json
 
 
-def positive_events(log: Path, after: int, until: int) -> list[Event]:
+def positive_events(log: LogLocation, after: int, until: int) -> list[Event]:
     """Events of the log that teach something, after one place and up to another, in order."""
     found: list[Event] = []
-    with closing(LogReader(log)) as reader:
+    with closing(log.open_reader()) as reader:
         for records in reader.blocks(after):
             events = (one for one in records if isinstance(one, Event) and one.seq <= until)
             found += [event for event in events if event.value > 0]
@@ -28,9 +27,9 @@ def positive_events(log: Path, after: int, until: int) -> list[Event]:
     return found
 
 
-def erased_users(log: Path, after: int = 0) -> list[Id]:
+def erased_users(log: LogLocation, after: int = 0) -> list[Id]:
     """Users that were erased after a place of the log."""
-    with closing(LogReader(log)) as reader:
+    with closing(log.open_reader()) as reader:
         return [change.body["user"] for change in reader.changes("erase", after)]
 
 

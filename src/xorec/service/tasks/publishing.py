@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xorec.core.log import logger
+from xorec.service.live.generations import Generations
 from xorec.service.schemas.admin import TaskOut
 from xorec.service.tasks.orders import Order
 
@@ -31,11 +32,13 @@ def publish(service: Service, task: TaskOut, order: Order) -> None:
 
 def forget_erasures(service: Service) -> None:
     """Take the names of the erased out of the log, where no file has them any more."""
-    folders = [service.models.generations(name) for name in service.models.names()]
-    done = min(
-        folder.describe(number).erased_seq for folder in folders for number in folder.numbers()
-    )
+    done = min(purged_seq(service.models.generations(name)) for name in service.models.names())
     service.require_writer().forget(done).result()
+
+
+def purged_seq(generations: Generations) -> int:
+    """No file of these generations has anybody who was erased up to this place."""
+    return min((generations.describe(one).erased_seq for one in generations.numbers()), default=0)
 
 
 def activate(service: Service, name: str, number: int, *, reload: bool = False) -> int:
@@ -49,5 +52,11 @@ def activate(service: Service, name: str, number: int, *, reload: bool = False) 
         generations.require(number)
         service.models.prepare(name, number)
     generations.activate(number)
-    body = {"name": name, "generation": number, **({"reload": True} if reload else {})}
+    body: dict[str, Any] = {
+        "name": name,
+        "generation": number,
+        **({"reload": True} if reload else {}),
+    }
+    if service.models.machine is not None:
+        body["machine"] = service.models.machine
     return writer.change("activate", body).result()

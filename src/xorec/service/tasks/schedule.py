@@ -1,7 +1,8 @@
 """When events become a new generation, and when everything is learned anew: looked at every second.
 
 After so many events, after so many minutes if there are any, or soon where an item came that no
-model knows: it is in no list before that.
+model knows: it is in no list before that. Whom another machine has erased, or we before a kill, is
+taken out of our files, too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from xorec.core.log import logger
 from xorec.service.tasks.orders import order_for
+from xorec.service.tasks.publishing import forget_erasures, purged_seq
 
 if TYPE_CHECKING:
     from xorec.service.live.model import LiveModel
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 _LOOK = 1.0
 COLD_SECONDS = 30.0
-"""For which an item without a code waits for company."""
+"""For which an item without a code waits for company, and between two tries of a purge."""
+_SAY = 3600.0
+"""Seconds after which a machine says again that it is there, to those that share its log."""
 
 
 class Schedule:
@@ -31,6 +35,9 @@ class Schedule:
         now = time.monotonic()
         self._updated = dict.fromkeys(service.models.names(), now)
         self._refitted = dict(self._updated)
+        self._purged = dict.fromkeys(service.models.names(), 0)
+        self._purge_tried = dict.fromkeys(service.models.names(), -COLD_SECONDS)
+        self._said = now
         self._cold_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="schedule", daemon=True)
         self._thread.start()
@@ -51,7 +58,13 @@ class Schedule:
         """Order what is due."""
         models, tasks = self._service.models, self._service.require_tasks()
         self._cold_since = (self._cold_since or now) if models.cold else None
+        if self._service.shares_log and now - self._said >= _SAY:
+            self._said = now
+            forget_erasures(self._service)
         for name in models.names():
+            if self._is_purge_due(name, now) and not tasks.is_busy("purge", name):
+                self._purge_tried[name] = now
+                tasks.add(order_for(self._service, "purge", name))
             if self._is_refit_due(name, now) and not tasks.is_busy("refit", name):
                 self._refitted[name] = self._updated[name] = now
                 tasks.add(order_for(self._service, "refit", name))
@@ -69,6 +82,14 @@ class Schedule:
             return since >= min(COLD_SECONDS, settings.minutes * 60)
         cold = self._cold_since is not None and now - self._cold_since >= COLD_SECONDS
         return since >= settings.minutes * 60 or (cold and since >= COLD_SECONDS)
+
+    def _is_purge_due(self, name: str, now: float) -> bool:
+        models = self._service.models
+        last = models.last_erased
+        if last <= self._purged[name] or now - self._purge_tried[name] < COLD_SECONDS:
+            return False
+        self._purged[name] = purged_seq(models.generations(name))
+        return last > self._purged[name]
 
     def _is_refit_due(self, name: str, now: float) -> bool:
         hours = self._service.config.refit.every_hours

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import MissingExtraError, OptionError
+from xorec.testing.external_solvers.float_environment import kept_float_environment
 from xorec.training.discrete.bqp.base import Codes, Floats, Solution, Solver, value_of
 
 Doubles = npt.NDArray[np.float64]
@@ -39,7 +40,9 @@ class BooleanSolver(Solver):
             raise OptionError(f"time_limit is {self.time_limit}: give seconds above 0.")
 
     def _solve(self, A: Floats, c: Floats, z: Codes, seed: int) -> Solution:
-        t, proven, nodes = self._minimise(to_boolean(A, c), (z + 1) // 2, seed)
+        problem = to_boolean(A, c)
+        with kept_float_environment():
+            t, proven, nodes = self._minimise(problem, (z + 1) // 2, seed)
         found = z if t is None else np.where(t > 0.5, 1, -1).astype(np.int8)
         return Solution(found, value_of(A, c, found), proven, nodes)
 

@@ -2,7 +2,8 @@
 
 Each proposal was made while all items stood still, and its change of the loss is known for that
 moment. Items that moved since only matter where they share a triplet with the item: the change is
-corrected there. So the loss never rises, at a fraction of what the proposals cost.
+corrected there. So the loss never rises, at a fraction of what the proposals cost. These sums have
+one order, whatever else the lists hold: on a cluster they hold such triplets alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words
-from xorec.core.kernels import fast_helper, fast_kernel
+from xorec.core.kernels import inlined, kernel
 from xorec.training.discrete.triplet_kernels import LEAST_GAIN, hamming_distance, triplet_loss
 
 
@@ -31,8 +32,8 @@ class Proposals(NamedTuple):
     gains: npt.NDArray[np.float64]
 
 
-@fast_helper
-def _corrections(problem: Any, proposals: Any, at: int, moved: Any) -> float:
+@inlined
+def _corrections(problem: Any, proposals: Any, at: Any, moved: Any) -> Any:
     """What the items that moved since add to the change by proposal `at`.
 
     Such an item w has gone from old[moved[w]] to its present code.
@@ -62,7 +63,7 @@ def _corrections(problem: Any, proposals: Any, at: int, moved: Any) -> float:
     return total
 
 
-@fast_kernel
+@kernel
 def accept(problem: Any, proposals: Any, moved: Any) -> int:
     """Give the items their new codes, where the loss falls; return the bits flipped.
 

@@ -1,7 +1,7 @@
 """Sweeps: discrete optimisers of the codes over a list of triplets, users first, then items.
 
-A sweep gives every user, and then every item, a code with a lower loss, as `flip_sweep` or
-`bqp_sweep` finds it. Given the items, users have nothing to do with each other: they are shared
+A sweep gives every user, and then every item, a code with a lower loss, as `flips` or
+`bounds` finds it. Given the items, users have nothing to do with each other: they are shared
 between threads. Items meet in triplets, so they go in blocks: the new codes of a block are found
 side by side while all items stand still, and are then taken one after another where the loss, with
 the codes of that moment, falls. A block of one item is the exact way, one by one. Either way the
@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import pack_signs
+from xorec.core.engine import row_ranges
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.training.discrete.accept_kernels import Proposals, accept
 from xorec.training.discrete.problem import Floats, Problem, Rows, Signs
 from xorec.training.discrete.triplet_kernels import ITEM, USER, pair_losses
 
-_ITEM_BLOCKS = 32
+ITEM_BLOCKS = 32
 """Blocks of items in a sweep: fewer blocks, fewer waits; more blocks, fewer proposals refused."""
-_PAIRS_AT_ONCE = 8192  # the loss is summed in pieces of so many pairs, whatever the pool
 _PIECES = 16  # pieces of work for each thread: users differ much in their number of triplets
 _ROWS_AT_ONCE = 8  # fewer rows are not worth a call of a kernel
 
@@ -66,7 +66,7 @@ def sweep(
     B, D = problem.codes.B, problem.codes.D
     user_flips = _sweep_users(problem, propose, pool, _rows(users, len(B)))
     rows = _rows(items, len(D))
-    count = max(1, len(rows) if one_by_one else min(len(rows), _ITEM_BLOCKS))
+    count = max(1, len(rows) if one_by_one else min(len(rows), ITEM_BLOCKS))
     moved = np.full(len(D), -1, dtype=np.int32)
     blocks = (np.ascontiguousarray(rows[at::count]) for at in range(count))
     item_flips = sum(_sweep_items(problem, propose, pool, block, moved) for block in blocks)
@@ -75,12 +75,13 @@ def sweep(
 
 def total_loss(problem: Problem, pool: ThreadPool) -> float:
     """The sum over the triplets of l(x) + lambda l(y)."""
-    pairs = len(problem.lists.users)
-    pieces = np.zeros(-(-pairs // _PAIRS_AT_ONCE))
+    starts = problem.lists.user_starts
+    blocks = row_ranges(len(starts) - 1)  # so the loss is summed in pieces that any engine has
+    pieces = np.zeros(len(blocks))
 
     def add(piece: int) -> None:
-        begin = piece * _PAIRS_AT_ONCE
-        pieces[piece] = pair_losses(problem, begin, min(pairs, begin + _PAIRS_AT_ONCE))
+        first, past = blocks[piece]
+        pieces[piece] = pair_losses(problem, starts[first], starts[past])
 
     pool.map(len(pieces), add)
     return float(pieces.sum())

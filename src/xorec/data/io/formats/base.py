@@ -41,7 +41,9 @@ class Source:
     these columns parsed as these types, which is quicker than to make text of them. chosen: the
     columns in use, where there is nothing left to choose. contents: what the frame reads from,
     which must live as long. text_file: it comes from text, where no id has a zero byte.
-    part_files: the files that the column "split" was made of.
+    part_files: the files that the column "split" was made of. stream: of a database, its columns
+    by their roles, batch by batch; the frame then has their names alone. since: the rows of earlier
+    times are left out.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Source:
     contents: tuple[Content, ...] = ()
     text_file: bool = False
     part_files: tuple[str, ...] = ()
+    stream: Callable[[Mapping[str, str]], Iterator[pl.DataFrame]] | None = None
+    since: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,18 @@ class Layout:
     separator: str | None = None
     has_header: bool | None = None
     named: tuple[str, ...] = ()
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a name, in lower case, without .gz.
+
+    >>> ending_of(Path("Orders.CSV.gz"))
+    '.csv'
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
 
 
 @dataclass(frozen=True)
@@ -89,11 +105,8 @@ class DataFile:
 
     @property
     def ending(self) -> str:
-        """Of the name, in lower case, without .gz: ".csv"."""
-        suffixes = [suffix.lower() for suffix in self.path.suffixes]
-        if suffixes and suffixes[-1] == ".gz":
-            suffixes.pop()
-        return suffixes[-1] if suffixes else ""
+        """Of the name: see `ending_of`."""
+        return ending_of(self.path)
 
     @cached_property
     def head(self) -> bytes:

@@ -57,15 +57,9 @@ def open_file(
 
     content: what is in the file, where it was opened before.
     """
-    if format is not None and format not in FILE_FORMATS:
-        known = ", ".join(FILE_FORMATS)
-        raise OptionError(f"format {quoted(format)} is not known: use one of {known}.")
-    if layout.separator == "":
-        raise OptionError("separator is empty: give one or more characters, or leave it out.")
     content = content or Content(path, limits)
     file = DataFile(path, content, layout)
-    file.require_something()
-    chosen = _find(file) if format is None else FILE_FORMATS[format]
+    chosen = format_of(file, format)
     if chosen.is_text:
         file.require_text()
     with polars_errors(str(path)):
@@ -75,8 +69,16 @@ def open_file(
     return replace(source, format=chosen.name, contents=(content,), text_file=is_text)
 
 
-def _find(file: DataFile) -> FileFormat:
-    """The format of a file by the ending of its name, else by its content."""
+def format_of(file: DataFile, format: str | None = None) -> FileFormat:
+    """The format of a file: as given, else by the ending of its name, else by its content."""
+    if format is not None and format not in FILE_FORMATS:
+        known = ", ".join(FILE_FORMATS)
+        raise OptionError(f"format {quoted(format)} is not known: use one of {known}.")
+    if file.layout.separator == "":
+        raise OptionError("separator is empty: give one or more characters, or leave it out.")
+    file.require_something()
+    if format is not None:
+        return FILE_FORMATS[format]
     for one in _BY_PRECEDENCE:
         if file.ending in one.endings:
             return one

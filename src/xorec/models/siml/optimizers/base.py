@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.engine import Engine
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
@@ -41,11 +42,22 @@ class Optimizer(ABC):
     """When `auto` tries it; of equals the first wins, and the last is taken without validation."""
     learns: ClassVar[bool] = True
     """False: the signs are taken as they are; no epochs, no pairs."""
+    runs_on_engine: ClassVar[bool] = True
+    """False: its steps are too small to be sent; the fit is one task (`models.fit_task`)."""
     stops_early: ClassVar[bool] = False
     """Whether a refit runs for the epochs that validation chose, or for all that were set."""
 
-    def __init__(self, config: DSIMLConfig, start: Start, seed: int, pool: ThreadPool) -> None:
+    def __init__(
+        self,
+        config: DSIMLConfig,
+        start: Start,
+        seed: int,
+        pool: ThreadPool,
+        engine: Engine | None = None,
+    ) -> None:
+        """engine: where sweeps run, if not on the threads of the pool."""
         self.config, self.start, self.seed, self.pool = config, start, seed, pool
+        self.engine = engine
         self.sampler = Negatives.of(start.pairs, config.alpha)
 
     def start_arrays(self) -> Arrays:
@@ -55,6 +67,9 @@ class Optimizer(ABC):
     @abstractmethod
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
         """Learn from all pairs once, in place; returns the mean loss."""
+
+    def close(self) -> None:  # noqa: B027
+        """Let go what was kept elsewhere."""
 
     def step(self, epoch: int, arrays: Arrays) -> dict[str, float]:
         """One epoch: the loss, and the shares of bits that were turned."""

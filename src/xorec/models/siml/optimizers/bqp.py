@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xorec.models.siml.optimizers.base import Signs
 from xorec.models.siml.optimizers.sweeps import SweepOptimizer
-from xorec.training.discrete.bqp_sweep import bqp_sweep
-from xorec.training.discrete.problem import LossTerms
-from xorec.training.discrete.sweeps import SweepResult
-from xorec.training.passes import Triplets
+from xorec.training.discrete.bounds import Bounds
+from xorec.training.discrete.bqp import make_solver
+from xorec.training.discrete.sweeps import Proposer
 
 
 class BinaryQuadratic(SweepOptimizer):
@@ -18,8 +16,5 @@ class BinaryQuadratic(SweepOptimizer):
     name = "bqp"
     auto_order: ClassVar[int] = 1
 
-    def sweep(
-        self, users: Signs, items: Signs, triplets: Triplets, terms: LossTerms
-    ) -> SweepResult:
-        solver, seed = self.config.solver, self.seed
-        return bqp_sweep(users, items, triplets, terms, self.pool, solver=solver, seed=seed)
+    def proposer(self) -> Proposer:
+        return Bounds(make_solver(self.config.solver), self.seed)

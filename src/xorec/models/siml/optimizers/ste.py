@@ -30,6 +30,7 @@ class StraightThrough(Optimizer):
 
     name = "ste"
     auto_order: ClassVar[int] = 3
+    runs_on_engine = False
 
     def start_arrays(self) -> Arrays:
         arrays = super().start_arrays()

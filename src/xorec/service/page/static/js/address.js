@@ -63,7 +63,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
   const url = new URL(link.href, location.href);
-  if (url.origin !== location.origin || url.pathname !== location.pathname || !url.search) return;
+  if (url.origin !== location.origin || url.pathname !== location.pathname || !url.search || url.hash) return;
   event.preventDefault();
   history.pushState(null, "", url.search);
   tell();

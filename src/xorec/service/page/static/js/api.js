@@ -28,8 +28,8 @@ export function request(path, params = {}, { method = "GET", body = null } = {})
   return { method, path, params, body, url: text ? `${path}?${text}` : path };
 }
 
-/** The answer to a request, as JSON; or its bytes. */
-export async function ask(asked, { signal, bytes = false } = {}) {
+/** The answer to a request, as JSON; or its bytes. A service that is full is asked again, `tries` times in all. */
+export async function ask(asked, { signal, bytes = false, tries = 3 } = {}) {
   const headers = { accept: bytes ? "application/octet-stream" : "application/json" };
   if (key.get()) headers["x-api-key"] = key.get();
   if (asked.body !== null) headers["content-type"] = "application/json";
@@ -50,8 +50,14 @@ export async function ask(asked, { signal, bytes = false } = {}) {
     if (bytes) return reply;
     return asked.answer = await reply.json(); // a request that was asked knows its answer
   }
+  const pause = reply.status === 503 && Number(reply.headers.get("retry-after"));
+  if (pause && tries > 1) {
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(pause, 5)));
+    signal?.throwIfAborted();
+    return ask(asked, { signal, bytes, tries: tries - 1 });
+  }
   const problem = await reply.json().catch(() => ({}));
-  if (reply.status === 401) document.dispatchEvent(new CustomEvent("xorec:key-needed"));
+  if (reply.status === 401 && headers["x-api-key"] == key.get()) document.dispatchEvent(new CustomEvent("xorec:key-needed"));
   throw new ApiError(reply.status, problem.detail ?? problem.title ?? `status ${reply.status}`);
 }
 

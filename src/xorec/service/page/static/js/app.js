@@ -2,7 +2,7 @@
 
 import { go, here, onChange } from "./address.js";
 import { ask, isOld, key, request } from "./api.js";
-import { h, show } from "./dom.js";
+import { h, problem, show } from "./dom.js";
 import { searchBox } from "./search.js";
 import { themeButton } from "./theme.js";
 
@@ -35,7 +35,7 @@ function drawHead(state) {
   search ??= searchBox();
   const focused = [...head.querySelectorAll("a, input, select, button")].indexOf(document.activeElement);
   show(head,
-    h("a", { class: "brand", href: "?panel=explore", title: "xorec: recommendations at the speed of XOR" }, "xorec"),
+    h("a.brand", { href: "?panel=explore", title: "xorec: recommendations at the speed of XOR" }, "xorec"),
     h("nav", { aria: { label: "Panels" } }, tabs),
     search.element,
     models.length > 1 && modelPicker(state),
@@ -47,8 +47,12 @@ function modelPicker(state) {
   const chosen = state.get("model") ?? "default";
   const options = models.map((model) =>
     h("option", { value: model.name, selected: model.name === chosen }, model.name));
-  return h("label", { class: "picker" }, "Model ",
-    h("select", { onchange: (event) => go({ model: event.target.value }) }, options));
+  return h("label.picker", "Model ",
+    h("select", {
+      disabled: state.panel === "compare", title: state.panel === "compare" && "Choose below",
+      onchange: (event) => go({ model: event.target.value }),
+      onkeydown: (event) => event.key.length === 1 && event.key !== " " && event.preventDefault(), // a letter is no choice
+    }, options));
 }
 
 function panelOf(state) {
@@ -59,6 +63,14 @@ async function show_panel(state) {
   const panel = panelOf(state);
   document.title = `${panel.title} · xorec`;
   drawHead(state);
+  const model = state.get("model");
+  if (model !== null && models.length && !models.some((one) => one.name === model)) {
+    mounted?.unmount?.();
+    mounted = null;
+    show(main, h("h1.hidden", panel.title), problem(`There is no model “${model}” here. `,
+      h("a", { href: state.with({ model: null }) || "?" }, "Use default")));
+    return;
+  }
   if (mounted?.id !== panel.id) {
     mounted?.unmount?.();
     mounted = null;
@@ -93,7 +105,7 @@ function askForKey() {
 document.addEventListener("xorec:key-needed", askForKey);
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  const typing = event.target.closest?.("input, textarea, [contenteditable]");
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
     search?.focus();

@@ -2,6 +2,7 @@
 // height, too: a full cell is a bit that is the same (or set), a low one a bit that differs.
 
 import { h, svg } from "./dom.js";
+import { scored } from "./figures.js";
 
 const ROW = 64, CELL = 4, BYTE_GAP = 2, HIGH = 13, BAR = 240;
 
@@ -34,31 +35,32 @@ export function drawBits(cells, label) {
   const tall = rows * (high + 2) - 2;
   return svg("svg", {
     class: "bits", viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img", aria: { label },
-  }, svg("path", { class: "low", d: low.join("") }), svg("path", { class: "full", d: full.join("") }));
+  }, svg("path.low", { d: low.join("") }), svg("path.full", { d: full.join("") }));
 }
+
+/** How to read them: who has a code besides the items, how many bits, whether they only found what scores have ranked. */
+export const legendOf = (who, bits, byScore) => [
+  `Each item${who} has a code of ${bits} bits. High bar: the bit agrees; low: it differs. Distance: the number of low bars.`,
+  byScore && " They are only the first step: codes find items, a finer score ranks them.",
+];
 
 /** How far an item is: cells that are the same and cells that differ, and their number; score: where it orders the list. */
 export function distanceRow(distance, mine, its, bits, score = null) {
   const cells = sameBits(mine, its, bits), differ = cells.reduce((sum, bit) => sum + 1 - bit, 0);
   const far = distance ?? differ;
-  return h("div", { class: "far" },
+  return h("div.far",
     drawBits(cells, `${differ} of ${bits} bits differ`),
-    h("span", { class: "number", title: differ === far ? null : `${differ} bits differ; the model counts ${far} of them` },
-      score !== null && `score ${short(score)}, `, "distance ", h("strong", {}, far), ` of ${bits}`));
+    h("span.number", { title: differ === far ? null : `${differ} bits differ; the model counts ${far} of them` },
+      score !== null && `score ${scored(score)}, `, "distance ", h("strong", far), ` of ${bits}`));
 }
 
 /** Where there are no codes: the score as a bar, against the scores of the list. */
-export function scoreRow(score, scores, words = `score ${short(score)}`) {
+export function scoreRow(score, scores, words = `score ${scored(score)}`) {
   const least = Math.min(0, ...scores), most = Math.max(...scores), span = most - least || 1;
   const share = least < 0 ? 0.1 + 0.9 * (score - least) / span : score / span;
-  return h("div", { class: "far" },
-    svg("svg", { class: "bits", viewBox: `0 0 ${BAR} ${HIGH}`, width: BAR, height: HIGH, role: "img", aria: { label: words } },
-      svg("rect", { class: "low", width: BAR, height: 2, y: HIGH - 2 }),
-      svg("rect", { class: "full", width: Math.round(BAR * share), height: HIGH })),
-    h("span", { class: "number" }, words));
-}
-
-/** A number in at most four digits. */
-export function short(value) {
-  return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(3)).toString();
+  return h("div.far",
+    svg("svg.bits", { viewBox: `0 0 ${BAR} ${HIGH}`, width: BAR, height: HIGH, role: "img", aria: { label: words } },
+      svg("rect.low", { width: BAR, height: 2, y: HIGH - 2 }),
+      svg("rect.full", { width: Math.round(BAR * share), height: HIGH })),
+    h("span.number", words));
 }

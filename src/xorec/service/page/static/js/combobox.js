@@ -3,13 +3,14 @@
 import { h, show } from "./dom.js";
 
 /**
- * kinds: [{title, find(q) -> Promise of [{id, name, count}]}], shown as groups in this order.
+ * kinds: [{title, find(q) -> Promise of [{id, name, count, meant}]}]; meant: not found, but it may be meant.
+ * Groups: what begins with the letters, then what has them elsewhere; the kind of first() before the other.
  * take({kind, id, name}): what to do with the chosen one.
  */
-export function combobox({ id, label, placeholder, kinds, take }) {
-  let options = [], chosen = -1, answers = new Map();
+export function combobox({ id, label, placeholder, kinds, take, first = () => kinds[0] }) {
+  let options = [], chosen = -1, answers = new Map(), hasty = false;
   const list = h("div", { id: `${id}-found`, role: "listbox", class: "found", aria: { label }, hidden: true });
-  const said = h("div", { class: "hidden", role: "status" });
+  const said = h("div.hidden", { role: "status" });
   const field = h("input", {
     type: "search", id, placeholder, autocomplete: "off", spellcheck: "false", role: "combobox",
     aria: { label, controls: list.id, expanded: "false", autocomplete: "list" },
@@ -34,22 +35,27 @@ export function combobox({ id, label, placeholder, kinds, take }) {
   function draw() {
     const wrong = [...answers.values()].find((answer) => answer.error)?.error;
     options = [];
-    const groups = wrong ? [] : kinds.map(group);
-    chosen = options.length ? 0 : -1;
-    show(list, wrong && h("div", { class: "none bad" }, wrong.message),
-      groups, !wrong && !options.length && h("div", { class: "none quiet" }, "Nothing found"));
-    show(said, wrong ? wrong.message : `${options.length} found`);
+    const ordered = kinds.toSorted((a, b) => (b === first()) - (a === first()));
+    const hits = wrong ? [] : ordered.flatMap((kind) => answers.get(kind).found.map((one) => ({ ...one, kind, how: howFound(one, query()) })));
+    const found = hits.filter((one) => one.how < 2), shown = found.length ? found : hits;
+    const groups = [0, 1, 2].map((how) => ordered.map((kind) => group(kind, how, shown.filter((one) => one.kind === kind && one.how === how))));
+    chosen = found.length ? 0 : -1;
+    const none = !wrong && !found.length && `Nothing contains “${query()}”.${hits.length ? " Did you mean:" : ""}`;
+    show(list, wrong && h("div.none.bad", wrong.message), none && h("div.none.quiet", none), groups);
+    show(said, wrong ? wrong.message : none || `${options.length} found`);
     list.hidden = false;
     field.setAttribute("aria-expanded", String(options.length > 0));
     mark();
+    if (hasty && chosen >= 0) choose(options[chosen]);
+    hasty = false;
   }
 
-  function group(kind) {
-    const found = answers.get(kind).found;
+  function group(kind, how, found) {
     if (!found.length) return null;
-    return h("div", { role: "group", aria: { label: kind.title } },
-      kinds.length > 1 && h("div", { class: "kind", aria: { hidden: "true" } }, kind.title),
-      found.map((one) => row({ ...one, kind })));
+    const label = how === 1 ? `${kind.title} that contain it` : kind.title;
+    return h("div", { role: "group", aria: { label } },
+      (kinds.length > 1 || how === 1) && h("div.kind", { aria: { hidden: "true" } }, label),
+      found.map(row));
   }
 
   function row(option) {
@@ -57,12 +63,12 @@ export function combobox({ id, label, placeholder, kinds, take }) {
     const name = option.name && option.name !== option.id ? option.name : null;
     return option.row = h("div", {
       role: "option", id: `${id}-${at}`, class: "option",
-      onmousedown: (event) => event.preventDefault(), // the field keeps the focus
+      onmousedown: (event) => event.preventDefault(), // the field keeps focus
       onclick: () => choose(option),
     },
-    h("span", { class: "what" }, marked(name ?? option.id, query()),
-      name && h("span", { class: "id" }, marked(option.id, query()))),
-    h("span", { class: "quiet number" }, option.count));
+    h("span.what", marked(name ?? option.id, query()),
+      name && h("span.id", marked(option.id, query()))),
+    h("span.quiet.number", option.count));
   }
 
   function mark() {
@@ -79,9 +85,10 @@ export function combobox({ id, label, placeholder, kinds, take }) {
       if (list.hidden) return look();
       if (options.length) chosen = (chosen + step + options.length) % options.length;
       mark();
-    } else if (event.key === "Enter" && !list.hidden && chosen >= 0) {
+    } else if (event.key === "Enter") {
       event.preventDefault();
-      choose(options[chosen]);
+      hasty = query() && answers.size < kinds.length;
+      if (!hasty && chosen >= 0) choose(options[chosen]);
     } else if (event.key === "Escape") {
       if (!field.value) field.blur();
       field.value = "";
@@ -104,13 +111,13 @@ export function combobox({ id, label, placeholder, kinds, take }) {
   }
 
   return {
-    element: h("div", { class: "search" }, field, list, said),
+    element: h("div.search", field, list, said),
     focus: () => { field.focus(); field.select(); },
     blur: () => field.blur(),
   };
 }
 
-/** One request at a time, always for the newest query; what is old is never told. */
+/** One request at a time, for the newest query; what is old is not told. */
 function newestOnly(find, tell) {
   let wanted = null, busy = false;
   return async (q) => {
@@ -127,7 +134,7 @@ function newestOnly(find, tell) {
   };
 }
 
-/** The text with the found letters marked; case and accents do not matter. */
+/** The text with the found letters marked. */
 export function marked(text, q) {
   const letters = [...text], wanted = folded(q), starts = [];
   let flat = "";
@@ -141,9 +148,16 @@ export function marked(text, q) {
   const behind = starts.findIndex((start) => start >= at + wanted.length);
   const to = behind < 0 ? letters.length : behind;
   const part = (a, b) => letters.slice(a, b).join("");
-  return [part(0, from), h("mark", {}, part(from, to)), part(to)];
+  return [part(0, from), h("mark", part(from, to)), part(to)];
 }
 
+/** 0: it begins with the letters; 1: they are elsewhere; 2: it was not found by them. */
+function howFound({ id, name, meant }, q) {
+  if (meant) return 2;
+  return [id, name ?? ""].some((text) => folded(text).startsWith(folded(q))) ? 0 : 1;
+}
+
+/** Without case and accents. */
 function folded(text) {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 }

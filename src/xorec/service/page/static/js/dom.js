@@ -1,13 +1,27 @@
 // Elements without HTML: what comes from data is only ever text.
 
-/** h("a", {class: "x", href: "?", onclick: f, aria: {label: "y"}}, "text", child, [more]) */
-export function h(tag, props, ...children) {
-  return fill(document.createElement(tag), props, children);
-}
+/** h("a.quiet.small", {href: "?", onclick: f, aria: {label: "y"}}, "text", child, [more]); attributes may be left out. */
+export const h = maker((tag) => document.createElement(tag));
 
 /** The same for SVG. */
-export function svg(tag, props, ...children) {
-  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+export const svg = maker((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+
+function maker(create) {
+  return (name, ...rest) => {
+    const [tag, ...classes] = name.split("."), element = create(tag);
+    if (classes.length) element.setAttribute("class", classes.join(" "));
+    return fill(element, rest[0]?.constructor === Object ? rest.shift() : {}, rest);
+  };
+}
+
+/** A button; what went wrong. */
+export const button = (words, onclick, props) => h("button", { type: "button", onclick, ...props }, words);
+export const problem = (...words) => h("p.notice.error", { role: "alert" }, words);
+
+/** A table: heads of columns, rows of cells; all but the first are numbers. */
+export function table(heads, rows) {
+  const line = (tag, cells) => h("tr", cells.map((cell, at) => h(tag, { scope: tag === "th" && "col", class: at > 0 && "number" }, cell)));
+  return h("div.scroll", h("table", h("thead", line("th", heads)), h("tbody", rows.map((cells) => line("td", cells)))));
 }
 
 /** Replace what stands in an element. */
@@ -17,7 +31,7 @@ export function show(element, ...children) {
 }
 
 function fill(element, props, children) {
-  for (const [name, value] of Object.entries(props ?? {})) {
+  for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "aria" || name === "data") {

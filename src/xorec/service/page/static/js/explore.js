@@ -2,25 +2,27 @@
 
 import { go, here } from "./address.js";
 import { isOld } from "./api.js";
+import { legendOf } from "./bits.js";
 import { card, isByScore } from "./card.js";
-import { h, printable, show } from "./dom.js";
+import { button, h, printable, problem, show } from "./dom.js";
 import { kOf, load, loadStart } from "./explore/asking.js";
 import { filtersBox } from "./explore/filters.js";
 import { historyBox } from "./explore/history.js";
 import { cardKeys } from "./explore/keys.js";
 import { startView } from "./explore/start.js";
 import { nameOf } from "./facts.js";
+import { short } from "./figures.js";
 import { glide, movesOf, placesOf } from "./moves.js";
 import { requestsBox } from "./requests.js";
 
 /** The panel. */
-export function mount(root, { announce }) {
-  const history = historyBox(toggle), filters = filtersBox();
-  const told = h("div", {}), list = h("ol", { class: "items", aria: { label: "The list" } }), after = h("div", {});
-  const right = h("section", { class: "card lists", aria: { label: "The list as served" } }, filters.element, told, list, after);
-  const columns = h("div", { class: "columns explore" }), wrong = h("div", {});
-  show(root, h("h1", { class: "hidden" }, "Explore"), wrong, columns);
-  let running = null, shown = null, start = null;
+export function mount(root, { announce, models }) {
+  const history = historyBox(toggle, () => keys.first()), filters = filtersBox();
+  const told = h("div"), list = h("ol.items", { aria: { label: "The list" } }), after = h("div");
+  const right = h("section.card.lists", { aria: { label: "The list as served" } }, filters.element, told, list, after);
+  const columns = h("div.columns.explore"), wrong = h("div");
+  show(root, h("h1.hidden", "Explore"), wrong, columns);
+  let running = null, shown = null, start = null, picked = false;
 
   async function update(state) {
     running?.abort();
@@ -29,7 +31,7 @@ export function mount(root, { announce }) {
       if (state.get("user") === null && !state.all("items").length) {
         start = await loadStart(state, signal);
         shown = null;
-        show(columns, startView(state, start, toggle));
+        show(columns, startView(state, start, toggle, models));
       } else {
         const view = await load(state, signal, shown);
         if (state.get("user") === null && start?.model !== state.get("model")) start = await loadStart(state, signal);
@@ -38,7 +40,7 @@ export function mount(root, { announce }) {
       show(wrong);
     } catch (error) {
       if (isOld(error)) return;
-      show(wrong, h("p", { class: "notice error", role: "alert" }, error.message));
+      show(wrong, problem(error.message));
     }
   }
 
@@ -60,9 +62,11 @@ export function mount(root, { announce }) {
     if (shown) glide(list, before);
     show(told, tell(view));
     show(after, more(view),
-      h("p", { class: "legend quiet keys" }, "Keys: arrows go through the list, Enter opens an item, o takes it as if owned."),
+      h("p.legend.quiet.keys", "Keys: arrows go through the list, Enter opens an item, o lists as if they had it."),
       requestsBox(view.requests));
     keys.restore(focused, kept, inside);
+    if (picked && document.activeElement === document.body) root.focus({ preventScroll: true }); // what was picked is gone
+    picked = false;
     document.title = `${printable(state.get("user") ?? "Somebody new").slice(0, 60)} · xorec`;
     announce(`${items.length} items${items.length ? `, first ${items.slice(0, 3).map(nameOf).join(", ")}` : ""}`);
     shown = view;
@@ -70,11 +74,12 @@ export function mount(root, { announce }) {
 
   function more({ state, items, pages, answer }) {
     const last = pages.at(-1) ?? answer;
-    if (last.items.length < kOf(state)) return items.length > 0 && h("p", { class: "quiet" }, "That is all there is.");
-    return h("button", { type: "button", onclick: () => go({ more: pages.length + 1 }, { replace: true }) }, `${kOf(state)} more`);
+    if (last.items.length < kOf(state)) return items.length > 0 && h("p.quiet", "That is all there is.");
+    return button(`${kOf(state)} more`, () => go({ more: pages.length + 1 }, { replace: true }));
   }
 
   function toggle(id) {
+    picked = true;
     const items = here().all("items");
     go({ items: items.includes(id) ? items.filter((one) => one !== id) : [...items, id], more: null });
   }
@@ -84,21 +89,21 @@ export function mount(root, { announce }) {
 }
 
 /** What kind of list this is, how long it took, and how to read it. */
-function tell({ state, answer, compared, codes, items, isKnown, owned }) {
-  const user = state.get("user");
+function tell({ state, answer, compared, codes, items, isKnown, owned, facts }) {
+  const user = state.get("user"), had = owned.map((id) => nameOf(facts.get(id) ?? { id })).join(", ");
+  const whose = user === null ? `somebody who has ${had}` : had ? `${user}, if they also had ${had}` : user;
   return [
-    h("p", { class: "took" },
-      h("strong", {}, answer.fallback ? "Popular items" : owned.length ? `The list, with ${owned.length} ${owned.length === 1 ? "item" : "items"} as if owned` : "The list, as served"),
-      h("span", { class: "quiet number" }, ` ${(answer.took_us / 1000).toFixed(2)} ms in the service, ${answer.took.toFixed(0)} ms to here`)),
-    answer.fallback && h("p", { class: "notice" }, user !== null && !isKnown
-      ? `Nothing is known of ${user}: these are the items that most users have. Add an item as if owned, and the list becomes theirs.`
+    h("p.took",
+      h("strong", answer.fallback ? "Popular items" : `Recommended for ${whose}`),
+      h("span.quiet.number", ` ${short(answer.took_us / 1000)} ms in the service, ${answer.took.toFixed(0)} ms until shown`)),
+    answer.fallback && h("p.notice", user !== null && !isKnown
+      ? `Nothing is known of ${user}: these are the items that most users have. Say what they have (“what if”), and the list becomes theirs.`
       : "The model knows none of these items: this is what most users have."),
-    answer.unknown.length > 0 && h("p", { class: "notice" }, `The model does not know: ${answer.unknown.join(", ")}`),
-    !items.length && h("p", { class: "notice" }, "No item may be listed: the filters leave none."),
-    !answer.fallback && items.length > 0 && h("p", { class: "legend quiet" }, codes?.mine
-      ? "Cells: the bits of the code. High: the same for item and user. Low: different. Their number is the distance."
+    answer.unknown.length > 0 && h("p.notice", `The model does not know: ${answer.unknown.join(", ")}`),
+    !items.length && h("p.notice", "No item may be listed: the filters leave none."),
+    !answer.fallback && items.length > 0 && h("p.legend.quiet", codes?.mine
+      ? legendOf(" and user", codes.bits, isByScore(answer.items))
       : "This model has no codes: bars show the score.",
-    codes?.mine && isByScore(answer.items) && " This model finds items by their codes and ranks them by a finer score, so near ones may stand lower.",
-    compared && (user !== null ? " ▲ ▼ new: against the list without what is as if owned." : " ▲ ▼ new: against the list without the last item.")),
+    compared && ` ▲ ▼ new: against the list without ${user !== null ? had : "the last item"}.`),
   ];
 }

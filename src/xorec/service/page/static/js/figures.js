@@ -9,6 +9,13 @@ export function short(value, unit = "") {
   return `${value.toLocaleString("en", { maximumFractionDigits: digits })}${unit && ` ${unit}`}`;
 }
 
+/** A whole number; so many of something. */
+export const count = (value) => value.toLocaleString("en");
+export const many = (value, what) => `${count(value)} ${what}${value === 1 ? "" : "s"}`;
+
+/** A score: the same digits in every row of a list. */
+export const scored = (value) => (Number.isInteger(value) ? count(value) : value.toFixed(Math.abs(value) < 100 ? 3 : 1));
+
 /** A measure of lists: four decimals. */
 export function measure(value) {
   return value === null || value === undefined ? "not known" : value.toFixed(4);
@@ -43,7 +50,7 @@ export function sparkline(values, label, width = 120) {
     if (pen === "M") parts.push(`h0.6`); // a lone value is a dot
     pen = "L";
   });
-  return svg("svg", { class: "spark", viewBox: `0 0 ${width} 32`, preserveAspectRatio: "none", role: "img", aria: { label } },
+  return svg("svg.spark", { viewBox: `0 0 ${width} 32`, preserveAspectRatio: "none", role: "img", aria: { label } },
     svg("line", { x1: 0, y1: 31.5, x2: width, y2: 31.5, class: "ground" }),
     svg("path", { d: parts.join(""), fill: "none" }));
 }
@@ -52,7 +59,7 @@ export function sparkline(values, label, width = 120) {
 export function intervalBar(measured, most) {
   const x = (value) => (100 * value) / most;
   const { value, low, high } = measured;
-  return svg("svg", { class: "interval", viewBox: "0 0 100 10", preserveAspectRatio: "none", aria: { hidden: "true" } },
+  return svg("svg.interval", { viewBox: "0 0 100 10", preserveAspectRatio: "none", aria: { hidden: "true" } },
     svg("line", { x1: 0, y1: 5, x2: 100, y2: 5, class: "ground" }),
     low !== null && svg("line", { x1: x(low), y1: 5, x2: x(high), y2: 5, class: "range" }),
     svg("line", { x1: x(value), y1: 0.5, x2: x(value), y2: 9.5, class: "value" }));

@@ -1,20 +1,21 @@
 // Item: what it is, what is like it, who has it, and how far everything else is.
 
 import { ask, isOld, request } from "./api.js";
-import { bitsOf, drawBits } from "./bits.js";
+import { bitsOf, drawBits, legendOf } from "./bits.js";
 import { card, categoryLinks, idOf, isByScore, itemLink } from "./card.js";
-import { h, printable, show } from "./dom.js";
+import { button, h, printable, problem, show } from "./dom.js";
 import { kOf } from "./explore/asking.js";
 import { cardKeys } from "./explore/keys.js";
 import { codesOf, factsOf, nameOf } from "./facts.js";
+import { count, many } from "./figures.js";
 import { histogram } from "./histogram.js";
 import { requestsBox } from "./requests.js";
 
-const OWNERS = 30;
+const OWNERS = 30, MOST_OWNERS = 1000;
 
 /** The panel. */
 export function mount(root, { announce }) {
-  const list = h("ol", { class: "items", aria: { label: "Similar items" } });
+  const list = h("ol.items", { aria: { label: "Similar items" } });
   const keys = cardKeys(list, () => {});
   let running = null, shown = null;
 
@@ -33,8 +34,8 @@ export function mount(root, { announce }) {
       announce(`${nameOf(view.item)}: ${view.similar.items.length} similar items`);
     } catch (error) {
       if (isOld(error)) return;
-      show(root, h("h1", { class: "hidden" }, "Item"), h("p", { class: "notice error", role: "alert" }, error.message),
-        h("p", { class: "notice" }, "Find another one by the field at the top: ", h("kbd", {}, "/"), " goes there."));
+      show(root, h("h1.hidden", "Item"), problem(error.message),
+        h("p.notice", "Find another one by the field at the top: ", h("kbd", "/"), " goes there."));
     }
   }
 
@@ -76,56 +77,62 @@ function cards({ state, similar, facts, codes }) {
 
 function page(view, list) {
   const { state, item, users, similar } = view;
-  return h("div", { class: "columns item-panel" },
-    h("section", { class: "card", aria: { labelledby: "item-name" } },
+  return h("div.columns.item-panel",
+    h("section.card", { aria: { labelledby: "item-name" } },
       h("h1", { id: "item-name", class: "name", tabindex: nameOf(item).length > 300 ? "0" : null }, nameOf(item)),
       factTable(item, state, view.counts),
-      h("p", {}, h("a", { class: "button", href: state.with({ panel: "explore", user: null, items: String(item.id) }) }, "List for somebody who has it")),
-      h("details", { open: innerWidth >= 800 }, h("summary", {}, h("h2", {}, "Who has it")), owners(item, users, state))),
-    h("div", { class: "stack" },
-      h("section", { class: "card", aria: { labelledby: "like" } },
+      h("p", h("a.button", { href: state.with({ panel: "explore", user: null, items: item.id }) }, "List for somebody who has it")),
+      h("details", { open: innerWidth >= 800 }, h("summary", h("h2", "Who has it")), owners(item, users, state))),
+    h("div.stack",
+      h("section.card", { aria: { labelledby: "like" } },
         h("h2", { id: "like" }, "Similar items"),
-        similar.items.length > 0 && view.codes && h("p", { class: "legend quiet" }, "Cells: the bits of the codes. High: the same for both items. Low: different. Their number is the distance.",
-          isByScore(similar.items) && " This model ranks by a finer score, so near ones may stand lower."),
-        similar.items.length ? list : h("p", { class: "quiet" }, item.known ? "Nothing is like it." : "The model does not have it yet: it comes with the next update."),
+        similar.items.length > 0 && view.codes && h("p.legend.quiet", legendOf("", view.codes.bits, isByScore(similar.items))),
+        similar.items.length ? list : h("p.quiet", item.known ? "Nothing is like it." : "The model does not have it yet: it comes with the next update."),
         requestsBox(view.requests)),
-      item.known && h("section", { class: "card", aria: { labelledby: "bits" } }, codeView(view))));
+      item.known && h("section.card", { aria: { labelledby: "bits" } }, codeView(view))));
 }
 
 function factTable(item, state, counts) {
-  const all = counts ? ` of ${(counts.reduce((sum, count) => sum + count, 1)).toLocaleString("en")}` : "";
+  const all = counts ? ` of ${count(counts.reduce((sum, some) => sum + some, 1))}` : "";
   const rows = [
-    ["id", h("span", { class: "id" }, String(item.id))],
-    ["categories", item.categories.length ? h("span", { class: "tags" }, categoryLinks(item.categories, state)) : "none"],
-    ["users", `${item.count.toLocaleString("en")} ${item.count === 1 ? "has" : "have"} it`],
-    ["popularity", item.rank ? `place ${item.rank.toLocaleString("en")}${all}` : "no place yet"],
+    ["id", h("span.id", String(item.id))],
+    ["categories", item.categories.length ? h("span.tags", categoryLinks(item.categories, state)) : "none"],
+    ["users", `${count(item.count)} ${item.count === 1 ? "has" : "have"} it`],
+    ["popularity", item.rank ? `place ${count(item.rank)}${all}` : "no place yet"],
     ["available", item.available ? "yes" : item.hidden ? "no: hidden, so it is never listed" : "no: not at this time"],
     ...(item.from ? [["from", item.from]] : []), ...(item.until ? [["until", item.until]] : []),
     ...Object.entries(item.attributes).map(([name, value]) => [name, String(value)]),
   ];
-  return h("table", { class: "facts" }, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value)))));
+  return h("table.facts", h("tbody", rows.map(([name, value]) => h("tr", h("th", { scope: "row" }, name), h("td", value)))));
 }
 
 function owners(item, users, state) {
-  if (!users.length) return h("p", { class: "quiet" }, "Nobody yet.");
-  return [
-    h("ul", { class: "plain" }, users.map((user) => h("li", {},
-      h("a", { class: "name", href: state.with({ panel: "explore", user: String(user.id), items: null, more: null }) }, String(user.id)),
-      h("span", { class: "quiet number" }, `${user.count.toLocaleString("en")} items`)))),
-    item.count > users.length && h("p", { class: "quiet" }, `and ${(item.count - users.length).toLocaleString("en")} more`),
-  ];
+  if (!users.length) return h("p.quiet", "Nobody yet.");
+  const list = h("ul.plain"), after = h("div");
+  function draw(some, asked) {
+    show(list, some.map((user) => h("li",
+      h("a.name", { href: state.with({ panel: "explore", user: user.id, items: null, more: null }) }, user.id),
+      h("span.quiet.number", many(user.count, "item")))));
+    show(after, some.length === asked && (asked < MOST_OWNERS ? button("Show all", all) : h("p.quiet", `The first ${count(asked)}.`)));
+  }
+  async function all() {
+    const asked = request("/v1/users", { item: String(item.id), k: MOST_OWNERS, model: state.get("model") });
+    await ask(asked).then((answer) => draw(answer.users, MOST_OWNERS), (error) => show(after, error.message));
+  }
+  draw(users, OWNERS);
+  return [list, after];
 }
 
 function codeView({ codes, counts, similar }) {
-  if (!codes) return [h("h2", { id: "bits" }, "No code"), h("p", { class: "quiet" }, "This model has no codes, so there are no distances to count: the bars above show its scores.")];
+  if (!codes) return [h("h2", { id: "bits" }, "No code"), h("p.quiet", "This model has no codes, so there are no distances to count: the bars above show its scores.")];
   const far = similar.items.map((one) => one.distance), cut = isByScore(similar.items) ? null : far.at(-1) ?? null;
   const cells = bitsOf(codes.mine, codes.bits), set = cells.reduce((sum, bit) => sum + bit, 0);
   return [
     h("h2", { id: "bits" }, "How far the other items are"),
     histogram(counts, cut, far.filter((one) => one === cut).length),
-    h("h2", {}, "Its code"),
-    h("div", { class: "far own-code" }, drawBits(cells, `${set} of ${codes.bits} bits are set`),
-      h("span", { class: "quiet" }, `${set} of ${codes.bits} bits are set (high cells)`)),
+    h("h2", "Its code"),
+    h("div.far.own-code", drawBits(cells, `${set} of ${codes.bits} bits are set`),
+      h("span.quiet", `${set} of ${codes.bits} bits are set (high cells)`)),
   ];
 }
 
@@ -133,10 +140,10 @@ function codeView({ codes, counts, similar }) {
 async function start(state, signal) {
   const model = state.get("model"), asked = request("/v1/popular", { k: 24, model });
   const { items } = await ask(asked, { signal });
-  return h("section", { class: "card" },
-    h("h1", {}, "Look at an item"),
-    h("p", {}, "Type some letters of its name or id into the field at the top: ", h("kbd", {}, "/"), " goes there. Or take one that most users have:"),
-    h("ul", { class: "plain wide" }, items.map((item) => h("li", {}, h("span", { class: "line" }, itemLink(item, state), idOf(item)),
-      h("span", { class: "quiet number" }, `${item.score.toLocaleString("en")} users`)))),
+  return h("section.card",
+    h("h1", "Look at an item"),
+    h("p", "Type some letters of its name or id into the field at the top: ", h("kbd", "/"), " goes there. Or take one that most users have:"),
+    h("ul.plain.wide", items.map((item) => h("li", h("span.line", itemLink(item, state), idOf(item)),
+      h("span.quiet.number", many(item.score, "user"))))),
     requestsBox([asked]));
 }

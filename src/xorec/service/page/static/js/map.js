@@ -2,9 +2,11 @@
 
 import { go, here } from "./address.js";
 import { ask, isOld, request } from "./api.js";
-import { h, show } from "./dom.js";
+import { button, h, show } from "./dom.js";
+import { nameOf } from "./facts.js";
+import { many } from "./figures.js";
 import { legendList, looksOf, pixel, theme } from "./map/colours.js";
-import { askColours, askPlaces, bitOf, colourOf, coloursRequest, Items, placesRequest } from "./map/data.js";
+import { askColours, askPlaces, bitOf, colourOf, coloursRequest, isThere, Items, placesRequest } from "./map/data.js";
 import { NOT_LISTED, Painter } from "./map/draw.js";
 import { listen } from "./map/gestures.js";
 import { Grid } from "./map/grid.js";
@@ -14,39 +16,35 @@ import { View } from "./map/view.js";
 import { requestsBox } from "./requests.js";
 
 const COLOURS = { popularity: "Popularity", category: "Category", bit: "One bit", user: "Distance from the user", item: "Distance from the item" };
-const LAYOUTS = { neighbours: "nearest neighbours", pca: "principal components" };
+const LAYOUTS = { neighbours: "each beside those whose codes are nearest to its own", pca: "the more alike their codes the nearer, roughly (principal components)" };
 const HELP = "Map of items. Arrows move, plus and minus zoom, 0 shows all, L lists the items in view.";
-const LISTED = 200, STILL = 160; // items of a list; milliseconds after which a map is at rest
+const LISTED = 200, RINGS = 2000, STILL = 160; // rings around what is in the lasso; items of a list; milliseconds after which a map is at rest
 
 export function mount(root, { announce }) {
-  const view = new View(), shown = { xy: [], numbers: [], history: [], list: [], item: [], hover: [], lasso: [] };
+  const view = new View(), shown = { xy: [], numbers: [], history: [], list: [], item: [], hover: [], lasso: [], inside: [] };
   const asked = {}, aborts = {};
   let state = here(), items = null, grid = null, places = null, colours = null, popular = null;
-  let frame = 0, moved = 0, rest = 0, ratio = 1;
-
-  // -- what stands on the page
+  let frame = 0, moved = 0, rest = 0, ratio = 1, inView = false; // inView: the list of what is in view is shown
 
   const canvas = h("canvas", { tabindex: "0", role: "application", class: "points", aria: { roledescription: "map", describedby: "map-says", label: HELP } });
-  const above = h("canvas", { class: "marks", aria: { hidden: "true" } }), tip = h("div", { class: "tip", hidden: true });
-  const stage = h("div", { class: "stage" }, canvas, above, tip), says = h("p", { class: "quiet", id: "map-says" }, "Loading …");
-  const trouble = h("div", { class: "notice error", role: "alert", hidden: true });
+  const above = h("canvas.marks", { aria: { hidden: "true" } }), tip = h("div.tip", { hidden: true });
+  const stage = h("div.stage", canvas, above, tip), says = h("p.quiet", { id: "map-says" }, "Loading …");
+  const trouble = h("div.notice.error", { role: "alert", hidden: true });
   const choice = h("select", { onchange: () => go({ colour: choice.value, only: null }) },
     Object.entries(COLOURS).map(([value, name]) => h("option", { value }, name)));
   const bit = h("input", { type: "number", min: "0", onchange: () => go({ bit: bit.value, only: null }) });
-  const bitLabel = h("label", {}, "Bit ", bit);
-  const button = (label, words, onclick) => h("button", { type: "button", title: label, aria: { label }, onclick }, words);
-  const lassoButton = button("Lasso: draw around items, or drag with Shift", "Lasso", () => lassoButton.setAttribute("aria-pressed", String(!isLasso())));
+  const bitLabel = h("label", "Bit ", bit);
+  const tool = (label, words, onclick) => button(words, onclick, { title: label, aria: { label } });
+  const lassoButton = tool("Lasso: draw around items, or drag with Shift", "Lasso", () => lassoButton.setAttribute("aria-pressed", String(!isLasso())));
   const isLasso = () => lassoButton.getAttribute("aria-pressed") === "true";
-  const [legend, marked, picked, requests] = Array.from({ length: 4 }, () => h("div", { class: "cards" }));
-  show(root, h("h1", { class: "hidden" }, "Map"), h("div", { class: "map" },
-    h("div", { class: "card" },
-      h("div", { class: "tools" }, h("label", {}, "Colour ", choice), bitLabel,
-        button("Zoom in", "+", () => zoom(1)), button("Zoom out", "−", () => zoom(-1)), button("Show all", "All", all),
-        lassoButton, button("List view: the items in view", "List view", listView)),
+  const [legend, marked, picked, requests] = Array.from({ length: 4 }, () => h("div.cards"));
+  show(root, h("h1.hidden", "Map"), h("div.map",
+    h("div.card",
+      h("div.tools", h("label", "Colour ", choice), bitLabel,
+        tool("Zoom in", "+", () => zoom(1)), tool("Zoom out", "−", () => zoom(-1)), tool("Show all", "All", all),
+        lassoButton, button("List what is in view", listView)),
       trouble, stage, says),
-    h("aside", { class: "cards" }, h("section", { class: "card", aria: { label: "Legend" } }, h("h2", {}, "Legend"), legend), picked, marked, requests)));
-
-  // -- drawing
+    h("aside.cards", h("section.card", { aria: { label: "Legend" } }, h("h2", "Legend"), legend), picked, marked, requests)));
 
   function redraw(moves = false) {
     if (moves) moved = performance.now();
@@ -61,7 +59,7 @@ export function mount(root, { announce }) {
     drawMarks(above, view, ratio, shown);
     canvas.frames = (canvas.frames ?? 0) + 1; // to be measured
     clearTimeout(rest);
-    if (moving) rest = setTimeout(() => { redraw(); go(view.toState(), { replace: true }); }, STILL);
+    if (moving) rest = setTimeout(() => { redraw(); go(view.toState(), { replace: true }); if (inView) listView(); }, STILL);
   }
 
   function resize() {
@@ -76,15 +74,15 @@ export function mount(root, { announce }) {
     const only = colours.legend.find((band) => String(band.first) === state.get("only"))?.first ?? null;
     const looks = looksOf(colours, only);
     painter.palette = Uint32Array.from(looks, (look) => pixel(look.colour));
-    painter.setPoints(places.xy, colours.bytes, looks.map((look) => look.level));
+    const nearest = colours.by === "distance" && only === null ? looks[colours.legend[0]?.last]?.level : undefined;
+    painter.setPoints(places.xy, colours.bytes, looks.map((look) => look.level), nearest);
     shown.numbers = colours.by === "category" ? numberPlaces(places.xy, colours.bytes, colours.legend) : [];
     show(legend, legendList(colours, looks, only, (first) => go({ only: first })));
-    show(says, `${painter.x.length.toLocaleString("en")} items by ${LAYOUTS[places.layout] ?? places.layout}. `,
-      "Drag to move, turn the wheel to zoom, click an item to mark it.");
+    const [zooms, click, shift] = matchMedia("(hover: none)").matches ? ["pinch", "tap", ""] : ["turn the wheel", "click", " (or drag with Shift)"];
+    show(says, `${many(painter.x.length, "item")}, ${LAYOUTS[places.layout] ?? places.layout}. `,
+      `Drag to move, ${zooms} to zoom, ${click} an item to mark it; draw a lasso${shift} to list what is inside.`);
     redraw();
   }
-
-  // -- what is asked
 
   /** Ask under a name unless that was just asked; a newer one ends the older. */
   async function once(name, key, work) {
@@ -115,23 +113,26 @@ export function mount(root, { announce }) {
     else asked.places = null; // the model was replaced meanwhile
   });
 
-  const needMarks = (user, item, model) => once("marks", JSON.stringify([user, item]), async (signal) => {
+  const needMarks = (user, item, owned, model) => once("marks", JSON.stringify([user, item, owned]), async (signal) => {
     const cards = [], rows = (some) => some.map((one) => one.row);
+    const card = (title, total, some, close) => cards.push(itemsCard({ state, title, total, items: some, find, close }));
     const close = (name) => () => go({ [name]: null, ...(colourOf(state) === name && { colour: null }) });
     Object.assign(shown, { history: [], list: [], item: [] });
     if (item !== null) {
       const found = await items.find({ items: [item] }, signal);
       shown.item = rows(found);
-      cards.push(itemsCard(state, found.length ? "Marked item" : `Not on this map: ${item}`, found.length, found, close("item")));
+      card(found.length ? "Marked item" : `Not on this map: ${item}`, found.length, found, close("item"));
       const at = found.length ? [places.xy[2 * found[0].row], places.xy[2 * found[0].row + 1]] : [0, 0];
       if (found.length && !view.has(...at)) view.go(view.zoom, ...at);
     }
-    if (user !== null) {
-      const [own, best] = await Promise.all([items.find({ user }, signal), ask(request("/v1/recommend", { user, k: 20, model }), { signal })]);
-      const list = await items.find({ items: best.items.map((one) => String(one.id)) }, signal);
-      [shown.history, shown.list] = [rows(own), rows(list)];
-      cards.push(itemsCard(state, `List for ${user}: squares by place`, list.length, list, close("user")),
-        itemsCard(state, `History of ${user}: circles`, own.length, own.sort((a, b) => b.count - a.count).slice(0, LISTED)));
+    if (user !== null || owned.length) {
+      const best = ask(request("/v1/recommend", { user, items: owned, k: 20, model }), { signal });
+      const [more, own] = await Promise.all([items.find({ items: owned }, signal), user === null ? [] : items.find({ user }, signal), best]);
+      const list = await items.find({ items: (await best).items.map((one) => String(one.id)) }, signal), who = user ?? "somebody new";
+      [shown.history, shown.list] = [rows([...own, ...more]), rows(list)];
+      card(`Recommended to ${who}${more.length ? ` ${user === null ? "who has" : "if they also had"} ${more.map(nameOf).join(", ")}` : ""}: numbered squares`, list.length, list, user === null ? null : close("user"));
+      if (more.length) card(user === null ? "What they have: circles" : "What if they also had: circles", more.length, more, () => go({ items: null }));
+      if (user !== null) card(`History of ${user}: circles`, own.length, own.sort((a, b) => b.count - a.count).slice(0, LISTED));
     }
     show(marked, cards);
     redraw();
@@ -141,7 +142,7 @@ export function mount(root, { announce }) {
     state = now;
     const model = state.get("model"), colour = colourOf(state), wanted = coloursRequest(state), seen = view.toState();
     choice.value = colour;
-    for (const option of choice.options) option.disabled = ["user", "item"].includes(option.value) && !state.get(option.value);
+    for (const option of choice.options) option.disabled = ["user", "item"].includes(option.value) && !isThere(state, option.value);
     [bitLabel.hidden, bit.value] = [colour !== "bit", bitOf(state)];
     if (performance.now() - moved > STILL && Object.keys(seen).some((name) => seen[name] !== state.get(name))) {
       view.go(...["zoom", "x", "y"].map((name) => state.get(name)));
@@ -150,13 +151,11 @@ export function mount(root, { announce }) {
     await needPlaces(model);
     if (!places || state !== now) return;
     resize();
-    await Promise.all([needColours(wanted), needMarks(state.get("user"), state.get("item"), model)]);
+    await Promise.all([needColours(wanted), needMarks(state.get("user"), state.get("item"), state.all("items"), model)]);
     if (asked.places === null) return update(here());
     if (state === now) recolour();
     show(requests, requestsBox([placesRequest(model), wanted]));
   }
-
-  // -- what people do
 
   const isListed = (row) => colours?.bytes[row] !== NOT_LISTED;
   const near = (x, y) => grid?.nearest(...view.toMap(x * ratio, y * ratio), (10 * ratio) / view.scale, isListed) ?? -1;
@@ -182,7 +181,7 @@ export function mount(root, { announce }) {
     const [item] = shown.hover[0] === row ? await items.of([row]).catch(() => []) : [];
     if (!item || shown.hover[0] !== row) return;
     const band = colours?.legend.find(({ first, last }) => colours.bytes[row] >= first && colours.bytes[row] <= last);
-    show(tip, h("b", {}, item.name ?? item.id), ` ${item.count.toLocaleString("en")} users`, band && ` · ${band.label}`).hidden = false;
+    show(tip, h("b", item.name ?? item.id), ` ${many(item.count, "user")}`, band && ` · ${band.label}`).hidden = false;
   }
 
   function away() {
@@ -193,17 +192,27 @@ export function mount(root, { announce }) {
 
   async function pick(x, y) {
     const row = near(x, y), [item] = row < 0 ? [] : await items.of([row]).catch(() => []);
-    if (item) go({ item: String(item.id) });
+    if (item) go({ item: item.id });
   }
 
+  /** The outline stays, with a ring around what is inside, until the list is closed. */
   function lasso(way, done) {
-    shown.lasso = done ? [] : way;
+    [shown.lasso, shown.inside, inView] = [way.map(([x, y]) => view.toMap(x * ratio, y * ratio)), [], false];
+    if (done) list("In the lasso", shown.inside = grid.inPolygon(shown.lasso, isListed));
+    shown.inside = shown.inside.slice(0, RINGS);
     redraw();
-    if (done) list("In the lasso", grid.inPolygon(way.map(([x, y]) => view.toMap(x * ratio, y * ratio)), isListed));
   }
 
   function listView() {
+    [shown.lasso, shown.inside, inView] = [[], [], true];
     list("In view", grid.inBox(view.box(), isListed));
+  }
+
+  /** In the middle, as near as one was. */
+  function find(item) {
+    view.go(view.zoom, places.xy[2 * item.row], places.xy[2 * item.row + 1]);
+    redraw(true);
+    go({ item: item.id, ...view.toState() });
   }
 
   /** The rows as a list, those that most users have first. */
@@ -211,7 +220,7 @@ export function mount(root, { announce }) {
     try {
       popular ??= (await askColours(request("/v1/map/colours", { model: items.model }))).bytes;
       const found = await items.of(rows.sort((a, b) => popular[b] - popular[a] || a - b).slice(0, LISTED));
-      show(picked, itemsCard(state, title, rows.length, found.sort((a, b) => b.count - a.count), clear));
+      show(picked, itemsCard({ state, title, total: rows.length, items: found.sort((a, b) => b.count - a.count), find, close: clear }));
       announce(`${title}: ${rows.length} items`);
     } catch (error) {
       show(trouble, error.message).hidden = false;
@@ -219,7 +228,7 @@ export function mount(root, { announce }) {
   }
 
   function clear() {
-    shown.lasso = [];
+    [shown.lasso, shown.inside, inView] = [[], [], false];
     show(picked);
     away();
   }

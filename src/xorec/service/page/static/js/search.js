@@ -3,32 +3,27 @@
 import { go, here } from "./address.js";
 import { ask, request } from "./api.js";
 import { combobox } from "./combobox.js";
+import { many } from "./figures.js";
 
 const MOST = 8;
 
-/** Items that have some letters in their id or name. */
-export async function findItems(q) {
-  const { items } = await ask(request("/v1/items", { q, k: MOST, model: here().get("model") }));
-  return items.map((item) => ({ id: String(item.id), name: item.name, count: words(item.count, "user") }));
-}
+/** What has some letters in its id or name; else what may be meant by them. */
+const finding = (kind, what) => async (q) => {
+  const answer = await ask(request(`/v1/${kind}`, { q, k: MOST, model: here().get("model") })), meant = !answer[kind].length;
+  return (meant ? answer.meant : answer[kind]).map(({ id, name, count }) => ({ id: String(id), name, meant, count: many(count, what) }));
+};
 
-/** Users that have some letters in their id. */
-export async function findUsers(q) {
-  const { users } = await ask(request("/v1/users", { q, k: MOST, model: here().get("model") }));
-  return users.map((user) => ({ id: String(user.id), name: null, count: words(user.count, "item") }));
-}
-
-function words(count, what) {
-  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
-}
+export const ITEMS = { title: "items", find: finding("items", "user") };
+const USERS = { title: "users", find: finding("users", "item") };
 
 /** The field in the head: a user opens Explore, an item opens Item; Compare and Map stay open for whom they show. */
 export function searchBox() {
   const box = combobox({
     id: "search",
     label: "Find a user or an item",
-    placeholder: "Find a user or an item ( / )",
-    kinds: [{ title: "items", find: findItems }, { title: "users", find: findUsers }],
+    placeholder: innerWidth < 500 ? "User or item" : "Find a user or an item ( / )",
+    kinds: [ITEMS, USERS],
+    first: () => (["item", "map"].includes(here().panel) ? ITEMS : USERS),
     take({ kind, id }) {
       box.blur();
       const stays = (...panels) => (panels.includes(here().panel) ? here().panel : null);

@@ -3,6 +3,7 @@
 import { go } from "../address.js";
 import { ask, isOld, request } from "../api.js";
 import { h, show } from "../dom.js";
+import { count as inDigits } from "../figures.js";
 import { kOf } from "./asking.js";
 
 const COUNTS = [5, 10, 20, 50, 100], MOST_CATEGORIES = 1000, MOST_SHOWN = 60;
@@ -12,11 +13,11 @@ export function filtersBox() {
   const count = h("select", { id: "k", onchange: () => go({ k: count.value, more: null }) });
   const seen = h("input", { type: "checkbox", id: "seen", onchange: () => go({ seen: seen.checked ? "true" : null, more: null }) });
   const categories = categoryBox();
-  const element = h("div", { class: "filters" },
-    h("label", {}, "Items ", count),
-    h("label", {}, seen, " also what they have"),
+  const element = h("div.filters",
+    h("label", "Items ", count),
+    h("label", seen, " include items they already have"),
     categories.element,
-    h("span", { class: "quiet" }, "What is not available now is never listed."));
+    h("span.quiet", "Items marked unavailable are left out."));
 
   function update(state) {
     const k = kOf(state);
@@ -31,11 +32,11 @@ export function filtersBox() {
 /** Categories to list only, or not to list. */
 function categoryBox() {
   let state = null, known = null, of = null;
-  const summary = h("summary", {}), list = h("ul", { class: "plain" });
+  const summary = h("summary"), list = h("ul.plain");
   const field = h("input", { type: "search", placeholder: "Find a category", aria: { label: "Find a category" }, oninput: draw });
-  const element = h("details", { class: "categories", ontoggle: () => element.open && fill(),
+  const element = h("details.categories", { ontoggle: () => element.open && fill(),
     onkeydown: (event) => { if (event.key === "Escape") { element.open = false; summary.focus(); } } },
-  summary, h("div", { class: "pop" }, field, list));
+  summary, h("div.pop", field, list));
   document.addEventListener("click", (event) => { if (!element.contains(event.target)) element.open = false; });
 
   async function fill() {
@@ -46,7 +47,7 @@ function categoryBox() {
       of = model ?? "";
       draw();
     } catch (error) {
-      if (!isOld(error)) show(list, h("li", { class: "bad" }, error.message));
+      if (!isOld(error)) show(list, h("li.bad", error.message));
     }
   }
 
@@ -55,12 +56,12 @@ function categoryBox() {
     const letters = field.value.trim().toLowerCase();
     const found = known.filter(({ name }) => name.toLowerCase().includes(letters));
     show(list, found.slice(0, MOST_SHOWN).map(row),
-      found.length > MOST_SHOWN && h("li", { class: "quiet" }, `${(found.length - MOST_SHOWN).toLocaleString("en")} more: type some letters`),
-      !found.length && h("li", { class: "quiet" }, known.length ? "Nothing found" : "No item of this model has a category."));
+      found.length > MOST_SHOWN && h("li.quiet", `${inDigits(found.length - MOST_SHOWN)} more: type some letters`),
+      !found.length && h("li.quiet", known.length ? "Nothing found" : "No item of this model has a category."));
   }
 
   function row({ name, count }) {
-    return h("li", {}, h("span", { class: "line" }, name, h("span", { class: "quiet number" }, count.toLocaleString("en"))),
+    return h("li", h("span.line", name, h("span.quiet.number", inDigits(count))),
       choice("only", "category", "not_category", name), choice("not", "not_category", "category", name));
   }
 

@@ -1,4 +1,4 @@
-// The keyboard on a list of cards: arrows go through them, Enter opens the item, o takes it as if owned.
+// The keyboard on a list of cards: arrows go through them, Enter opens the item, o lists as if they had it.
 
 /** Keys for the cards of a list, until stop(). */
 export function cardKeys(list, toggle) {
@@ -25,6 +25,7 @@ export function cardKeys(list, toggle) {
 
   document.addEventListener("keydown", press);
   return {
+    first: () => at(0)?.focus(),
     /** After the cards were drawn anew: the focus is where it was. */
     restore(index, id, inside) {
       const cards = [...list.children];

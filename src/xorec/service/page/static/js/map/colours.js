@@ -1,14 +1,15 @@
 // What the bytes look like in both themes, and a legend that needs no colour.
 
 import { h } from "../dom.js";
+import { many } from "../figures.js";
 
-const LOOKS = {
+const LOOKS = { // ink: of marks, around them, of the history, of the list
   light: {
-    ground: "#ffffff", rest: ["#b4bab7", "#d3d7d4"], ramp: ["#c3ccd1", "#86b6c4", "#2f8fa3", "#27558c", "#35104f"],
+    ground: "#ffffff", ink: ["#1c211f", "#ffffff", "#8a5a00", "#a8261c"], rest: ["#b4bab7", "#d3d7d4"], ramp: ["#c3ccd1", "#86b6c4", "#2f8fa3", "#27558c", "#35104f"],
     classes: ["#0072b2", "#d55e00", "#009070", "#c2569a", "#927000", "#3aa0dd", "#7b3294", "#a6561d", "#d7191c", "#5b6b2f"],
   },
   dark: {
-    ground: "#1b201f", rest: ["#5a6662", "#3c4643"], ramp: ["#3a4a52", "#2a6c86", "#33a58d", "#a9d162", "#fff7b8"],
+    ground: "#1b201f", ink: ["#e7ece9", "#1b201f", "#e8b95a", "#ff9a8f"], rest: ["#5a6662", "#3c4643"], ramp: ["#3a4a52", "#2a6c86", "#33a58d", "#a9d162", "#fff7b8"],
     classes: ["#4aa8e8", "#ff8a4c", "#3ccf9e", "#ee94c8", "#e6c84d", "#a5dcff", "#c796ea", "#d6a15c", "#ff6b6b", "#b6cf7a"],
   },
 };
@@ -52,17 +53,20 @@ export function looksOf({ legend, shown, by }, only) {
   return looks;
 }
 
-/** Number, swatch, name and items of each band; a button shows it alone in colour. */
-export function legendList({ legend }, looks, only, choose) {
-  return h("ol", { class: "legend" }, legend.map((band, at) => {
-    const swatch = h("span", { class: "swatch" });
+/** The letter by which a class is named on the map. */
+export const letterOf = (at) => String.fromCharCode(65 + (at % 26));
+
+/** Letter of a class, swatch, name and items of each band; a button shows it alone in colour. */
+export function legendList({ legend, by }, looks, only, choose) {
+  return h("ol.legend", legend.map((band, at) => {
+    const swatch = h("span.swatch");
     swatch.style.background = `linear-gradient(90deg, ${looks[band.first].colour}, ${looks[band.last].colour})`;
-    return h("li", {}, h("button", {
+    return h("li", h("button", {
       type: "button",
       title: "Show these alone in colour, or all again",
       aria: { pressed: String(only === band.first) },
       onclick: () => choose(only === band.first ? null : band.first),
-    }, h("span", { class: "number mono" }, at + 1), swatch, h("span", { class: "what" }, band.label),
-    h("span", { class: "number quiet" }, band.count.toLocaleString("en"))));
+    }, by === "category" && h("span.mono", letterOf(at)), swatch, h("span.what", band.label),
+    h("span.number.quiet", many(band.count, "item"))));
   }));
 }

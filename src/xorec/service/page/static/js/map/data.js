@@ -7,17 +7,20 @@ const AT_ONCE = 400; // rows in one request
 /** What colours go by: popularity unless the address names something else, and what that needs. */
 export function colourOf(state) {
   const said = state.get("colour");
-  const known = ["category", "bit"].includes(said) || (["user", "item"].includes(said) && state.get(said));
+  const known = ["category", "bit"].includes(said) || (["user", "item"].includes(said) && isThere(state, said));
   return known ? said : "popularity";
 }
+
+/** Whether the address has somebody, or an item: to be near to. */
+export const isThere = (state, who) => state.get(who) !== null || (who === "user" && state.all("items").length > 0);
 
 export const bitOf = (state) => String(Math.max(0, Math.trunc(Number(state.get("bit"))) || 0));
 
 export const placesRequest = (model) => request("/v1/map", { format: "binary", model });
 
 export function coloursRequest(state) {
-  const colour = colourOf(state), model = state.get("model");
-  const from = ["user", "item"].includes(colour) ? { by: "distance", [colour]: state.get(colour) } : { by: colour };
+  const colour = colourOf(state), model = state.get("model"), items = colour === "user" ? state.all("items") : [];
+  const from = ["user", "item"].includes(colour) ? { by: "distance", [colour]: state.get(colour), items } : { by: colour };
   return request("/v1/map/colours", { ...from, bit: colour === "bit" ? bitOf(state) : null, model });
 }
 
@@ -25,7 +28,7 @@ export function coloursRequest(state) {
 export async function askPlaces(model, signal, waiting) {
   for (;;) {
     try {
-      const reply = await ask(placesRequest(model), { bytes: true, signal });
+      const reply = await ask(placesRequest(model), { bytes: true, signal, tries: 1 });
       const said = (name) => reply.headers.get(`x-xorec-${name}`);
       return { xy: new Int16Array(await reply.arrayBuffer()), generation: Number(said("generation")), layout: said("layout") };
     } catch (error) {

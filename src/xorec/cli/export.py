@@ -1,0 +1,77 @@
+"""xorec export: codes, lists and what ranks them into a database or files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
+
+
+@bundled
+def export(
+    model: args.ModelFile,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="postgresql://.., clickhouse://.., or a path that ends in .duckdb, .sqlite, "
+            ".parquet (a folder), .faiss, .npy.",
+        ),
+    ],
+    users: Annotated[
+        bool, typer.Option("--users", help="Users, too: their codes and the items they have.")
+    ] = False,
+    lists: Annotated[
+        int, typer.Option(metavar="K", help="The K best items of every user, too.")
+    ] = 0,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print the tables and the query; write nothing.")
+    ] = False,
+    *,
+    run: Annotated[args.Run, without("seed")],
+) -> None:
+    """Write the codes of MODEL to a database or to files, where others ask and join them.
+
+    Items get their ids, codes, tie ranks, names and categories. The old tables of an earlier
+    export are replaced at once, when all of it is there; if it fails they stay as they were. Then
+    `xorec recommend ADDRESS --user ID` lists the same items as the model file. docs/stores.md has
+    the query for each database.
+    """
+    import time
+
+    from xorec.cli.output import print_json, print_line
+    from xorec.recommender.recommender import Recommender
+    from xorec.stores.contents import contents_of
+    from xorec.stores.registry import open_store
+
+    options, began = run.options(), time.perf_counter()
+    with open_store(to) as store:
+        recommender = Recommender.load(model, threads=run.threads)
+        contents = contents_of(recommender, users=users, lists=lists, options=options)
+        about = contents.about
+        if sql:
+            text = store.sql(contents)
+            print_json(text._asdict()) if run.json else print_line(str(text))
+            return
+        counts = store.write(contents, options.progress)
+        address = str(store.address)
+    seconds = time.perf_counter() - began
+    if run.json:
+        print_json(
+            {
+                "to": address,
+                "model": about.model,
+                "ranking": about.ranking,
+                "bits": about.bits,
+                "description": about.describe(),
+                "tables": counts,
+                "seconds": seconds,
+            }
+        )
+        return
+    rows = ", ".join(f"{count:,} {name}" for name, count in counts.items() if name != "about")
+    print_line(f"{address}: {rows} in {seconds:.1f} s")
+    print_line(about.describe())

@@ -1,0 +1,195 @@
+"""xorec plan: what a job would take, before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xorec.cli import arguments as args
+from xorec.cli.bundles import bundled, without
+from xorec.cli.settings import settings_of
+from xorec.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from xorec.experiments.plan.asked import Asked
+    from xorec.experiments.plan.constants import Machine
+    from xorec.experiments.plan.engine_shape import EngineShape
+    from xorec.experiments.plan.forecast import Forecast
+    from xorec.experiments.plan.sizes import DataSizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedData(args.DataSource):
+    """The data of a plan: DATA, or sizes alone."""
+
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A file, a folder, a database address, or a name from `xorec data list`; without "
+            "it --users, --items and --pairs say how large it is."
+        ),
+    ] = ""
+    users: Annotated[str | None, typer.Option(help="Without DATA: users, as 100M.")] = None
+    items: Annotated[str | None, typer.Option(help="Without DATA: items, as 10M.")] = None
+    pairs: Annotated[str | None, typer.Option(help="Without DATA: pairs, as 10G.")] = None
+
+    def without_setting(self, context: typer.Context) -> PlannedData:
+        """Without DATA, the first setting of the model is taken for it."""
+        if not self.data.startswith("--"):
+            return self
+        context.args.insert(0, self.data)
+        return replace(self, data="")
+
+    def sizes(self, run: args.Run) -> DataSizes:
+        """Of the data, or as given."""
+        from xorec.experiments.plan.data_sizes import data_sizes
+        from xorec.experiments.plan.sizes import given_sizes
+
+        named = {"users": self.users, "items": self.items, "pairs": self.pairs}
+        if not self.data:
+            return given_sizes(**named)
+        given = [name for name, value in named.items() if value is not None]
+        if given:
+            raise OptionError(f"--{given[0]} is for a plan without data: leave out {self.data}.")
+        whole = bool(self.core) or self.min_rating is not None or self._address is not None
+        return data_sizes(self.data, self.given(), lambda: self.load(run.options()), whole=whole)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedEngine:
+    """Where the work would run."""
+
+    engine: Annotated[
+        str, typer.Option(help="local, or spark:MASTER; of a cluster also --executors, --cores.")
+    ] = "local"
+    executors: Annotated[
+        int | None, typer.Option(help="Executors of the cluster; 2 by default.")
+    ] = None
+    cores: Annotated[int | None, typer.Option(help="Cores of each; 4 by default.")] = None
+    memory: Annotated[
+        str | None, typer.Option(help="Memory of each machine, as 64G; this machine's by default.")
+    ] = None
+
+    def shape(self, threads: int | None) -> EngineShape:
+        """How many work at the same time, with how much memory."""
+        from xorec.experiments.plan.engine_shape import engine_shape
+        from xorec.experiments.plan.sizes import parse_count
+
+        memory = None if self.memory is None else parse_count(self.memory, "--memory")
+        sizes = {"executors": self.executors, "cores": self.cores, "memory": memory}
+        return engine_shape(self.engine, threads=threads, **sizes)
+
+
+@bundled
+def plan(
+    context: typer.Context,
+    model: Annotated[str, typer.Option(help="A name from `xorec models`.")] = "dsiml",
+    job: Annotated[
+        str, typer.Option(help="fit; lists, similar or evaluate: the batch jobs of a code model.")
+    ] = "fit",
+    k: args.K = 10,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings by model, as in `xorec fit`.")
+    ] = None,
+    *,
+    source: Annotated[PlannedData, without("item_info", "max_expanded", "max_line")],
+    where: PlannedEngine,
+    run: Annotated[args.Run, without("seed")],
+) -> None:
+    """Say what a job on DATA would take: memory by part, disk, shuffles, jobs of Spark, minutes.
+
+    Nothing runs. Settings of the model are given as in `xorec fit`: --epochs 20 --bits 64. What
+    a pair or a byte costs was measured by `xorec bench engine` on this machine, or else on another.
+    Minutes are those of machines that have nothing else to do.
+    """
+    from xorec.cli.output import print_json
+    from xorec.core.arrays import positive_int
+    from xorec.experiments.plan.asked import Asked
+    from xorec.experiments.plan.constants import this_machine
+    from xorec.experiments.plan.forecast import forecast
+    from xorec.models import model_class
+
+    source = source.without_setting(context)
+    learner = model_class(model)(**settings_of(context, model, config))
+    shape, machine = where.shape(run.threads), this_machine()
+    asked = Asked(source.sizes(run), shape, machine.constants)
+    found = forecast(asked, job, learner, k=positive_int(k, "k"))
+    if run.json:
+        print_json({**found.to_dict(), "machine": machine.about()})
+        return
+    _print(found, asked, machine)
+
+
+def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
+    from xorec.cli.output import print_line, print_table
+    from xorec.experiments.plan.verdict import advice
+
+    sizes, engine = asked.sizes, asked.engine
+    what = f"fit {found.model}" if found.job == "fit" else found.job
+    print_line(f"{what}: {sizes.users:,} users x {sizes.items:,} items, {sizes.pairs:,} pairs")
+    slots = f"{engine.slots:,} slots" if engine.is_spark else f"{engine.slots:,} threads"
+    print_line(f"engine {engine.name}: {slots}, {_bytes(engine.memory)} a machine")
+    print_line()
+    rows = found.rows()
+    heads = ("step", "time", "cores x s", "jobs", "shared", "shuffled")
+    cells = [
+        (
+            row["step"],
+            _time(row["seconds"]),
+            f"{row['cpu_seconds']:,.1f}",
+            f"{row['spark_jobs']:,}" if row["spark_jobs"] else "",
+            _bytes(row["shared_bytes"]) if row["shared_bytes"] else "",
+            _bytes(row["shuffle_bytes"]) if row["shuffle_bytes"] else "",
+        )
+        for row in rows
+    ]
+    unused = () if engine.is_spark else ("jobs", "shared", "shuffled")
+    kept = [at for at, head in enumerate(heads) if head not in unused]
+    print_table(
+        [heads[at] for at in kept], [[row[at] for at in kept] for row in cells], right=heads[1:]
+    )
+    print_line()
+    memory = [
+        (one.where, one.name, _bytes(one.bytes), one.phase)
+        for one in sorted(found.plan.memory, key=lambda one: one.where)
+        if one.bytes
+    ]
+    print_table(("memory of", "part", "bytes", "while"), memory, right=("bytes",))
+    print_line()
+    print_line(_totals(found))
+    notes = [*(advice(found) or ["It fits."]), *([f"({machine.note}.)"] if machine.note else [])]
+    for line in notes:
+        print_line(fill(line, 80, break_on_hyphens=False))
+
+
+def _totals(found: Forecast) -> str:
+    steps, plan = found.plan.steps, found.plan
+    peaks = ", ".join(f"{name} {_bytes(count)}" for name, count in found.machine_bytes.items())
+    lines = [
+        f"time {_time(found.total_seconds)}, {found.total_cpu_seconds:,.0f} core seconds",
+        f"peak memory by machine: {peaks}",
+        f"disk {_bytes(plan.disk)}, for a while {_bytes(plan.scratch)}",
+    ]
+    if found.asked.engine.is_spark:
+        jobs, stages = sum(one.jobs for one in steps), sum(one.stages for one in steps)
+        shuffle = _bytes(found.total_shuffle_bytes)
+        lines.append(
+            f"Spark: {jobs:,} job{'' if jobs == 1 else 's'}, {stages:,} stages, {shuffle} shuffled"
+        )
+    return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def _bytes(count: int) -> str:
+    from xorec.cli.output import show_bytes
+
+    return show_bytes(count) if count < 10**12 else f"{count / 1e12:,.1f} TB"

@@ -1,0 +1,250 @@
+"""Engine: where blocks of work run. The contract, and the threads of this machine.
+
+Work is cut into blocks by the data alone, never by the number of threads or machines, and a block
+function is pure: a block and shared arrays in, arrays out. So every engine gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+"""A block, what all blocks share, or what a block gives: arrays by name."""
+BlockFunction = Callable[..., Arrays]
+"""function(block, shared, **settings) -> arrays: of a module, by whose name a machine finds it.
+
+It writes to nothing that it is given, and asks for no threads of its own.
+"""
+Roles = Callable[..., Iterable[tuple[int, Arrays]]]
+"""function(block, shared, **settings) -> (number of a new block, arrays for it), ..."""
+NOTHING: Arrays = MappingProxyType({})
+
+
+class Blocks(Protocol):
+    """Blocks where they are worked on: `Engine.place` makes them, `Engine.release` forgets them."""
+
+    def __len__(self) -> int: ...
+
+
+class Shared(Protocol):
+    """Arrays that every block can see."""
+
+    @property
+    def arrays(self) -> Arrays: ...
+
+
+class Engine(Protocol):
+    """Runs block functions, and gives their results in the order of the blocks."""
+
+    name: str
+    """As on the command line: local, spark:local[2]."""
+    is_remote: bool
+    """Whether blocks travel to other processes: then a fit in one piece is a task of its own."""
+
+    task_threads: int
+    """Threads of a task that has a machine for itself."""
+    partitions: int
+    """How many blocks are worked on at the same time, about: fewer would leave somebody idle."""
+
+    def place(self, blocks: Iterable[Arrays]) -> Blocks:
+        """Bring blocks to where they are worked on, for several calls."""
+
+    def for_long_blocks(self) -> Engine:
+        """The same for few blocks that take long, not all equally: whoever is free takes one."""
+
+    def share(self, arrays: Arrays) -> AbstractContextManager[Shared]:
+        """Arrays that blocks of several calls can see, until the `with` block ends."""
+
+    def share_file(self, name: str, path: Path) -> AbstractContextManager[Shared]:
+        """A file that blocks of several calls can read, until the `with` block ends.
+
+        They see where it is for them: `Path(str(shared[name]))`, another path for another file.
+        """
+
+    def map_blocks(
+        self,
+        function: BlockFunction,
+        blocks: Blocks | Iterable[Arrays],
+        shared: Sequence[Shared | Arrays] = (),
+        /,
+        **settings: Any,
+    ) -> Iterator[Arrays]:
+        """function(block, shared, **settings) of each block, in order, as they are asked for.
+
+        shared: the function sees all of them as one; settings: what JSON can hold.
+        """
+
+    def transform(
+        self,
+        function: BlockFunction,
+        blocks: Blocks,
+        shared: Sequence[Shared | Arrays] = (),
+        /,
+        **settings: Any,
+    ) -> Blocks:
+        """New placed blocks: what `function` makes of each old one stays where it was made."""
+
+    def exchange(
+        self,
+        function: Roles,
+        blocks: Blocks,
+        into: int,
+        shared: Sequence[Shared | Arrays] = (),
+        /,
+        **settings: Any,
+    ) -> Blocks:
+        """New blocks, `into` of them, from the parts that `function` makes of each old one.
+
+        Arrays of one name are joined end to end, in the order of the old blocks. Every old block
+        has a part for every new one, if only of length 0.
+        """
+
+    def every(self, blocks: Blocks, step: int, start: int) -> Blocks:
+        """Of placed blocks every `step`-th from number `start` on; they stay where they are."""
+
+    def release(self, blocks: Blocks) -> None:
+        """Forget placed blocks."""
+
+
+class LocalEngine:
+    """Threads of this process; nothing is copied.
+
+    >>> def double(block, shared):
+    ...     return {"y": 2 * block["x"]}
+    >>> blocks = [{"x": np.arange(2)}, {"x": np.arange(3)}]
+    >>> [made["y"].tolist() for made in LocalEngine(2).map_blocks(double, blocks)]
+    [[0, 2], [0, 2, 4]]
+    """
+
+    name = "local"
+    is_remote = False
+
+    def __init__(self, threads: int) -> None:
+        self.threads = self.task_threads = self.partitions = threads
+
+    def place(self, blocks: Iterable[Arrays]) -> Blocks:
+        return list(blocks)
+
+    def every(self, blocks: Blocks, step: int, start: int) -> Blocks:
+        assert isinstance(blocks, list)
+        return blocks[start::step]
+
+    def release(self, blocks: Blocks) -> None:
+        """Python does it."""
+
+    def for_long_blocks(self) -> LocalEngine:
+        return self
+
+    @contextmanager
+    def share(self, arrays: Arrays) -> Iterator[Shared]:
+        yield InMemory(arrays)
+
+    @contextmanager
+    def share_file(self, name: str, path: Path) -> Iterator[Shared]:
+        yield InMemory({name: np.array(str(path))})
+
+    def map_blocks(
+        self,
+        function: BlockFunction,
+        blocks: Blocks | Iterable[Arrays],
+        shared: Sequence[Shared | Arrays] = (),
+        /,
+        **settings: Any,
+    ) -> Iterator[Arrays]:
+        seen = merged_arrays(shared)
+        assert isinstance(blocks, Iterable)
+        waiting: Iterator[Arrays] = iter(blocks)
+        if self.threads == 1:
+            for block in waiting:
+                yield function(block, seen, **settings)
+            return
+        with ThreadPoolExecutor(self.threads) as executor:
+            running: deque[Future[Arrays]] = deque()
+            try:
+                for block in islice(waiting, 4 * self.threads):
+                    running.append(executor.submit(function, block, seen, **settings))
+                while running:
+                    done = running.popleft().result()
+                    for block in islice(waiting, 1):
+                        running.append(executor.submit(function, block, seen, **settings))
+                    yield done
+            finally:
+                for future in running:
+                    future.cancel()
+
+    def transform(
+        self,
+        function: BlockFunction,
+        blocks: Blocks,
+        shared: Sequence[Shared | Arrays] = (),
+        /,
+        **settings: Any,
+    ) -> Blocks:
+        return list(self.map_blocks(function, blocks, shared, **settings))
+
+    def exchange(
+        self,
+        function: Roles,
+        blocks: Blocks,
+        into: int,
+        shared: Sequence[Shared | Arrays] = (),
+        /,
+        **settings: Any,
+    ) -> Blocks:
+        seen = merged_arrays(shared)
+        parts: list[list[Arrays]] = [[] for _ in range(into)]
+        assert isinstance(blocks, list)
+        for block in blocks:
+            for target, arrays in function(block, seen, **settings):
+                parts[target].append(arrays)
+        return [joined(own) for own in parts]
+
+
+class InMemory:
+    """Shared arrays of this process."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+
+
+def merged_arrays(shared: Sequence[Shared | Arrays]) -> Arrays:
+    """All shared arrays as one mapping."""
+    merged: dict[str, npt.NDArray[Any]] = {}
+    for one in shared:
+        merged |= one if isinstance(one, Mapping) else one.arrays
+    return merged
+
+
+def joined(parts: Sequence[Arrays]) -> Arrays:
+    """Arrays of one name end to end; no parts: no arrays.
+
+    >>> joined([{"x": np.array([1])}, {"x": np.array([2, 3])}])["x"]
+    array([1, 2, 3])
+    """
+    if not parts:
+        return {}
+    return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+
+
+def row_ranges(rows: int, least: int = 256, most_blocks: int = 1024) -> list[tuple[int, int]]:
+    """(first, past the last) of blocks of rows: a power of two each, by the number of rows alone.
+
+    >>> row_ranges(600)
+    [(0, 256), (256, 512), (512, 600)]
+    >>> len(row_ranges(10_000_000))
+    611
+    """
+    size = least
+    while size * most_blocks < rows:
+        size *= 2
+    return [(begin, min(rows, begin + size)) for begin in range(0, rows, size)]

@@ -1,0 +1,199 @@
+"""What a database is to reading: tables, the columns of a query, and rows in batches of a frame.
+
+A database has its file here and its line in `registry`. It is opened to read only; values come in
+the few types that the rest of reading knows, cast by the database itself (`expression`), so that
+a driver's own ideas of decimals, enums, UUIDs or dates make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from xorec.core.addresses import Address, without_secrets
+from xorec.core.errors import DataError, MissingExtraError
+from xorec.core.printable import LONGEST_VALUE, quoted, shortened
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS = 100_000
+"""Rows of a batch, about: what is in memory at a time."""
+Sort = Literal["number", "decimal", "text", "time", "list", "other"]
+"""Sorts of SQL types. number: what a frame holds as it is; other: what is asked for as text."""
+_QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "FROM")
+"""How a query begins, which gives rows."""
+IDS = ("user", "item")
+NUMBERS = ("rating", "weight")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or a view. name: as people write it; sql: as SQL has it; is_part: of another."""
+
+    name: str
+    sql: str
+    columns: tuple[str, ...]
+    long_name: str = ""
+    is_part: bool = False
+
+
+class Database(ABC):
+    """A database that is open, to read only; a context manager."""
+
+    extra: ClassVar[str]
+    """Of xorec: what brings the driver."""
+    how_to_cast: ClassVar[str] = "CAST({column} AS TEXT)"
+    """Text of a column, for messages."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """The tables and views of people, with their columns."""
+
+    @abstractmethod
+    def columns(self, query: str) -> dict[str, str]:
+        """The names of what a query gives, and their types in the words of the database."""
+
+    @abstractmethod
+    def batches(self, query: str) -> Iterator[pl.DataFrame]:
+        """The rows of a query, about `ROWS` at a time."""
+
+    @abstractmethod
+    def sort_of(self, sql_type: str) -> Sort:
+        """What to do with values of a type."""
+
+    @abstractmethod
+    def as_text(self, column: str) -> str:
+        """SQL: the value as text."""
+
+    @abstractmethod
+    def as_float(self, column: str) -> str:
+        """SQL: the value as a number with a fraction."""
+
+    @abstractmethod
+    def as_seconds(self, column: str, sql_type: str) -> str:
+        """SQL: whole seconds since 1970 (UTC) of a date or a time; NULL where it is infinite."""
+
+    @abstractmethod
+    def not_before(self, column: str, sql_type: str, seconds: int) -> str:
+        """SQL: whether a date or a time is this one or later; more may pass, never fewer."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
+
+    def quote(self, name: str) -> str:
+        """A name for SQL."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def expression(self, name: str, sql_type: str, role: str) -> str:
+        """SQL: the value of a column in a type that its role can use."""
+        sort, column = self.sort_of(sql_type), self.quote(name)
+        if role == "time" and sort == "time":
+            return self.as_seconds(column, sql_type)
+        if role in (*NUMBERS, "time") and sort == "decimal":
+            return self.as_float(column)
+        return column if sort in ("number", "text", "list") else self.as_text(column)
+
+    def since(self, name: str, sql_type: str, since: int) -> str:
+        """SQL: a condition that is true of every row of this time or later; "" for none.
+
+        A row without a time passes: reading refuses it, with or without a condition.
+        """
+        sort, column = self.sort_of(sql_type), self.quote(name)
+        if sort in ("number", "decimal"):
+            later = f"{column} >= {since}"
+        elif sort == "time":
+            later = self.not_before(column, sql_type, since)
+        else:
+            return ""
+        return f"({later} OR {column} IS NULL)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def frames_of(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
+    """Arrow's record batches as frames."""
+    import polars as pl
+
+    for batch in batches:
+        frame = pl.from_arrow(batch)
+        assert isinstance(frame, pl.DataFrame)
+        yield frame
+
+
+def missing(extra: str, package: str) -> MissingExtraError:
+    """What is raised where a driver is not installed."""
+    return MissingExtraError(
+        f"reading from this database needs {package}: pip install 'xorec[{extra}]'."
+    )
+
+
+def refusal(address: Address, what: str, way_out: str) -> DataError:
+    """One line without secrets: where, what a driver says of it, what to do."""
+    said = " ".join(without_secrets(what).split()).rstrip(". ")
+    if address.password:
+        said = said.replace(address.password, "***")
+    return DataError(f"{address}: {shortened(said, 3 * LONGEST_VALUE)}: {way_out}.")
+
+
+def query_refusal(address: Address, what: str) -> DataError:
+    """Of SQL that the database does not take or cannot carry out."""
+    if address.query:
+        return refusal(address, what, f"mend the query {shown_query(address)}")
+    return refusal(address, what, f"or choose other rows and columns: {address}?query=SELECT ...")
+
+
+def shown_query(address: Address) -> str:
+    """The query for a message: one line, cut, without secrets."""
+    return quoted(without_secrets(" ".join(address.query.split())))
+
+
+def place_of(address: Address, table: str) -> str:
+    """What messages call that which is read."""
+    return f"{address}, table {table}" if table else f"{address}, query {shown_query(address)}"
+
+
+def inner_query(address: Address) -> str:
+    """The query of an address as it can stand in parentheses: without a semicolon at the end.
+
+    What begins as a command is refused here, in plainer words than those of a database.
+    """
+    query = re.sub(r"[;\s]+$", "", address.query)
+    begin = re.sub(r"\A(?:\s|\(|--[^\n]*\n|/\*.*?\*/)+", "", query, flags=re.DOTALL)
+    word = re.match(r"\w*", begin)[0].upper()  # type: ignore[index]
+    if word not in _QUERIES:
+        what = f"the query begins with {word or quoted(query[:20])}"
+        raise refusal(address, what, "xorec only reads: give a SELECT that changes nothing")
+    return query
+
+
+@contextmanager
+def file_of(address: Address, what: str) -> Iterator[str]:
+    """The path of a database in a file, which must be there."""
+    from xorec.core.paths import what_is_at
+
+    assert address.path is not None
+    path = address.path.expanduser()
+    found = what_is_at(path, DataError)
+    if found != "a file":
+        is_there = f"is {found}" if found else "is not there"
+        raise DataError(f"{address.path} {is_there}: give the file of {what} database.")
+    yield str(path)

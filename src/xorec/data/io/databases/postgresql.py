@@ -1,0 +1,183 @@
+"""PostgreSQL: rows by binary COPY, which ADBC's driver asks for, in a read-only transaction.
+
+Measured against a server-side cursor and COPY as text, both of psycopg: docs/stores.md has the
+figures. The driver has libpq inside, so passwords come from where libpq finds them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from xorec.core.addresses import Address
+from xorec.core.errors import DataError
+from xorec.data.io.databases.base import (
+    Database,
+    Sort,
+    Table,
+    frames_of,
+    missing,
+    query_refusal,
+    refusal,
+)
+from xorec.data.io.databases.libpq import conninfo, password_way_out
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BATCH_BYTES = 2 << 20
+_SORTS: dict[str, Sort] = {
+    **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "bool", "bytea"), "number"),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name"), "text"),
+    **dict.fromkeys(("date", "timestamp", "timestamptz"), "time"),
+    **dict.fromkeys(("_text", "_varchar", "_bpchar"), "list"),
+    "numeric": "decimal",
+}
+_OF_SQL = ("42", "22", "0A", "54", "21", "38")
+_OF_SERVER = ("57", "58", "53", "08")
+"""Classes of SQLSTATE."""
+_AWAY = (
+    "server closed",
+    "terminating connection",
+    "connection refused",
+    "unexpectedly",
+    "timeout expired",
+    "timed out",
+    "could not translate host name",
+    "no such file",
+    "could not receive data",
+    "could not send data",
+    "starting up",
+    "shutting down",
+    "too many clients",
+    "connection to server",
+)
+"""What libpq says of a server that does not answer, where there is no SQLSTATE."""
+_TABLES = """
+SELECT n.nspname, c.relname, pg_table_is_visible(c.oid), c.relispartition,
+  array_agg(a.attname::text ORDER BY a.attnum)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
+  AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+GROUP BY 1, 2, 3, 4 ORDER BY 3 DESC, 1, 2
+"""
+
+
+class PostgreSQL(Database):
+    """A server, by one connection."""
+
+    extra = "postgresql"
+    how_to_cast = "{column}::text"
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        try:
+            import pyarrow  # noqa: F401 - the driver hands over what it has read by it
+            from adbc_driver_postgresql import dbapi
+        except ImportError:
+            raise missing(self.extra, "adbc-driver-postgresql and pyarrow") from None
+        with self._errors():
+            self._connection = dbapi.connect(conninfo(address))
+            try:
+                self._run("SET TRANSACTION READ ONLY")
+                if schema := address.settings.get("schema"):
+                    self._run(f"SET LOCAL search_path TO {self.quote(schema)}, public")
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def tables(self) -> list[Table]:
+        rows = self._run(_TABLES).to_pylist()
+        made = []
+        for schema, name, visible, is_part, columns in (row.values() for row in rows):
+            long_name = f"{schema}.{name}"
+            sql = f"{self.quote(schema)}.{self.quote(name)}"
+            short = name if visible else long_name
+            made.append(Table(short, sql, tuple(columns), long_name, is_part))
+        return made
+
+    def columns(self, query: str) -> dict[str, str]:
+        with self._errors(), self._connection.cursor() as cursor:
+            schema = cursor.adbc_execute_schema(query)
+            return {
+                field.name: (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+                for field in schema
+            }
+
+    def batches(self, query: str) -> Iterator[pl.DataFrame]:
+        with self._errors(), self._connection.cursor() as cursor:
+            hint = {"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)}
+            cursor.adbc_statement.set_options(**hint)
+            cursor.execute(query)
+            yield from frames_of(cursor.fetch_record_batch())
+
+    def sort_of(self, sql_type: str) -> Sort:
+        return _SORTS.get(sql_type, "other")
+
+    def as_text(self, column: str) -> str:
+        return f"{column}::text"
+
+    def as_float(self, column: str) -> str:
+        return f"{column}::float8"
+
+    def as_seconds(self, column: str, sql_type: str) -> str:
+        return f"CASE WHEN isfinite({column}) THEN floor(date_part('epoch', {column}))::int8 END"
+
+    def not_before(self, column: str, sql_type: str, seconds: int) -> str:
+        moment = f"to_timestamp({seconds})"
+        if sql_type != "timestamptz":
+            moment = f"({moment} AT TIME ZONE 'UTC')::{sql_type}"
+        return f"{column} >= {moment}"
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _run(self, query: str) -> Any:
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetch_arrow_table()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What the driver raises as one line."""
+        import adbc_driver_manager as adbc
+        import pyarrow as pa
+
+        try:
+            yield
+        except (adbc.Error, pa.ArrowException, OSError) as error:
+            raise _in_words(self.address, error) from None
+
+
+def _in_words(address: Address, error: Exception) -> DataError:
+    """What to do, by the class of the error (SQLSTATE) or by what libpq says."""
+    text, state = _said(error), getattr(error, "sqlstate", None) or ""
+    lower = text.lower()
+    if "read-only transaction" in lower or "must be at the top level" in lower:
+        return refusal(address, text, "xorec only reads: give a SELECT that changes nothing")
+    if state.startswith(_OF_SQL):
+        return query_refusal(address, text)
+    if way_out := password_way_out(text):
+        return refusal(address, text, way_out)
+    if re.search("(database|role) .* does not exist|invalid connection option", lower):
+        return refusal(address, text, "mend the address")
+    if state.startswith(_OF_SERVER) or any(words in lower for words in _AWAY):
+        return refusal(address, text, "check that the server runs and can be reached, then again")
+    return query_refusal(address, text)
+
+
+def _said(error: Exception) -> str:
+    """What the server says, without what ADBC and libpq put around it."""
+    text = re.sub(r"^[A-Z_]+: ", "", str(error))
+    text = re.sub(r"\n+Query was: .*?(?=\. SQLSTATE|$)", "", text, flags=re.DOTALL)
+    text = re.sub(r"\. SQLSTATE: \w+$", "", text)
+    text = re.sub(r"\s+(LINE \d+: |CONTEXT: |Is the server running ).*", "", text, flags=re.DOTALL)
+    return re.sub(
+        r"\[libpq\] |Failed to \w+(?: \w+)?: |could not begin COPY: |ERROR:  |"
+        r"Execution error \[\w+\]: ",
+        "",
+        text,
+    )

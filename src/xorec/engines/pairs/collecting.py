@@ -1,0 +1,165 @@
+"""Blocks of read rows to `Interactions` on the driver, equal to what one machine would read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.engine import Arrays, Blocks, Engine
+from xorec.core.growing_array import GrowingArray
+from xorec.data.ids import Ids
+from xorec.data.interactions import Interactions
+from xorec.data.io.columns import Columns
+from xorec.data.io.encode import (
+    Tally,
+    Weighing,
+    parts_from,
+    reading_notes,
+    weights_and_note,
+)
+from xorec.data.io.formats.base import Source
+from xorec.data.ratings import note_of_values, rating_note
+from xorec.engines.pairs.distinct_ids import collect_ids
+from xorec.engines.pairs.filtering import Filters, filter_pairs, pairs_that_stay, rating_values
+from xorec.engines.pairs.merging import merged_blocks
+
+BLOCK_ROWS = 1 << 20
+"""Rows that are read into one block, and about as many pairs in a range of users."""
+_MOST_RANGES = 512
+_FIELDS = {"time": "times", "rating": "ratings", "split": "parts"}
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Blocks of read rows, numbered in the order of the data. total: rows; blank: lines."""
+
+    blocks: Blocks
+    total: int
+    blank: int
+    source: Source
+    columns: Columns
+
+
+def to_interactions(
+    engine: Engine,
+    rows: ReadRows,
+    weighing: Weighing,
+    filters: Filters,
+    describe: Callable[[Interactions], Interactions] = lambda data: data,
+    *,
+    block_rows: int = BLOCK_ROWS,
+) -> Interactions:
+    """What `xorec.read` and `prepare` make of these rows; the driver gets the pairs that stay.
+
+    describe: adds what is known of items, before some of them go.
+    """
+    into = max(1, min(_MOST_RANGES, -(-rows.total // block_rows)))
+    ids = collect_ids(engine, rows.blocks, into, rows.source, rows.columns)
+    blocks = merged_blocks(engine, rows.blocks, ids, into, by_repeats=weighing.by_repeats)
+    pairs = _MergedPairs(engine, blocks, ids["user"].ids, ids["item"].ids)
+    try:
+        if not filters.any:
+            return describe(pairs.everything(rows, weighing))
+        data, removed = pairs.filtered(rows, weighing, filters)
+        return describe(data).noted(*removed).compact()
+    finally:
+        engine.release(blocks)
+
+
+@dataclass(frozen=True)
+class _MergedPairs:
+    """Blocks of distinct pairs, and the ids behind their rows."""
+
+    engine: Engine
+    blocks: Blocks
+    users: Ids
+    items: Ids
+
+    def everything(self, rows: ReadRows, weighing: Weighing) -> Interactions:
+        """All pairs."""
+        arrays = self._gather(self.engine.map_blocks(all_pairs, self.blocks))
+        tally = arrays.pop("tally")
+        notes = _notes(rows, weighing, tally)
+        raw, ratings = arrays.pop("strength", None), arrays.get("rating")
+        if raw is not None:
+            arrays["weights"], said = weights_and_note(raw, weighing.scale)
+            notes.append(said)
+        notes += [note for note in (rating_note(ratings),) if note]
+        return self._interactions(rows, arrays, notes)
+
+    def filtered(
+        self, rows: ReadRows, weighing: Weighing, filters: Filters
+    ) -> tuple[Interactions, tuple[str, ...]]:
+        """The pairs that stay, among all users and items, and notes of what was removed."""
+        engine, rated = self.engine, rows.columns.rating is not None
+        facts = self._gather(engine.map_blocks(block_facts, self.blocks))
+        notes, raw, weights = _notes(rows, weighing, facts["tally"]), facts.get("strength"), None
+        if raw is not None:
+            weights, said = weights_and_note(raw, weighing.scale)
+            notes.append(said)
+        if rated and filters.min_rating is None:
+            said_of_ratings = note_of_values(*rating_values(engine, self.blocks))
+            notes += [said_of_ratings] if said_of_ratings else []
+        sizes = (len(self.users), len(self.items))
+        kept = filter_pairs(engine, self.blocks, sizes, filters, rated=rated)
+        settings = {"min_rating": kept.min_rating}
+        found = engine.map_blocks(kept_pairs, self.blocks, [kept.arrays], **settings)
+        arrays = self._gather(found)
+        stay = arrays.pop("stay")
+        if weights is not None:
+            arrays["weights"] = weights[stay]
+        return self._interactions(rows, arrays, notes), kept.notes
+
+    def _gather(self, found: Iterator[Arrays]) -> dict[str, Any]:
+        """The arrays of all blocks end to end; those of users as `indptr`."""
+        indptr = np.zeros(len(self.users) + 1, dtype=np.int64)
+        gathered: dict[str, GrowingArray] = {}
+        tally = np.zeros(2, dtype=np.int64)
+        for block in found:
+            if "counts" in block:
+                first = int(block["first"][0]) + 1
+                indptr[first : first + len(block["counts"])] = block["counts"]
+            tally += block.get("tally", 0)
+            for name, array in block.items():
+                if name not in ("first", "counts", "tally"):
+                    gathered.setdefault(name, GrowingArray(array.dtype)).extend(array)
+        np.cumsum(indptr, out=indptr)
+        arrays: dict[str, Any] = {name: array.finish() for name, array in gathered.items()}
+        return {**arrays, "indptr": indptr, "tally": tally}
+
+    def _interactions(
+        self, rows: ReadRows, arrays: dict[str, Any], notes: list[str]
+    ) -> Interactions:
+        arrays.pop("tally", None)
+        fields = {_FIELDS.get(name, name): array for name, array in arrays.items()}
+        origin = parts_from(rows.source, rows.columns)
+        return Interactions(self.users, self.items, **fields, notes=tuple(notes), parts_from=origin)
+
+
+def _notes(rows: ReadRows, weighing: Weighing, tally: npt.NDArray[np.int64]) -> list[str]:
+    roles = [*rows.columns.in_use(), *(["weight"] if weighing.by_repeats else [])]
+    repeats, moved = tally.tolist()
+    return reading_notes(rows.source, rows.columns, roles, Tally(rows.blank, repeats, moved))
+
+
+def block_facts(block: Arrays, shared: Arrays) -> Arrays:
+    """What was merged in a block, and the strengths of its pairs."""
+    return {name: block[name] for name in ("tally", "strength") if name in block}
+
+
+def all_pairs(block: Arrays, shared: Arrays) -> Arrays:
+    """The pairs of a block, and what stands beside them."""
+    return block
+
+
+def kept_pairs(block: Arrays, shared: Arrays, min_rating: float | None) -> Arrays:
+    """Those that stay."""
+    keep = pairs_that_stay(block, shared, min_rating)
+    ends = np.concatenate([[0], np.cumsum(keep)])[np.cumsum(block["counts"])]
+    made = {name: array[keep] for name, array in block.items() if name in ("indices", *_FIELDS)}
+    counts = np.diff(ends, prepend=0)
+    return {**made, "first": block["first"], "counts": counts, "stay": keep}

@@ -1,0 +1,1 @@
+"""Blocks on Spark: it schedules, shuffles and retries; tasks run the same functions as threads."""

@@ -1,0 +1,209 @@
+"""Interactions read by Spark where they lie; equal to what `xorec.read` and `prepare` give."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from xorec.core.addresses import parse_address, without_secrets
+from xorec.core.engine import Blocks
+from xorec.core.errors import DataError
+from xorec.core.paths import what_is_at
+from xorec.core.progress import SILENT, Progress
+from xorec.data.datasets.catalog import CATALOG
+from xorec.data.interactions import Interactions
+from xorec.data.io.columns import REPEATS, Columns, choose_columns
+from xorec.data.io.content import Limits, make_limits
+from xorec.data.io.encode import Weighing, no_rows
+from xorec.data.io.formats.base import Layout, Source
+from xorec.data.io.item_info import add_item_info
+from xorec.data.io.read import only_since
+from xorec.data.io.since import parse_since
+from xorec.data.weights import check_scale
+from xorec.engines.pairs.collecting import BLOCK_ROWS, ReadRows, to_interactions
+from xorec.engines.pairs.filtering import Filters
+from xorec.engines.spark.addresses import parse_spark_address
+from xorec.engines.spark.engine import PlacedBlocks, SparkEngine
+from xorec.engines.spark.failures import one_line_errors
+from xorec.engines.spark.row_tasks import ROWS_SCHEMA, ReadBlocks
+from xorec.engines.spark.rows import batches_of
+from xorec.engines.spark.small_files import fits_driver
+from xorec.engines.spark.stages import watching_stages
+from xorec.engines.spark.tables import Piece, SparkTable, open_address, open_path
+
+_DATA_ROW = re.compile(r"(, data row )([0-9,]+)(: )")
+
+
+def is_for_spark(source: str) -> bool:
+    """Whether Spark reads it: large files, folders of parts, URLs, its own tables, JDBC.
+
+    Named data sets, databases that we have a driver for, pipes, and files that fit into the
+    driver's memory are read by the driver.
+    """
+    if source in CATALOG or source == "-":
+        return False
+    if parse_spark_address(source) is not None:
+        return True
+    if parse_address(source) is not None:
+        return False
+    if "://" in source:
+        return True
+    path = Path(source).expanduser()
+    there = what_is_at(path, DataError) in ("a file", "a folder")
+    return there and not fits_driver(path)
+
+
+def read_with_spark(
+    engine: SparkEngine,
+    source: str | os.PathLike[str],
+    *,
+    filters: Filters = Filters(),  # noqa: B008 - immutable
+    user_column: str | None = None,
+    item_column: str | None = None,
+    rating_column: str | None = None,
+    weight_column: str | None = None,
+    time_column: str | None = None,
+    split_column: str | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    has_header: bool | None = None,
+    item_info: Any = None,
+    since: Any = None,
+    max_expanded: int | str | None = None,
+    max_line: int | str | None = None,
+    weight_scale: str = "log",
+    progress: Progress = SILENT,
+    block_rows: int = BLOCK_ROWS,
+) -> Interactions:
+    """Interactions of a file, a folder, a table of Spark or a database by JDBC.
+
+    The options are those of `xorec.read`, and filters those of `prepare`, applied where the pairs
+    lie. The driver gets the distinct ids and the pairs that stay, never the rows. Files of a
+    folder count in the order of their names. block_rows: rows of a block, at most (about).
+    """
+    check_scale(weight_scale)
+    filters.check()
+    wanted = {
+        "user": user_column,
+        "item": item_column,
+        "rating": rating_column,
+        "weight": weight_column,
+        "time": time_column,
+        "split": split_column,
+    }
+    earliest = None if since is None else parse_since(since)
+    limits = make_limits(max_expanded, max_line)
+    named = tuple(name for name in wanted.values() if name)
+    table = _open(engine, os.fspath(source), Layout(separator, has_header, named), format, limits)
+    rules = table.source
+    columns = choose_columns(rules.columns, wanted, rules.name, rules.positions)
+    rules = only_since(rules, columns, earliest)
+    by_repeats = weight_column == REPEATS and not columns.weight
+    infos = list(table.item_info) if item_info is None else [item_info]
+
+    def describe(data: Interactions) -> Interactions:
+        return reduce(lambda so_far, info: add_item_info(so_far, info, limits), infos, data)
+
+    with _rows(engine, table, rules, columns, block_rows, progress) as rows:
+        weighing = Weighing(weight_scale, by_repeats=by_repeats)
+        return to_interactions(engine, rows, weighing, filters, describe, block_rows=block_rows)
+
+
+def _open(
+    engine: SparkEngine, source: str, layout: Layout, format: str | None, limits: Limits
+) -> SparkTable:
+    address = parse_spark_address(source)
+    if address is not None:
+        return open_address(engine.session, address)
+    return open_path(engine.session, source, layout, format, limits)
+
+
+@contextmanager
+def _rows(
+    engine: SparkEngine,
+    table: SparkTable,
+    rules: Source,
+    columns: Columns,
+    block_rows: int,
+    progress: Progress,
+) -> Iterator[ReadRows]:
+    """The rows of a table as placed blocks, until the `with` block ends."""
+    frame = _block_frame(table, rules, columns, block_rows)
+    with one_line_errors():
+        frame.persist()
+    try:
+        with (
+            one_line_errors(),
+            batches_of(engine.session, min(block_rows, *(one.batch_rows for one in table.pieces))),
+            watching_stages(engine.session, f"reading {rules.name}", progress),
+        ):
+            facts = frame.drop("data").toArrow().sort_by("block").to_pylist()
+        filled = sum(one["rows"] > 0 for one in facts)
+        whole = frame.where("rows > 0").selectExpr("block", "0 AS part", "1 AS parts", "data")
+        blocks = PlacedBlocks(whole, filled)
+        yield checked_rows(facts, blocks, rules, columns)
+    finally:
+        with one_line_errors():
+            frame.unpersist()
+
+
+def _block_frame(table: SparkTable, rules: Source, columns: Columns, block_rows: int) -> Any:
+    frames, first = [], 0
+    for piece in table.pieces:
+        task = _task(piece, rules, columns, block_rows, first)
+        with one_line_errors():
+            frames.append(piece.by_role(columns, rules.name).mapInArrow(task, ROWS_SCHEMA))
+        first += max(1, len(piece.files))
+    return reduce(lambda one, other: one.union(other), frames)
+
+
+def _task(piece: Piece, rules: Source, columns: Columns, block_rows: int, first: int) -> ReadBlocks:
+    return ReadBlocks(
+        rules.name,
+        replace(columns, notes=()),
+        piece.files,
+        block_rows,
+        first,
+        piece.text,
+        piece.part,
+        rules.since,
+    )
+
+
+def checked_rows(
+    facts: list[dict[str, Any]], blocks: Blocks, rules: Source, columns: Columns
+) -> ReadRows:
+    """Blocks that were read without an error. facts: of each block, in order (`ROWS_SCHEMA`)."""
+    _raise_first_error(facts)
+    total, blank = (sum(one[name] for one in facts) for name in ("rows", "blank"))
+    if not total:
+        raise no_rows(rules)
+    return ReadRows(blocks, total, blank, rules, columns)
+
+
+def _raise_first_error(facts: list[dict[str, Any]]) -> None:
+    """The first thing that is wrong, with the number of its row among all."""
+    before = 0
+    for block in facts:
+        if block["error"] is not None:
+            raise DataError(without_secrets(_with_row(block["error"], before)))
+        before += block["read"]
+
+
+def _with_row(message: str, before: int) -> str:
+    """The message of a block, for the row that it is after `before` others.
+
+    >>> _with_row("x.csv, column 'user', data row 7: the user is empty", 1_000)
+    "x.csv, column 'user', data row 1,007: the user is empty"
+    """
+
+    def counted(found: re.Match[str]) -> str:
+        return f"{found[1]}{int(found[2].replace(',', '')) + before:,}{found[3]}"
+
+    return _DATA_ROW.sub(counted, message, count=1)

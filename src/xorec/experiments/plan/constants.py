@@ -1,0 +1,152 @@
+"""What things cost on a machine: measured by `xorec bench engine` and kept in the user's cache.
+
+Where nothing was measured, the values below are taken: of the machine that `docs/scale.md` names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from xorec.core.code import code_digest
+from xorec.core.files import write_text
+from xorec.core.folders import user_cache
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Seconds of a core, bytes a second, and bytes, by name.
+
+    Work is counted in what its loops do: ns_flop of ALS for a multiplication with an addition of a
+    row's system, ns_meeting for two items that one user has, ns_triplet_* for a triplet and 64 bits
+    or dimensions.
+    """
+
+    start_seconds: float = 1.7
+    """Of a command: Python, libraries, kernels from their cache."""
+    us_read_pair: float = 0.15
+    us_save_pair: float = 0.03
+    ns_flop: float = 0.105
+    us_row: float = 1.15
+    ns_blas: float = 0.04
+    """Of a multiplication with an addition in a matrix product."""
+    ns_meeting: float = 4.2
+    ns_candidate: float = 23.0
+    """Of an item that has a user in common with another, looked at once for its neighbours."""
+    ns_ridge: float = 0.32
+    ns_triplet_sgd: float = 190.0
+    ns_triplet_flip: float = 830.0
+    ns_triplet_bqp: float = 2350.0
+    ns_triplet_flip_blocks: float = 1350.0
+    """The same in blocks of an engine: negatives are drawn three times, roles are sorted."""
+    ns_triplet_bqp_blocks: float = 2900.0
+    ns_triplet_accept: float = 8.4
+    """On the driver, of all triplets: taking the items of a block one after another."""
+    us_list: float = 1.8
+    ns_list_word: float = 0.115
+    """Of a word of an item's code in a search."""
+    us_list_row: float = 0.15
+    """Of a row of a list that is written."""
+    ns_score: float = 3.9
+    """Of an item of a user in an evaluation."""
+    spark_start_seconds: float = 12.3
+    """CPU of a session and its first worker; about the same by the clock where cores are free."""
+    spark_job_seconds: float = 0.4
+    task_seconds: float = 0.02
+    worker_seconds: float = 6.1
+    """CPU of a Python worker until its first block: libraries, the probe of its sums, kernels."""
+    bytes_per_second: float = 30e6
+    """Blocks and results between a Python process and the JVM, and through a shuffle: CPU of all
+    processes, most of it on executors."""
+    driver_bytes_per_second: float = 310e6
+    """The same of the driver's Python alone: while it packs and unpacks, all wait."""
+    file_bytes_per_second: float = 400e6
+    """A shared file, written and mapped on one machine."""
+    network_bytes_per_second: float = 1.0e9
+    """Between machines, on paper: 10 Gbit/s."""
+    shuffle_ratio: float = 0.8
+    """Bytes of a shuffle as written (lz4) over bytes of its arrays."""
+    python_bytes: int = 230_000_000
+    read_bytes_pair: float = 53.0
+    save_bytes_pair: float = 16.0
+    pyspark_bytes: int = 110_000_000
+    """What the driver's Python has besides where it talks to Spark."""
+    jvm_bytes: int = 550_000_000
+    jvm_bytes_byte: float = 6.6
+    """Bytes of heap for a byte of blocks that pass through, until the heap is at its limit."""
+    worker_bytes: int = 255_000_000
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Constants, and where they come from: `measured` here, or the defaults."""
+
+    constants: Constants
+    measured: bool
+    cpu: str
+    code: str
+    note: str = ""
+
+    def about(self) -> dict[str, Any]:
+        """Flat, without the constants."""
+        return {"measured": self.measured, "cpu": self.cpu, "note": self.note}
+
+
+DEFAULT_CPU = "AMD EPYC, 2 cores of a virtual machine"
+
+
+def constants_file() -> Path:
+    """Where this user's are."""
+    return user_cache() / "engine-constants.json"
+
+
+def keep_constants(constants: dict[str, float], cpu: str) -> Path:
+    """Write what was measured; the rest stays as it was."""
+    path = constants_file()
+    kept = {"cpu": cpu, "code": code_digest(), "constants": constants}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(kept, indent=1) + "\n")
+    return path
+
+
+def typed(values: Mapping[str, float]) -> dict[str, Any]:
+    """Those that there are, whole numbers where they count bytes of processes."""
+    known = {one.name: one.default for one in fields(Constants)}
+    found: dict[str, Any] = {}
+    for name in (name for name in known if name in values):
+        found[name] = int(values[name]) if isinstance(known[name], int) else float(values[name])
+    return found
+
+
+def this_machine() -> Machine:
+    """What was measured here; the defaults where nothing was, or where the file means nothing."""
+    try:
+        kept = json.loads(constants_file().read_text(encoding="utf-8"))
+        values = typed(kept["constants"])
+        if not all(value >= 0 for value in values.values()):
+            raise ValueError
+        note = "" if kept["code"] == code_digest() else "measured with other code: bench again"
+        return Machine(Constants(**values), True, str(kept["cpu"]), str(kept["code"]), note)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        note = "constants of another machine: `xorec bench engine` measures this one"
+        return Machine(Constants(), False, DEFAULT_CPU, "", note)
+
+
+def cpu_name() -> str:
+    """What the CPU calls itself."""
+    import platform
+
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine() or "unknown"

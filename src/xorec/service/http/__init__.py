@@ -1,0 +1,1 @@
+"""HTTP: from bytes on a socket to a handler and back."""

@@ -1,0 +1,1 @@
+"""Settings: their shapes, where they come from, how they are printed."""

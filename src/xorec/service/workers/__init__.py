@@ -1,0 +1,1 @@
+"""Processes: start, supervise, fork, hand writes on, end."""

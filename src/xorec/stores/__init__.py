@@ -1,0 +1,1 @@
+"""Codes, lists and what ranks them in databases and files: `xorec export`, and asking there."""

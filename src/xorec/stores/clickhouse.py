@@ -1,0 +1,307 @@
+"""ClickHouse: codes as words of 64 bits. A server over HTTP, or a folder in this process (chdb).
+
+ClickHouse has no transactions. So each export has tables of its own, whose names end in a token;
+the table `about` says which token counts, and is exchanged in one step when all else is there.
+Whoever asks through xorec goes by `about`; for people there are views of the plain names.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xorec.core.addresses import Address
+from xorec.core.bits import words_for
+from xorec.core.errors import MissingExtraError, OptionError, StoreError, XorecError
+from xorec.core.printable import quoted
+from xorec.stores.about import About
+from xorec.stores.base import SqlText
+from xorec.stores.contents import Contents
+from xorec.stores.frames import to_frame, word_names
+from xorec.stores.schema import TABLES, Schema
+from xorec.stores.sql import STAGED, SqlStore
+from xorec.stores.sql_text import sql_text
+from xorec.stores.tables import Batch, Column, Kind
+
+TOKEN = "token"
+"""The row of `about` that says what the names of the other tables end in, as JSON."""
+_HEX = 12
+_SETTINGS = ("connect_timeout", "send_receive_timeout", "verify", "ca_cert", "client_cert")
+"""Of an address: what the client takes, besides our prefix."""
+_UNKNOWN_TABLE = 60
+
+
+class ClickhouseError(Exception):
+    """What ClickHouse says, without its version and its stack. code: its number, 0 for none."""
+
+    def __init__(self, error: Exception) -> None:
+        said = re.sub(r"^.*?Code: \d+\. ?(DB::Exception: )?", "", str(error), flags=re.DOTALL)
+        said = re.sub(r"\(version [^)]*\)|Stack trace:.*", "", said, flags=re.DOTALL)
+        super().__init__(said.strip())
+        found = re.search(r"Code: (\d+)", str(error))
+        self.code = int(found[1]) if found else 0
+
+
+class ClickhouseStore(SqlStore):
+    """A database of a server, or a folder."""
+
+    kind = "clickhouse"
+    extra = "clickhouse"
+    types: ClassVar[Mapping[Kind, str]] = {
+        "row": "Int32",
+        "integer": "Int64",
+        "text": "String",
+        "code": "UInt64",
+        "float": "Float32",
+        "vector": "Array(Float32)",
+    }
+    driver_errors = (OSError, ClickhouseError)
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._writes = False
+        self._token = self._staged = ""
+
+    # -- the client
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            import clickhouse_connect
+        except ImportError:
+            raise MissingExtraError(
+                "ClickHouse needs clickhouse-connect: pip install 'xorec[clickhouse]'."
+            ) from None
+        with self._in_words():
+            return clickhouse_connect.get_client(**self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        address = self.address
+        if address.path is not None:
+            try:
+                import chdb  # noqa: F401 - the client runs it
+            except ImportError:
+                raise MissingExtraError(
+                    f"{address} is ClickHouse in this process: pip install chdb, or give the "
+                    "address of a server."
+                ) from None
+            return {"interface": "chdb", "path": str(address.path)}
+        strange = [one for one in address.settings if one not in ("prefix", *_SETTINGS)]
+        if strange:
+            raise OptionError(
+                f"{quoted(strange[0])} of {address} is no setting of ClickHouse's client here: "
+                f"prefix, {', '.join(_SETTINGS)}."
+            )
+        given = {name: address.settings[name] for name in _SETTINGS if name in address.settings}
+        return {
+            "host": address.host,
+            "port": address.port or (8443 if address.secure else 8123),
+            "username": address.user or os.environ.get("CLICKHOUSE_USER") or "default",
+            "password": address.password or os.environ.get("CLICKHOUSE_PASSWORD", ""),
+            "database": address.database or "__default__",
+            "secure": address.secure,
+            "connect_timeout": 10,
+            "autogenerate_session_id": False,
+            **given,
+        }
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """What the client raises, of whatever family, as a ClickhouseError."""
+        try:
+            yield
+        except XorecError:
+            raise
+        except (RuntimeError, ValueError) as error:
+            raise ClickhouseError(error) from None
+        except Exception as error:
+            family = type(error).__module__.split(".")[0]
+            if family not in ("clickhouse_connect", "chdb", "urllib3"):
+                raise
+            raise ClickhouseError(error) from None
+
+    def close(self) -> None:
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
+
+    @property
+    def _is_there(self) -> bool:
+        """A folder that nobody has made is not made by asking."""
+        return self._writes or self.address.path is None or self.address.path.exists()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        self._writes, self._staged = True, secrets.token_hex(_HEX // 2)
+        try:
+            yield
+        finally:
+            self._writes = False
+
+    def run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
+        if not self._is_there:
+            return []
+        try:
+            with self._in_words():
+                if statement.lstrip()[:6].upper() == "SELECT":
+                    found = self._client.query(statement, parameters=dict(parameters or {}) or None)
+                    return [*map(tuple, found.result_rows)]
+                self._client.command(statement)
+                return []
+        except ClickhouseError as error:
+            if error.code == _UNKNOWN_TABLE and not self._writes and self._token:
+                vars(self).pop("about", None)
+                raise StoreError(
+                    f"{self.address} was exported to anew in this moment: ask again."
+                ) from None
+            raise
+
+    # -- names and statements
+
+    def quote(self, name: str) -> str:
+        return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+    def name(self, table: str, *, staged: bool = False) -> str:
+        if table == "about":
+            return super().name(table, staged=staged)
+        token = self._staged if staged else self._token
+        return self.quote(f"{self.prefix}{table}{token and f'_{token}'}")
+
+    def column_types(self, column: Column) -> list[tuple[str, str]]:
+        if column.kind == "code":
+            return [(name, self.types["code"]) for name in word_names(column)]
+        return super().column_types(column)
+
+    def create(self, table: Schema, name: str) -> str:
+        """Rows in the order of the key; a filter of each granule finds ids."""
+        key = ", ".join(map(self.quote, table.key))
+        more = ""
+        if table.unique:
+            index = f"INDEX {self.quote(f'by_{table.unique}')} {self.quote(table.unique)}"
+            more = f",\n  {index} TYPE bloom_filter(0.001) GRANULARITY 1"
+        made = super().create(table, name).replace(f",\n  PRIMARY KEY ({key})", more, 1)
+        return f"{made} ENGINE = MergeTree ORDER BY ({key})"
+
+    def parameter(self, name: str, kind: Kind) -> str:
+        return f"{{{name}:{self.types[kind]}}}"
+
+    def hamming(self, about: About) -> str:
+        words = range(words_for(about.bits))
+        return " + ".join(f"toInt32(bitHammingDistance(i.w{at}, u.w{at}))" for at in words)
+
+    def half(self, expression: str) -> str:
+        return f"intDiv({expression}, 2)"
+
+    def query(self, about: About, *, seen: bool = False) -> str:
+        """Without a correlated subquery, which older servers do not have."""
+        user = self.parameter("user", "integer" if about.user_kind == "int64" else "text")
+        name = "i.name" if about.names else "NULL AS name"
+        users = f"{self.name('users')} WHERE user_id = {user}"
+        unseen = (
+            f"WHERE i.item_row NOT IN (SELECT item_row FROM {self.name('seen')}\n"
+            f"  WHERE user_row IN (SELECT user_row FROM {users}))\n"
+        )
+        return (
+            f"SELECT i.item_row, i.item_id, {name},\n  {self.distance(about)} AS distance\n"
+            f"FROM {self.name('items')} AS i CROSS JOIN (SELECT * FROM {users}) AS u\n"
+            f"{'' if seen else unseen}"
+            f"ORDER BY distance, i.tie_rank LIMIT {self.parameter('k', 'row')}"
+        )
+
+    def sql(self, contents: Contents) -> SqlText:
+        return sql_text(type(self)(self.address), contents)  # by plain names, whatever is open
+
+    # -- tables
+
+    def tables_there(self) -> set[str]:
+        return set(self._engines())
+
+    def _engines(self) -> dict[str, str]:
+        """The names of all tables and views, and what they are."""
+        rows = self.run("SELECT name, engine FROM system.tables WHERE database = currentDatabase()")
+        return {str(name): str(engine) for name, engine in rows}
+
+    def read_about(self) -> About | None:
+        self._token = self._current_token()
+        return super().read_about()
+
+    def _current_token(self) -> str:
+        """What the names of the tables that count end in; "" where they have plain names."""
+        with self.telling("ask"):
+            if f"{self.prefix}about" not in self.tables_there():
+                return ""
+            rows = self.run(f"SELECT value FROM {self.name('about')} WHERE name = '{TOKEN}'")
+        return str(rows[0][0]).strip('"') if rows else ""
+
+    def insert(self, table: Schema, name: str, batch: Batch) -> None:
+        import polars as pl
+
+        stream = io.BytesIO()
+        to_frame(table, batch).write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
+        columns = [column for one in table.columns for column, _ in self.column_types(one)]
+        with self._in_words():
+            self._client.raw_insert(name, columns, stream.getvalue(), fmt="ArrowStream")
+
+    def after_load(self, table: Schema, name: str) -> None:
+        if table.name == "about":
+            self.run(f"INSERT INTO {name} VALUES ('{TOKEN}', '\"{self._staged}\"')")
+
+    def swap(self, tables: Sequence[str]) -> None:
+        """The step that counts is that of `about`; the rest can be done at any time after it."""
+        about, staged = self.name("about"), self.name("about", staged=True)
+        engines = self._engines()
+        if f"{self.prefix}about" in engines:
+            self.run(f"EXCHANGE TABLES {staged} AND {about}")
+        else:
+            self.run(f"RENAME TABLE {staged} TO {about}")
+        for table in TABLES:
+            if table == "about":
+                continue
+            plain = self.quote(f"{self.prefix}{table}")
+            if engines.get(f"{self.prefix}{table}", "View") != "View":
+                self.run(f"DROP TABLE {plain} SYNC")  # that a person has made of our SQL
+            if table in tables:
+                whole = f"SELECT * FROM {self.name(table, staged=True)}"
+                self.run(f"CREATE OR REPLACE VIEW {plain} AS {whole}")
+            else:
+                self.run(f"DROP VIEW IF EXISTS {plain}")
+        self._drop_staged()
+
+    def _drop_staged(self) -> None:
+        """Tables of exports that died, or whose place another has taken."""
+        current = self._current_token()
+        ours = f"{re.escape(self.prefix)}(?:{'|'.join(TABLES)})_(?P<token>[0-9a-f]{{{_HEX}}})"
+        for name in self.tables_there():
+            found = re.fullmatch(ours, name)
+            if name == f"{self.prefix}about{STAGED}" or (found and found["token"] != current):
+                self.run(f"DROP TABLE IF EXISTS {self.quote(name)} SYNC")
+
+    def from_driver(self, column: Column, values: Sequence[tuple[Any, ...]]) -> Any:
+        if column.kind == "code":
+            return np.array(values, dtype=np.uint64).reshape(-1, words_for(column.size))
+        if column.kind == "vector":
+            rows = [one for (one,) in values]
+            return np.array(rows, dtype=np.float32).reshape(-1, column.size)
+        return super().from_driver(column, values)
+
+    def hint(self, error: Exception) -> str:
+        said = str(error).lower()
+        if "already initialized with path" in said:
+            return "One process has one folder of ClickHouse open: close the other one."
+        if "initializing embeddedserver" in said:
+            return "Another process may have the folder open: one at a time can."
+        if "authentication" in said or "password" in said:
+            return "Give the right user and password, by CLICKHOUSE_USER and CLICKHOUSE_PASSWORD."
+        if "connect" in said or "max retries" in said or "timed out" in said:
+            return (
+                "What was exported before is as it was; see that the server runs and can be "
+                "reached, and run again."
+            )
+        return super().hint(error)

@@ -1,0 +1,161 @@
+"""A folder of Parquet files, one a table: for data lakes, and for whoever joins in polars.
+
+Codes are words of 64 bits (w0, w1, ...). The folder is swapped as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.addresses import Address
+from xorec.core.bits import Words
+from xorec.core.errors import StoreError
+from xorec.core.files import replacing_folder
+from xorec.core.frame_files import write_frames
+from xorec.core.locks import locked
+from xorec.core.memory import require_address_space
+from xorec.core.progress import SILENT, Progress, Task
+from xorec.representations.single_query import distances
+from xorec.stores.about import About
+from xorec.stores.base import Near, Rows, Store
+from xorec.stores.contents import Contents, Table
+from xorec.stores.frames import frame_schema, from_frame, to_frame
+from xorec.stores.schema import schema_of
+from xorec.stores.tables import rows_of
+
+
+class ParquetFolder(Store):
+    """Tables as files `items.parquet`, `users.parquet`, ... in one folder."""
+
+    kind = "parquet"
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        assert address.path is not None
+        from polars.exceptions import PolarsError
+
+        self.folder = address.path
+        self.driver_errors = (OSError, PolarsError)
+
+    def write(self, contents: Contents, progress: Progress = SILENT) -> dict[str, int]:
+        require_address_space()
+        self._refuse_foreign_folder()
+        self.forget()
+        lock = self.folder.with_name(f"{self.folder.name}.export")
+        with self.telling("export to"), locked(lock), replacing_folder(self.folder) as temporary:
+            return self.fill(contents, temporary, progress)
+
+    def fill(self, contents: Contents, folder: Path, progress: Progress) -> dict[str, int]:
+        """Write all tables to a folder; their rows."""
+        counts: dict[str, int] = {}
+        with progress.task("export", contents.rows) as task:
+            for table in contents.tables:
+                frames = _frames(table, task, counts)
+                path = folder / f"{table.name}.parquet"
+                write_frames(frames, frame_schema(table.schema), path)
+        return counts
+
+    def _refuse_foreign_folder(self) -> None:
+        if self.folder.is_dir() and any(self.folder.iterdir()) and not self._has("about"):
+            raise StoreError(
+                f"{self.folder} holds something that xorec did not make: choose another name."
+            )
+
+    def _has(self, table: str) -> bool:
+        return (self.folder / f"{table}.parquet").is_file()
+
+    def forget(self) -> None:
+        """What was read of an older export."""
+        for name in ("about", "items"):
+            vars(self).pop(name, None)
+
+    def read_about(self) -> About | None:
+        if not self._has("about"):
+            return None
+        with self.telling("ask"):
+            rows = self._scan("about").collect().rows()
+        return About.of_rows(rows, str(self.address))
+
+    def fetch(
+        self, table: str, columns: Sequence[str], where: str, values: Sequence[int | str]
+    ) -> Rows:
+        import polars as pl
+
+        schema = schema_of(self.about)[table]
+        kind = frame_schema(schema)[where]
+        wanted = pl.Series(sorted(set(values)), dtype=pl.Int64 if kind.is_integer() else kind)
+        if table == "items" and where == "item_row":
+            rows = wanted.filter(wanted < self.about.items)
+            return from_frame(self.items["frame"][rows], [schema.column(name) for name in columns])
+        with self.telling("ask"):
+            found = self._scan(table).filter(pl.col(where).is_in(wanted.implode())).collect()
+        return from_frame(found, [schema.column(name) for name in columns])
+
+    def nearest(self, user: int | str, k: int, *, seen: bool = False) -> list[Near]:
+        found = self.fetch("users", ["user_row", "code"], "user_id", [user])
+        hidden: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
+        if not seen:
+            user_row = int(found["user_row"][0])
+            hidden = self.fetch("seen", ["item_row"], "user_row", [user_row])["item_row"]
+        rows, away = self.nearest_rows(found["code"][0], k, hidden)
+        return self._described(rows, away)
+
+    def nearest_rows(
+        self, code: Words, k: int, hidden: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(rows, distances) of the k items nearest to a code, without the rows `hidden`."""
+        away = self.corrected(distances(code, self.item_codes), code)
+        open_ = np.ones(len(away), dtype=np.bool_)
+        open_[hidden] = False
+        rows = np.flatnonzero(open_)
+        if k < len(rows):  # only what is as near as the k-th need be put in order
+            rows = rows[away[rows] <= np.partition(away[rows], k - 1)[k - 1]]
+        best = rows[np.lexsort((self.items["tie_rank"][rows], away[rows]))[:k]]
+        return best, away[best]
+
+    def corrected(self, away: npt.NDArray[np.int64], code: Words) -> npt.NDArray[np.int64]:
+        """The distances that lists are ordered by, of Hamming distances to all items."""
+        if self.about.ranking == "masked-codes":  # |u and not i| = (|u xor i| + |u| - |i|) / 2
+            own = int(np.bitwise_count(code).sum())
+            return np.asarray((away + own - self.items["set_bits"]) // 2)
+        return away - self.items["item_offset"] if self.about.offsets else away
+
+    @cached_property
+    def items(self) -> Rows:
+        """All items, by row: the file is read once."""
+        schema = schema_of(self.about)["items"]
+        with self.telling("ask"):
+            frame = self._scan("items").collect()
+        columns = [one for one in schema.columns if one.name not in ("item_id", "name")]
+        return {**from_frame(frame, columns), "frame": frame}
+
+    @property
+    def item_codes(self) -> Words:
+        """The words of all items' codes, by row."""
+        words: Words = self.items["code"]
+        return words
+
+    def _described(self, rows: npt.NDArray[np.int64], away: npt.NDArray[np.int64]) -> list[Near]:
+        found = self.items["frame"][rows.tolist()]
+        names = found["name"].to_list() if self.about.names else [None] * len(rows)
+        ids = found["item_id"].to_list()
+        return [*map(Near, rows.tolist(), ids, names, away.tolist())]
+
+    def _scan(self, table: str) -> Any:
+        import polars as pl
+
+        return pl.scan_parquet(self.folder / f"{table}.parquet")
+
+
+def _frames(table: Table, task: Task, counts: dict[str, int]) -> Iterator[Any]:
+    counts[table.name] = 0
+    for batch in table.batches():
+        counts[table.name] += rows_of(batch)
+        task.advance(rows_of(batch), table=table.name)
+        yield to_frame(table.schema, batch)

@@ -1,0 +1,63 @@
+"""The stores. A new one is its file and one line here: command line, messages and kit follow."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from xorec.core.addresses import FILES, SERVERS, Address, parse_address
+from xorec.core.errors import OptionError
+from xorec.core.printable import quoted
+from xorec.stores.base import Store
+
+STORES = {
+    "sqlite": ("xorec.stores.sqlite", "SqliteStore"),
+    "postgresql": ("xorec.stores.postgresql", "PostgresqlStore"),
+    "clickhouse": ("xorec.stores.clickhouse", "ClickhouseStore"),
+    "duckdb": ("xorec.stores.duckdb", "DuckdbStore"),
+    "parquet": ("xorec.stores.parquet_folder", "ParquetFolder"),
+    "faiss": ("xorec.stores.faiss_file", "FaissFile"),
+    "npy": ("xorec.stores.npy", "NpyStore"),
+}
+"""Kind: (module, class). The kinds of databases are those of `core.addresses`."""
+FILE_KINDS = {".parquet": "parquet", ".faiss": "faiss", ".npy": "npy"}
+"""Kinds of stores that are files and no databases, by their ending."""
+
+
+def store_address(text: str) -> Address | None:
+    """The address of a store; None where the text is none.
+
+    >>> store_address("shop.sqlite").kind
+    'sqlite'
+    >>> store_address("shop.xorec") is None
+    True
+    """
+    address = parse_address(text)
+    if address is not None:
+        return address
+    kind = FILE_KINDS.get(Path(text).suffix.lower())
+    return None if kind is None else Address(kind, path=Path(text))
+
+
+def open_store(address: str | Address) -> Store:
+    """The store at an address; nothing is opened before it is asked or written."""
+    found = store_address(address) if isinstance(address, str) else address
+    if found is None:
+        endings = ", ".join(sorted([*FILES, *FILE_KINDS]))
+        servers = ", ".join(f"{name}://" for name in SERVERS)
+        raise OptionError(
+            f"{quoted(address)} is no address of a store: give a path that ends in {endings}, or "
+            f"an address that begins with {servers}."
+        )
+    if found.path is not None and "\0" in str(found.path):
+        raise OptionError(f"the path {quoted(str(found.path))} has a zero byte: give another.")
+    if found.table or found.query:
+        raise OptionError(
+            f"{found} is where tables are written to: leave table= and query= out (?prefix= names "
+            "our tables)."
+        )
+    if found.kind not in STORES:
+        raise OptionError(f"{found.kind} is not among the stores: {', '.join(STORES)}.")
+    module, name = STORES[found.kind]
+    return cast("Store", getattr(import_module(module), name)(found))

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xorec.experiments.plan import constants
+
+from .conftest import Run
+from .test_errors import refused
+
+SIZES = ("--users", "1M", "--items", "50k", "--pairs", "20M")
+STEP = {
+    "step", "seconds", "cpu_seconds", "driver_seconds", "core_seconds", "tasks", "spark_jobs",
+    "spark_stages", "shared_bytes", "sent_bytes", "exchanged_bytes", "result_bytes",
+    "shuffle_bytes",
+}  # fmt: skip
+TOTAL = {
+    "seconds", "cpu_seconds", "driver_bytes", "jvm_bytes", "worker_bytes", "machine_bytes",
+    "disk_bytes", "scratch_bytes", "shuffle_bytes", "spark_jobs", "spark_stages",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_constants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test depends on what was measured on this machine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def planned(run: Run, *words: object) -> dict[str, Any]:
+    result = run("plan", *words, "--json")
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+@pytest.mark.parametrize("engine", ["local", "spark:local[2]", "spark:yarn"])
+@pytest.mark.parametrize("job", ["fit", "lists", "similar", "evaluate"])
+def test_json_is_one_object_with_flat_rows(run: Run, engine: str, job: str) -> None:
+    found = planned(run, *SIZES, "--engine", engine, "--job", job)
+    assert set(found) == {
+        "job", "model", "data", "engine", "rows", "memory", "total", "fits", "advice", "machine",
+    }  # fmt: skip
+    assert found["data"]["pairs"] == 20_000_000
+    assert all(set(row) == STEP for row in found["rows"])
+    assert all(set(row) == {"where", "part", "bytes", "phase"} for row in found["memory"])
+    assert set(found["total"]) == TOTAL
+    for name in ("seconds", "cpu_seconds", "shuffle_bytes", "spark_jobs", "spark_stages"):
+        assert found["total"][name] == pytest.approx(sum(row[name] for row in found["rows"]))
+    assert (found["total"]["spark_jobs"] > 0) == (engine != "local")
+    assert found["machine"]["measured"] is False
+
+
+def test_data_are_counted(run: Run, ratings: Path) -> None:
+    found = planned(run, ratings, "--model", "als", "-q")
+    assert found["data"]["users"] == 120
+    assert found["data"]["pairs"] == 120 * 15
+
+
+def test_settings_of_the_model_with_and_without_data(run: Run, ratings: Path) -> None:
+    few = planned(run, ratings, "--model", "als", "--epochs", 2, "-q")
+    many = planned(run, ratings, "--model", "als", "--epochs", 20, "-q")
+    assert many["total"]["cpu_seconds"] > few["total"]["cpu_seconds"]
+    sweeps = ("--optimizer", "flip", "--start.model", "als", "--engine", "spark:local[2]")
+    found = planned(run, *SIZES, "--model", "dsiml", *sweeps, "--epochs", 3)
+    (items,) = [row for row in found["rows"] if "blocks of items" in row["step"]]
+    assert items["spark_jobs"] == 3 * 32
+    first = planned(run, *sweeps[:4], *SIZES)  # a setting that comes first is no DATA
+    assert first["data"]["pairs"] == 20_000_000
+
+
+def test_the_table_fits_80_columns(run: Run) -> None:
+    huge = ("--users", "100M", "--items", "10M", "--pairs", "10G")
+    cluster = ("--engine", "spark:yarn", "--executors", 100, "--cores", 8, "--memory", "64G")
+    result = run("plan", *huge, "--optimizer", "flip", "--start.model", "als", *cluster)
+    assert result.exit_code == 0, result.output
+    assert "10,000,000,000 pairs" in result.stdout
+    words = " ".join(result.stdout.split())
+    assert "are needed and the driver has 64.0" in words
+    assert "xorec bench engine" in words
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_measured_constants_are_taken(run: Run) -> None:
+    before = planned(run, *SIZES, "--model", "als")
+    constants.keep_constants({"ns_flop": 100.0}, "a slow one")
+    after = planned(run, *SIZES, "--model", "als")
+    assert after["machine"] == {"measured": True, "cpu": "a slow one", "note": ""}
+    assert after["total"]["cpu_seconds"] > 2 * before["total"]["cpu_seconds"]
+    constants.constants_file().write_text('{"cpu": 1, "constants": {"ns_flop": "x"}}')
+    assert planned(run, *SIZES, "--model", "als") == before
+
+
+def test_refusals_are_one_line(run: Run, ratings: Path) -> None:
+    refused(run("plan"), "--users, --items and --pairs")
+    refused(run("plan", ratings, "--users", 5), "leave out")
+    refused(run("plan", "--users", "5Q", "--items", 1, "--pairs", 1), "'5Q'", "250k")
+    refused(run("plan", "--users", 2, "--items", 2, "--pairs", 5), "at most 4 pairs")
+    refused(run("plan", *SIZES, "--job", "dream"), "'dream'", "evaluate")
+    refused(run("plan", *SIZES, "--engine", "spork"), "spark:local[2]")
+    refused(run("plan", *SIZES, "--engine", "spark:local[2]", "--cores", 4), "leave out")
+    refused(run("plan", *SIZES, "--executors", 4), "for Spark")
+    refused(run("plan", *SIZES, "--engine", "spark:yarn", "--executors", 0), "--executors is 0")
+    refused(run("plan", *SIZES, "--model", "alz"), "alz")
+    refused(run("plan", *SIZES, "--model", "als", "--epochz", 4), "epochz")
+    refused(run("plan", *SIZES, "--memory", "much"), "--memory")
+    refused(run("plan", "no-such.parquet"), "no-such.parquet")

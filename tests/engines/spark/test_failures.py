@@ -1,0 +1,89 @@
+"""What Spark says in a hundred lines is told in one."""
+
+from __future__ import annotations
+
+import pytest
+
+from xorec.core.errors import DataError, OptionError, XorecError
+from xorec.core.options import RunOptions
+from xorec.engines.registry import on_engine
+from xorec.engines.spark.failures import error_of
+
+TRACE = """\
+An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "/x/tasks.py", line 57, in __call__
+    made = function(arrays, shared)
+{last}
+
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:583)
+Caused by: java.lang.Exception: nothing of interest
+"""
+
+
+def test_an_error_of_ours_comes_back_as_it_was() -> None:
+    found = error_of(TRACE.format(last="xorec.core.errors.DataError: no pairs: check the file."))
+    assert isinstance(found, DataError)
+    assert str(found) == "no pairs: check the file."
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (TRACE.format(last="MemoryError: Unable to allocate 9 GiB"), "MemoryError: Unable to allo"),
+        (
+            "org.apache.spark.SparkException: All masters are unresponsive! Giving up.",
+            "All masters",
+        ),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03", "Path does not exist"),
+        ("[JAVA_GATEWAY_EXITED] Java gateway process exited", "needs Java 17"),
+        ("", "Spark: it failed"),
+    ],
+)
+def test_others_are_one_line(text: str, line: str) -> None:
+    found = error_of(text)
+    assert type(found) is XorecError
+    assert line in str(found)
+    assert "\n" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ray", "engine 'ray' is not known: give local or spark:MASTER"),
+        ("local[2]", "is not known"),
+        ("local:2", "is not known"),
+        ("spark", "spark: names no master: give spark:local"),
+    ],
+)
+def test_a_wrong_engine_is_refused(name: str, words: str) -> None:
+    with (
+        pytest.raises(OptionError, match=words.replace("[", r"\[")),
+        on_engine(name, RunOptions()),
+    ):
+        pass
+
+
+def test_partitions_are_for_spark() -> None:
+    with (
+        pytest.raises(OptionError, match="--partitions is for Spark"),
+        on_engine("local", RunOptions(), partitions=2),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("master", ["sc://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2"])
+def test_a_server_that_is_not_there_is_told_at_once(master: str) -> None:
+    with (
+        pytest.raises(XorecError, match=rf"^no Spark answers at {master} \(.+\): start it"),
+        on_engine(f"spark:{master}", RunOptions()),
+    ):
+        pass
+
+
+def test_a_port_that_is_none() -> None:
+    with (
+        pytest.raises(OptionError, match=r"'x' in spark://127.0.0.1:x is no port"),
+        on_engine("spark:spark://127.0.0.1:x", RunOptions()),
+    ):
+        pass

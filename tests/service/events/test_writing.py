@@ -1,0 +1,188 @@
+"""The thread of the writer: groups, order, and what happens when something breaks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xorec.service.events.errors import StorageFailed
+from xorec.service.events.log import EventLog
+from xorec.service.events.records import Exposure, Record
+from xorec.service.events.rows import Batch, Written
+from xorec.service.events.sequence import SharedSequence
+from xorec.service.events.writing import GROUP, LogWriter
+from xorec.testing.event_logs import an_event
+
+
+class GatedLog(EventLog):
+    """Waits before each transaction until it may, and keeps what it was given."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.gate = threading.Event()
+        self.batches: list[Batch] = []
+        self.error: BaseException | None = None
+
+    def write(self, batch: Batch) -> Written:
+        self.gate.wait(30)
+        self.batches.append(batch)
+        if self.error is not None:
+            raise self.error
+        return super().write(batch)
+
+
+Start = Callable[..., tuple[LogWriter, GatedLog, SharedSequence]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    writers: list[LogWriter] = []
+
+    def start(**hooks: Any) -> tuple[LogWriter, GatedLog, SharedSequence]:
+        log, sequence = GatedLog(tmp_path / "events.db"), SharedSequence(tmp_path / "sequence")
+        writers.append(LogWriter(log, sequence, **hooks))
+        return writers[-1], log, sequence
+
+    yield start
+    for writer in writers:
+        writer.close()
+
+
+def test_a_group_takes_what_waits_up_to_its_size(start: Start) -> None:
+    writer, log, _ = start()
+    first = writer.append([an_event(0)])
+    time.sleep(0.1)  # it is at the gate
+    sizes = (400, 500, 100, 1, GROUP + 500, 3, 999)
+    numbers = iter(range(1, 100_000))
+    futures = [writer.append([an_event(next(numbers)) for _ in range(size)]) for size in sizes]
+    log.gate.set()
+    assert [future.result(30).accepted for future in futures] == [*sizes]
+    assert first.result(30).accepted == 1
+    groups = [[len(rows) for rows in batch.events] for batch in log.batches]
+    assert groups == [[1], [400, 500, 100], [1], [GROUP + 500], [3], [999]]
+
+
+def test_what_was_handed_in_before_an_erasure_goes_and_what_comes_later_stays(start: Start) -> None:
+    writer, log, _ = start()
+    before = [writer.append([an_event(at)]) for at in range(3)]
+    erased = writer.erase("ann")
+    after = writer.append([an_event(7)])
+    log.gate.set()
+    assert sum(future.result(30).accepted for future in before) == 3
+    assert erased.result(30).events == 3
+    assert after.result(30).accepted == 1
+    assert after.result().seq > erased.result().seq
+
+
+def test_first_the_commit_then_the_place_then_the_hook_then_the_answer(start: Start) -> None:
+    seen: list[Any] = []
+
+    def hook(records: list[Record]) -> None:
+        seen.append((sequence.value, records[-1].seq, [future.done() for future in futures]))
+        assert threading.current_thread().name == "xorec-log"
+
+    futures: list[Any] = []
+    writer, log, sequence = start(on_commit=hook)
+    futures += [writer.append([an_event(at)]) for at in range(2)]
+    log.gate.set()
+    seqs = [future.result(30).seq for future in futures]
+    assert all(value == seq and not any(done[-1:]) for value, seq, done in seen)
+    assert seen[-1][0] == seqs[-1]
+
+
+def test_a_hook_that_fails_does_not_unsay_the_commit(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    def hook(records: list[Record]) -> None:
+        raise RuntimeError("no model")
+
+    writer, log, _ = start(on_commit=hook)
+    log.gate.set()
+    with caplog.at_level(logging.ERROR, "xorec"):
+        assert writer.append([an_event(1)]).result(30).accepted == 1
+    assert "no model" in caplog.text
+    assert writer.append([an_event(1)]).result(30).duplicates == 1
+
+
+def test_an_error_that_nobody_thought_of_fails_its_group_only(start: Start) -> None:
+    writer, log, sequence = start()
+    log.gate.set()
+    log.error = RuntimeError("a cosmic ray")
+    with pytest.raises(StorageFailed, match="a cosmic ray"):
+        writer.append([an_event(1)]).result(30)
+    assert sequence.value == 0
+    log.error = None
+    assert writer.append([an_event(1)]).result(30).accepted == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_a_thread_that_has_ended(start: Start) -> None:
+    writer, log, _ = start()
+    futures = [writer.append([an_event(0)])]
+    time.sleep(0.1)
+    futures += [writer.append([an_event(1)]), writer.erase("ann")]  # type: ignore[list-item]
+    log.error = SystemExit("ended")
+    log.gate.set()
+    for future in futures:
+        with pytest.raises(StorageFailed):
+            future.result(30)
+    writer.close()
+    with pytest.raises(StorageFailed, match="ending"):
+        writer.append([an_event(2)])
+
+
+def test_exposures_are_kept_soon_without_a_call_that_waits(start: Start) -> None:
+    writer, log, sequence = start()
+    log.gate.set()
+    for at in range(20):
+        writer.expose(Exposure(f"r{at}", "x", "a", "ann", [1], at))
+    end = time.monotonic() + 10
+    while sum(len(batch.exposures) for batch in log.batches) < 20 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert sum(len(batch.exposures) for batch in log.batches) == 20
+    assert len(log.batches) <= 3
+    assert sequence.value == 0
+
+
+def test_exposures_outlive_a_transaction_that_failed(start: Start) -> None:
+    writer, log, _ = start()
+    log.gate.set()
+    log.error = StorageFailed("for now")
+    writer.expose(Exposure("r", "x", "a", "ann", [1], 1))
+    with pytest.raises(StorageFailed):
+        writer.append([an_event(1)]).result(30)
+    log.error = None
+    writer.append([an_event(1)]).result(30)
+    assert [len(batch.exposures) for batch in log.batches][-1] == 1
+
+
+def test_closing_with_a_failing_log_ends(start: Start) -> None:
+    writer, log, _ = start()
+    log.error = StorageFailed("for ever")
+    writer.expose(Exposure("r", "x", "a", "ann", [1], 1))
+    future = writer.append([an_event(1)])
+    log.gate.set()
+    began = time.monotonic()
+    writer.close()
+    assert time.monotonic() - began < 10
+    with pytest.raises(StorageFailed, match="for ever"):
+        future.result(0)
+
+
+def test_the_place_is_published_at_the_start(tmp_path: Path) -> None:
+    """A kill between a commit and its publication."""
+    log = EventLog(tmp_path / "events.db")
+    log.write(Batch([log.rows([an_event(1), an_event(2)])]))
+    log.close()
+    sequence = SharedSequence(tmp_path / "sequence")
+    assert sequence.value == 0
+    writer = LogWriter(EventLog(tmp_path / "events.db"), sequence)
+    assert sequence.value == 2
+    writer.close()
+    sequence.close()

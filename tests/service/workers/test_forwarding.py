@@ -1,0 +1,192 @@
+"""Requests between workers, over Unix sockets, with apps that stand in for two workers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from xorec.service.events.records import Exposure
+from xorec.service.http.app import App
+from xorec.service.http.exchange import Reply, Request
+from xorec.service.http.health import Health
+from xorec.service.http.problems import HttpError
+from xorec.service.http.request_ids import RequestIds
+from xorec.service.http.routes import Call, Route
+from xorec.service.schemas.base import Answer
+from xorec.service.schemas.lists import NextQuery, RecommendBody
+from xorec.service.settings.config import Config
+from xorec.service.telemetry.metrics import Metrics
+from xorec.service.workers.forwarding import Peers, asked_elsewhere
+
+KEY = "write-write-write"
+
+
+class Echo(Answer):
+    """Who answered, and to what."""
+
+    worker: int
+    got: Any = None
+
+
+class Behind:
+    """Stands in for a service."""
+
+    def __init__(self, worker: int, peers: Peers) -> None:
+        self.worker, self.peers = worker, peers
+        self.exposures: list[Exposure] = []
+
+    def follow(self) -> None:
+        """There is no log."""
+
+    def expose(self, exposure: Exposure) -> None:
+        self.exposures.append(exposure)
+
+
+async def write(service: Any, call: Call) -> Echo:
+    await asyncio.sleep(0.001)
+    if call.body.user == "bad":
+        raise HttpError(507, "no room.")
+    return Echo(worker=service.worker, got=call.body.user)
+
+
+async def following(service: Any, call: Call) -> Echo | Reply:
+    """Worker 0 alone knows the list "known"."""
+    if service.worker == 0 and call.query.request_id in ("known", "w0-0123456789-1"):
+        return Echo(worker=0)
+    reply = await asked_elsewhere(service, call, call.query.request_id)
+    if reply is None:
+        raise HttpError(404, "no such list.")
+    return reply
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/write",
+        handler=write,
+        body=RecommendBody,
+        answer=Echo,
+        role="write",
+        writer=True,
+        summary="",
+    ),
+    Route(method="GET", path="/next", handler=following, query=NextQuery, answer=Echo, summary=""),
+)
+Test = Callable[[list[App], list[Peers]], Awaitable[None]]
+
+
+def with_workers(folder: Path, test: Test, count: int = 3) -> None:
+    """Run a test with so many workers in one loop."""
+
+    async def run() -> None:
+        config = Config.model_validate({"keys": {"write": KEY}})
+        peers = [Peers(folder, n, count) for n in range(count)]
+        apps = []
+        for n in range(count):
+            health, metrics = Health(), Metrics()
+            forward = peers[n].ask_writer if n else None
+            app = App(config, ROUTES, health, metrics, worker=n, forward=forward)
+            app.service, health.state = cast("Any", Behind(n, peers[n])), "ready"
+            await peers[n].listen(app)
+            apps.append(app)
+        try:
+            await test(apps, peers)
+        finally:
+            for one in peers:
+                await one.close()
+            for app in apps:
+                app.close()
+
+    asyncio.run(run())
+
+
+def post(user: Any, **headers: str) -> tuple[Request, bytes]:
+    own = {"x-api-key": KEY, "content-type": "application/json", **headers}
+    raw = {name.encode(): value.encode() for name, value in own.items()}
+    return Request("POST", "/write", b"", raw), json.dumps({"user": user}).encode()
+
+
+def get(request_id: str) -> Request:
+    return Request(
+        "GET", "/next", f"request_id={request_id}".encode(), {b"x-api-key": KEY.encode()}
+    )
+
+
+def test_the_writer_answers_what_reaches_another(tmp_path: Path) -> None:
+    async def test(apps: list[App], peers: list[Peers]) -> None:
+        asked = [apps[n % 3].reply(*post(n)) for n in range(30)]
+        for n, reply in enumerate(await asyncio.gather(*asked)):
+            body = json.loads(reply.body)
+            assert (reply.status, body["worker"], body["got"]) == (200, 0, n)
+            assert body["request_id"].startswith(f"w{n % 3}-")
+        reply = await apps[1].reply(*post("\u00fc\x00/" * 10_000, **{"x-request-id": "mine"}))
+        assert json.loads(reply.body)["got"] == "\u00fc\x00/" * 10_000
+        assert json.loads(reply.body)["request_id"] == "mine"
+
+    with_workers(tmp_path, test)
+
+
+def test_problems_come_back_as_they_are(tmp_path: Path) -> None:
+    async def test(apps: list[App], peers: list[Peers]) -> None:
+        reply = await apps[2].reply(*post("bad"))
+        assert (reply.status, reply.media_type) == (507, b"application/problem+json")
+        assert json.loads(reply.body)["detail"] == "no room."
+        refused = await apps[2].reply(*post(1, **{"x-api-key": "wrong"}))
+        assert refused.status == 401
+
+    with_workers(tmp_path, test)
+
+
+def test_a_writer_that_is_away_is_503_and_its_return_is_noticed(tmp_path: Path) -> None:
+    async def test(apps: list[App], peers: list[Peers]) -> None:
+        async def go_away() -> None:
+            await peers[0].close()
+            for one in asyncio.all_tasks():
+                if "connected" in repr(one):
+                    one.cancel()
+            await asyncio.sleep(0.05)
+
+        assert (await apps[1].reply(*post(1))).status == 200
+        await go_away()
+        await peers[0].listen(apps[0])
+        assert (await apps[1].reply(*post(2))).status == 200  # not by the old connection
+        await go_away()
+        reply = await apps[1].reply(*post(1))
+        assert reply.status == 503
+        assert (b"retry-after", b"1") in reply.headers
+        assert "the worker that writes is away" in json.loads(reply.body)["detail"]
+        await peers[0].listen(apps[0])
+        assert (await apps[1].reply(*post(2))).status == 200
+
+    with_workers(tmp_path, test)
+
+
+@pytest.mark.parametrize("known", ["known", "w0-0123456789-1"])
+def test_a_list_is_found_at_the_worker_that_made_it(tmp_path: Path, known: str) -> None:
+    async def test(apps: list[App], peers: list[Peers]) -> None:
+        for app in apps:
+            reply = await app.reply(get(known), b"")
+            assert (reply.status, json.loads(reply.body)["worker"]) == (200, 0)
+            for unknown in ("other", "w0-0123456789-2", "w9-0123456789-2", RequestIds(1).new()):
+                assert (await app.reply(get(unknown), b"")).status == 404
+
+    with_workers(tmp_path, test)
+
+
+def test_exposures_reach_the_writer(tmp_path: Path) -> None:
+    async def test(apps: list[App], peers: list[Peers]) -> None:
+        exposure = Exposure("r1", "e", "default", 7, [1, "b"], 5)
+        peers[2].expose(exposure)
+        behind: Any = apps[0].service
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if behind.exposures:
+                break
+        assert behind.exposures == [exposure]
+
+    with_workers(tmp_path, test)

@@ -1,0 +1,101 @@
+"""Sweeps on an engine: bit for bit those on threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.engine import LocalEngine
+from xorec.core.threads import ThreadPool
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.testing.data import planted
+from xorec.training.discrete.block_sweeps import BlockSweeps
+from xorec.training.discrete.bounds import Bounds
+from xorec.training.discrete.bqp import make_solver
+from xorec.training.discrete.flips import Flips
+from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.sweep_blocks import Draw, ItemCut
+from xorec.training.discrete.sweeps import Proposer, sweep
+from xorec.training.passes import Triplets
+
+TERMS = LossTerms(4.0, 1.0, 0.5)
+
+
+def codes(data: Interactions, bits: int, seed: int) -> tuple[Any, Any]:
+    rng, signs = np.random.default_rng(seed), np.array([-1, 1], np.int8)
+    sizes = (data.n_users, bits), (data.n_items, bits)
+    return rng.choice(signs, sizes[0]), rng.choice(signs, sizes[1])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize("propose", [Flips(), Bounds(make_solver("descent"), 3)])
+@pytest.mark.parametrize(("users", "items"), [(700, 90), (40, 300), (30, 20)])
+def test_the_codes_and_the_loss_are_those_of_threads(
+    users: int, items: int, propose: Proposer, alpha: float
+) -> None:
+    data = planted(users, items, per_user=8)
+    sampler = Negatives.of(data, alpha)
+    for pieces in (1, 3):
+        B, D = codes(data, 20, seed=users)
+        other = B.copy(), D.copy()
+        sweeps = BlockSweeps(LocalEngine(pieces), sampler)
+        with ThreadPool(2) as pool:
+            for epoch in range(2):
+                draw = Draw(3, 5, epoch)
+                triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
+                ours = sweep(make_problem(B, D, triplets, TERMS), propose, pool)
+                theirs = sweeps.sweep(*other, TERMS, propose, draw)
+                assert ours[1:] == theirs[1:]  # the loss to the last bit, and the flips
+                np.testing.assert_array_equal(B, other[0])
+                np.testing.assert_array_equal(D, other[1])
+
+
+def test_items_of_one_block_that_meet_are_taken_one_after_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two blocks of 15 items each: most triplets hold two items of one block."""
+    for room in ("sweeps", "block_sweeps", "sweep_blocks"):
+        monkeypatch.setattr(f"xorec.training.discrete.{room}.ITEM_BLOCKS", 2)
+    data = planted(300, 30, per_user=8)
+    sampler = Negatives.of(data)
+    B, D = codes(data, 20, seed=3)
+    other = B.copy(), D.copy()
+    draw = Draw(3, 5, 0)
+    triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
+    with ThreadPool(2) as pool:
+        sweep(make_problem(B, D, triplets, TERMS), Flips(), pool)
+    BlockSweeps(LocalEngine(3), sampler).sweep(*other, TERMS, Flips(), draw)
+    np.testing.assert_array_equal(B, other[0])
+    np.testing.assert_array_equal(D, other[1])
+
+
+def test_a_user_who_has_everything_has_no_negatives() -> None:
+    everything = [(user, item) for user in range(3) for item in range(6)]
+    some = [(user, item) for user in range(3, 9) for item in range(user % 3, 6, 2)]
+    data = Interactions.from_pairs(everything + some)
+    B, D = codes(data, 12, seed=1)
+    other, sampler, draw = (B.copy(), D.copy()), Negatives.of(data), Draw(2, 0, 0)
+    triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
+    assert (triplets.negatives < 0).any()
+    with ThreadPool(1) as pool:
+        ours = sweep(make_problem(B, D, triplets, TERMS), Flips(), pool)
+    theirs = BlockSweeps(LocalEngine(2), sampler).sweep(*other, TERMS, Flips(), draw)
+    assert ours[1:] == theirs[1:]
+    np.testing.assert_array_equal(D, other[1])
+
+
+@pytest.mark.parametrize(("items", "blocks", "pieces"), [(100, 32, 3), (7, 7, 2), (65, 32, 5)])
+def test_every_item_is_in_the_piece_that_it_is_sent_to(
+    items: int, blocks: int, pieces: int
+) -> None:
+    cut = ItemCut(items, blocks, pieces)
+    targets, seen = cut.targets(np.arange(items)), []
+    for piece in range(pieces):
+        for block in range(blocks):
+            rows = cut.rows(block, piece)
+            assert (targets[rows] == piece * blocks + block).all()
+            seen += rows.tolist()
+    assert sorted(seen) == list(range(items))
