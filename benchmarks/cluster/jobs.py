@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from made_data import MOST_TESTED
 from watched import EventLog, Happened, spark_configuration, watch
 
 from xorec.testing.spark_cluster import Cluster
@@ -21,18 +22,20 @@ FITS = {
     "flip": f"{SWEEPS} --negatives 5",
 }
 JOBS = (*FITS, "lists", "evaluate")
-"""lists and evaluate take the model of `flip`."""
+CODES = "--model dsiml --optimizer none --start.model als --start.epochs 1"
+"""The model that lists and evaluate take."""
 
 
 def command(job: str, data: Path, folder: Path, engine: str, partitions: int = 0) -> list[str]:
     """What runs; models and lists go to `folder`, tests lie beside the data."""
-    model = str(folder / "flip.xorec")
+    model = str(folder / "codes.xorec")
     words = {
         "lists": ["recommend", model, "--all-users", "-o", str(folder / "lists.parquet")],
         "evaluate": ["evaluate", model, str(data).replace("pairs-", "tests-")],
     }
-    if job in FITS:
-        words[job] = ["fit", str(data), *FITS[job].split(), "-o", str(folder / f"{job}.xorec")]
+    settings = {**FITS, "codes": CODES}.get(job)
+    if settings is not None:
+        words[job] = ["fit", str(data), *settings.split(), "-o", str(folder / f"{job}.xorec")]
     where = [] if engine == "local" else ["--engine", engine]
     where += ["--partitions", str(partitions)] if where and partitions else []
     return [sys.executable, "-m", "xorec", *words[job], *where, "-q"]
@@ -41,11 +44,21 @@ def command(job: str, data: Path, folder: Path, engine: str, partitions: int = 0
 def forecast_of(job: str, data: Path, engine: str, *more: str) -> dict[str, Any]:
     """What `xorec plan` says before; more: of its options."""
     settings = FITS[job].split() if job in FITS else ["--job", job]
+    if job == "evaluate":
+        settings += ["--tested", str(MOST_TESTED)]
     words = ["plan", str(data), *settings, "--engine", engine, *more, "--json"]
     told = subprocess.run(
         [sys.executable, "-m", "xorec", *words], check=True, capture_output=True, text=True
     )
     return dict(json.loads(told.stdout))
+
+
+def make_codes(data: Path, folder: Path, timeout: float) -> None:
+    """The model of `lists` and `evaluate`, where it is not there yet."""
+    if not (folder / "codes.xorec").exists():
+        made = run("codes", data, folder, "local", timeout)
+        if made.code:
+            sys.exit(f"no model of codes: {made.said}")
 
 
 def run(

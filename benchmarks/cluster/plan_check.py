@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from jobs import JOBS, forecast_of, run
+from jobs import JOBS, forecast_of, make_codes, run
 from made_data import make_pairs, sizes_of
 
 COMPARED = (
@@ -65,8 +65,12 @@ def main() -> int:
         if wanted.warm:
             small = make_pairs(20_000, folder)
             make_pairs(20_000, folder, tests=True)
+            warm = folder / "small"
+            warm.mkdir(exist_ok=True)
+            make_codes(small, warm, wanted.timeout)
             for job in jobs:
-                run(job, small, folder, "local", wanted.timeout)
+                run(job, small, warm, "local", wanted.timeout)
+        make_codes(data, folder, wanted.timeout)
         for engine in wanted.engines.split(","):
             for job in jobs:
                 rows.append(check(job, data, folder, engine, wanted.timeout))

@@ -21,13 +21,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from jobs import JOBS, forecast_of, run
+from jobs import JOBS, forecast_of, make_codes, run
 from made_data import make_pairs, sizes_of
 
 from xorec.testing.spark_cluster import MASTER, Cluster, running_cluster
-
-_NEEDS = {"lists": "flip", "evaluate": "flip"}
-"""Jobs that take the model of another."""
 
 
 def finished(path: Path) -> dict[tuple[int, str, str], dict[str, Any]]:
@@ -52,9 +49,8 @@ def measured(
     told = forecast_of(job, data, engine, *shape)["total"]
     work = folder / f"work-{pairs}"
     work.mkdir(exist_ok=True)
-    if job in _NEEDS and not (work / f"{_NEEDS[job]}.xorec").exists():
-        return {"pairs": pairs, "job": job, "engine": engine, "code": -1,
-                "said": f"there is no model of {_NEEDS[job]}: run it first"}  # fmt: skip
+    if job in ("lists", "evaluate"):
+        make_codes(data, work, timeout)
     happened = run(job, data, work, engine, timeout, cluster).row()
     forecast = {f"plan_{name}": value for name, value in told.items()}
     return {**sizes_of(data), **happened, **forecast, "pairs": pairs, "job": job, "engine": engine}
@@ -66,6 +62,7 @@ def compile_kernels(jobs: list[str], folder: Path, timeout: float) -> None:
     make_pairs(20_000, folder, tests=True)
     warm = folder / "work-small"
     warm.mkdir(exist_ok=True)
+    make_codes(small, warm, timeout)
     for job in jobs:
         run(job, small, warm, "local", timeout)
 
@@ -94,7 +91,11 @@ def summary(rows: dict[tuple[int, str, str], dict[str, Any]], engine: str) -> li
                 "shuffle_mb": there["shuffle_bytes"] / 1e6,
                 "shuffle_plan_ratio": there["plan_shuffle_bytes"] / max(1, there["shuffle_bytes"]),
                 "cpu_plan_ratio": there["plan_cpu_seconds"] / there["cpu_seconds"],
+                "seconds_plan_ratio": there["plan_seconds"] / there["seconds"],
                 "driver_plan_ratio": there["plan_driver_bytes"] / there["driver_bytes"],
+                "local_cpu_plan_ratio": here["plan_cpu_seconds"] / here["cpu_seconds"],
+                "local_seconds_plan_ratio": here["plan_seconds"] / here["seconds"],
+                "local_plan_ratio": here["plan_driver_bytes"] / here["driver_bytes"],
             }
         )
     return found

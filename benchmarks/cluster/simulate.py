@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jobs import run
+from jobs import make_codes, run
 from made_data import make_pairs, sizes_of
 from watched import EventLog
 
@@ -141,6 +141,7 @@ def recorded(name: str, wanted: argparse.Namespace) -> tuple[EventLog, DataSizes
     make_pairs(pairs, folder, tests=True)
     work = folder / f"work-{pairs}"
     work.mkdir(exist_ok=True)
+    make_codes(data, work, 3600)
     with tempfile.TemporaryDirectory(dir=folder) as place, running_cluster(Path(place)) as cluster:
         happened = run(name, data, work, f"spark:{MASTER}", 3600, cluster, wanted.partitions)
     if happened.code:

@@ -92,6 +92,9 @@ def plan(
         str, typer.Option(help="fit; lists, similar or evaluate: the batch jobs of a code model.")
     ] = "fit",
     k: args.K = 10,
+    tested: Annotated[
+        str | None, typer.Option(help="evaluate: users with test pairs, as 500k; all by default.")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings by model, as in `xorec fit`.")
     ] = None,
@@ -111,13 +114,15 @@ def plan(
     from xorec.experiments.plan.asked import Asked
     from xorec.experiments.plan.constants import this_machine
     from xorec.experiments.plan.forecast import forecast
+    from xorec.experiments.plan.sizes import parse_count
     from xorec.models import model_class
 
     source = source.without_setting(context)
     learner = model_class(model)(**settings_of(context, model, config))
     shape, machine = where.shape(run.threads), this_machine()
     asked = Asked(source.sizes(run), shape, machine.constants)
-    found = forecast(asked, job, learner, k=positive_int(k, "k"))
+    users = None if tested is None else parse_count(tested, "--tested")
+    found = forecast(asked, job, learner, k=positive_int(k, "k"), tested=users)
     if run.json:
         print_json({**found.to_dict(), "machine": machine.about()})
         return

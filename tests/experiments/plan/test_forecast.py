@@ -97,10 +97,11 @@ def test_an_exchange_sends_so_many_bytes() -> None:
 
 def test_numbers_that_stand_elsewhere_too() -> None:
     waves = block_counts.FIRST_WAVE, block_counts.WAVE_GROWTH, block_counts.WAVE_BYTES
-    assert waves == (
+    assert (*waves, block_counts.RESULT_RATIO) == (
         spark_engine._FIRST_WAVE,
         spark_engine._GROWTH,
         spark_engine._WAVE_BYTES,
+        spark_engine._RESULT_RATIO,
     )
     best = codes_plan.ONE_IN, codes_plan.MOST_SCORES, codes_plan.USERS_AT_ONCE
     assert best == (best_items._ONE_IN, best_items._MOST_SCORES, best_items._USERS_AT_ONCE)
@@ -143,6 +144,17 @@ def test_settings_count(job: str) -> None:
     many = forecast(asked(), job, model_class("dsiml")(bits=256), k=50)
     assert many.plan.disk >= few.plan.disk
     assert many.total_cpu_seconds >= few.total_cpu_seconds
+
+
+@pytest.mark.parametrize("engine", [LOCAL, SPARK])
+def test_an_evaluation_costs_what_its_users_cost(engine: str) -> None:
+    large, model = asked(engine, DataSizes(200_000, 20_000, 10_000_000)), model_class("dsiml")()
+    every, tenth = (forecast(large, "evaluate", model, tested=users) for users in (None, 20_000))
+    work = [one.plan.steps[-1].core_seconds for one in (every, tenth)]
+    assert work[0] == pytest.approx(10 * work[1])
+    assert tenth.total_shuffle_bytes <= every.total_shuffle_bytes
+    most = forecast(large, "evaluate", model, tested=10**9)
+    assert most.total_cpu_seconds == every.total_cpu_seconds
 
 
 def test_epochs_dimensions_and_negatives_count() -> None:

@@ -5,22 +5,25 @@ import pytest
 from xorec.core.progress import SILENT
 from xorec.experiments.plan import measuring
 from xorec.experiments.plan.constants import Constants
+from xorec.experiments.plan.made_pairs import made_pairs
 
 
 def test_every_measured_constant_has_a_name_and_is_above_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("_USERS", 300), ("_ITEMS", 160), ("_READ_ROWS", 3_000)):
+    sizes = {"_USERS": 300, "_ITEMS": 160, "_FAR_USERS": 600, "_FAR_ITEMS": 300, "_READ_ROWS": 3000}
+    for name, value in sizes.items():
         monkeypatch.setattr(measuring, name, value)
     found = measuring.measure(SILENT, spark=False)
     known = Constants().row()
     assert set(found) < set(known)
-    assert len(found) >= 17
+    assert len(found) >= 25
     assert all(value > 0 for name, value in found.items() if name != "read_bytes_pair")
-    assert {"ns_flop", "ns_ridge", "ns_triplet_bqp_blocks", "us_list", "ns_score"} <= set(found)
+    assert all(found[name] >= found[name.removesuffix("_far")] for name in found if "_far" in name)
+    assert {"ns_flop_far", "ns_ridge", "ns_triplet_bqp_blocks", "us_list", "ns_score"} <= set(found)
     assert type(found["python_bytes"]) is int
 
 
 def test_made_pairs_are_those_of_the_seed() -> None:
-    one, two = (measuring.made_pairs(200, 50, 6.0) for _ in range(2))
+    one, two = (made_pairs(200, 50, 6.0) for _ in range(2))
     assert one.digest() == two.digest()
     assert one.n_pairs > 4 * 200
     counts = sorted(one.item_counts, reverse=True)

@@ -42,6 +42,8 @@ _FIRST_WAVE, _GROWTH = 2, 8
 as many the next job may have."""
 _WAVE_BYTES = 256 << 20
 """Results of one job, about: the driver holds no more of them."""
+_RESULT_RATIO = 4
+"""Bytes of a result for a byte of a placed block, as long as no result was seen."""
 _PIECE_BYTES = 64 << 20
 """Of blocks in one partition, or of their results: Java holds these several times. Where they would
 be larger, there are more partitions than wanted."""
@@ -64,10 +66,17 @@ class SharedFile:
 
 
 class PlacedBlocks:
-    """Blocks in Spark's cache, how many, and the files that they were made with."""
+    """Blocks in Spark's cache, how many, and the files that they were made with.
 
-    def __init__(self, frame: Any, count: int, files: Sequence[SharedFile] = ()) -> None:
+    block_bytes: of a block on average, where the driver made them; their numbers are 0, 1, 2, ...
+    then, and any run of them lies evenly in all partitions. Else 0.
+    """
+
+    def __init__(
+        self, frame: Any, count: int, files: Sequence[SharedFile] = (), block_bytes: int = 0
+    ) -> None:
         self.frame, self.count, self.files = frame, count, tuple(files)
+        self.block_bytes = block_bytes
         for file in self.files:
             file.holders += 1
 
@@ -113,20 +122,22 @@ class SparkEngine:
         return placed
 
     def _placed(self, blocks: Iterable[Arrays], result_bytes: int = 0) -> PlacedBlocks:
-        """Blocks as rows; result_bytes: of what is made of one of them, where that is known."""
-        table, count = blocks_table(blocks)
-        pieces = -(-max(table.nbytes, count * result_bytes) // _PIECE_BYTES)
-        with one_line_errors(), batches_of(self.session, ROWS_SENT):
-            frame = self.session.createDataFrame(table)
-            return PlacedBlocks(self._spread(frame, count, pieces), count)
-
-    def _spread(self, frame: Any, count: int, pieces: int = 0) -> Any:
-        """The blocks in as many partitions as wanted, or in `pieces`, next to each other."""
+        """Blocks as rows, dealt out to partitions in turn; result_bytes: of what is made of one of
+        them, where that is known."""
         from pyspark.sql import functions as f
 
-        parts = max(1, min(max(self.partitions, pieces), count))
-        part = f.floor(f.col("block") * parts / max(1, count)).cast("int")
-        return frame.repartitionById(parts, part)
+        table, count = blocks_table(blocks)
+        size = table.nbytes
+        pieces = -(-max(size, count * result_bytes) // _PIECE_BYTES)
+        parts = self._parts(count, pieces)
+        with one_line_errors(), batches_of(self.session, ROWS_SENT):
+            frame = self.session.createDataFrame(table)
+            spread = frame.repartitionById(parts, (f.col("block") % parts).cast("int"))
+            return PlacedBlocks(spread, count, block_bytes=size // max(1, count))
+
+    def _parts(self, count: int, pieces: int = 0) -> int:
+        """Partitions of so many blocks: as many as wanted, or `pieces`."""
+        return max(1, min(max(self.partitions, pieces), count))
 
     def every(self, blocks: Blocks, step: int, start: int) -> Blocks:
         assert isinstance(blocks, PlacedBlocks)
@@ -205,17 +216,32 @@ class SparkEngine:
             waiting: Iterator[Arrays] = iter(blocks)
             size, largest = _FIRST_WAVE * self.partitions, 1
             while wave := list(islice(waiting, size)):
-                for made in self._run(task, self._placed(wave, largest)):
-                    largest = max(largest, sum(array.nbytes for array in made.values()))
+                for made in self._job(task, self._placed(wave, largest).frame):
+                    largest = max(largest, _size(made))
                     yield made
                 most = max(self.partitions, _WAVE_BYTES // largest)
                 size = min(most, _GROWTH * size)
 
     def _run(self, task: Task, blocks: PlacedBlocks) -> Iterator[Arrays]:
+        """Results of placed blocks: one job, or several where they would be too much at once."""
+        if blocks.block_bytes == 0:
+            yield from self._job(task, blocks.frame)
+            return
+        begin, largest, seen = 0, _RESULT_RATIO * blocks.block_bytes, 1
+        while begin < len(blocks):
+            end = begin + max(_FIRST_WAVE * self.partitions, _WAVE_BYTES // largest)
+            number, frame = blocks.frame["block"], blocks.frame
+            if begin > 0 or end < len(blocks):
+                frame = frame.filter((number >= begin) & (number < end))
+            for made in self._job(task, frame):
+                seen = max(seen, _size(made))
+                yield made
+            begin, largest = end, seen
+
+    def _job(self, task: Task, frame: Any) -> Iterator[Arrays]:
         name = getattr(task.function, "__name__", "blocks")
         with one_line_errors(), watching_stages(self.session, name, self._progress):
-            frame = blocks.frame.mapInArrow(MapBlocks(task), BLOCK_SCHEMA)
-            table = frame.toArrow()
+            table = frame.mapInArrow(MapBlocks(task), BLOCK_SCHEMA).toArrow()
         for _, data in whole_blocks(in_order(table)):
             yield unpack(data)
 
@@ -246,12 +272,16 @@ class SparkEngine:
         /,
         **settings: Any,
     ) -> Blocks:
+        from pyspark.sql import functions as f
+
         assert isinstance(blocks, PlacedBlocks)
         with ExitStack() as stack, one_line_errors():
             task, files = self._task(function, shared, settings, stack)
             sent = blocks.frame.mapInArrow(SendRoles(task), ROLE_SCHEMA)
-            parts = self._spread(sent, into)
-            ordered = parts.sortWithinPartitions("block", "source", "part")
+            parts = self._parts(into)
+            part = f.floor(f.col("block") * parts / max(1, into)).cast("int")  # next to each other
+            spread = sent.repartitionById(parts, part)
+            ordered = spread.sortWithinPartitions("block", "source", "part")
             frame = ordered.mapInArrow(join_roles, BLOCK_SCHEMA).persist()
             made = PlacedBlocks(frame, into, (*blocks.files, *files))
             with watching_stages(self.session, "exchange", self._progress):
@@ -284,6 +314,11 @@ def open_spark(
     with spark_session(master) as (session, folder):
         name = f"spark:{master}"
         yield SparkEngine(session, folder, name, partitions=partitions, progress=progress)
+
+
+def _size(made: Arrays) -> int:
+    """Bytes of a result."""
+    return sum(array.nbytes for array in made.values())
 
 
 def _slots(session: Any) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xorec.experiments.plan.asked import Asked, by_item_bytes, model_bytes
-from xorec.experiments.plan.block_counts import row_blocks
+from xorec.experiments.plan.block_counts import placed_waves, row_blocks
 from xorec.experiments.plan.parts import JobPlan, Memory, Step
 from xorec.experiments.plan.sizes import DataSizes
 
@@ -35,16 +35,15 @@ def als_parts(asked: Asked, size: int, epochs: int) -> tuple[list[Step], list[Me
         ("items", sizes.items, sizes.users, of_users),
     ):
         flops = rows * float(np.mean(row_flops(sizes.per_row(kind), size)))
-        work = 1e-9 * constants.ns_flop * flops + 1e-6 * constants.us_row * rows
+        ns_flop = constants.at("ns_flop", 4 * size * others)
+        work = 1e-9 * ns_flop * flops + 1e-6 * constants.us_row * rows
         axes = 1e-9 * constants.ns_blas * 3 * others * size * size
         step = Step(f"{kind}: solve rows", work * epochs, row_blocks(rows), axes * epochs)
         if asked.remote:
+            result, sent = (4 * size + 8) * rows, placed_bytes(sizes, kind)
+            jobs = epochs * placed_waves(row_blocks(rows), asked.engine.partitions, sent, result)
             step = step.on_spark(
-                epochs,
-                epochs + 1,
-                shared=shared * epochs,
-                sent=placed_bytes(sizes, kind),
-                result=(4 * size + 8) * rows * epochs,
+                jobs, jobs + 1, shared=shared * epochs, sent=sent, result=result * epochs
             )
         steps.append(step)
     memory = [
@@ -56,7 +55,7 @@ def als_parts(asked: Asked, size: int, epochs: int) -> tuple[list[Step], list[Me
         blocks = placed_bytes(sizes, "users") + placed_bytes(sizes, "items")
         memory.append(Memory("driver", "blocks on their way", blocks, "fit"))
         rows = (4 * size + 8) * max(sizes.users, sizes.items)
-        memory.append(Memory("driver", "vectors of a job", 2 * rows, "fit"))
+        memory.append(asked.collected("vectors of a job", rows))
         largest = max(of_items, of_users)
         memory.append(Memory("worker", "the other side, mapped", largest))
     return steps, memory

@@ -34,6 +34,8 @@ class Asked:
         if self.remote:
             steps.append(Step("start Spark", driver_seconds=self.constants.spark_start_seconds))
             workers = self.engine.slots * self.constants.worker_seconds
+            if not self.engine.one_machine:
+                workers += self.engine.executors * self.constants.executor_seconds
             steps.append(Step("start workers", workers, self.engine.slots))
         return steps
 

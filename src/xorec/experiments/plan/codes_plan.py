@@ -69,7 +69,7 @@ def sweep_steps(
     """Users, exchange, blocks of items, loss; times the sweeps."""
     sizes, constants = asked.sizes, asked.constants
     blocks = "_blocks" if asked.remote else ""
-    ns: float = getattr(constants, f"ns_triplet_{name}{blocks}")
+    ns = constants.at(f"ns_triplet_{name}{blocks}", bits * sizes.users)
     work = 1e-9 * ns * sizes.pairs * negatives * (0.25 + 0.75 * bits / 64)
     tasks = row_blocks(sizes.users)
     if not asked.remote:

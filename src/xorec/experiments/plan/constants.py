@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import log
 from pathlib import Path
 from typing import Any
 
 from xorec.core.code import code_digest
 from xorec.core.files import write_text
 from xorec.core.folders import user_cache
+
+NEAR_BYTES, FAR_BYTES = 1 << 20, 32 << 20
+"""A cache of one core, and what is more than the caches of a machine."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class Constants:
 
     Work is counted in what its loops do: ns_flop of ALS for a multiplication with an addition of a
     row's system, ns_meeting for two items that one user has, ns_triplet_* for a triplet and 64 bits
-    or dimensions.
+    or dimensions. Those that have a `_far` beside them hang on the memory that a loop reaches into
+    at random: see `at`. All of them are seconds of a core while every core works.
     """
 
     start_seconds: float = 1.7
@@ -30,19 +35,26 @@ class Constants:
     us_read_pair: float = 0.15
     us_save_pair: float = 0.03
     ns_flop: float = 0.105
+    ns_flop_far: float = 0.105
     us_row: float = 1.15
     ns_blas: float = 0.04
     """Of a multiplication with an addition in a matrix product."""
     ns_meeting: float = 4.2
+    ns_meeting_far: float = 4.2
     ns_candidate: float = 23.0
     """Of an item that has a user in common with another, looked at once for its neighbours."""
     ns_ridge: float = 0.32
     ns_triplet_sgd: float = 190.0
+    ns_triplet_sgd_far: float = 190.0
     ns_triplet_flip: float = 830.0
+    ns_triplet_flip_far: float = 830.0
     ns_triplet_bqp: float = 2350.0
+    ns_triplet_bqp_far: float = 2350.0
     ns_triplet_flip_blocks: float = 1350.0
     """The same in blocks of an engine: negatives are drawn three times, roles are sorted."""
+    ns_triplet_flip_blocks_far: float = 1350.0
     ns_triplet_bqp_blocks: float = 2900.0
+    ns_triplet_bqp_blocks_far: float = 2900.0
     ns_triplet_accept: float = 8.4
     """On the driver, of all triplets: taking the items of a block one after another."""
     us_list: float = 1.8
@@ -50,10 +62,14 @@ class Constants:
     """Of a word of an item's code in a search."""
     us_list_row: float = 0.15
     """Of a row of a list that is written."""
+    us_ranked: float = 20.0
+    """Of a user in an evaluation, whatever the number of items."""
     ns_score: float = 3.9
     """Of an item of a user in an evaluation."""
     spark_start_seconds: float = 12.3
     """CPU of a session and its first worker; about the same by the clock where cores are free."""
+    executor_seconds: float = 8.0
+    """CPU of an executor's own JVM until its first task, where it is not the driver's."""
     spark_job_seconds: float = 0.4
     task_seconds: float = 0.02
     worker_seconds: float = 6.1
@@ -82,6 +98,22 @@ class Constants:
     def row(self) -> dict[str, Any]:
         """Flat, for JSON."""
         return asdict(self)
+
+    def at(self, name: str, held: float) -> float:
+        """A constant of a loop that reaches at random into so many bytes: in a cache, or in none.
+
+        >>> slow = Constants(ns_flop=1.0, ns_flop_far=3.0)
+        >>> slow.at("ns_flop", 0), slow.at("ns_flop", NEAR_BYTES), slow.at("ns_flop", FAR_BYTES)
+        (1.0, 1.0, 3.0)
+        """
+        near: float = getattr(self, name)
+        far = max(near, getattr(self, f"{name}_far"))
+        return near + max(0.0, farness(held)) * (far - near)
+
+
+def farness(held: float) -> float:
+    """0 at NEAR_BYTES, 1 at FAR_BYTES, by the logarithm, at most 2: beyond a gigabyte."""
+    return min(2.0, log(max(1.0, held) / NEAR_BYTES) / log(FAR_BYTES / NEAR_BYTES))
 
 
 @dataclass(frozen=True)

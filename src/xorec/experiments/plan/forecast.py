@@ -163,9 +163,16 @@ class Forecast:
 
 
 def forecast(
-    asked: Asked, job: str, model: Any, *, k: int = 10, bits: int | None = None
+    asked: Asked,
+    job: str,
+    model: Any,
+    *,
+    k: int = 10,
+    bits: int | None = None,
+    tested: int | None = None,
 ) -> Forecast:
-    """model: not fitted; its settings count. k: of lists; bits: of the codes that are searched."""
+    """model: not fitted; its settings count. k: of lists; bits: of the codes that are searched;
+    tested: users of an evaluation, all where it is not said."""
     if job not in JOBS:
         raise OptionError(
             f"--job is {job!r}: give one of {', '.join(JOBS)}.{did_you_mean(job, JOBS)}"
@@ -179,5 +186,5 @@ def forecast(
     elif job == "similar":
         plan = plan_similar(asked, k, searched)
     else:
-        plan = plan_evaluation(asked, searched)
+        plan = plan_evaluation(asked, searched, tested)
     return Forecast(job, model.name, asked, plan)

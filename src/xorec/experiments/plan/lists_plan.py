@@ -59,31 +59,34 @@ def _lists(asked: Asked, queries: int, k: int, bits: int, what: str) -> JobPlan:
     return JobPlan(steps, tuple(memory), (k + 1) * 8 * queries, scratch)
 
 
-def plan_evaluation(asked: Asked, bits: int) -> JobPlan:
+def plan_evaluation(asked: Asked, bits: int, tested: int | None = None) -> JobPlan:
     """`evaluate`: all scores of every user with test pairs, a block at a time.
 
-    The sizes are those of what the model has learned from; a fifth as many pairs are tested.
+    The sizes are those of what the model has learned from. tested: users with test pairs, all
+    where it is not said; they have a fifth as many test pairs as others.
     """
     sizes, constants = asked.sizes, asked.constants
+    users = min(sizes.users, tested or sizes.users)
     size = min(1024, max(32, SCORES_BYTES // (4 * sizes.items)))
-    blocks = -(-sizes.users // size)
-    work = 1e-9 * constants.ns_score * sizes.users * sizes.items
+    blocks = -(-users // size)
+    work = users * (1e-6 * constants.us_ranked + 1e-9 * constants.ns_score * sizes.items)
     file = model_bytes(sizes, stored_code_bytes(sizes, bits))
-    tests = round(_TEST_SHARE * sizes.pairs)
-    tested = replace(sizes, pairs=tests)
+    theirs = sizes.pairs * users // sizes.users
+    tests = round(_TEST_SHARE * theirs)
+    read_asked = replace(asked, sizes=replace(sizes, pairs=tests))
     memory = [
         *asked.processes(),
         Memory("driver", "the model", file),
-        *replace(asked, sizes=tested).reading(),
-        Memory("driver", "ranks of test pairs", 24 * tests + 64 * sizes.users),
+        *read_asked.reading(),
+        Memory("driver", "ranks of test pairs", 24 * tests + 64 * users),
         Memory("driver", "scores of blocks", SCORES_BYTES * 2 * asked.engine.cores)
         if not asked.remote
-        else Memory("driver", "blocks on their way", 4 * sizes.pairs + 32 * sizes.users),
+        else Memory("driver", "blocks on their way", 4 * theirs + 32 * users),
     ]
     step = Step("rank and measure", work, blocks)
     if asked.remote:
-        sent = 4 * (sizes.pairs + tests) + 20 * sizes.users
-        result = 24 * tests + (200 + 4 * 50) * sizes.users
+        sent = 4 * (theirs + tests) + 20 * users
+        result = 24 * tests + (200 + 4 * 50) * users
         jobs = waves(blocks, asked.engine.partitions, result // blocks)
         shared = code_bytes(sizes, bits) + 8 * sizes.items
         step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
@@ -92,9 +95,7 @@ def plan_evaluation(asked: Asked, bits: int) -> JobPlan:
         memory.append(Memory("worker", "scores of a block", 3 * 4 * size * sizes.items))
     apart = 1e-6 * _US_APART * (sizes.pairs + tests)
     read = Step("read the model", driver_seconds=_read_model(asked) + apart)
-    return JobPlan(
-        (*asked.start(), read, replace(asked, sizes=tested).read(), step), tuple(memory), 0
-    )
+    return JobPlan((*asked.start(), read, read_asked.read(), step), tuple(memory), 0)
 
 
 def _read_model(asked: Asked) -> float:

@@ -22,11 +22,11 @@ def plan_slim(asked: Asked, config: Any) -> JobPlan:
     together, shared = [], pairs_file(sizes)
     if sizes.items <= MATRIX_ITEMS:
         made = 2 * sizes.items * sizes.items
-        counting = 0.5e-9 * constants.ns_meeting * meetings(sizes)
+        counting = 0.5e-9 * meeting_ns(asked) * meetings(sizes)
         together = [_step(asked, "items had together", counting, 8 * 16, made)]
         shared = 4 * sizes.items * sizes.items
     else:
-        solving += 1e-9 * constants.ns_meeting * _chained(sizes, width)
+        solving += 1e-9 * meeting_ns(asked) * _chained(sizes, width)
     steps = [
         _nearest(asked, width, pairs_file(sizes)),
         *together,
@@ -52,6 +52,11 @@ def meetings(sizes: DataSizes) -> float:
     return sizes.user_spread * sizes.pairs**2 / max(1, sizes.users)
 
 
+def meeting_ns(asked: Asked) -> float:
+    """Of two items that meet: the histories of an item's users lie anywhere."""
+    return asked.constants.at("ns_meeting", 4 * asked.sizes.pairs)
+
+
 def candidates(sizes: DataSizes) -> float:
     """Items that have a user in common with an item, over all items; at most all of them.
 
@@ -69,7 +74,7 @@ def neighbours_bytes(sizes: DataSizes, width: int) -> int:
 
 def _nearest(asked: Asked, width: int, shared: int) -> Step:
     constants = asked.constants
-    work = 1e-9 * constants.ns_meeting * meetings(asked.sizes)
+    work = 1e-9 * meeting_ns(asked) * meetings(asked.sizes)
     work += 1e-9 * constants.ns_candidate * candidates(asked.sizes)
     made = neighbours_bytes(asked.sizes, width)
     return _step(asked, "nearest items", work, 4 * asked.sizes.items, made, shared)

@@ -75,7 +75,8 @@ def sgd_steps(asked: Asked, config: Any, size: int) -> list[Step]:
 def epoch_seconds(asked: Asked, negatives: int, size: int) -> float:
     """Core seconds of a pass over all triplets."""
     triplets = asked.sizes.pairs * negatives
-    return 1e-9 * asked.constants.ns_triplet_sgd * triplets * (0.25 + 0.75 * size / 64)
+    ns = asked.constants.at("ns_triplet_sgd", 4 * size * asked.sizes.items)
+    return 1e-9 * ns * triplets * (0.25 + 0.75 * size / 64)
 
 
 def settled(config: Any) -> Any:
