@@ -41,6 +41,8 @@ class Constants:
     """Of a multiplication with an addition in a matrix product."""
     ns_meeting: float = 4.2
     ns_meeting_far: float = 4.2
+    ns_link: float = 5.5
+    """Of a user of an item's neighbour, where items are too many for all pairs to be counted."""
     ns_candidate: float = 23.0
     """Of an item that has a user in common with another, looked at once for its neighbours."""
     ns_ridge: float = 0.32
@@ -107,7 +109,7 @@ class Constants:
         (1.0, 1.0, 3.0)
         """
         near: float = getattr(self, name)
-        far = max(near, getattr(self, f"{name}_far"))
+        far: float = max(near, getattr(self, f"{name}_far"))
         return near + max(0.0, farness(held)) * (far - near)
 
 

@@ -45,11 +45,11 @@ def measure_spark() -> dict[str, float]:
         clock = (time.perf_counter() - began) / rounds
         small, grown_by = _tree_memory(), _own_memory() - own
         rng = np.random.Generator(np.random.Philox(11))
-        large = [{"x": rng.integers(0, 1 << 20, 1 << 20, dtype=np.int32)} for _ in range(8)]
-        size = sum(block["x"].nbytes for block in large)
-        for _ in range(2):  # the second time Java has compiled what it needs
+        large = [{"x": rng.integers(0, 1 << 20, 1 << 20, dtype=np.int32)} for _ in range(24)]
+        for count in (8, len(large)):  # the second time Java has compiled what it needs
+            size = sum(block["x"].nbytes for block in large[:count])
             before, alone = _tree_seconds(), time.process_time()
-            list(engine.map_blocks(echo_block, large))
+            list(engine.map_blocks(echo_block, large[:count]))
             moved = max(1e-3, _tree_seconds() - before - 2 * job)
             by_driver = max(1e-3, time.process_time() - alone)
         memory = _tree_memory()

@@ -26,7 +26,7 @@ def plan_slim(asked: Asked, config: Any) -> JobPlan:
         together = [_step(asked, "items had together", counting, 8 * 16, made)]
         shared = 4 * sizes.items * sizes.items
     else:
-        solving += 1e-9 * meeting_ns(asked) * _chained(sizes, width)
+        solving += 1e-9 * constants.ns_link * links(sizes, width)
     steps = [
         _nearest(asked, width, pairs_file(sizes)),
         *together,
@@ -91,11 +91,11 @@ def _step(
     return step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
 
 
-def _chained(sizes: DataSizes, width: int) -> float:
+def links(sizes: DataSizes, width: int) -> float:
     """Links of the users of an item's neighbours, and the links that they meet (`slim_kernels`)."""
     typical = sizes.item_spread * sizes.pairs / max(1, sizes.items)
-    links = min(width * typical, sizes.pairs)
-    return sizes.items * links * (1 + links / (2 * max(1, sizes.users)))
+    count = min(width * typical, sizes.pairs)
+    return sizes.items * count * (1 + count / (2 * max(1, sizes.users)))
 
 
 def _plan(asked: Asked, width: int, steps: list[Step]) -> JobPlan:
