@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,18 @@ def test_a_large_block_is_many_rows_and_comes_back_whole() -> None:
     found = unpack(data)
     assert (found["x"] == given["x"]).all()
     assert found["y"].shape == (0, 3)
+
+
+def test_rows_let_go_of_what_they_were_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker makes thousands of them: with `pa.array` it kept every byte that it had sent."""
+    packed = bytes(range(250)) * 10
+    monkeypatch.setattr(rows, "pack", lambda arrays: packed)
+    before = sys.getrefcount(packed)
+    made = list(block_rows(0, {}))
+    assert b"".join(row.column("data")[0].as_py() for row in made) == packed
+    assert [len(row.column("data")[0].as_py()) for row in made] == [1000, 1000, 500]
+    del made
+    assert sys.getrefcount(packed) == before
 
 
 def test_rows_of_several_blocks_and_sources_may_be_mixed() -> None:

@@ -41,9 +41,21 @@ def block_rows(block: int, arrays: Arrays, *, source: int | None = None) -> Iter
                 "block": pa.array([block], pa.int64()),
                 "part": pa.array([part], pa.int32()),
                 "parts": pa.array([parts], pa.int32()),
-                "data": pa.array([piece], pa.binary()),
+                "data": _one_value(piece),
             }
         )
+
+
+def _one_value(data: memoryview) -> Any:
+    """An array of one binary value, without a copy.
+
+    `pa.array([data], pa.binary())` copies it and never lets go of the memory behind the view
+    (pyarrow 26): a worker kept every result it had sent.
+    """
+    import pyarrow as pa
+
+    places = pa.py_buffer(np.array([0, len(data)], dtype=np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, places, pa.py_buffer(data)])
 
 
 def blocks_table(blocks: Iterable[Arrays]) -> tuple[Any, int]:
