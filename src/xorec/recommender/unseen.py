@@ -9,6 +9,7 @@ from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, VALIDATION, Interactions
 from xorec.recommender.state import RecommenderState
+from xorec.recommender.unseen_kernels import known_pairs
 
 _PARTS = {"test": TEST, "validation": VALIDATION}
 _KINDS = {"int64": "whole numbers", "int": "whole numbers", "str": "text"}
@@ -42,7 +43,7 @@ def unseen_pairs(
     _refuse_foreign("item", data.items, state.items, items)
     known = (users >= 0) & (items >= 0)
     pairs = train.from_rows(train.users, train.items, users[known], items[known])
-    seen = np.isin(_keys(pairs), _keys(train))
+    seen = known_pairs((train.indptr, train.indices), pairs.user_rows, pairs.indices)
     notes = []
     if not known.all():
         notes.append(f"{np.sum(~known):,} pairs left out: their user or item is not in the model.")
@@ -70,7 +71,3 @@ def _refuse_foreign(what: str, theirs: Ids, mine: Ids, rows: npt.NDArray[np.int6
 
 def _few(ids: Ids) -> str:
     return ", ".join([*map(repr, ids.take(range(min(3, len(ids))))), "..."])
-
-
-def _keys(pairs: Interactions) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return pairs.user_rows.astype(np.int64) * pairs.n_items + pairs.indices

@@ -114,8 +114,8 @@ class Constants:
 
 
 def farness(held: float) -> float:
-    """0 at NEAR_BYTES, 1 at FAR_BYTES, by the logarithm, at most 2: beyond a gigabyte."""
-    return min(2.0, log(max(1.0, held) / NEAR_BYTES) / log(FAR_BYTES / NEAR_BYTES))
+    """0 at NEAR_BYTES, 1 at FAR_BYTES and beyond, by the logarithm."""
+    return min(1.0, log(max(1.0, held) / NEAR_BYTES) / log(FAR_BYTES / NEAR_BYTES))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.engine import LocalEngine
 from xorec.core.files import temporary_folder
@@ -35,21 +36,27 @@ _USERS, _ITEMS, _DIMENSIONS, _NEGATIVES = 8_000, 2_000, 64, 5
 _FAR_USERS, _FAR_ITEMS = 100_000, 25_000
 _READ_ROWS = 3_000_000
 
+_LISTS = 4_000
+"""Lists to search for, about."""
+
 Measured = dict[str, float]
+Signs = tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]
+"""Of users and items, (n, 64) and (m, 64)."""
 
 
 def measure(progress: Progress, spark: bool = True) -> Measured:
     """All constants that can be measured here, by name."""
     found: Measured = {}
     near, far = made_pairs(_USERS, _ITEMS, 20.0), made_pairs(_FAR_USERS, _FAR_ITEMS, 20.0)
+    signs = _signs(near), _signs(far)
     parts: list[tuple[str, Callable[[], Measured]]] = [
         ("reading", _reading),
         ("matrix products", _products),
         ("als", lambda: _als(near, far)),
         ("slim", _slim),
         ("SGD", lambda: _sgd(near, far)),
-        ("sweeps", lambda: _sweeps(near, far)),
-        ("lists", _lists),
+        ("sweeps", lambda: _sweeps(near, far, signs)),
+        ("lists", lambda: _lists(*signs)),
         ("evaluation", _evaluation),
     ]
     if spark:
@@ -221,17 +228,29 @@ def _sgd(near: Interactions, far: Interactions) -> Measured:
     return {"ns_triplet_sgd": ns, "ns_triplet_sgd_far": _far(ns, triplet(far, 1), held)}
 
 
-def _sweeps(near: Interactions, far: Interactions) -> Measured:
+def _signs(data: Interactions) -> Signs:
+    """Of learned vectors: what sweeps begin with, and what is searched."""
+    from xorec.models.factorization.als import ALS
+
+    model = ALS(dimensions=64, epochs=2).fit(data, options=_options())
+    tensors = model.representation_.tensors()
+    users, items = (
+        np.where(tensors[name] >= 0, 1, -1).astype(np.int8)
+        for name in ("user_vectors", "item_vectors")
+    )
+    return users, items
+
+
+def _sweeps(near: Interactions, far: Interactions, signs: tuple[Signs, Signs]) -> Measured:
     """A sweep as threads do it, and in blocks, from the signs of learned vectors."""
-    found = _sweep_triplets(near, _NEGATIVES, 2)
-    there = _sweep_triplets(far, 2, 1)
+    found = _sweep_triplets(near, signs[0], _NEGATIVES, 2)
+    there = _sweep_triplets(far, signs[1], 2, 1)
     held = 64 * far.n_users
     return found | {f"{name}_far": _far(found[name], there[name], held) for name in found}
 
 
-def _sweep_triplets(data: Interactions, negatives: int, repeats: int) -> Measured:
+def _sweep_triplets(data: Interactions, signs: Signs, negatives: int, repeats: int) -> Measured:
     """Nanoseconds of a triplet."""
-    from xorec.models.factorization.als import ALS
     from xorec.training.discrete.block_sweeps import BlockSweeps
     from xorec.training.discrete.bounds import Bounds
     from xorec.training.discrete.bqp import make_solver
@@ -241,12 +260,7 @@ def _sweep_triplets(data: Interactions, negatives: int, repeats: int) -> Measure
     from xorec.training.discrete.sweeps import Proposer, sweep
     from xorec.training.passes import Triplets
 
-    model, threads = ALS(dimensions=64, epochs=2), available_threads()
-    tensors = model.fit(data, options=_options()).representation_.tensors()
-    signs = [
-        np.where(tensors[name] >= 0, 1, -1).astype(np.int8)
-        for name in ("user_vectors", "item_vectors")
-    ]
+    threads = available_threads()
     sampler, draw, terms = Negatives.of(data), Draw(negatives, 0, 0), LossTerms(4.0)
     blocks = BlockSweeps(LocalEngine(threads), sampler)
 
@@ -269,22 +283,20 @@ def _sweep_triplets(data: Interactions, negatives: int, repeats: int) -> Measure
     return found
 
 
-def _lists() -> Measured:
+def _lists(near: Signs, far: Signs) -> Measured:
     """Two sizes of a catalogue, and two unknowns: what a list costs and what an item costs."""
+    from xorec.core.bits import pack_signs
     from xorec.search.hamming.index import HammingIndex
 
-    rng, queries, taken = np.random.Generator(np.random.Philox(7)), 2_000, []
-    for items in (10_000, 100_000):
-        centres = rng.integers(0, 1 << 63, (200, 1)).astype(np.uint64)
-        noise = np.bitwise_and.reduce(rng.integers(0, 1 << 63, (3, items, 1)), axis=0)
-        codes = centres[rng.integers(0, 200, items)] ^ noise.astype(np.uint64)
-        threads = available_threads()
-        index = HammingIndex(codes, 64, threads=threads)
-        asked = codes[rng.integers(0, items, queries)].copy()
-        taken.append((items, _cpu(partial(index.search, asked, 10, threads=threads), 2)))
+    threads, taken = available_threads(), []
+    for users, items in (near, far):
+        index = HammingIndex(pack_signs(items), 64, threads=threads)
+        asked = pack_signs(users[:: max(1, len(users) // _LISTS)])
+        seconds = _cpu(partial(index.search, asked, 10, threads=threads), 2) / len(asked)
+        taken.append((len(items), seconds))
     (few, low), (many, high) = taken
-    word = max(0.001, 1e9 * (high - low) / (queries * (many - few)))
-    return {"ns_list_word": word, "us_list": max(1.0, 1e6 * low / queries - 1e-3 * word * few)}
+    word = max(0.001, 1e9 * (high - low) / (many - few))
+    return {"ns_list_word": word, "us_list": max(1.0, 1e6 * low - 1e-3 * word * few)}
 
 
 def _evaluation() -> Measured:
