@@ -32,9 +32,12 @@ def test_outputs_are_not_kept(path: Path) -> None:
 def shown(code: str, names: dict[str, Any], where: str) -> Any:
     """Run a cell as a notebook does; the value of its last line."""
     tree = ast.parse(code)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, where, "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), where, "eval"), names)
+    last = tree.body[-1]
+    if not isinstance(last, ast.Expr):
+        exec(compile(tree, where, "exec"), names)
+        return None
+    exec(compile(ast.Module(tree.body[:-1], []), where, "exec"), names)
+    return eval(compile(ast.Expression(last.value), where, "eval"), names)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
