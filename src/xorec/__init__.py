@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from xorec.models import *  # noqa: F403
     from xorec.recommender.recommender import Recommender as Recommender
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Interactions": "xorec.data.interactions",
