@@ -19,8 +19,8 @@ from mkdocs.structure.files import File, Files
 from reference import pages, without_docstring
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-ROOT_FILES = ("LICENSE", "deploy/*", "notebooks/*.ipynb")
+ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/plugin/README.md")
+ROOT_FILES = ("LICENSE", "CITATION.cff", "deploy/*", "notebooks/*.ipynb")
 _LINK = re.compile(r"(\]\()((?:\.\./)*)(docs/)?(?=[^)\s])")
 
 
