@@ -40,12 +40,13 @@ class Command:
 
 def all_commands() -> list[Command]:
     """Every command, and each of those that are in a group, in the order of the help."""
-    from typer.main import get_group
+    from typer.main import get_command
 
     from xorec.cli.main import app
 
-    root = get_group(app)
-    return list(_walk(root, root.context_class(root, info_name="xorec")))
+    root = get_command(app)
+    context = root.context_class(root, info_name="xorec", **root.context_settings)
+    return list(_walk(root, context))
 
 
 def _walk(command: Any, context: Any) -> Iterator[Command]:
@@ -115,7 +116,7 @@ def as_manual(commands: list[Command]) -> str:
     lines = [
         f'.TH XOREC 1 "" "xorec {_version()}" "User Commands"',
         ".SH NAME",
-        f"xorec \\- {_roff(root.first_line.rstrip('.').lower())}",
+        f"xorec \\- {_roff(root.first_line.rstrip('.'))}",
         ".SH SYNOPSIS",
         ".B xorec",
         _roff(root.usage),
