@@ -2,6 +2,7 @@
 
     python tools/check_release.py            # dist/, and what was measured
     python tools/check_release.py --json     # the same as one object
+    python tools/check_release.py --python python3.13 --constraints constraints-oldest.txt
 
 Needs `pip install 'xorec[release]'`, and an index for what the wheel depends on.
 """
@@ -66,9 +67,9 @@ def build(folder: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def use(wheel: Path, folder: Path, version: str, constraints: Path) -> dict[str, Any]:
+def use(wheel: Path, folder: Path, version: str, maker: str, constraints: Path) -> dict[str, Any]:
     """Install the wheel into an empty venv, and go from a file of pairs to lists."""
-    run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    run(maker, "-m", "venv", folder / "venv", cwd=folder)
     python, xorec = folder / "venv/bin/python", folder / "venv/bin/xorec"
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     began = time.perf_counter()
@@ -93,6 +94,7 @@ def use(wheel: Path, folder: Path, version: str, constraints: Path) -> dict[str,
     ]
     assert asked[0] == asked[1] != "", asked
     return {
+        "python": run(python, "--version", cwd=folder).split()[1],
         "install_seconds": round(installed, 1),
         "import_ms": round(1000 * _seconds(python, "-c", "import xorec", cwd=folder), 1),
         "python_ms": round(1000 * _seconds(python, "-c", "pass", cwd=folder), 1),
@@ -113,12 +115,14 @@ def _seconds(*words: str | Path, cwd: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--constraints", type=Path, default=ROOT / "constraints.txt")
+    parser.add_argument("--python", default=sys.executable, help="what the venv is made with")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     version = versions()
     wheel, sdist = build(ROOT / "dist")
     with tempfile.TemporaryDirectory(prefix="xorec-release-") as folder:
-        used = use(wheel, Path(folder).resolve(), version, arguments.constraints.resolve())
+        place, constraints = Path(folder).resolve(), arguments.constraints.resolve()
+        used = use(wheel, place, version, arguments.python, constraints)
     sizes = {"wheel_bytes": wheel.stat().st_size, "sdist_bytes": sdist.stat().st_size}
     report = {"version": version, "wheel": wheel.name, **sizes, **used}
     if arguments.json:
