@@ -2,6 +2,8 @@
 #   make demo    set up .venv and run the main job on the embedded data set
 #   make test    set up .venv and run the tests
 #   make serve   the demo's model over HTTP, with three lines to try
+#   make docs    the documentation site: build/site/index.html
+#   make dist    wheel and sdist, checked and tried in a venv of their own
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +11,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo serve test lint format bench reproduce clean clean-kernels
+.PHONY: demo serve test lint format docs man dist bench reproduce clean clean-kernels
 
 demo: $(VENV)/.core
 	$(BIN)/xorec demo
@@ -33,6 +35,17 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# fails on a broken link or anchor, on a public name without a docstring, and on anything from another host
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
+
+man: $(VENV)/.core
+	$(BIN)/python tools/site/commands.py man build/man/xorec.1
+
+dist: $(VENV)/.release
+	$(BIN)/python tools/check_release.py
+
 # DATA is a folder with a given split, for example: make bench DATA=path/to/yelp2018
 bench: $(VENV)/.peers
 	@test -n "$(DATA)" || { echo "make bench needs DATA=path/to/a/data/set"; exit 2; }
@@ -49,7 +62,7 @@ clean-kernels:
 	find src -name '*.nb[ci]' -delete
 
 clean: clean-kernels
-	rm -rf $(VENV) demo report
+	rm -rf $(VENV) build demo dist report
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -58,6 +71,14 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	$(PIP) -e '.[$(EXTRAS)]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) -e '.[docs]'
+	touch $@
+
+$(VENV)/.release: $(VENV)/.core
+	$(PIP) -e '.[release]'
 	touch $@
 
 $(VENV)/.serve: $(VENV)/.core

@@ -25,6 +25,7 @@ ROOMS = (
     "service",
     "client",
     "experiments",
+    "plots",
     "cli",
 )
 """From the ground up: a room imports itself and the rooms before it."""

@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # `typing` itself would be most of what importing xorec c
 if TYPE_CHECKING:
     from typing import Any
 
+    from xorec import plots as plots
     from xorec.core.errors import XorecError as XorecError
     from xorec.core.options import RunOptions as RunOptions
     from xorec.data.datasets.catalog import load_data as load_data
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from xorec.models import *  # noqa: F403
     from xorec.recommender.recommender import Recommender as Recommender
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Interactions": "xorec.data.interactions",
@@ -63,6 +64,8 @@ def __getattr__(name: str) -> Any:
         return sorted(_homes())
     if not name.startswith("_") and (home := _homes().get(name)):
         return getattr(import_module(home), name)
+    if name == "plots":
+        return import_module("xorec.plots")
     raise AttributeError(f"module 'xorec' has no attribute {name!r}")
 
 

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import xorec
+from xorec.cli import extras
 from xorec.core.options import RunOptions
 from xorec.models import MODELS
 from xorec.models.factorization.bpr import BPR
@@ -409,6 +412,27 @@ def test_doctor(run: Run, model: Path) -> None:
     assert report["threads"] >= 1
     assert report["numpy"]
     assert "verified" in report["digest"]
+    assert re.fullmatch(r"httpx \d\S+", report["extra client"])
+
+
+def test_doctor_tells_the_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacks_uvicorn(package: str) -> str:
+        if package == "uvicorn":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr(extras, "version", lacks_uvicorn)
+    found = {one.name: str(one) for one in extras.extras()}
+    assert found["serve"] == (
+        "pip install 'xorec[serve]', for the service and its page: uvicorn missing"
+    )
+    assert found["client"] == "httpx 1.0"
+
+
+def test_the_guide_has_the_same_extras_as_the_doctor() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "install.md"
+    rows = re.findall(r"(?m)^\| (`[a-z`, ]+) \|", guide.read_text("utf-8"))
+    assert re.findall(r"`([a-z]+)`", " ".join(rows)) == list(extras.EXTRAS)
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,10 @@ def test_text_that_is_not_of_the_kind_that_a_file_says(kind: str) -> None:
         ids[0]
     with pytest.raises(DataError, match=f"said to be {kind} and are not"):
         ids.take([1, 0])
+
+
+@pytest.mark.parametrize("raw", [["tea", "jam", "milk"], [7, 9, 8]])
+def test_a_slice_is_a_list_of_raw_ids(raw: list[Hashable]) -> None:
+    ids = Ids.of(raw)
+    assert ids[:2] == raw[:2]
+    assert ids[::-1] == raw[::-1]

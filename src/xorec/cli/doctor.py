@@ -24,15 +24,6 @@ _CORE = (
     "blake3",
     "typer",
 )
-_EXTRAS = {
-    "torch": "torch",
-    "starlette": "serve",
-    "matplotlib": "plots",
-    "pyscipopt": "solvers",
-    "faiss-cpu": "faiss",
-    "cryptography": "sign",
-    "pyspark": "spark",
-}
 
 
 @bundled
@@ -44,7 +35,9 @@ def doctor(
     *,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
-    """Tell versions, threads and CPU features; with MODEL, verify every byte of the file.
+    """Tell versions, extras, threads and CPU; with MODEL, verify every byte of the file.
+
+    For each extra that is not there, the command that brings it.
 
     With --compile, kernels of training, evaluation and search are compiled before anybody waits for
     them, on all cores: some half a minute, once after an install.
@@ -64,22 +57,19 @@ def doctor(
 
 def _machine() -> dict[str, Any]:
     import platform
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import version
 
     import numpy as np
     from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
     from threadpoolctl import threadpool_info
 
     from xorec import __version__
+    from xorec.cli.extras import extras
     from xorec.core.threads import available_threads
 
     found: dict[str, Any] = {"xorec": __version__, "python": platform.python_version()}
     found |= {name: version(name) for name in _CORE}
-    for package, extra in _EXTRAS.items():
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = f"not installed: pip install 'xorec[{extra}]'"
+    found |= {f"extra {one.name}": str(one) for one in extras()}
     features = get_host_cpu_features()
     wanted = ("popcnt", "avx2", "avx512f", "avx512vpopcntdq", "neon")
     np.dot(np.ones(2), np.ones(2))  # so that BLAS is loaded and can be asked

@@ -15,7 +15,7 @@ def models(
 ) -> None:
     """List the models, or the settings of one."""
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.models import MODELS, model_class
+    from xorec.models import model_class, model_names
     from xorec.training.config import describe_settings
 
     if name is not None:
@@ -29,7 +29,7 @@ def models(
             )
             print_line(f"\nWeights of pairs: {weights or 'not used'}.")
         return
-    listed = [{"model": one, "about": _first_line(model_class(one))} for one in MODELS]
+    listed = [{"model": one, "about": _first_line(model_class(one))} for one in model_names()]
     if json:
         print_json({"rows": listed})
     else:

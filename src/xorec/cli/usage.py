@@ -19,7 +19,7 @@ def usage_line(error: Any) -> str:
     message, command = " ".join(error.format_message().split()), "xorec"
     if error.ctx is not None:
         command = error.ctx.command_path
-        if hasattr(error, "possibilities"):
+        if hasattr(error, "possibilities") and hasattr(error, "option_name"):
             hint = did_you_mean(error.option_name, long_options(error.ctx), sign="--")
             message = f"no option {error.option_name}.{hint}"
     message = message[:1].lower() + message[1:]

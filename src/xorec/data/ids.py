@@ -108,7 +108,9 @@ class Ids:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, row: int) -> Any:
+    def __getitem__(self, row: int | slice) -> Any:
+        if isinstance(row, slice):
+            return self.take(range(len(self))[row])
         if isinstance(self.values, Text):
             return self._decoded([self.values[row]])[0]
         return int(self.values[row])

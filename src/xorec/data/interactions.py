@@ -111,14 +111,17 @@ class Interactions:
 
     @property
     def n_users(self) -> int:
+        """Users, also those without pairs."""
         return len(self.users)
 
     @property
     def n_items(self) -> int:
+        """Items, also those without pairs."""
         return len(self.items)
 
     @property
     def n_pairs(self) -> int:
+        """Pairs; each counts once."""
         return len(self.indices)
 
     def __len__(self) -> int:

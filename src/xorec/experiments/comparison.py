@@ -46,6 +46,7 @@ class Contender:
         return {
             "model": self.model.name,
             "label": self.label,
+            "kind": self.model.representation_.kind,
             **size_of(self.model.config.model_dump()),
             **self.evaluation.row(),
             "seconds_fit": self.seconds_fit,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from xorec.core.errors import MissingExtraError, OptionError
+from xorec.core.files import replacing
 
 FONTS = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 """The letters of the SVG: whatever the reader's machine has. DejaVu, which is wider, lays out."""
@@ -29,6 +34,36 @@ SETTINGS: dict[str, Any] = {
     "savefig.dpi": 160,
     "savefig.bbox": None,
 }
+
+
+class Picture(NamedTuple):
+    """A drawing as text and as pixels; a notebook shows it.
+
+    >>> Picture("<svg/>", b"...").svg
+    '<svg/>'
+    """
+
+    svg: str
+    png: bytes
+
+    def save(self, path: str | Path) -> None:
+        """Write it, whole or not at all; the name ends in .svg or .png."""
+        content = {".svg": self.svg.encode(), ".png": self.png}.get(Path(path).suffix.lower())
+        if content is None:
+            raise OptionError(
+                f"the picture is {str(path)!r}: give a name that ends in .svg or .png."
+            )
+        with replacing(Path(path)) as temporary:
+            temporary.write_bytes(content)
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+
+def require_matplotlib(what: str = "the picture") -> None:
+    """Complain if the drawing library is missing."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError(f"{what} needs matplotlib: pip install 'xorec[plots]'.")
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 The lines are plain imports, so that editors and type checkers know the classes, but nothing is
 imported before it is asked for: `MODELS` is read from the text of this file (as SPEC 1 of
 scientific Python does with stubs). A model's name on the command line and in model files is its
-file's, with hyphens. All else about a model is declared on its class (`models.base.Model`).
+file's, with hyphens. All else about a model is declared on its class (`models.base.Model`). Models
+of other packages (`core.plugins`) come after ours.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
+from xorec.core.plugins import load_plugin, plugin_names, refuse_plugin
 from xorec.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -62,14 +64,29 @@ CLASSES = {attribute: module for module, attribute in MODELS.values()}
 """Class: module. The models' part of the public names of `xorec`."""
 
 
+def model_names() -> list[str]:
+    """All names that `model_class` knows: ours, then those of plug-ins.
+
+    >>> model_names()[0]
+    'popularity'
+    """
+    return [*MODELS, *(name for name in plugin_names("xorec.models") if name not in MODELS)]
+
+
 def model_class(name: str) -> Any:
     """The class of the model called `name`.
 
     >>> model_class("bpr")().name
     'bpr'
     """
-    if name not in MODELS:
-        hint = did_you_mean(name, MODELS)
-        raise OptionError(f"there is no model {name!r}: the models are {', '.join(MODELS)}.{hint}")
-    module, attribute = MODELS[name]
-    return getattr(import_module(module), attribute)
+    if name in MODELS:
+        module, attribute = MODELS[name]
+        return getattr(import_module(module), attribute)
+    found = load_plugin("xorec.models", name)
+    if found is None:
+        known = model_names()
+        hint = did_you_mean(name, known)
+        raise OptionError(f"there is no model {name!r}: the models are {', '.join(known)}.{hint}")
+    if getattr(found, "name", None) != name or not hasattr(found, "Config"):
+        raise refuse_plugin("xorec.models", name, "is no model of this name: its class must say so")
+    return found

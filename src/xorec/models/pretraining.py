@@ -23,7 +23,7 @@ from xorec.core.code import code_digest
 from xorec.core.files import save_tensors
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models import MODELS, model_class
+from xorec.models import model_class, model_names
 from xorec.models.base import Model
 from xorec.training.config import ModelConfig, format_error
 
@@ -45,7 +45,7 @@ class PretrainedVectors:
 
 def vector_models() -> list[str]:
     """The models that learn a vector for each user and item."""
-    return [name for name in MODELS if model_class(name).learns_vectors]
+    return [name for name in model_names() if model_class(name).learns_vectors]
 
 
 def pretrain(
@@ -133,7 +133,7 @@ def _parse(default: str, value: Any) -> Any:
     if not isinstance(value, dict):
         raise PydanticCustomError("start", "it must be a table of settings")
     name = value.get("model", default)
-    if name not in MODELS or not model_class(name).learns_vectors:
+    if name not in model_names() or not model_class(name).learns_vectors:
         *others, last = vector_models()
         known = f"{', '.join(others)} or {last}"
         raise PydanticCustomError("start", "its model must be {known}", {"known": known})

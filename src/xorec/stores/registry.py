@@ -1,4 +1,8 @@
-"""The stores. A new one is its file and one line here: command line, messages and kit follow."""
+"""The stores. A new one is its file and one line here: command line, messages and kit follow.
+
+Those of other packages (`core.plugins`) have their name as the beginning or the ending of an
+address: `lance://folder`, `codes.lance`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import cast
 
 from xorec.core.addresses import FILES, SERVERS, Address, parse_address
 from xorec.core.errors import OptionError
+from xorec.core.plugins import load_plugin, plugin_names, refuse_plugin
 from xorec.core.printable import quoted
 from xorec.stores.base import Store
 
@@ -36,8 +41,15 @@ def store_address(text: str) -> Address | None:
     address = parse_address(text)
     if address is not None:
         return address
-    kind = FILE_KINDS.get(Path(text).suffix.lower())
-    return None if kind is None else Address(kind, path=Path(text))
+    scheme, has_scheme, rest = text.partition("://")
+    ending = Path(text).suffix.lower()
+    if not has_scheme and ending in ("", ".xorec"):
+        return None
+    kind = FILE_KINDS.get(ending)
+    if kind is None or has_scheme:
+        wanted = scheme.lower() if has_scheme else ending[1:]
+        kind = wanted if wanted in plugin_names("xorec.stores") else None
+    return None if kind is None else Address(kind, path=Path(rest if has_scheme else text))
 
 
 def open_store(address: str | Address) -> Store:
@@ -57,7 +69,16 @@ def open_store(address: str | Address) -> Store:
             f"{found} is where tables are written to: leave table= and query= out (?prefix= names "
             "our tables)."
         )
-    if found.kind not in STORES:
-        raise OptionError(f"{found.kind} is not among the stores: {', '.join(STORES)}.")
-    module, name = STORES[found.kind]
-    return cast("Store", getattr(import_module(module), name)(found))
+    return _store_class(found.kind)(found)
+
+
+def _store_class(kind: str) -> type[Store]:
+    if kind in STORES:
+        module, name = STORES[kind]
+        return cast("type[Store]", getattr(import_module(module), name))
+    made = load_plugin("xorec.stores", kind)
+    if made is None:
+        raise OptionError(f"{kind} is not among the stores: {', '.join(STORES)}.")
+    if not (isinstance(made, type) and issubclass(made, Store) and made.kind == kind):
+        raise refuse_plugin("xorec.stores", kind, "is no Store of this kind: its class must be one")
+    return made

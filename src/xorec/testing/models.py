@@ -16,7 +16,7 @@ from xorec.core.options import RunOptions
 from xorec.core.progress import Progress
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
-from xorec.models import MODELS, model_class
+from xorec.models import model_class, model_names
 from xorec.models.base import Model
 from xorec.models.baselines.popularity import Popularity
 from xorec.recommender.forgetting import without_users
@@ -47,7 +47,7 @@ class ModelTests:
         return self.model(**{**self.settings, **settings})
 
     def test_is_registered_under_its_name(self) -> None:
-        assert self.model.name in MODELS
+        assert self.model.name in model_names()
         assert model_class(self.model.name) is self.model
         about = (sys.modules[self.model.__module__].__doc__ or "").splitlines()[0]
         assert about.endswith("."), f"`xorec models` shows half a sentence: {about}"

@@ -23,6 +23,8 @@ from xorec.cli.data import app
 from xorec.core.errors import DataError, OptionError
 from xorec.data.datasets.catalog import CATALOG, cache_folder, fetch_data, find, load_data
 from xorec.data.datasets.movielens import item_table
+from xorec.data.io.read import as_interactions
+from xorec.data.split import split
 
 Publish = Callable[..., Path]
 
@@ -152,6 +154,12 @@ def test_a_name_means_the_catalogue_and_a_path_the_file(
     assert load_data("debian").n_users > 1000
     for path in ("./debian", Path("debian"), tmp_path / "debian"):
         assert load_data(path).n_pairs == 1
+
+
+def test_a_name_will_do_wherever_data_are_taken() -> None:
+    parts = split("debian", test=0.2)
+    assert len(parts.train) + len(parts.test) == 96_495
+    assert as_interactions("debian").digest() == load_data("debian").digest()
 
 
 def test_unknown_names_are_told_with_the_nearest() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.experiments.frontier.labels import Box, Surroundings, centre_box, place_labels
-from xorec.experiments.frontier.picture import Picture, draw, picture_files, write_picture
+from xorec.experiments.frontier.picture import draw, picture_files, write_picture
 from xorec.experiments.frontier.points import Point
+from xorec.experiments.pictures import Picture
 
 POINTS = [
     Point("popularity", "shared-scores", 0.12, 8, 18),

@@ -120,7 +120,7 @@ def read(
 def as_interactions(
     thing: Any, what: str = "the data", progress: Progress = SILENT
 ) -> Interactions:
-    """Interactions as they are; a frame, a SciPy matrix, rows of pairs or a path through `read`.
+    """Interactions as they are; a named data set; all else through `read`: a frame, a path, pairs.
 
     what: what it is, for the message. progress: is told what was guessed and merged.
 
@@ -133,6 +133,10 @@ a SciPy sparse matrix, a data frame, (user, item) pairs.
     """
     if isinstance(thing, Interactions):
         return thing
+    from xorec.data.datasets.catalog import CATALOG, load_data
+
+    if isinstance(thing, str) and thing in CATALOG:
+        return load_data(thing, progress=progress)
     try:
         data = read(thing, progress=progress)
     except DataError as error:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from xorec.core.errors import MissingExtraError, OptionError
-from xorec.core.files import replacing
+from xorec.core.errors import OptionError
 from xorec.core.paths import require_writable
 from xorec.experiments.frontier.labels import Box, Surroundings, centre_box, place_labels
 from xorec.experiments.frontier.points import Point, frontier
-from xorec.experiments.pictures import one_style, plain, png_bytes, svg_text
+from xorec.experiments.pictures import (
+    Picture,
+    one_style,
+    plain,
+    png_bytes,
+    require_matplotlib,
+    svg_text,
+)
 
 INK, SOFT, GRID = "#222222", "#555555", "#e6e6e6"
 LOOKS = {
@@ -34,20 +39,12 @@ _MARK = 11.0
 """Pixels that a marker takes, with some room."""
 
 
-class Picture(NamedTuple):
-    """The drawing as text and as pixels."""
-
-    svg: str
-    png: bytes
-
-
 def picture_files(path: Path) -> tuple[Path, Path]:
     """The PNG and the SVG at a path without an ending, or with one of these two; checked.
 
     Complains before a long run, not after it.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError("the picture needs matplotlib: pip install 'xorec[plots]'.")
+    require_matplotlib()
     if path.suffix not in ("", ".png", ".svg") or not path.name:
         raise OptionError(
             f"the picture is {str(path)!r}: give a path without an ending, or one that ends in "
@@ -61,9 +58,8 @@ def picture_files(path: Path) -> tuple[Path, Path]:
 
 def write_picture(files: tuple[Path, Path], picture: Picture) -> None:
     """The PNG and the SVG, each whole or not at all."""
-    for file, content in zip(files, (picture.png, picture.svg.encode()), strict=True):
-        with replacing(file) as temporary:
-            temporary.write_bytes(content)
+    for file in files:
+        picture.save(file)
 
 
 def draw(points: Sequence[Point], value_name: str, title: str) -> Picture:

@@ -14,7 +14,6 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.data.datasets.catalog import CATALOG, load_data
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
 from xorec.data.split import hold_out
@@ -56,8 +55,6 @@ def fit(
     'slim'
     """
     goal, limits = Target.parse(target), _budget(budget, trials)
-    if isinstance(data, str) and data in CATALOG:
-        data = load_data(data, progress=options.progress)
     data = as_interactions(data, "the data", options.progress)
     model, found = fit_best(data, None, budget=limits, target=goal, options=options)
     return Recommender.from_model(model, data, seed=options.seed, **about_race(found))

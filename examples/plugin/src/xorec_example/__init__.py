@@ -1,0 +1,1 @@
+"""What xorec finds by the entry points of this package."""

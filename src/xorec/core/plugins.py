@@ -1,0 +1,61 @@
+"""Plug-ins: models, stores and engines of other packages, by their entry points.
+
+    [project.entry-points."xorec.models"]
+    pure-svd = "xorec_example.pure_svd:PureSVD"
+
+Installed packages are looked at only where a name is not one of ours, or where all are listed; what
+is ours cannot be replaced. Nothing is imported before it is asked for by its name.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from xorec.core.errors import OptionError
+from xorec.core.printable import quoted
+
+Group = Literal["xorec.models", "xorec.stores", "xorec.engines"]
+
+
+def plugin_names(group: Group) -> list[str]:
+    """The names that installed packages bring, sorted.
+
+    >>> "bpr" in plugin_names("xorec.models")
+    False
+    """
+    return sorted(_found(group))
+
+
+def load_plugin(group: Group, name: str) -> Any:
+    """What a package has put under this name; None where there is none.
+
+    >>> load_plugin("xorec.models", "no-such-model") is None
+    True
+    """
+    entry = _found(group).get(name)
+    if entry is None:
+        return None
+    try:
+        return entry.load()
+    except Exception as error:  # whatever another package does when it is imported
+        raise OptionError(
+            f"the plug-in {quoted(name)} of {_package(entry)} cannot be loaded: "
+            f"{type(error).__name__}: {error}. Mend or remove that package."
+        ) from error
+
+
+def refuse_plugin(group: Group, name: str, why: str) -> OptionError:
+    """The error for a plug-in that is not what its group asks for."""
+    package = _package(_found(group)[name])
+    return OptionError(f"the plug-in {quoted(name)} of {package} {why}.")
+
+
+def _found(group: Group) -> dict[str, EntryPoint]:
+    """By name; of two packages the first by name, whatever the order on the disk."""
+    found = sorted(entry_points(group=group), key=_package, reverse=True)
+    return {entry.name: entry for entry in found}
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an unknown package"

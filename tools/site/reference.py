@@ -1,0 +1,163 @@
+"""The pages of the API: what `xorec` exports and what the guide names, from the docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "data": (
+        "Data",
+        "From files, frames, matrices and databases to pairs, and to parts of them.",
+        (
+            "xorec.data.io.read.read",
+            "xorec.data.datasets.catalog.load_data",
+            "xorec.data.prepare.prepare",
+            "xorec.data.split.split",
+            "xorec.data.interactions.Interactions",
+        ),
+    ),
+    "learning": (
+        "Learning and measuring",
+        "The best lists without being asked, settings, metrics, and which of two is better.",
+        (
+            "xorec.experiments.race.fit.fit",
+            "xorec.experiments.tuning.tuning.tune",
+            "xorec.evaluation.protocol.evaluate",
+            "xorec.evaluation.result.Evaluation",
+            "xorec.evaluation.significance.compare",
+            "xorec.core.options.RunOptions",
+        ),
+    ),
+    "recommender": (
+        "Recommender",
+        "Raw ids in, lists out; saved as one file.",
+        (
+            "xorec.recommender.recommender.Recommender",
+            "xorec.recommender.results.Recommendations",
+            "xorec.recommender.results.RecommendationLists",
+            "xorec.recommender.results.Recommended",
+            "xorec.recommender.explanation.Explanation",
+        ),
+    ),
+    "search": (
+        "Search",
+        "Exact top-k over packed codes, filters inside.",
+        ("xorec.search.hamming.index.HammingIndex", "xorec.search.hits.Hits"),
+    ),
+    "stores": (
+        "Stores",
+        "Codes and lists in databases and files.",
+        (
+            "xorec.stores.registry.open_store",
+            "xorec.stores.contents.contents_of",
+            "xorec.stores.base.Store",
+        ),
+    ),
+    "client": (
+        "Client",
+        "The service over HTTP, plain and async; the methods are those of the endpoints.",
+        ("xorec.client.client.Client", "xorec.client.async_client.AsyncClient"),
+    ),
+    "plots": (
+        "Plots",
+        "Pictures by one call each; `from xorec import plots`, extra `plots`.",
+        (
+            "xorec.plots.trade.frontier",
+            "xorec.plots.curves.training_curves",
+            "xorec.plots.code_lengths.bits",
+            "xorec.plots.hamming.distances",
+            "xorec.plots.maps.item_map",
+            "xorec.experiments.pictures.Picture",
+        ),
+    ),
+    "errors": ("Errors", "One family under XorecError.", ("xorec.core.errors",)),
+}
+"""File: (title, what it is about, paths). The models have a page of their own."""
+
+
+def pages() -> dict[str, str]:
+    """Markdown by file, mkdocstrings' directives in it; all that is public is on some page."""
+    made = {f"api/{file}.md": _page(*page) for file, page in PAGES.items()}
+    made["api/models.md"] = _models_page()
+    missing = sorted(_public() - {path for *_, paths in PAGES.values() for path in paths})
+    missing = [path for path in missing if path not in _model_paths()]
+    if missing:
+        raise SystemExit(f"on no page of tools/site/reference.py: {', '.join(missing)}")
+    return made
+
+
+def without_docstring() -> list[str]:
+    """Public names and members on these pages that say nothing of themselves."""
+    paths = [path for *_, paths in PAGES.values() for path in paths] + _model_paths()
+    return sorted({name for path in paths for name in _silent(path)})
+
+
+def _page(title: str, about: str, paths: tuple[str, ...]) -> str:
+    return "\n".join([f"# {title}", "", about, "", *(f"::: {path}\n" for path in paths)])
+
+
+def _models_page() -> str:
+    from xorec.models import MODELS
+    from xorec.training.config import describe_settings
+
+    lines = ["# Models", "", "What all have in common, then each with its settings.", ""]
+    lines += ["::: xorec.models.base.Model", ""]
+    for module, name in MODELS.values():
+        model = getattr(import_module(module), name)
+        lines += [f"::: {module}.{name}", "    options:", "      members: false", ""]
+        rows = describe_settings(model.Config)
+        if rows:
+            lines += ["| setting | default | range | |", "|---|---|---|---|"]
+        for row in rows:
+            cells = [f"`{row['name']}`", *(_cell(row[key]) for key in ("default", "range"))]
+            about = str(row["about"]).replace("|", "\\|").replace("*", "\\*")
+            lines.append(f"| {' | '.join(cells)} | {about} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    return f"`{value}`".replace("|", "\\|") if str(value) else ""
+
+
+def _public() -> set[str]:
+    import xorec
+
+    public = {getattr(xorec, name) for name in xorec.__all__}
+    return {f"{one.__module__}.{one.__qualname__}" for one in public} - {
+        "xorec.core.errors.XorecError"  # the page of its module
+    }
+
+
+def _model_paths() -> list[str]:
+    from xorec.models import MODELS
+
+    return ["xorec.models.base.Model", *(f"{module}.{name}" for module, name in MODELS.values())]
+
+
+def _silent(path: str) -> Iterator[str]:
+    """The path, or a member of it, if it has no docstring."""
+    one = _found(path)
+    if not inspect.getdoc(one):
+        yield path
+    members: dict[str, Any] = vars(one) if inspect.isclass(one) or inspect.ismodule(one) else {}
+    for name, member in members.items():
+        if name.startswith("_") or getattr(member, "__module__", path) not in (
+            one.__name__ if inspect.ismodule(one) else one.__module__,
+            path,
+        ):
+            continue
+        speaks = inspect.isroutine(member) or inspect.isclass(member)
+        if (speaks or isinstance(member, property)) and not inspect.getdoc(getattr(one, name)):
+            yield f"{path}.{name}"
+
+
+def _found(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except AttributeError:
+        return import_module(path)
