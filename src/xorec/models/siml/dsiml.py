@@ -91,7 +91,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     distill: int = Field(
         5,
         ge=0,
-        description="without lists: the vectors' best items, added as positives to short histories",
+        description="the vectors' best items that are added as positives to short histories",
     )
     teach: float = Field(
         8.0,
@@ -242,11 +242,12 @@ class DSIML(Model[DSIMLConfig]):
         tried = candidates(config.optimizer)
         if config.lists and config.teach and any(one.takes_lists for one in tried):
             lists = slim_lists(train, config.lists, options)
-        elif config.distill and any(one.learns for one in tried):
+        if config.distill and any(one.learns for one in tried):
             pairs = with_best_items(
                 train, users, items, config.distill, config.bits, options.block_engine
             )
-        weight = np.full(train.n_users if pairs is train else 0, config.teach, np.float32)
+        taught = pairs is train or lists is not NO_LISTS
+        weight = np.full(train.n_users if taught else 0, config.teach, np.float32)
         steepness = np.float32(2 * config.temperature)
         teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness, lists)
         users, items = to_dimensions(users, items, config.bits)
