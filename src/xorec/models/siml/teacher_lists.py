@@ -25,7 +25,7 @@ from xorec.training.passes import Sampler
 
 _LEAST, _SPREAD = 1.0, 8.0
 """Logits of a list: of its last item, and by how much its first has more. Other items have 0."""
-_MOST = 1 << 26
+MOST_LISTED = 1 << 26
 """Items on all lists together: half a gigabyte."""
 _USERS_AT_ONCE = 4096
 _LISTED = 0x6C6973746564
@@ -39,7 +39,7 @@ def slim_lists(train: Interactions, count: int, options: RunOptions) -> Lists:
 
     Fewer where that many for everybody would not fit into memory.
     """
-    count = max(1, min(count, train.n_items, _MOST // max(1, train.n_users)))
+    count = max(1, min(count, train.n_items, MOST_LISTED // max(1, train.n_users)))
     learned = expect(SLIM().fit(train, None, options).representation_, Neighbours)
     index = PostingIndex(learned, tie_rank(train.items, train.item_counts))
     items = np.zeros((train.n_users, count), dtype=np.int32)
