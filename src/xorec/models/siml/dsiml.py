@@ -166,7 +166,8 @@ class DSIML(Model[DSIMLConfig]):
         "temperature": Float(2.5, 6.0, log=True),
         "softness": Float(0.5, 2.0),
         "learning_rate": Float(0.5, 8.0, log=True),
-        "teach": Choice((2.0, 4.0, 8.0)),
+        "teach": Choice((4.0, 8.0, 16.0)),
+        "lists": Choice((50, 100, 200)),
     }
     cost = 4.0
 
