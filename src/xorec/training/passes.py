@@ -12,14 +12,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.data.negatives import Negatives
 from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
 from xorec.training.row_kernels import renumber
 from xorec.training.rows import empty_rows, hold_rows, take_rows, write_rows, zero_rows
@@ -44,6 +43,20 @@ class Triplets(NamedTuple):
     users: npt.NDArray[np.int32]
     positives: npt.NDArray[np.int32]
     negatives: npt.NDArray[np.int32]
+
+
+class Sampler(Protocol):
+    """Where a pass has its negatives from (`data.negatives.Negatives`)."""
+
+    def draw(
+        self,
+        out: npt.NDArray[np.int32],
+        pairs: npt.NDArray[np.int64],
+        users: npt.NDArray[np.int32],
+        seed: int,
+        epoch: int,
+    ) -> None:
+        """Fill out (len(pairs), K): K negatives for each pair, for any part of the pairs alone."""
 
 
 class UserResult(NamedTuple):
@@ -180,7 +193,7 @@ class Pass:
     """One epoch's pass: its pairs, its negatives, its place in the random streams."""
 
     train: Interactions
-    sampler: Negatives
+    sampler: Sampler
     negatives: int
     block_size: int
     seed: int

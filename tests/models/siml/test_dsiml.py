@@ -53,6 +53,7 @@ class TestStraightThrough(EpochModelTests):
 class TestAsymmetric(EpochModelTests):
     model = DSIML
     settings = {"bits": 16, "epochs": 10, "start": START, "asymmetric": True}  # noqa: RUF012
+    fold_in_agreement = 0.85  # .480 of .535; without lists .423 of .419: new users have none
 
 
 class TestFlip(EpochModelTests):

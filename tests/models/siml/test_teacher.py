@@ -79,7 +79,9 @@ def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatc
     train, _ = halves(planted())
     rng = np.random.default_rng(0)
     users, items = (rng.standard_normal((rows, 8)) for rows in (train.n_users, train.n_items))
-    model = DSIML.from_vectors(users, items, bits=int(np.median(train.user_counts)), teach=2.5)
+    model = DSIML.from_vectors(
+        users, items, bits=int(np.median(train.user_counts)), teach=2.5, lists=0
+    )
     vectors = (users.astype(np.float32), items.astype(np.float32))
     lessons = model._turned(train, *vectors, RunOptions(seed=0)).teacher.distill_weight
     np.testing.assert_array_equal(lessons, np.full(train.n_users, 2.5, np.float32))

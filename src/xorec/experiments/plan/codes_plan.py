@@ -12,15 +12,19 @@ from typing import Any
 from xorec.experiments.plan.als_plan import als_parts, vector_bytes
 from xorec.experiments.plan.asked import Asked, model_bytes, pairs_bytes
 from xorec.experiments.plan.block_counts import row_blocks, waves
+from xorec.experiments.plan.neighbours_plan import neighbours_bytes, slim_steps
 from xorec.experiments.plan.one_task_plan import (
     epoch_seconds,
     in_one_task,
     one_task,
     sgd_steps,
 )
-from xorec.experiments.plan.parts import JobPlan, Memory, Step
+from xorec.experiments.plan.parts import JobPlan, Memory, Step, Where
 from xorec.experiments.plan.sizes import DataSizes
+from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS
+from xorec.models.baselines.slim import SLIMConfig
 from xorec.models.siml.optimizers import candidates
+from xorec.models.siml.teacher_lists import MOST_LISTED
 from xorec.training.discrete.sweep_blocks import item_pieces, role_bytes
 from xorec.training.discrete.sweeps import ITEM_BLOCKS
 
@@ -31,6 +35,8 @@ CONFLICT_BYTES = 12
 """Of a triplet whose two items are in one block, where the later would move."""
 ONE_IN, MOST_SCORES, USERS_AT_ONCE = 5_000, 1 << 32, 1024
 """As in `models.siml.best_items`."""
+SLIM = SLIMConfig.model_validate({})
+"""The settings by which lists are made."""
 
 
 def plan_dsiml(asked: Asked, config: Any) -> JobPlan:
@@ -41,6 +47,9 @@ def plan_dsiml(asked: Asked, config: Any) -> JobPlan:
     rotation, best, grown = _turn(asked, config)
     steps = [*start, rotation]
     after = replace(asked, sizes=grown)
+    listed = bool(config.lists and config.teach) and any(one.takes_lists for one in tried)
+    if listed:
+        steps += [replace(step, name=f"lists: {step.name}") for step in slim_steps(asked, SLIM)]
     if any(one.learns for one in tried):
         steps += best
     for one in tried:
@@ -52,9 +61,11 @@ def plan_dsiml(asked: Asked, config: Any) -> JobPlan:
             steps += sweep_steps(after, one.name, config.epochs, config.negatives, bits)
     learned = stored_code_bytes(sizes, bits)
     if asked.remote and any(not one.runs_on_engine for one in tried):
-        return one_task(asked, steps, bits, learned)
+        plan = one_task(asked, steps, bits, learned)
+        return replace(plan, memory=(*plan.memory, *_lists_memory(asked, config, listed, "worker")))
     swept = any(one.learns and one.name != "ste" for one in tried)
     memory += _rows_memory(after, config.negatives, bits, swept)
+    memory += _lists_memory(asked, config, listed, "driver")
     return JobPlan(
         (*asked.start(), asked.read(), *steps, asked.save()),
         (*asked.processes(), *asked.reading(), *memory, *asked.passing(steps), asked.saving()),
@@ -177,6 +188,17 @@ def _turn(asked: Asked, config: Any) -> tuple[Step, list[Step], DataSizes]:
         step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
     grown = replace(sizes, pairs=sizes.pairs + round(short * count))
     return rotation, [step], grown
+
+
+def _lists_memory(asked: Asked, config: Any, listed: bool, where: Where) -> list[Memory]:
+    """Each user's best items by slim, and slim's own tables while they are made."""
+    if not listed:
+        return []
+    sizes = asked.sizes
+    held = 8 * min(config.lists * sizes.users, MOST_LISTED)
+    made = 3 * neighbours_bytes(sizes, min(SLIM.neighbours, sizes.items)) + 8 * sizes.pairs
+    whole = 4 * sizes.items**2 if sizes.items <= MATRIX_ITEMS else 0
+    return [Memory(where, "lists of slim, and what makes them", held + made + whole, "fit")]
 
 
 def _rows_memory(asked: Asked, negatives: int, bits: int, swept: bool) -> list[Memory]:

@@ -14,6 +14,11 @@ from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS
 
 
 def plan_slim(asked: Asked, config: Any) -> JobPlan:
+    """Its steps, and what they hold."""
+    return _plan(asked, min(config.neighbours, asked.sizes.items), slim_steps(asked, config))
+
+
+def slim_steps(asked: Asked, config: Any) -> list[Step]:
     """Nearest items, items that users have together (up to 16,384 items), a system for each."""
     sizes, constants = asked.sizes, asked.constants
     width = min(config.neighbours, sizes.items)
@@ -27,13 +32,12 @@ def plan_slim(asked: Asked, config: Any) -> JobPlan:
         shared = 4 * sizes.items * sizes.items
     else:
         solving += 1e-9 * constants.ns_link * links(sizes, width)
-    steps = [
+    return [
         _nearest(asked, width, pairs_file(sizes)),
         *together,
         _step(asked, "weights", solving, neighbours_bytes(sizes, width), 4 * width * sizes.items,
               shared),
     ]  # fmt: skip
-    return _plan(asked, width, steps)
 
 
 def plan_item_knn(asked: Asked, config: Any) -> JobPlan:

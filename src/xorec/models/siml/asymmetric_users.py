@@ -16,6 +16,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.negatives import Negatives
 from xorec.models.siml.siml import ScaleInvariantStep
 from xorec.models.siml.siml_kernels import Terms
+from xorec.models.siml.teacher_lists import with_lists
 from xorec.representations.vectors import Floats
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.fold_in import fold_in_passes, fold_in_user
@@ -42,8 +43,10 @@ def refine_users(
 ) -> Floats:
     """Unit vectors of the users (n, d), from `users` on, against the signs of `items` (m, d)."""
     rows = Rows.of(unit_rows(users), np.ones(len(users), dtype=np.float32))
-    step = UserStep(rows, Rows.fixed(unit_codes(items)), _terms(config), teacher=start.teacher)
-    sampler = Negatives.of(start.pairs, config.alpha)
+    others = Negatives.of(start.pairs, config.alpha)
+    sampler, listed = with_lists(others, config.negatives, start.teacher.lists)
+    terms = _terms(config)._replace(listed=listed)
+    step = UserStep(rows, Rows.fixed(unit_codes(items)), terms, teacher=start.teacher)
     size = (config.negatives, config.block_size, seed)
     for epoch in range(config.epochs, config.epochs + _PASSES):
         Pass(start.pairs, sampler, *size, epoch, pool).run(lambda block, pairs: step)

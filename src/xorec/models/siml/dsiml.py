@@ -33,10 +33,12 @@ from xorec.models.siml.dsiml_shortlist import (
     updated_two_stage,
     with_reranking,
 )
+from xorec.models.siml.list_kernels import NO_LISTS
 from xorec.models.siml.optimizers import OPTIMIZERS, candidates
 from xorec.models.siml.optimizers.base import Optimizer, Start
 from xorec.models.siml.siml import Alpha, ScaleInvariantConfig
 from xorec.models.siml.siml_kernels import Teacher
+from xorec.models.siml.teacher_lists import slim_lists
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.two_stage import TwoStage
@@ -51,6 +53,10 @@ if TYPE_CHECKING:
     OptimizerName = str
 else:
     OptimizerName = Literal[(AUTO, *OPTIMIZERS)]
+
+
+_BEFORE_LISTS = {"bits", "optimizer", "softness", "solver", "distill", "teach", "keep", "start"}
+"""Settings of files from before there were `lists`."""
 
 
 class DSIMLConfig(ScaleInvariantConfig):
@@ -88,7 +94,16 @@ class DSIMLConfig(ScaleInvariantConfig):
         description="the vectors' best items that are added as positives to short histories",
     )
     teach: float = Field(
-        4.0, ge=0, description="ste: weight of the distillation loss (teacher: the float vectors)"
+        8.0,
+        ge=0,
+        description="ste: weight of the distillation loss (teacher: the float vectors, and lists)",
+    )
+    lists: int = Field(
+        100,
+        ge=0,
+        le=1000,
+        description="ste: each user's best items by slim, whose order the bits learn: better lists "
+        "for slim's seconds; 0: none, the vectors teach alone",
     )
     asymmetric: bool = Field(
         False, description="users stay float vectors, ranked against the items' bits"
@@ -117,6 +132,14 @@ class DSIMLConfig(ScaleInvariantConfig):
             return self
         return self.model_copy(update={"alpha": getattr(self.start.settled(), "alpha", 0.0)})
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_an_older_file(cls, given: Any) -> Any:
+        """A file names all settings of its time: one that names these but no lists had none."""
+        if isinstance(given, dict) and "lists" not in given and given.keys() >= _BEFORE_LISTS:
+            return {**given, "lists": 0}
+        return given
+
     @model_validator(mode="after")
     def _shortlist_by_dot_products(self) -> Self:
         if self.shortlist and self.start.model in ("cml", "sml"):
@@ -143,7 +166,8 @@ class DSIML(Model[DSIMLConfig]):
         "temperature": Float(2.5, 6.0, log=True),
         "softness": Float(0.5, 2.0),
         "learning_rate": Float(0.5, 8.0, log=True),
-        "teach": Choice((2.0, 4.0, 8.0)),
+        "teach": Choice((4.0, 8.0, 16.0)),
+        "lists": Choice((50, 100, 200)),
     }
     cost = 4.0
 
@@ -214,15 +238,19 @@ class DSIML(Model[DSIMLConfig]):
     def _turned(
         self, train: Interactions, users: Floats, items: Floats, options: RunOptions
     ) -> Start:
-        """What the optimisers start from: turned vectors, pairs, and the vectors as a teacher."""
-        config, pairs = self.config, train
-        if config.distill and any(one.learns for one in candidates(config.optimizer)):
+        """What the optimisers start from: turned vectors, pairs, vectors and lists as a teacher."""
+        config, pairs, lists = self.config, train, NO_LISTS
+        tried = candidates(config.optimizer)
+        if config.lists and config.teach and any(one.takes_lists for one in tried):
+            lists = slim_lists(train, config.lists, options)
+        if config.distill and any(one.learns for one in tried):
             pairs = with_best_items(
                 train, users, items, config.distill, config.bits, options.block_engine
             )
-        weight = np.full(train.n_users if pairs is train else 0, config.teach, np.float32)
+        taught = pairs is train or lists is not NO_LISTS
+        weight = np.full(train.n_users if taught else 0, config.teach, np.float32)
         steepness = np.float32(2 * config.temperature)
-        teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness)
+        teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness, lists)
         users, items = to_dimensions(users, items, config.bits)
         rotation = learn_rotation(np.vstack([users, items]), seed=options.seed)
         return Start(unit_rows(users) @ rotation, unit_rows(items) @ rotation, pairs, teacher)

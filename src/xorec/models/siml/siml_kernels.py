@@ -16,6 +16,8 @@ candidates v of a pair, the positive and its negatives (distillation):
     p_v = e^(s t_v) / sum e^(s t_w)        q_v = e^(s c_v) / sum e^(s c_w)
     loss - weight sum_v p_v log q_v         gradient at c_v: weight s (q_v - p_v)
 
+A teacher with lists has other candidates and other p (`list_kernels`).
+
 `losses.scale_invariant` has the same in plain NumPy. Rows are `training.rows.Rows`: vectors that
 move, and the snapshot that the others see. For vectors both are one. For codes the snapshot is
 sign(row) / sqrt(d), a unit vector, or drawn around the row, and the gradient at the snapshot moves
@@ -33,6 +35,7 @@ import numpy as np
 from xorec.core.arrays import APART, empty_apart
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.rng import stream
+from xorec.models.siml.list_kernels import NO_LISTS, Lists, list_logit
 from xorec.training.row_kernels import (
     SIGNS,
     SPHERE,
@@ -51,7 +54,7 @@ class Terms(NamedTuple):
     """The loss, its steps, and where rows live (`training.row_kernels`).
 
     kind, softness, hardness: what the others see of a row; the draws of a row are those of its
-    stream in this epoch.
+    stream in this epoch. listed: how many of a pair's negatives are a list's, for its teacher.
     """
 
     gamma_sq: Any
@@ -66,6 +69,7 @@ class Terms(NamedTuple):
     hardness: Any = 1.0
     seed: int = 0
     epoch: int = 0
+    listed: int = 0
 
     def cast(self, dtype: Any = np.float32) -> Terms:
         """The numbers as the kernels take them."""
@@ -100,13 +104,15 @@ class Kept(NamedTuple):
 class Teacher(NamedTuple):
     """Unit vectors of users (n, D) and items (m, D) whose order is learned beside the pairs.
 
-    distill_weight (n,): what that order weighs for each user, or (0,): no teacher.
+    distill_weight (n,): what that order weighs for each user, or (0,): no teacher. lists: of
+    users, or of nobody.
     """
 
     users: Any
     items: Any
     distill_weight: Any
     steepness: Any
+    lists: Lists = NO_LISTS
 
 
 _EMPTY = np.zeros((0, 0), dtype=np.float32)
@@ -132,6 +138,7 @@ def pair_gradients(
     """
     negatives, scale, pairwise = triplets.negatives, kept.scale, kept.pairwise
     size, count, i = users.shape[1], negatives.shape[1], triplets.positives[pair]
+    own = count - terms.listed
     tau, npair = terms.temperature, terms.npair
     two_g, one_g = np.float32(2) * terms.gamma_sq, np.float32(1) + terms.gamma_sq
     c_ui = np.float32(0)
@@ -144,7 +151,7 @@ def pair_gradients(
         j = negatives[pair, k]
         scale[pair, k] = np.float32(0)
         pairwise[pair, k] = np.float32(0)
-        if j >= 0:
+        if j >= 0 and k < own:
             c_uj, c_ij = np.float32(0), np.float32(0)
             for f in range(size):
                 c_uj += users[u, f] * items[j, f]
@@ -161,7 +168,7 @@ def pair_gradients(
             loss += np.log(np.float32(1) + power)
     if npair:
         loss += terms.lambda_ * np.log(total)
-    for k in range(count):
+    for k in range(own):
         j = negatives[pair, k]
         if j >= 0:
             power = scale[pair, k]
@@ -238,6 +245,41 @@ def distill(
                 kept.positive[pair] -= at_v
 
 
+@inlined
+def distill_lists(
+    users: Any,
+    row: Any,
+    items: Any,
+    triplets: Any,
+    pair: Any,
+    teacher: Any,
+    kept: Any,
+    scratch: Any,
+) -> None:
+    """`distill` by a teacher with lists (`list_kernels`): over the negatives of the pair alone."""
+    negatives, u = triplets.negatives, triplets.users[pair]
+    gradient, teacher_p, student_p = scratch.gradient, scratch.teacher, scratch.student
+    count, weight, steepness = negatives.shape[1], teacher.distill_weight[u], teacher.steepness
+    teacher_p[count] = student_p[count] = np.float32(-4)
+    for k in range(count):
+        v = negatives[pair, k]
+        teacher_p[k] = student_p[k] = np.float32(-4)
+        if v >= 0:
+            logit = list_logit(teacher.lists, u, v)
+            teacher_p[k] = cosine(teacher.users, u, teacher.items, v) + logit / steepness
+            student_p[k] = cosine(users, row, items, v)
+    teacher_total, student_total = powers(teacher_p, steepness), powers(student_p, steepness)
+    for k in range(count):
+        v = negatives[pair, k]
+        if v >= 0:
+            p, q = teacher_p[k] / teacher_total, student_p[k] / student_total
+            at_v = weight * steepness * (q - p)
+            kept.losses[pair] -= weight * p * np.log(max(q, np.float32(1e-30)))
+            kept.pairwise[pair, k] += at_v
+            for f in range(len(gradient)):
+                gradient[f] += at_v * items[v, f]
+
+
 @fast_kernel
 def step_users(
     users: Any, items: Any, triplets: Any, terms: Any, teacher: Any, new: Any, kept: Any
@@ -263,7 +305,10 @@ def step_users(
                 new.snapshot[row, f] = users.snapshot[u, f]
         pair_gradients(new.snapshot, row, items, triplets, pair, terms, kept, gradient)
         if len(teacher.distill_weight) > 0 and teacher.distill_weight[u] > 0:
-            distill(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
+            if len(teacher.lists.items) > 0:
+                distill_lists(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
+            else:
+                distill(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
         square = np.float32(0)
         for f in range(size):
             gradient[f] += terms.reg * new.vectors[row, f] - kept.positive[pair] * items[i, f]

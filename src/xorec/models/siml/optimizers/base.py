@@ -42,6 +42,8 @@ class Optimizer(ABC):
     """When `auto` tries it; of equals the first wins, and the last is taken without validation."""
     learns: ClassVar[bool] = True
     """False: the signs are taken as they are; no epochs, no pairs."""
+    takes_lists: ClassVar[bool] = False
+    """Whether it learns from the lists of a teacher (`teacher_lists`)."""
     runs_on_engine: ClassVar[bool] = True
     """False: its steps are too small to be sent; the fit is one task (`models.fit_task`)."""
     stops_early: ClassVar[bool] = False

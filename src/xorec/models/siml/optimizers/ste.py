@@ -2,7 +2,7 @@
 
 The others see a row's code, or with `softness` bits that are drawn around the row, harder from
 epoch to epoch (`training.row_kernels`). Where the teacher has a weight, the codes also learn how
-the float vectors order each pair's candidates.
+the float vectors order each pair's candidates, and the lists, where it has some (`teacher_lists`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from xorec.models.siml.optimizers.base import Optimizer
 from xorec.models.siml.siml import ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_kernels import Terms
+from xorec.models.siml.teacher_lists import with_lists
 from xorec.training.checkpoint import Arrays
 from xorec.training.passes import Pass
 from xorec.training.row_kernels import SIGNS
@@ -30,6 +31,7 @@ class StraightThrough(Optimizer):
 
     name = "ste"
     auto_order: ClassVar[int] = 3
+    takes_lists = True
     runs_on_engine = False
 
     def start_arrays(self) -> Arrays:
@@ -41,11 +43,12 @@ class StraightThrough(Optimizer):
 
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
         config, start, pool = self.config, self.start, self.pool
-        terms = epoch_terms(config, epoch, self.seed)
+        sampler, listed = with_lists(self.sampler, config.negatives, start.teacher.lists)
+        terms = epoch_terms(config, epoch, self.seed)._replace(listed=listed)
         users = code_rows(arrays["users"], arrays["user_grad_sq_sum"], terms, pool)
         items = code_rows(arrays["items"], arrays["item_grad_sq_sum"], terms, pool, items=True)
         size = (config.negatives, config.block_size, self.seed, epoch)
-        return Pass(start.pairs, self.sampler, *size, pool).run(
+        return Pass(start.pairs, sampler, *size, pool).run(
             lambda block, pairs: ScaleInvariantStep(users, items, terms, block, start.teacher)
         )
 

@@ -1,0 +1,120 @@
+"""Lists as a teacher: each user's best items by the neighbour ridge, for the bits to order.
+
+SLIM ranks better than vectors of 64 numbers do and takes seconds. Random negatives seldom are among
+the items that a list is made of, so codes learn little of their order; here half of the negatives
+come from the user's own list, and the codes learn how SLIM orders them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.data.tie_rank import tie_rank
+from xorec.models.base import expect
+from xorec.models.baselines.slim import SLIM
+from xorec.models.siml.list_kernels import Lists, draw_listed
+from xorec.representations.neighbours import Neighbours
+from xorec.search.scores.postings import PostingIndex
+from xorec.training.passes import Sampler
+
+_LEAST, _SPREAD = 1.0, 8.0
+"""Logits of a list: of its last item, and by how much its first has more. Other items have 0."""
+MOST_LISTED = 1 << 26
+"""Items on all lists together: half a gigabyte."""
+_USERS_AT_ONCE = 4096
+_LISTED = 0x6C6973746564
+"""Keeps the draws from lists apart from those of other negatives."""
+
+Rows = npt.NDArray[np.int32]
+
+
+def slim_lists(train: Interactions, count: int, options: RunOptions) -> Lists:
+    """The `count` best items of each user by SLIM that they do not have and it has a score for.
+
+    Fewer where that many for everybody would not fit into memory.
+    """
+    count = max(1, min(count, train.n_items, MOST_LISTED // max(1, train.n_users)))
+    learned = expect(SLIM().fit(train, None, options).representation_, Neighbours)
+    index = PostingIndex(learned, tie_rank(train.items, train.item_counts))
+    items = np.zeros((train.n_users, count), dtype=np.int32)
+    logits = np.zeros((train.n_users, count), dtype=np.float32)
+    counts = np.zeros(train.n_users, dtype=np.int32)
+    for begin in range(0, train.n_users, _USERS_AT_ONCE):
+        part = slice(begin, begin + _USERS_AT_ONCE)
+        rows = np.arange(train.n_users)[part]
+        starts = train.indptr[begin : begin + len(rows) + 1]
+        seen = (starts - starts[0], train.indices[starts[0] : starts[-1]])
+        found = index.search(
+            learned.queries(rows), count, exclude=seen, threads=options.thread_count
+        )
+        places = np.arange(found.items.shape[1]) < found.counts[:, None]
+        ranked = places & (found.scores > 0)
+        width = ranked.shape[1]
+        counts[part] = ranked.sum(axis=1)
+        items[part, :width], logits[part, :width] = _by_item(
+            found.items, list_logits(found.scores, ranked), ranked
+        )
+    return Lists(items, logits, counts)
+
+
+def list_logits(
+    scores: npt.NDArray[np.float32], ranked: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float32]:
+    """What each place of some lists weighs: by its score, between those of the list's ends.
+
+    scores (B, N): descending where `ranked`; the rest means nothing.
+
+    >>> list_logits(np.float32([[0.5, 0.3, 0.1, 0.0]]), np.array([[True, True, True, False]]))
+    array([[9., 5., 1., 0.]], dtype=float32)
+    """
+    first = scores[:, :1]
+    last = np.where(ranked, scores, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    range_ = np.where(first > last, first - last, 1.0)
+    shares = np.where(ranked, scores - np.where(np.isfinite(last), last, 0.0), 0.0) / range_
+    return np.where(ranked, _LEAST + _SPREAD * shares, 0.0).astype(np.float32)
+
+
+def _by_item(
+    items: Rows, logits: npt.NDArray[np.float32], ranked: npt.NDArray[np.bool_]
+) -> tuple[Rows, npt.NDArray[np.float32]]:
+    """The places of each list in the order of their items; what is not ranked behind them."""
+    keys = np.where(ranked, items, np.iinfo(np.int32).max)
+    order = np.argsort(keys, axis=1, kind="stable")
+    ordered = np.take_along_axis(np.where(ranked, items, 0), order, axis=1)
+    return ordered.astype(np.int32), np.take_along_axis(logits, order, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedNegatives:
+    """Negatives of which the last `listed` of each pair are drawn from the user's list."""
+
+    others: Negatives
+    lists: Lists
+    listed: int
+
+    def draw(
+        self,
+        out: Rows,
+        pairs: npt.NDArray[np.int64],
+        users: Rows,
+        seed: int,
+        epoch: int,
+    ) -> None:
+        """Fill out (len(pairs), K), as `Negatives.draw` does."""
+        first = out.shape[1] - self.listed
+        drawn = np.empty((len(out), first), dtype=np.int32)
+        self.others.draw(drawn, pairs, users, seed, epoch)
+        out[:, :first] = drawn
+        draw_listed(out, first, pairs, users, self.lists, (seed ^ _LISTED, epoch))
+
+
+def with_lists(others: Negatives, negatives: int, lists: Lists) -> tuple[Sampler, int]:
+    """What `negatives` of a pair are drawn from, and how many from the lists: half of them."""
+    listed = negatives // 2 if len(lists.items) else 0
+    return (ListedNegatives(others, lists, listed) if listed else others), listed

@@ -1,0 +1,185 @@
+"""Lists as a teacher: whose items they are, how they are drawn, that the lesson is a gradient."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from xorec.core.options import RunOptions
+from xorec.data.datasets.catalog import load_data
+from xorec.data.interactions import Interactions
+from xorec.data.negatives import Negatives
+from xorec.data.tie_rank import tie_rank
+from xorec.evaluation.protocol import evaluate
+from xorec.models.baselines.slim import SLIM
+from xorec.models.siml.dsiml import DSIML
+from xorec.models.siml.list_kernels import Lists
+from xorec.models.siml.siml import SIML, ScaleInvariantStep
+from xorec.models.siml.siml_kernels import Teacher, Terms
+from xorec.models.siml.teacher_lists import slim_lists, with_lists
+from xorec.testing.data import halves, planted
+from xorec.testing.steps import take_step
+from xorec.training.discrete.rotation import unit_rows
+from xorec.training.passes import Triplets
+from xorec.training.row_kernels import FREE
+from xorec.training.rows import Rows
+
+Doubles = npt.NDArray[np.float64]
+WEIGHT, TAU = 0.7, 3.0
+FILES = Path(__file__).parents[2] / "recommender" / "files"
+
+
+def some_lists(n: int, m: int, width: int, seed: int = 0) -> Lists:
+    """Random lists of users; the last has none."""
+    rng = np.random.default_rng(seed)
+    items = np.sort([rng.permutation(m)[:width] for _ in range(n)], axis=1).astype(np.int32)
+    counts = rng.integers(1, width + 1, n).astype(np.int32)
+    counts[-1] = 0
+    return Lists(items, rng.uniform(1, 9, (n, width)).astype(np.float32), counts)
+
+
+def test_a_list_has_the_best_unseen_items_by_slim_with_their_scores_as_logits() -> None:
+    pairs = halves(planted(60, 40))[0]
+    data = pairs.select(pairs.user_rows != 7)  # somebody without pairs
+    scores = SLIM().fit(data).representation_.scores(np.arange(60))
+    lists = slim_lists(data, 12, RunOptions(threads=2))
+    rank = tie_rank(data.items, data.item_counts)
+    assert lists.counts[7] == 0
+    for user in range(60):
+        open_ = np.setdiff1d(np.flatnonzero(scores[user] > 0), data.of_user(user))
+        best = open_[np.lexsort((rank[open_], -scores[user, open_]))][:12]
+        count = lists.counts[user]
+        assert lists.items[user, :count].tolist() == sorted(best.tolist())
+        if count > 1:
+            own = scores[user, np.sort(best)].astype(np.float64)
+            logits = 1 + 8 * (own - own.min()) / (own.max() - own.min())
+            np.testing.assert_allclose(lists.logits[user, :count], logits, atol=1e-4)
+
+
+def test_lists_do_not_outgrow_memory_or_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = planted(60, 40)
+    assert slim_lists(data, 1000, RunOptions()).items.shape == (60, 40)
+    monkeypatch.setattr("xorec.models.siml.teacher_lists.MOST_LISTED", 60 * 3 + 1)
+    assert slim_lists(data, 1000, RunOptions()).items.shape == (60, 3)
+
+
+def test_half_of_the_negatives_come_from_the_list_the_others_as_ever() -> None:
+    data = planted(30, 200)
+    lists, plain = some_lists(30, 200, 6), Negatives.of(data, 0.5)
+    sampler, listed = with_lists(plain, 9, lists)
+    assert listed == 4
+    users = np.repeat(np.arange(30, dtype=np.int32), data.user_counts)
+    pairs = np.arange(data.n_pairs)
+    out, others = (np.empty((data.n_pairs, count), np.int32) for count in (9, 5))
+    sampler.draw(out, pairs, users, 3, 2)
+    plain.draw(others, pairs, users, 3, 2)
+    np.testing.assert_array_equal(out[:, :5], others)
+    for user in range(30):
+        drawn = set(out[users == user, 5:].ravel().tolist())
+        known = set(lists.items[user, : lists.counts[user]].tolist()) or {-1}
+        assert drawn == known  # some 40 draws of at most 6
+    part = np.empty((7, 9), np.int32)
+    sampler.draw(part, pairs[11:18], users[11:18], 3, 2)
+    np.testing.assert_array_equal(part, out[11:18])
+    for other in ((4, 2), (3, 1)):
+        again = np.empty_like(out)
+        sampler.draw(again, pairs, users, *other)
+        assert (again[:, 5:] != out[:, 5:]).any()
+    assert with_lists(plain, 1, lists) == (plain, 0)  # one negative cannot be halved
+
+
+def softmax(logits: Doubles) -> Doubles:
+    powers = np.exp(logits - logits.max())
+    return np.asarray(powers / powers.sum())
+
+
+def test_the_lesson_is_a_gradient() -> None:
+    """Users by central differences, items by the slope times the user; -1 is none."""
+    rng = np.random.default_rng(1)
+    n, m, d = 3, 18, 6
+    owner, rows = np.arange(n, dtype=np.int32), np.arange(m, dtype=np.int32).reshape(n, 6)
+    rows[1, 5] = -1
+    lists = some_lists(n, m, 15, seed=4)
+    users, items = (unit_rows(rng.standard_normal((count, d))) for count in (n, m))
+    told = [unit_rows(rng.standard_normal((count, 5))) for count in (n, m)]
+    teacher = Teacher(told[0], told[1], np.full(n, WEIGHT, np.float32), np.float32(2 * TAU), lists)
+    spent = 1e8  # so large that Adagrad divides every step by 1e4
+    terms = Terms(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4, listed=2)
+    mine = Rows.of(users.copy(), np.full(n, spent, np.float32))
+    theirs = Rows.of(items.copy(), np.full(m, spent, np.float32))
+    triplets = Triplets(owner, rows[:, 0].copy(), rows[:, 1:].copy())
+    step = ScaleInvariantStep(mine, theirs, terms, teacher=teacher)
+    result = take_step(step, triplets, 2)
+    total = 0.0
+    for u in range(n):
+        known = rows[u][rows[u] >= 0]
+        logits = np.array([2 * TAU * float(told[1][v] @ told[0][u]) for v in known[1:]])
+        on_list = lists.items[u, : lists.counts[u]].tolist()
+        logits += [lists.logits[u, on_list.index(v)] if v in on_list else 0 for v in known[1:]]
+        p = softmax(logits)
+        rows_u = items[known].astype(np.float64)
+
+        def loss_of(user: Doubles, rows_u: Doubles = rows_u, p: Doubles = p) -> float:
+            cosines = rows_u @ user
+            pairwise = np.log1p(np.exp((cosines[1:4] - cosines[0]) / 2)).sum()  # 3 are its own
+            return float(pairwise - WEIGHT * p @ np.log(softmax(2 * TAU * cosines[1:])))
+
+        user = users[u].astype(np.float64)
+        total += loss_of(user)
+        for f in range(d):
+            nudge = 1e-5 * np.eye(d)[f]
+            slope = (loss_of(user + nudge) - loss_of(user - nudge)) / 2e-5
+            assert users[u, f] - mine.vectors[u, f] == pytest.approx(slope, abs=1e-5)
+        cosines = rows_u @ user
+        half = 0.5 / (1 + np.exp((cosines[0] - cosines[1:4]) / 2))
+        slopes = np.concatenate([[-half.sum()], half, np.zeros(len(known) - 4)])
+        slopes[1:] += WEIGHT * 2 * TAU * (softmax(2 * TAU * cosines[1:]) - p)
+        moved = (items - theirs.vectors)[known]
+        np.testing.assert_allclose(moved, np.outer(slopes, mine.vectors[u]), rtol=1e-5, atol=1e-5)
+    assert step.loss(result.kept.losses) == pytest.approx(total, abs=1e-5)
+
+
+def test_codes_that_learn_lists_are_better_and_the_same_for_any_number_of_threads() -> None:
+    data = load_data("debian")
+    train, test = halves(data.select(data.user_rows < 2000))
+    vectors = SIML(epochs=5, alpha=0.5, temperature=2.5, negatives=20, form="npair", popularity=0)
+    found = vectors.fit(train).representation_.tensors()
+    start = (found["user_vectors"], found["item_vectors"])
+
+    def codes(threads: int, **settings: Any) -> Any:
+        model = DSIML.from_vectors(*start, bits=32, epochs=5, alpha=0.5, **settings)
+        return model.fit(train, options=RunOptions(threads=threads)).representation_
+
+    one, two, without = codes(1), codes(2), codes(2, lists=0)
+    for name, tensor in one.tensors().items():
+        np.testing.assert_array_equal(tensor, two.tensors()[name])
+    value, before = (evaluate(rows, train, test, ks=(20,))["ndcg@20"] for rows in (one, without))
+    assert value > 1.05 * before
+
+
+def turned(model: DSIML, train: Interactions) -> Any:
+    rng = np.random.default_rng(0)
+    users = rng.standard_normal((train.n_users, 8)).astype(np.float32)
+    items = rng.standard_normal((train.n_items, 8)).astype(np.float32)
+    return model._turned(train, users, items, RunOptions())
+
+
+def test_only_where_they_are_learned_from_are_lists_made() -> None:
+    train = planted(40, 30)
+    assert len(turned(DSIML(bits=8), train).teacher.lists.items) == 40
+    without: list[dict[str, Any]] = [{"lists": 0}, {"teach": 0.0}, {"optimizer": "flip"}]
+    for settings in without:
+        assert len(turned(DSIML(bits=8, **settings), train).teacher.lists.items) == 0
+
+
+def test_a_file_from_before_there_were_lists_has_none() -> None:
+    older = json.loads((FILES / "dsiml.json").read_text())["metadata"]["config"]
+    assert "lists" not in older
+    assert DSIML(**older).config.lists == 0
+    assert DSIML(bits=32, teach=4.0, distill=5).config.lists == 100
+    assert DSIML(**DSIML().config.model_dump()).config.lists == 100
