@@ -77,14 +77,16 @@ class Asked:
         return Memory("driver", name, 2 * min(count, WAVE_BYTES), "fit")
 
     def passing(self, steps: Iterable[Step]) -> list[Memory]:
-        """Blocks and results that pass through Java, or stay in its cache: an executor's share.
+        """The heap of Java for blocks and results that pass through it.
 
-        Its heap grows with all that passes, up to its limit: a quarter of the machine.
+        Jobs are cut so that only so much passes at once. One Java that is driver and executor holds
+        twice what each of two does; its limit is a quarter of the machine.
         """
         if not self.remote:
             return []
         passed = sum(step.sent + step.exchanged + step.result for step in steps)
-        share = passed * self.constants.jvm_bytes_byte / self.engine.executors
+        share = min(passed, 2 * WAVE_BYTES) * self.constants.jvm_bytes_byte
+        share /= 1 if self.engine.one_machine else 2
         held = round(min(share, self.engine.memory / 4))
         return [Memory("jvm", "blocks and results that pass", held)]
 

@@ -30,56 +30,56 @@ class Constants:
     at random: see `at`. All of them are seconds of a core while every core works.
     """
 
-    start_seconds: float = 1.7
+    start_seconds: float = 1.6
     """Of a command: Python, libraries, kernels from their cache."""
-    us_read_pair: float = 0.15
-    us_save_pair: float = 0.03
-    ns_flop: float = 0.105
-    ns_flop_far: float = 0.105
-    us_row: float = 1.15
-    ns_blas: float = 0.04
+    us_read_pair: float = 0.107
+    us_save_pair: float = 0.013
+    ns_flop: float = 0.093
+    ns_flop_far: float = 0.165
+    us_row: float = 1.71
+    ns_blas: float = 0.028
     """Of a multiplication with an addition in a matrix product."""
-    ns_meeting: float = 4.2
-    ns_meeting_far: float = 4.2
+    ns_meeting: float = 4.32
+    ns_meeting_far: float = 10.4
     ns_link: float = 5.5
     """Of a user of an item's neighbour, where items are too many for all pairs to be counted."""
-    ns_candidate: float = 23.0
+    ns_candidate: float = 19.3
     """Of an item that has a user in common with another, looked at once for its neighbours."""
-    ns_ridge: float = 0.32
+    ns_ridge: float = 0.282
     ns_triplet_sgd: float = 190.0
-    ns_triplet_sgd_far: float = 190.0
-    ns_triplet_flip: float = 830.0
-    ns_triplet_flip_far: float = 830.0
-    ns_triplet_bqp: float = 2350.0
-    ns_triplet_bqp_far: float = 2350.0
-    ns_triplet_flip_blocks: float = 1350.0
+    ns_triplet_sgd_far: float = 420.0
+    ns_triplet_flip: float = 800.0
+    ns_triplet_flip_far: float = 2250.0
+    ns_triplet_bqp: float = 2200.0
+    ns_triplet_bqp_far: float = 6060.0
+    ns_triplet_flip_blocks: float = 1010.0
     """The same in blocks of an engine: negatives are drawn three times, roles are sorted."""
-    ns_triplet_flip_blocks_far: float = 1350.0
-    ns_triplet_bqp_blocks: float = 2900.0
-    ns_triplet_bqp_blocks_far: float = 2900.0
+    ns_triplet_flip_blocks_far: float = 2660.0
+    ns_triplet_bqp_blocks: float = 2390.0
+    ns_triplet_bqp_blocks_far: float = 5590.0
     ns_triplet_accept: float = 8.4
     """On the driver, of all triplets: taking the items of a block one after another."""
-    us_list: float = 1.8
-    ns_list_word: float = 0.115
+    us_list: float = 1.0
+    ns_list_word: float = 0.261
     """Of a word of an item's code in a search."""
     us_list_row: float = 0.15
     """Of a row of a list that is written."""
-    us_ranked: float = 20.0
+    us_ranked: float = 29.3
     """Of a user in an evaluation, whatever the number of items."""
-    ns_score: float = 3.9
+    ns_score: float = 1.23
     """Of an item of a user in an evaluation."""
-    spark_start_seconds: float = 12.3
+    spark_start_seconds: float = 9.28
     """CPU of a session and its first worker; about the same by the clock where cores are free."""
-    executor_seconds: float = 8.0
+    executor_seconds: float = 11.0
     """CPU of an executor's own JVM until its first task, where it is not the driver's."""
-    spark_job_seconds: float = 0.4
+    spark_job_seconds: float = 0.197
     task_seconds: float = 0.02
-    worker_seconds: float = 6.1
+    worker_seconds: float = 3.79
     """CPU of a Python worker until its first block: libraries, the probe of its sums, kernels."""
-    bytes_per_second: float = 30e6
+    bytes_per_second: float = 40e6
     """Blocks and results between a Python process and the JVM, and through a shuffle: CPU of all
     processes, most of it on executors."""
-    driver_bytes_per_second: float = 310e6
+    driver_bytes_per_second: float = 340e6
     """The same of the driver's Python alone: while it packs and unpacks, all wait."""
     file_bytes_per_second: float = 400e6
     """A shared file, written and mapped on one machine."""
@@ -87,15 +87,15 @@ class Constants:
     """Between machines, on paper: 10 Gbit/s."""
     shuffle_ratio: float = 0.8
     """Bytes of a shuffle as written (lz4) over bytes of its arrays."""
-    python_bytes: int = 230_000_000
-    read_bytes_pair: float = 53.0
+    python_bytes: int = 223_000_000
+    read_bytes_pair: float = 46.9
     save_bytes_pair: float = 16.0
-    pyspark_bytes: int = 110_000_000
+    pyspark_bytes: int = 51_000_000
     """What the driver's Python has besides where it talks to Spark."""
-    jvm_bytes: int = 550_000_000
-    jvm_bytes_byte: float = 6.6
+    jvm_bytes: int = 704_000_000
+    jvm_bytes_byte: float = 6.2
     """Bytes of heap for a byte of blocks that pass through, until the heap is at its limit."""
-    worker_bytes: int = 255_000_000
+    worker_bytes: int = 258_000_000
 
     def row(self) -> dict[str, Any]:
         """Flat, for JSON."""

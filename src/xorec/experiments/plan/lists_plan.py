@@ -77,6 +77,7 @@ def plan_evaluation(asked: Asked, bits: int, tested: int | None = None) -> JobPl
     memory = [
         *asked.processes(),
         Memory("driver", "the model", file),
+        Memory("driver", "pairs, to be counted by item", 8 * sizes.pairs),
         *read_asked.reading(),
         Memory("driver", "ranks of test pairs", 24 * tests + 64 * users),
         Memory("driver", "scores of blocks", SCORES_BYTES * 2 * asked.engine.cores)
