@@ -232,11 +232,9 @@ class EngineChoice:
 
     def opened(self, options: RunOptions) -> AbstractContextManager[RunOptions]:
         """The options with this engine, which is there until the `with` block ends."""
-        from xorec.cli.engine_plugins import on_plugin
         from xorec.engines.registry import on_engine
 
-        made = on_plugin(self.engine, options, partitions=self.partitions)
-        return on_engine(self.engine, options, partitions=self.partitions) if made is None else made
+        return on_engine(self.engine, options, partitions=self.partitions)
 
     def refuse_without(self, option: str) -> None:
         """One list is not cut into blocks."""

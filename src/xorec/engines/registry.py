@@ -1,4 +1,4 @@
-"""Engines by name: local, or spark:MASTER."""
+"""Engines by name: local, spark:MASTER, or NAME:PLACE of another package (`core.plugins`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
+from xorec.core.plugins import load_plugin
 from xorec.core.suggestions import did_you_mean
 
 ENGINES = ("local", "spark")
@@ -19,6 +20,9 @@ def on_engine(
 ) -> Iterator[RunOptions]:
     """`options` with the engine of this name, which is there until the `with` block ends.
 
+    An entry point of another package is a function of the place and of partitions and progress by
+    name, and gives a context manager with a `core.engine.Engine`.
+
     >>> with on_engine("local", RunOptions()) as options:
     ...     options.engine is None
     True
@@ -29,6 +33,11 @@ def on_engine(
 spark:MASTER, for example spark:local[2]. Did you mean 'spark'?
     """
     kind, _, master = name.partition(":")
+    opener = None if kind in ENGINES else load_plugin("xorec.engines", kind)
+    if opener is not None:
+        with opener(master, partitions=partitions, progress=options.progress) as engine:
+            yield replace(options, engine=engine)
+        return
     if kind not in ENGINES or (kind == "local" and name != "local"):
         raise OptionError(
             f"engine {name!r} is not known: give local or spark:MASTER, for example "

@@ -105,8 +105,10 @@ class Cluster:
         return ["nsenter", "--target", str(self._holder.pid), "--net", *command]
 
     def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-        """Start a command inside."""
-        return subprocess.Popen(self.inside(command), env=self.environment, **options)
+        """Start a command inside; `stop` ends it, too."""
+        process = subprocess.Popen(self.inside(command), env=self.environment, **options)
+        self._processes.append(process)
+        return process
 
     def run(self, command: Sequence[str], timeout: float = 600) -> subprocess.CompletedProcess[str]:
         """Run a command inside to its end."""
