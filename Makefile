@@ -37,7 +37,7 @@ format: $(VENV)/.dev
 
 # fails on a broken link or anchor, on a public name without a docstring, and on anything from another host
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "build/site/index.html"
 
 man: $(VENV)/.core

@@ -70,7 +70,7 @@ def list_logits(
 
     scores (B, N): descending where `ranked`; the rest means nothing.
 
-    >>> list_logits(np.float32([[0.5, 0.3, 0.1, 0.0]]), np.array([[True, True, True, False]]))
+    >>> list_logits(np.float32([[5, 3, 1, 0]]), np.array([[True, True, True, False]]))
     array([[9., 5., 1., 0.]], dtype=float32)
     """
     first = scores[:, :1]
