@@ -40,7 +40,7 @@ class TestInt8(PersonalModelTests):
 class TestAsymmetricSecondStage(PersonalModelTests):
     model = DSIML
     settings = {**QUICK, "shortlist": 50, "asymmetric": True}  # noqa: RUF012
-    fold_in_agreement = 0.85  # float users that learned lists are better; new ones have none
+    fold_in_agreement = 0.85  # .476 of .534; without lists .426 of .442: new users have none
 
 
 @dataclass(frozen=True)
