@@ -35,7 +35,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# fails on a broken link or anchor, on a public name without a docstring, and on anything from another host
+# fails on a broken link or anchor, on a public name without a docstring or an example, and on anything from another host
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "build/site/index.html"

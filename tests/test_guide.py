@@ -18,8 +18,8 @@ from xorec.testing.data import planted
 GUIDE = Path(__file__).parent.parent / "docs" / "guide"
 ORDER = re.findall(r"guide/([\w-]+)\.md", (GUIDE.parent.parent / "mkdocs.yml").read_text("utf-8"))
 DATA = planted(60, 50, per_user=10)
-LEFT_OUT = ("xorec serve ", "pip ", "xorec --version")
-"""tests/service/ has `serve`."""
+LEFT_OUT = ("xorec serve ", "pip ")
+"""tests/service/ has `serve`; tests/test_code_blocks.py looks at both."""
 QUICKER = {"fit debian": ["--trials", "2"]}
 
 
@@ -59,7 +59,7 @@ def commands(code: str) -> Iterator[list[str]]:
 def test_every_page_is_in_the_guide() -> None:
     assert sorted(ORDER) == sorted(path.stem for path in GUIDE.glob("*.md"))
     kinds = {kind for page in ORDER for kind, _ in blocks(page)}
-    assert kinds <= {"sh", "python", "toml", "text"}
+    assert kinds <= {"sh", "python", "toml"}
 
 
 @pytest.mark.parametrize("page", ORDER)
@@ -70,7 +70,7 @@ def test_the_page_runs(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
     names: dict[str, Any] = {}
     for kind, code in blocks(page):
-        if kind == "python" and page != "plugins":  # tests/test_plugins.py has these
+        if kind == "python":
             code = code.replace('"debian"', '"debian.csv"')
             exec(compile(code, f"{page}.md", "exec"), names)
         for words in commands(code) if kind == "sh" else ():

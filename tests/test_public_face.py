@@ -23,8 +23,8 @@ def test_every_public_name_shows_how_it_is_used(name: str) -> None:
 
 
 METHODS = (
-    "recommend recommend_many recommend_for fold_in similar similar_users explain explain_for "
-    "update warm_up save load item_filter in_category from_model"
+    "recommend recommend_many recommend_for fold_in scores popular similar similar_users explain "
+    "explain_for update warm_up save load item_filter in_category from_model"
 )
 
 

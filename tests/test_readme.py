@@ -214,7 +214,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
 def test_the_command_lines() -> None:
     from xorec.cli.main import app
 
-    # tests/service/ has `serve`, tests/engines/ has clusters
+    # tests/service/ has `serve`, tests/engines/ clusters; tests/test_code_blocks.py looks at both
     lines = re.findall(r"(?m)^xorec (?!serve )(?!.*spark://).*$", README)
     for line, (begins, check) in zip(lines, CHECKS.items(), strict=True):
         assert line.startswith(f"xorec {begins}")

@@ -40,10 +40,10 @@ def run(*words: str | Path, cwd: Path = ROOT) -> str:
 
 
 def versions() -> str:
-    """The version, if code, changelog and citation agree."""
+    """The version, if code, changelog and citation agree; what is `Unreleased` has none yet."""
     found = {
         "src/xorec/__init__.py": r'__version__ = "(.+)"',
-        "CHANGELOG.md": r"(?m)^## (\S+)",
+        "CHANGELOG.md": r"(?m)^## (\d\S*)",
         "CITATION.cff": r"(?m)^version: (\S+)",
     }
     said = {}

@@ -20,6 +20,7 @@ FITS = {
     "als": "--model als --epochs 3",
     "slim": "--model slim",
     "flip": f"{SWEEPS} --negatives 5",
+    "flip-1": f"{SWEEPS} --negatives 1",
 }
 JOBS = (*FITS, "lists", "evaluate")
 CODES = "--model dsiml --optimizer none --start.model als --start.epochs 1"

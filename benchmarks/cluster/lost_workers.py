@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ BACK = 5.0
 @dataclass(frozen=True)
 class Job:
     """A command of xorec, what it writes, and when it is under way: a file that it has made, or
-    words that it has said."""
+    words that it has said (a pattern)."""
 
     words: str
     output: str
@@ -45,12 +46,12 @@ class Job:
 FIT = "fit debian --seed 5 -o {out} "
 JOBS = {
     "sweep": Job(
-        FIT + "--model dsiml --optimizer flip --epochs 2 --bits 32", "m.xorec", "dsiml 1/2"
+        FIT + "--model dsiml --optimizer flip --epochs 2 --bits 32", "m.xorec", "items_block"
     ),
-    "blocks": Job(FIT + "--model als --epochs 12", "m.xorec", "als 1/12"),
+    "blocks": Job(FIT + "--model als --epochs 12", "m.xorec", "als [1-9]"),
     "task": Job(FIT + "--model bpr --epochs 600", "m.xorec", "checkpoint"),
     "batch": Job("recommend {model} --all-users -k 100 -o {out}", "l.parquet", "writing"),
-    "driver": Job(FIT + "--model als --epochs 12", "m.xorec", "als 1/12"),
+    "driver": Job(FIT + "--model als --epochs 12", "m.xorec", "checkpoint"),
 }
 
 
@@ -66,7 +67,7 @@ def wait_for(job: Job, process: subprocess.Popen[str], output: Path, log: Path) 
             return True
         if job.sign == "writing" and any(output.parent.glob(f".{output.name}.*")):
             return True
-        if job.sign in log.read_text(encoding="utf-8"):
+        if re.search(job.sign, log.read_text(encoding="utf-8")):
             return True
         time.sleep(0.05)
     return False

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xorec.core.errors import XorecError as XorecError
     from xorec.core.options import RunOptions as RunOptions
     from xorec.data.datasets.catalog import load_data as load_data
+    from xorec.data.folds import folds as folds
     from xorec.data.interactions import Interactions as Interactions
     from xorec.data.io.read import read as read
     from xorec.data.prepare import prepare as prepare
@@ -42,6 +43,7 @@ _HOMES = {
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",
     "fit": "xorec.experiments.race.fit",
+    "folds": "xorec.data.folds",
     "load_data": "xorec.data.datasets.catalog",
     "prepare": "xorec.data.prepare",
     "read": "xorec.data.io.read",

@@ -64,3 +64,12 @@ def test_the_demo_fits_80_columns_and_says_what_is_gained(run: Run, tmp_path: Pa
     assert said[3] == best
     gain = 100 * (hits["blend 64"] / others[best] - 1)
     assert (1 if said[2] == "more" else -1) * int(said[1]) == pytest.approx(gain, abs=1)
+
+
+def test_commands_to_try_are_found_by_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `make demo` runs it, from a venv that is not active, and where it is on the path."""
+    monkeypatch.setattr("sys.argv", [".venv/bin/xorec", "demo"])
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert demo._this_command() == ".venv/bin/xorec"
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert demo._this_command() == "xorec"

@@ -152,6 +152,21 @@ def test_select_keeps_rows_and_values_in_step() -> None:
     assert data.ratings.tolist() == [1, 3]
 
 
+def test_a_frame_has_the_raw_ids_and_what_stands_beside_them() -> None:
+    rows = [("bob", 7, 3.0, 50), ("ann", 9, 5.0, 40), ("ann", 7, 4.0, 60)]
+    data = read(rows)
+    frame = data.to_frame()
+    assert frame.columns == ["user", "item", "rating", "time"]
+    assert sorted(frame.rows()) == sorted(rows)
+    assert read(frame).digest() == data.digest()
+    weights = np.array([0.5, 1, 1.5], dtype=np.float32)
+    weighed = Interactions.from_rows(
+        data.users, data.items, data.user_rows, data.indices, weights=weights
+    )
+    assert weighed.to_frame()["weight"].to_list() == [0.5, 1, 1.5]
+    assert read(weighed.to_frame(), weight_scale="none").digest() == weighed.digest()
+
+
 def test_compact_takes_names_and_categories_along() -> None:
     data = small().compact()
     assert list(data.users) == ["a", "c"]

@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkEngine]:
+def quick_java() -> Iterator[None]:
+    """JVMs that start in here have the quick compiler alone: what the other one makes pays off
+    after minutes, and they live for less."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        yield
+
+
+@pytest.fixture(scope="session")
+def spark(quick_java: None) -> Iterator[SparkEngine]:
     """An engine on two threads of one JVM."""
     pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'xorec[spark]')")
     if shutil.which("java") is None:

@@ -14,6 +14,7 @@ from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.models.baselines.item_knn import ItemKNN
+from xorec.models.baselines.popularity import Popularity
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
@@ -283,6 +284,19 @@ def test_the_row_for_json() -> None:
     wanted |= {f"{name}@10_expected" for name, one in USER_METRICS.items() if one.expected}
     assert set(row) == wanted | {"coverage@10", "gini@10", "users", "test_items"}
     assert all(type(value) in (int, float) for value in row.values())
+
+
+def test_the_frame_has_each_user_by_raw_id() -> None:
+    train = [("ann", "tea"), ("bob", "tea"), ("bob", "jam"), ("cem", "jam"), ("cem", "tea")]
+    test = [("cem", "oil"), ("ann", "jam"), ("ann", "oil")]
+    model = Popularity().fit([*train, ("dia", "oil")])
+    found = evaluate(model, [*train, ("dia", "oil")], test, ks=(1, 2))
+    frame = found.to_frame()
+    assert frame.columns == ["user", "test_items", *found.per_user]
+    assert frame["user"].to_list() == ["ann", "cem"]
+    assert frame["test_items"].to_list() == [2, 1]
+    assert frame["recall@1"].to_list() == [0.5, 1.0]
+    assert frame["ndcg@2"].mean() == found["ndcg@2"]
 
 
 @pytest.mark.parametrize("ks", [[0], [-5], [10, 2.5], ["10"], [True], [], 10])

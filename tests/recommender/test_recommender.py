@@ -63,9 +63,9 @@ def test_somebody_new_by_their_items(board: Recommender) -> None:
 
 def test_to_frame(board: Recommender) -> None:
     frame = board.recommend("u08", 3).to_frame()
-    assert frame.columns == ["rank", "id", "name", "score"]
+    assert frame.columns == ["rank", "item", "name", "score"]
     assert frame["rank"].to_list() == [1, 2, 3]
-    assert frame["id"][0] == "i08"
+    assert frame["item"][0] == "i08"
 
 
 def test_names_travel_with_the_file(tmp_path: Path) -> None:

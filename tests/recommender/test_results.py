@@ -90,9 +90,18 @@ def test_a_notebook_shows_no_markup_of_the_data() -> None:
 
 def test_a_frame_has_distances_where_codes_rank(codes: Recommender) -> None:
     frame = codes.recommend(0, 3).to_frame()
-    assert frame.columns == ["rank", "id", "name", "score", "distance"]
+    assert frame.columns == ["rank", "item", "name", "score", "distance"]
     floats = Recommender.from_model(ItemKNN().fit(DATA), DATA).recommend(0, 3).to_frame()
-    assert floats.columns == ["rank", "id", "name", "score"]
+    assert floats.columns == ["rank", "item", "name", "score"]
+
+
+def test_a_frame_of_one_list_calls_things_as_one_of_many_does(codes: Recommender) -> None:
+    one, many = codes.recommend(0, 3).to_frame(), codes.recommend([0], 3).to_frame()
+    assert one["item"].to_list() == many["item"].to_list() == codes.recommend(0, 3).ids()
+    assert {*many.columns} - {*one.columns} == {"user"}
+    assert codes.similar(1000, 3).to_frame()["item"].to_list() == codes.similar(1000, 3).ids()
+    alike = codes.similar_users(0, 3)
+    assert alike.to_frame()["user"].to_list() == alike.ids()
 
 
 @pytest.mark.parametrize("bits", [24, 120])

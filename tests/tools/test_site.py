@@ -62,7 +62,7 @@ def test_the_manual_page_is_one_that_man_reads(commands: dict[str, Any], tmp_pat
         check=True,
     )
     assert not done.stderr
-    assert "a defect of xorec" in done.stdout
+    assert "a bug in xorec" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,20 @@ def test_public_names_without_a_docstring_are_named(monkeypatch: pytest.MonkeyPa
     assert silent() == []
     monkeypatch.setattr(Interactions.digest, "__doc__", None)
     assert silent() == ["xorec.data.interactions.Interactions.digest"]
+
+
+def test_public_names_without_an_example_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xorec.data.interactions import Interactions
+    from xorec.evaluation.protocol import evaluate
+
+    unshown = runpy.run_path(str(SITE / "reference.py"))["without_example"]
+    assert unshown() == []
+    monkeypatch.setattr(Interactions.digest, "__doc__", "A fingerprint.")
+    monkeypatch.setattr(evaluate, "__doc__", "Measures.")
+    assert unshown() == [
+        "xorec.data.interactions.Interactions.digest",
+        "xorec.evaluation.protocol.evaluate",
+    ]
 
 
 @pytest.mark.parametrize(

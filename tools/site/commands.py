@@ -135,9 +135,9 @@ def as_manual(commands: list[Command]) -> str:
         *_roff_options(
             [
                 Option("0", "done"),
-                Option("2", "something that you can mend; one line on standard error says what"),
+                Option("2", "an error that you can fix; one line on standard error says how"),
                 Option("130, 143, 129", "ended by Ctrl-C, by kill, by a closed terminal"),
-                Option("1", "a defect of xorec"),
+                Option("1", "a bug in xorec"),
             ]
         ),
     ]

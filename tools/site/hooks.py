@@ -16,7 +16,7 @@ from foreign import foreign_addresses
 from lists import as_python_markdown
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
-from reference import pages, without_docstring
+from reference import pages, without_docstring, without_example
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/plugin/README.md")
@@ -28,6 +28,8 @@ def on_files(files: Files, *, config: Any) -> Files:
     """Add what is not in docs/."""
     if silent := without_docstring():
         raise PluginError(f"public names without a docstring: {', '.join(silent)}")
+    if unshown := without_example():
+        raise PluginError(f"public names without an example: {', '.join(unshown)}")
     for name in ROOT_PAGES:
         files.append(File.generated(config, name, content=(ROOT / name).read_text("utf-8")))
     for pattern in ROOT_FILES:

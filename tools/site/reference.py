@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
+from functools import cached_property
 from importlib import import_module
 from typing import Any
+
+from xorec.core.lazy import lazy_property
 
 PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "data": (
@@ -16,6 +20,8 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "xorec.data.datasets.catalog.load_data",
             "xorec.data.prepare.prepare",
             "xorec.data.split.split",
+            "xorec.data.folds.folds",
+            "xorec.data.split.Split",
             "xorec.data.interactions.Interactions",
         ),
     ),
@@ -25,9 +31,13 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         (
             "xorec.experiments.race.fit.fit",
             "xorec.experiments.tuning.tuning.tune",
+            "xorec.experiments.tuning.tuning.Tuned",
+            "xorec.experiments.tuning.tuning.Trial",
             "xorec.evaluation.protocol.evaluate",
             "xorec.evaluation.result.Evaluation",
             "xorec.evaluation.significance.compare",
+            "xorec.evaluation.significance.PairedTest",
+            "xorec.evaluation.significance.Interval",
             "xorec.core.options.RunOptions",
         ),
     ),
@@ -39,6 +49,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "xorec.recommender.results.Recommendations",
             "xorec.recommender.results.RecommendationLists",
             "xorec.recommender.results.Recommended",
+            "xorec.recommender.results.ItemFilter",
             "xorec.recommender.explanation.Explanation",
         ),
     ),
@@ -59,7 +70,12 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "client": (
         "Client",
         "The service over HTTP, plain and async; the methods are those of the endpoints.",
-        ("xorec.client.client.Client", "xorec.client.async_client.AsyncClient"),
+        (
+            "xorec.client.client.Client",
+            "xorec.client.async_client.AsyncClient",
+            "xorec.client.errors.ClientError",
+            "xorec.client.errors.UnreachableError",
+        ),
     ),
     "plots": (
         "Plots",
@@ -76,6 +92,9 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "errors": ("Errors", "One family under XorecError.", ("xorec.core.errors",)),
 }
 """File: (title, what it is about, paths). The models have a page of their own."""
+_CALLED = (property, cached_property, lazy_property, classmethod, staticmethod)
+_SAME = {"xorec.client.async_client.AsyncClient": ("xorec.client.client.Client",)}
+"""Path: others with the same methods, whose examples count."""
 
 
 def pages() -> dict[str, str]:
@@ -93,6 +112,16 @@ def without_docstring() -> list[str]:
     """Public names and members on these pages that say nothing of themselves."""
     paths = [path for *_, paths in PAGES.values() for path in paths] + _model_paths()
     return sorted({name for path in paths for name in _silent(path)})
+
+
+def without_example() -> list[str]:
+    """Public names and members on these pages that show nobody how they are used.
+
+    An example is a doctest, so it runs. For a method or a property, one in the docstring of its
+    class will do. Models share their methods: those of `Model` stand for all.
+    """
+    paths = [path for *_, paths in PAGES.values() for path in paths] + _model_paths()
+    return sorted({name for path in paths for name in _unshown(path)})
 
 
 def _page(title: str, about: str, paths: tuple[str, ...]) -> str:
@@ -153,6 +182,35 @@ def _silent(path: str) -> Iterator[str]:
         speaks = inspect.isroutine(member) or inspect.isclass(member)
         if (speaks or isinstance(member, property)) and not inspect.getdoc(getattr(one, name)):
             yield f"{path}.{name}"
+
+
+def _unshown(path: str) -> Iterator[str]:
+    """The path, or a member of it, if no example has it."""
+    one = _found(path)
+    if inspect.ismodule(one):
+        for name, member in vars(one).items():
+            if not name.startswith("_") and getattr(member, "__module__", "") == path:
+                yield from _unshown(f"{path}.{name}")
+        return
+    if ">>> " not in (one.__doc__ or ""):
+        yield path
+    if not inspect.isclass(one) or path in _model_paths()[1:]:
+        return
+    ours = [base for base in one.__mro__ if base.__module__.startswith("xorec.")]
+    shown = "\n".join(_code(base.__doc__) for base in [*ours, *map(_found, _SAME.get(path, ()))])
+    for name in dict.fromkeys(name for base in ours for name in vars(base)):
+        member = inspect.getattr_static(one, name)
+        called = inspect.isroutine(member) or isinstance(member, _CALLED)
+        if name.startswith("_") or not called:
+            continue
+        own = inspect.getdoc(getattr(member, "__func__", member)) or ""
+        if ">>> " not in own and not re.search(rf"\.{name}\b", shown):
+            yield f"{path}.{name}"
+
+
+def _code(docstring: str | None) -> str:
+    """The lines of a docstring that run."""
+    return "\n".join(re.findall(r"(?m)^ *(?:>>>|\.\.\.) (.*)$", docstring or ""))
 
 
 def _found(path: str) -> Any:

@@ -49,7 +49,7 @@ Cuts = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics, with c
 Metrics = Annotated[
     str | None, typer.Option(help="Metrics to show, with commas: recall@20,ndcg@10.")
 ]
-MinRating = Annotated[float | None, typer.Option(help="Only ratings of at least this count.")]
+MinRating = Annotated[float | None, typer.Option(help="Use only pairs with at least this rating.")]
 SplitMethod = Annotated[
     str | None,
     typer.Option(
@@ -62,7 +62,7 @@ TestShare = Annotated[
     float | None, typer.Option("--test", help="Share of the pairs to test on; 0.2 by default.")
 ]
 ValidationShare = Annotated[
-    float, typer.Option("--validation", help="Share of the training pairs to find epochs on.")
+    float, typer.Option("--validation", help="Share of the training pairs to choose the epochs on.")
 ]
 
 
@@ -75,7 +75,9 @@ class Columns:
     rating_column: Annotated[str | None, typer.Option(help="The column of ratings.")] = None
     weight_column: Annotated[
         str | None,
-        typer.Option(help="The column of weights: counts, hours, ...; repeats: rows of a pair."),
+        typer.Option(
+            help="The column of weights (counts, hours, ...), or repeats: the rows of a pair."
+        ),
     ] = None
     weight_scale: Annotated[
         str | None, typer.Option(help="log (a wide range, the default) or none (ready weights).")
@@ -88,7 +90,7 @@ class Columns:
         str | None, typer.Option(help="A second file or address: names, categories of items.")
     ] = None
     max_expanded: Annotated[
-        str | None, typer.Option(help="What a compressed file or a pipe may become, as 20GB.")
+        str | None, typer.Option(help="The largest decompressed size of a file or a pipe: 20GB.")
     ] = None
     max_line: Annotated[str | None, typer.Option(help="The longest line, as 1GB.")] = None
 
@@ -199,7 +201,7 @@ def split_pairs(
 class Run:
     """How a command is carried out, and how it answers."""
 
-    seed: Annotated[int, typer.Option(help="The key of every random choice.")] = 0
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads to use; all cores by default.")] = (
         None
     )

@@ -53,7 +53,7 @@ class SearchSettings:
     plot: Annotated[
         Path | None, typer.Option(help="A picture of time against items: FILE.svg or FILE.png.")
     ] = None
-    seed: Annotated[int, typer.Option(help="The key of every random choice.")] = 0
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0
     threads: Annotated[int, typer.Option(help="Threads of every method.")] = 1
 
 
@@ -63,7 +63,7 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
     """Exact search of codes beside faiss and beside exact float rankings, in one run.
 
     single: a call for each query; batch: one call for all. Times are medians over rounds, spread
-    is their interquartile range. Answers of xorec are held against brute force first.
+    is their interquartile range. Before that, answers of xorec are checked against brute force.
     """
     from xorec.cli.output import print_json
     from xorec.experiments.bench.search import SearchBench
@@ -132,8 +132,8 @@ class ServeSettings:
     seconds: Annotated[float, typer.Option(help="Seconds of a run at most.")] = 10.0
     requests: Annotated[int, typer.Option(help="Requests of a run at most.")] = 1_000_000
     k: args.K = 10
-    items: Annotated[int, typer.Option(help="Items of the model that is made up.")] = 350_000
-    users: Annotated[int, typer.Option(help="Users of the model that is made up.")] = 100_000
+    items: Annotated[int, typer.Option(help="Items of the random model.")] = 350_000
+    users: Annotated[int, typer.Option(help="Users of the random model.")] = 100_000
     bits: Annotated[int, typer.Option(help="Length of its codes.")] = 64
     model: Annotated[
         Path | None, typer.Option(help="A model file to serve; its ids are numbers from 0.")
@@ -143,7 +143,7 @@ class ServeSettings:
         str | None, typer.Option(help="A service that runs on this machine already.")
     ] = None
     key: Annotated[str | None, typer.Option(envvar="XOREC_KEY", help="Its key.")] = None
-    seed: Annotated[int, typer.Option(help="The key of every random choice.")] = 0
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0
 
 
 @app.command("serve")

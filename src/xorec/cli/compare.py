@@ -26,7 +26,7 @@ def compare(
     models: Annotated[
         str | None,
         typer.Option(
-            help="Names from `xorec models`, with commas; settings of a row's own after colons: "
+            help="Names from `xorec models`, with commas; settings for one row follow a colon: "
             f"bpr,dsiml,dsiml:shortlist=200. By default {_MODELS}; with --frontier a ladder from "
             "20-bit codes to blend."
         ),
@@ -55,11 +55,11 @@ def compare(
 ) -> None:
     """Fit several models on one split of DATA and evaluate them, all items ranked.
 
-    Pairs are split once, or as DATA says; the validation part finds the number of epochs; each
-    model then learns from training and validation pairs together and is tested once. Settings of
-    all rows of a model: --dsiml.epochs 20 --item-knn.shrink 5. `95 %` is a bootstrap interval of
-    the first metric; `p` the paired test against the best model; `B/item` the bytes that serving
-    keeps for an item, `us` the time of one query.
+    DATA is split once, or by the split that it has. The number of epochs is chosen on the
+    validation part; each model is then fitted on the training and validation pairs together and
+    tested once. Settings for all rows of a model: --dsiml.epochs 20 --item-knn.shrink 5. In the
+    table, `95 %` is a bootstrap interval of the first metric, `p` the paired test against the best
+    model, `B/item` the bytes that serving needs for an item, `us` the microseconds of one query.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.evaluation.metrics.names import heading

@@ -43,7 +43,7 @@ def list_(json: args.Json = False) -> None:
 def fetch(
     name: Name, again: Again = False, quiet: args.Quiet = False, json: args.Json = False
 ) -> None:
-    """Bring a named data set to this machine; an interrupted one goes on where it stopped."""
+    """Download a named data set; an interrupted download continues where it stopped."""
     from xorec.cli.output import print_json, print_line
     from xorec.data.datasets.catalog import fetch_data
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,9 +84,18 @@ def demo(
     print_line()
     _print_example(_example(recommender, parts, user))
     print_line(f"\nThe model is in {path}. Try:")
-    print_line(f"  xorec recommend {path} --user gimp -k 10")
-    print_line(f"  xorec similar {path} --item libpng-dev")
-    print_line(f"  xorec explain {path} --user gimp --item libpng-dev")
+    xorec = _this_command()
+    print_line(f"  {xorec} recommend {path} --user gimp -k 10")
+    print_line(f"  {xorec} similar {path} --item libpng-dev")
+    print_line(f"  {xorec} explain {path} --user gimp --item libpng-dev")
+
+
+def _this_command() -> str:
+    """How the shell finds this command: `make demo` runs it from a venv that is not active."""
+    here = Path(sys.argv[0])
+    if here.name != "xorec" or shutil.which("xorec") is not None:
+        return "xorec"
+    return os.path.relpath(here)
 
 
 def _example(recommender: Recommender, parts: Split, user: str) -> dict[str, Any]:

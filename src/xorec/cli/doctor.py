@@ -35,12 +35,12 @@ def doctor(
     *,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
-    """Tell versions, extras, threads and CPU; with MODEL, verify every byte of the file.
+    """Show versions, extras, threads and CPU; with MODEL, verify every byte of the file.
 
-    For each extra that is not there, the command that brings it.
+    For each missing extra, it shows the command that installs it.
 
-    With --compile, kernels of training, evaluation and search are compiled before anybody waits for
-    them, on all cores: some half a minute, once after an install.
+    With --compile, the kernels of training, evaluation and search are compiled now, on all cores,
+    so that no later command waits for them: some half a minute, once after an install.
     """
     from xorec.cli.output import print_json, print_table
 

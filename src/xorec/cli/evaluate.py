@@ -57,10 +57,10 @@ def evaluate(
 ) -> None:
     """Evaluate a model file on the pairs of DATA that it was not fitted on.
 
-    Without DATA, on the test part that `xorec fit` has kept in MODEL.test.parquet. Where DATA has a
-    split, on its test part. All items of the model are ranked, the user's training items are left
-    out. Users and items that the model does not know cannot be ranked; how many pairs that leaves
-    out is reported.
+    Without DATA, the test part is used that `xorec fit` kept in MODEL.test.parquet. If DATA has a
+    split, its test part is used. All items of the model are ranked, without the user's training
+    items. Pairs with users or items that the model does not know are left out, and their number is
+    reported.
     """
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.metrics.registry import METRICS

@@ -24,7 +24,7 @@ def explain(
     json: args.Json = False,
     raw: args.Raw = False,
 ) -> None:
-    """Tell why MODEL offers an item to a user: the score, the bits, the user's nearest items."""
+    """Show why MODEL recommends an item to a user: score, bits, the user's most similar items."""
     from xorec.cli.listing import print_raw_items
     from xorec.cli.output import print_json
     from xorec.recommender.recommender import Recommender

@@ -33,12 +33,12 @@ def export(
     *,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
-    """Write the codes of MODEL to a database or to files, where others ask and join them.
+    """Write the codes of MODEL to a database or to files, for queries and joins there.
 
-    Items get their ids, codes, tie ranks, names and categories. The old tables of an earlier
-    export are replaced at once, when all of it is there; if it fails they stay as they were. Then
-    `xorec recommend ADDRESS --user ID` lists the same items as the model file. docs/stores.md has
-    the query for each database.
+    Items are written with their ids, codes, tie ranks, names and categories. The tables of an
+    earlier export are replaced in one step when the new ones are complete; if the export fails,
+    they stay as they were. Then `xorec recommend ADDRESS --user ID` lists the same items as the
+    model file. docs/stores.md has the query for each database.
     """
     import time
 

@@ -71,14 +71,17 @@ class Race:
     """What decides where no model is named."""
 
     budget: Annotated[
-        float | None, typer.Option(help="Without --model: minutes that finding the best may take.")
+        float | None,
+        typer.Option(help="Without --model: minutes that the choice of a model may take."),
     ] = None
     trials: Annotated[
         int | None,
-        typer.Option(help="... or trials: the same result every time, whatever they take."),
+        typer.Option(
+            help="... or how many to try, however long it takes: the result is the same each time."
+        ),
     ] = None
     target: Annotated[
-        str, typer.Option(help="... and what is best: ndcg, or within bytes=16 or us=50.")
+        str, typer.Option(help="... and the goal: ndcg, or the best within bytes=16 or us=50.")
     ] = "ndcg"
 
     def refuse_with(self, model: str) -> None:
@@ -98,26 +101,26 @@ def fit(
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     model: Annotated[
         str | None,
-        typer.Option(help="A name from `xorec models`; without it, recipes race for the best."),
+        typer.Option(help="A name from `xorec models`; without it, the best of several."),
     ] = None,
     *,
     race: Race,
     hold_out: HoldOut,
     config: args.Config = None,
-    resume: Annotated[bool, typer.Option(help="Go on from the last checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue from the last checkpoint.")] = False,
     source: args.DataSource,
     engine: args.EngineChoice,
     run: args.Run,
 ) -> None:
-    """Learn a model from DATA and write it to a file.
+    """Fit a model to DATA and write it to a file.
 
-    Without --model a few recipes and settings race on a validation part, and the one with the best
-    lists learns from all pairs; a table says what was tried. With --model, any setting of it can be
-    given as an option: --epochs 20 --learning-rate 0.1; `xorec models NAME` lists them. With
-    --validation 0.1, a tenth of the pairs (the latest, where they have times) finds the number of
-    epochs, and the model then learns from all pairs. With --test 0.2, or where the data has a
-    split, the test part is left out and kept in OUTPUT.test.parquet: `xorec evaluate OUTPUT` takes
-    it. A run that was stopped goes on with --resume.
+    Without --model, several models and settings are tried on a validation part, and the one with
+    the best lists is fitted on all pairs; a table says what was tried. With --model, each of its
+    settings can be given as an option: --epochs 20 --learning-rate 0.1; `xorec models NAME` lists
+    them. With --validation 0.1, the number of epochs is chosen on a tenth of the pairs (the latest,
+    if they have times), and the model is then fitted on all pairs. With --test 0.2, or if the data
+    has a split, the test part is left out and kept in OUTPUT.test.parquet for `xorec evaluate
+    OUTPUT`. A run that was stopped continues with --resume.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.experiments.race.fit import about_race

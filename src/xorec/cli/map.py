@@ -28,9 +28,9 @@ def map(
     *,
     run: args.Run,
 ) -> None:
-    """Lay out the items of MODEL in the plane, for the page of `xorec serve`; kept in the file.
+    """Place the items of MODEL in the plane, for the map of `xorec serve`; kept in the model file.
 
-    Without it the page has a map by principal components. The same file for any number of threads.
+    Without it, the map uses principal components. The result is the same for any number of threads.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.locks import locked

@@ -19,7 +19,9 @@ def page(
         int, typer.Option(min=0, max=2000, help="How many users with their lists it shows.")
     ] = 40,
     k: args.K = 10,
-    title: Annotated[str | None, typer.Option(help="What stands above it; else MODEL.")] = None,
+    title: Annotated[
+        str | None, typer.Option(help="The title of the page; the name of MODEL by default.")
+    ] = None,
     frontier: Annotated[
         Path | None,
         typer.Option(help="A picture to show with it (.png, .svg): `xorec compare --frontier`."),
@@ -29,8 +31,8 @@ def page(
 ) -> None:
     """Write MODEL as one HTML file for people without xorec: lists, similar items, the map.
 
-    It opens by double click and asks nothing of any network. Everybody who has the file can read
-    what the users in it have: choose --users 0 to share items alone.
+    The file opens by double click and needs no network. Everybody who has the file can read which
+    items its users have: choose --users 0 to share items alone.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.core.arrays import positive_int

@@ -103,11 +103,11 @@ def plan(
     where: PlannedEngine,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
-    """Say what a job on DATA would take: memory by part, disk, shuffles, jobs of Spark, minutes.
+    """Estimate what a job on DATA needs: memory by part, disk, shuffles, Spark jobs, minutes.
 
-    Nothing runs. Settings of the model are given as in `xorec fit`: --epochs 20 --bits 64. What
-    a pair or a byte costs was measured by `xorec bench engine` on this machine, or else on another.
-    Minutes are those of machines that have nothing else to do.
+    Nothing is run. Settings of the model are given as in `xorec fit`: --epochs 20 --bits 64. The
+    estimate uses the figures of `xorec bench engine` on this machine, or else those of another.
+    The minutes are for machines that do nothing else.
     """
     from xorec.cli.output import print_json
     from xorec.core.arrays import positive_int

@@ -28,7 +28,9 @@ class Rules:
     deny: Annotated[str, typer.Option(help="Not these items, with commas.")] = ""
     category: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only items of this category; again: or of this one."),
+        typer.Option(
+            metavar="NAME", help="Only items of this category; given again: of any of them."
+        ),
     ] = None
     not_category: Annotated[
         list[str] | None,
@@ -68,10 +70,10 @@ def recommend(
     where: args.EngineChoice,
     run: Annotated[args.Run, without("seed")],
 ) -> None:
-    """List the best items for a user of MODEL, or for somebody new by the items they have.
+    """List the best items for a user of MODEL, or for a new user who has some items.
 
-    With --all-users, everybody's lists are written to a Parquet or CSV file. MODEL may be the
-    address of a store (`xorec export --to`), which is asked for the list of a user then.
+    With --all-users, the lists of all users are written to a Parquet or CSV file. MODEL may also be
+    the address of a store (`xorec export --to`); the list of a user is then queried there.
     """
     from xorec.cli.listing import print_list, write_lists
     from xorec.recommender.recommender import Recommender

@@ -44,16 +44,20 @@ class Experiments:
         Path | None,
         typer.Option("--from", help="A run.json: the same run again, with its settings."),
     ] = None
-    seeds: Annotated[int | None, typer.Option(help="Last fits of every method.")] = None
+    seeds: Annotated[
+        int | None, typer.Option(help="Final fits of every method, one for each seed.")
+    ] = None
     trials: Annotated[int | None, typer.Option(help="Trials of every method.")] = None
     bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas.")] = None
-    dimensions: Annotated[int | None, typer.Option(help="Of continuous models.")] = None
+    dimensions: Annotated[
+        int | None, typer.Option(help="Dimensions of the models with float vectors.")
+    ] = None
     hashing: Annotated[str | None, typer.Option(help="Methods of rq1, with commas.")] = None
     continuous: Annotated[str | None, typer.Option(help="Methods of rq2, with commas.")] = None
     grid_seeds: Annotated[int | None, typer.Option(help="Seeds of each point of rq5.")] = None
     config: args.Config = None
     cache: Annotated[
-        Path | None, typer.Option(help="Where finished parts are finished; OUT/cache by default.")
+        Path | None, typer.Option(help="Where finished parts are kept; OUT/cache by default.")
     ] = None
 
     def fields(self, seed: int) -> dict[str, Any]:
@@ -94,8 +98,8 @@ def reproduce(
     """Run the paper's experiments and write a report: HTML, CSV, PNG, SVG.
 
     rq1 codes, rq2 vectors, rq3 speed, rq4 imbalanced categories, rq5 lambda and gamma. Settings of
-    every method are chosen on a validation part with as many trials each; the test part is touched
-    once for each seed. Finished parts are finished: the same command goes on where it was stopped.
+    every method are chosen on a validation part, with the same number of trials; the test part is
+    used once for each seed. Finished parts are kept: the same command continues where it stopped.
     Needs pip install 'xorec[reproduce]'.
     """
     named = {name: str(value) for name, value in columns.given().items()}

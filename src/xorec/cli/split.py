@@ -23,12 +23,12 @@ class FileKind(StrEnum):
 def split(
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     choice: args.SplitChoice,
-    format: Annotated[FileKind, typer.Option(help="Of the files.")] = FileKind.parquet,
+    format: Annotated[FileKind, typer.Option(help="The format of the files.")] = FileKind.parquet,
     *,
     source: args.DataSource,
     run: args.Run,
 ) -> None:
-    """Write the parts of DATA to a new folder: train, validation and test, and what tells of items.
+    """Write the parts of DATA to a new folder: train, validation, test, and item information.
 
     Every command that takes DATA takes the folder, and uses its split.
     """

@@ -30,7 +30,9 @@ class Search:
         Path | None,
         typer.Option(help="The file of the trials; OUTPUT.study or MODEL.study by default."),
     ] = None
-    metric: Annotated[str, typer.Option(help="What is to be largest on validation.")] = "ndcg@20"
+    metric: Annotated[str, typer.Option(help="The metric to maximise on the validation part.")] = (
+        "ndcg@20"
+    )
     prune: Annotated[
         bool, typer.Option(help="Stop trials that are clearly worse than most at the same epoch.")
     ] = True
@@ -39,9 +41,7 @@ class Search:
     ] = None
     at_once: Annotated[
         int,
-        typer.Option(
-            help="Trials that are proposed together, from those before; Spark runs them together."
-        ),
+        typer.Option(help="Trials that are proposed, and on Spark run, at the same time."),
     ] = 1
 
     @property
@@ -61,12 +61,12 @@ def tune(
     where: args.EngineChoice,
     run: args.Run,
 ) -> None:
-    """Search the settings of a model that are best on a validation part of DATA.
+    """Search for the settings of a model that are best on a validation part of DATA.
 
-    Prints the trials and the best settings; -o writes these as a file that `fit` and `compare` take
-    as --config. A setting given as an option (--dimensions 64 --epochs 40) or in --config stays as
-    it is. Finished trials are kept: the same command goes on where it was stopped. The test part of
-    the split is left out and not looked at. Needs Optuna: pip install 'xorec[tune]'.
+    Prints the trials and the best settings; -o writes the best settings to a file for the --config
+    of `fit` and `compare`. Settings given as options (--dimensions 64 --epochs 40) or in --config
+    are not searched. Finished trials are kept: the same command continues where it was stopped. The
+    test part of the split is not used. Needs Optuna: pip install 'xorec[tune]'.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.files import write_text

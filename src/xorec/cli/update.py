@@ -29,12 +29,13 @@ def update(
     source: Annotated[args.DataSource, without("split_column", "core")],
     run: Annotated[args.Run, without("seed", "threads")],
 ) -> None:
-    """Take the interactions of DATA into a model file: new users and items, new pairs.
+    """Add the interactions of DATA to a model file: new users, new items, new pairs.
 
-    Users who got pairs and items that are mostly new are refreshed; the rest stays as it is.
-    Updates of one file that run at once take turns, and none is lost. With --since, the rest of
-    DATA is left out, by the database itself where it is one; pairs that the model has already cost
-    nothing, so the time of the last update will do. Where nothing is new, the file stays as it is.
+    Users with new pairs, and items most of whose pairs are new, are learned again; the rest stays
+    as it is. Several updates of one file at the same time take turns, and none is lost. With
+    --since, earlier rows of DATA are not read; a database does not even send them. Pairs that the
+    model has already change nothing, so the time of the last update is a good value. If nothing is
+    new, the file stays as it is.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.locks import WAIT, locked

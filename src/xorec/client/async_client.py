@@ -43,7 +43,7 @@ def _reads(
 
 
 class AsyncClient:
-    """`Client`, to be awaited: the same methods, settings and errors.
+    """`Client`, to be awaited: the same methods, settings and errors. `Client` shows each method.
 
     >>> def service(request):
     ...     return httpx.Response(200, json={"user": "cem", "items": [{"id": "milk"}]})

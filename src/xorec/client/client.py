@@ -62,6 +62,71 @@ class Client:
     >>> Client(transport=httpx.MockTransport(refusing)).similar("rum")
     Traceback (most recent call last):
     xorec.client.errors.ClientError: GET /v1/similar: 404, there is no item 'rum'.
+
+    Lists:
+
+    >>> from xorec.testing.answers import example_client
+    >>> client = example_client()
+    >>> best = client.recommend("cem", k=1, deny=["rice"])
+    >>> best.items[0].id, client.next(best.request_id).items[0].id
+    ('milk', 'rice')
+    >>> client.recommend_batch([{"user": "cem"}, {"items": ["tea"]}]).results[0].status
+    200
+    >>> client.similar("tea", k=1).items[0].id, client.similar_users("cem").users[0].id
+    ('milk', 'ann')
+    >>> client.explain("milk", "cem").explanation["because"]
+    [{'id': 'tea'}]
+    >>> ranked = client.popular(1), client.latest(1), client.trending("7d", 1)
+    >>> [one.items[0].id for one in ranked]
+    ['tea', 'rice', 'milk']
+
+    Events, and what they change:
+
+    >>> client.send("cem", "milk", request_id=best.request_id).accepted, client.seq
+    (1, 8)
+    >>> client.send_events([{"user": "cem", "item": "rice", "kind": "buy"}]).durability
+    'disk'
+    >>> client.events("cem", k=5).events[0].item, client.erase("cem").events
+    ('milk', 1)
+    >>> [event["item"] for event in client.export(after=7)]
+    ['milk']
+
+    Items, users and codes:
+
+    >>> client.put_items({"id": "tea", "name": "Green tea", "categories": ["drinks"]}).changed
+    1
+    >>> client.patch_item("tea", hidden=True).changed, client.delete_item("jam").changed
+    (1, 1)
+    >>> client.item("tea").items[0].name, client.items("green").items[0].id
+    ('Green tea', 'tea')
+    >>> client.users(user="ann").users[0].history, client.categories().categories[0].count
+    (['milk', 'tea'], 2)
+    >>> client.codes("cem", of=["milk"]).user, client.histogram("cem").counts
+    ('2f', [0, 1, 2])
+    >>> client.map(1000).x, client.map_colours("popularity").colours
+    ([19717, -31900], 'AgI=')
+    >>> client.map_items([0]).items[0].id
+    'milk'
+
+    For whoever runs the service:
+
+    >>> client.health().ready, client.stats().stats
+    (True, {'events': 8})
+    >>> next(client.live(seconds=0.5)).data
+    {'events': 8}
+    >>> client.models().models[0].generation, client.rollback().generation
+    (2, 1)
+    >>> client.activate(2).generation, client.compare("default", "b").overlap
+    (2, 0.5)
+    >>> client.refit(kind="update").task.id, client.tasks("t1").tasks[0].state
+    ('t1', 'running')
+    >>> client.put_experiment("ab", {"default": 0.5, "b": 0.5}).experiment.active
+    True
+    >>> client.experiments("ab").experiments[0].arms[1].model
+    'b'
+    >>> client.make_snapshot().snapshot.path, client.snapshots().snapshots[0].id
+    ('s1.tar', 's1')
+    >>> client.close()
     """
 
     def __init__(

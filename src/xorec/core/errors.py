@@ -25,28 +25,71 @@ class XorecError(Exception):
 
 
 class DataError(XorecError):
-    """Interactions that cannot be used: a missing file or column, empty ids, nothing left."""
+    """Interactions that cannot be used: a missing file or column, empty ids, nothing left.
+
+    >>> import xorec
+    >>> xorec.read([])
+    Traceback (most recent call last):
+    xorec.core.errors.DataError: the list of pairs is empty: give (user, item) pairs.
+    """
 
 
 class OptionError(XorecError, ValueError):
-    """A setting outside its legal range, or a name that does not exist."""
+    """A setting outside its legal range, or a name that does not exist.
+
+    >>> import xorec
+    >>> xorec.BPR(epochs=0)
+    Traceback (most recent call last):
+    xorec.core.errors.OptionError: bpr: epochs is 0: input should be greater than or equal to 1.
+    """
 
 
 class UnknownIdError(XorecError, LookupError):
-    """A user or item that the model has never seen."""
+    """A user or item that the model has never seen.
+
+    >>> from xorec.testing.examples import shop
+    >>> try:
+    ...     shop().recommend("zoe")
+    ... except UnknownIdError:
+    ...     print(shop().recommend_for(["tea"], k=1).ids())
+    ['milk']
+    """
 
 
 class ModelFileError(XorecError):
-    """A model file that is corrupt, truncated, foreign or from a newer xorec."""
+    """A model file that is missing, corrupt, truncated, foreign or from a newer xorec.
+
+    >>> import xorec
+    >>> xorec.Recommender.load("no-such-file.xorec")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    xorec.core.errors.ModelFileError: there is no model file no-such-file.xorec: ...
+    """
 
 
 class StoreError(XorecError):
-    """A database or a file of exported codes that cannot be reached, written or understood."""
+    """A database or a file of exported codes that cannot be reached, written or understood.
+
+    >>> from xorec.stores.registry import open_store
+    >>> open_store("no-such-file.npy").recommend("ann")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    xorec.core.errors.StoreError: there is no export in no-such-file.npy: write one with ...
+    """
 
 
 class NotFittedError(XorecError):
-    """A model that was asked for what it learns before `fit`."""
+    """A model that was asked for what it learns before `fit`.
+
+    >>> import xorec
+    >>> xorec.BPR().item_vectors
+    Traceback (most recent call last):
+    xorec.core.errors.NotFittedError: BPR has learned nothing yet: call fit first.
+    """
 
 
 class MissingExtraError(XorecError, ImportError):
-    """An optional dependency that is not installed; the message says which extra has it."""
+    """An optional dependency that is not installed; the message says which extra has it.
+
+    >>> raise MissingExtraError("tuning needs Optuna: pip install 'xorec[tune]'.")
+    Traceback (most recent call last):
+    xorec.core.errors.MissingExtraError: tuning needs Optuna: pip install 'xorec[tune]'.
+    """

@@ -27,6 +27,8 @@ class RunOptions:
     >>> options = RunOptions(seed=7, threads=2)
     >>> options.thread_count
     2
+    >>> options.block_engine.is_remote, options.remote_engine  # threads of this process
+    (False, None)
     >>> RunOptions(threads=0)
     Traceback (most recent call last):
     xorec.core.errors.OptionError: threads is 0: give 1 or more, or leave it out.

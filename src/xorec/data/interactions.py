@@ -18,6 +18,7 @@ from xorec.data.ids import Ids
 from xorec.data.text import Text
 
 if TYPE_CHECKING:
+    import polars as pl
     from scipy.sparse import csr_array
 
 _OF_PAIRS = ("times", "ratings", "weights", "parts")
@@ -46,6 +47,16 @@ class Interactions:
     >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
     >>> data.n_users, data.n_items, data.n_pairs
     (2, 2, 3)
+    >>> data.density, data.has
+    (0.75, ())
+    >>> data.user_counts.tolist(), data.item_counts.tolist()
+    ([2, 1], [1, 2])
+    >>> data.user_rows.tolist(), data.indices.tolist()
+    ([0, 0, 1], [0, 1, 1])
+    >>> data.of_user(0).tolist()
+    [0, 1]
+    >>> data.matrix().toarray().tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
     """
 
     users: Ids
@@ -94,6 +105,10 @@ class Interactions:
 
         `extra` may hold `times`, `ratings`, `weights`, `parts` (aligned with the rows given) and
         the other fields of the class. Any number of threads gives the same.
+
+        >>> users, items = Ids.of(["ann", "bob"]), Ids.of(["milk", "tea"])
+        >>> Interactions.from_rows(users, items, np.array([1, 0, 0]), np.array([1, 0, 1]))
+        Interactions(2 users x 2 items, 3 pairs)
         """
         from xorec.data.merge import merge_pairs
 
@@ -183,14 +198,26 @@ class Interactions:
 
     @cached_property
     def by_item(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The same pairs by item: (indptr over items, user rows, ascending inside an item)."""
+        """The same pairs by item: (indptr over items, user rows, ascending inside an item).
+
+        >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> indptr, users = data.by_item
+        >>> tea = data.items.find("tea")
+        >>> data.users.take(users[indptr[tea] : indptr[tea + 1]])
+        ['ann', 'bob']
+        """
         indptr = np.zeros(self.n_items + 1, dtype=np.int64)
         np.cumsum(self.item_counts, out=indptr[1:])
         return indptr, self.user_rows[self.item_order]
 
     @cached_property
     def item_order(self) -> npt.NDArray[np.int64]:
-        """The places of the pairs in the order of `by_item`."""
+        """The places of the pairs in the order of `by_item`.
+
+        >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "milk")])
+        >>> data.indices[data.item_order].tolist()
+        [0, 0, 1]
+        """
         return np.argsort(self.indices, kind="stable")
 
     def matrix(self, values: npt.NDArray[np.float32] | None = None) -> csr_array[np.float32]:
@@ -200,8 +227,29 @@ class Interactions:
         ones = np.ones(self.n_pairs, dtype=np.float32) if values is None else values
         return csr_array((ones, self.indices, self.indptr), shape=(self.n_users, self.n_items))
 
+    def to_frame(self) -> pl.DataFrame:
+        """A polars frame of the pairs by raw ids: user, item; rating, time, weight where there are.
+
+        For other libraries: `parts.train.to_frame().to_pandas()`. Weights are scaled already;
+        `read` takes them back with `weight_scale="none"`.
+
+        >>> Interactions.from_pairs([("bob", 9), ("ann", 7)]).to_frame().rows()
+        [('ann', 7), ('bob', 9)]
+        """
+        from xorec.data.io.write import pairs_frame
+
+        frame = pairs_frame(self)
+        if self.weights is None:
+            return frame
+        return frame.with_columns(weight=self.weights)
+
     def select(self, keep: npt.NDArray[np.bool_]) -> Interactions:
-        """The pairs where `keep` holds; users, items and their rows stay as they are."""
+        """The pairs where `keep` holds; users, items and their rows stay as they are.
+
+        >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> data.select(data.indices == data.items.find("tea"))
+        Interactions(2 users x 2 items, 2 pairs)
+        """
         indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr].astype(np.int64)
         aligned: dict[str, Any] = {name: all_[keep] for name, all_ in self._of_pairs().items()}
         return replace(self, indptr=indptr, indices=self.indices[keep], **aligned)
@@ -214,6 +262,12 @@ class Interactions:
         """The pairs of both; users, items and their rows must be the same in both.
 
         Pairs without weights weigh 1 beside pairs that have them.
+
+        >>> import xorec
+        >>> data = Interactions.from_pairs([(user, item) for user in range(9) for item in range(9)])
+        >>> parts = xorec.split(data, test=0.2)
+        >>> parts.train.union(parts.test).digest() == data.digest()
+        True
         """
         users = np.concatenate([self.user_rows, other.user_rows])
         items = np.concatenate([self.indices, other.indices])
@@ -230,7 +284,12 @@ class Interactions:
         )
 
     def compact(self) -> Interactions:
-        """The same pairs without the users and items that have none; rows are renumbered."""
+        """The same pairs without the users and items that have none; rows are renumbered.
+
+        >>> data = Interactions.from_pairs([("ann", "tea"), ("bob", "tea"), ("cem", "milk")])
+        >>> data.select(data.indices == data.items.find("tea")).compact()
+        Interactions(2 users x 1 items, 2 pairs)
+        """
         users = np.flatnonzero(self.user_counts)
         items = np.flatnonzero(self.item_counts)
         if len(users) == self.n_users and len(items) == self.n_items:
@@ -247,11 +306,20 @@ class Interactions:
         )
 
     def noted(self, *notes: str) -> Interactions:
-        """The same with more notes."""
+        """The same with more notes.
+
+        >>> Interactions.from_pairs([("ann", "tea")]).noted("one pair is made up").notes
+        ('one pair is made up',)
+        """
         return replace(self, notes=(*self.notes, *notes))
 
     def digest(self) -> str:
-        """A fingerprint of ids, pairs and weights: equal data, equal digest, on every machine."""
+        """A fingerprint of ids, pairs and weights: equal data, equal digest, on every machine.
+
+        >>> pairs = [("ann", "tea"), ("bob", "milk")]
+        >>> Interactions.from_pairs(pairs).digest() == Interactions.from_pairs(pairs[::-1]).digest()
+        True
+        """
         digest = hashlib.blake2b(digest_size=16)
         for ids in (self.users, self.items):
             digest.update(ids.kind.encode())
@@ -265,6 +333,11 @@ class Interactions:
         return digest.hexdigest()
 
     def require_pairs(self, what: str = "the data") -> None:
-        """Refuse an empty set of pairs, in words that say `what` is empty."""
+        """Refuse an empty set of pairs, in words that say `what` is empty.
+
+        >>> Interactions.from_pairs([]).require_pairs("today")
+        Traceback (most recent call last):
+        xorec.core.errors.DataError: today has no interactions: check the file and the filters.
+        """
         if self.n_pairs == 0:
             raise DataError(f"{what} has no interactions: check the file and the filters.")

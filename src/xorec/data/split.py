@@ -31,6 +31,12 @@ class Split:
 
     settings: what they were made with. kept_back: how many pairs stayed in training because they
     were the last ones there of their user or item.
+
+    >>> parts = split([(user, item) for user in range(5) for item in range(20)], test=0.2)
+    >>> print(parts)
+    random, seed 0; 80 train, 20 test pairs
+    >>> parts.describe()["kept_back"]
+    0
     """
 
     train: Interactions
@@ -66,7 +72,8 @@ def split_in_words(settings: Mapping[str, Any]) -> str:
     words = [str(settings.get("method", "parts of your own"))]
     words += [f"column {settings['column']}"] if "column" in settings else []
     words += ["by files"] if "files" in settings else []
-    is_drawn = words[0] in ("random", "per-user") or settings.get("validation")
+    words += [f"{settings['fold'] + 1} of {settings['folds']}"] if "fold" in settings else []
+    is_drawn = words[0] in ("random", "per-user", "folds") or settings.get("validation")
     words += [f"seed {settings['seed']}"] if is_drawn else []
     return ", ".join(words)
 

@@ -80,7 +80,7 @@ def evaluate(
     per_user = per_user_values(cuts, rankings.values, counts)
     metrics = totals(cuts, per_user, counts, exposure)
     rows = category_rows(rankings, categories) if by_category and categories is not None else []
-    return Evaluation(rankings.users, counts, per_user, metrics, rows, notes)
+    return Evaluation(rankings.users, counts, per_user, metrics, rows, notes, train.users)
 
 
 class _Subject(NamedTuple):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
+from xorec.data.ids import Ids
 from xorec.evaluation.metrics.base import Floats, Ints, Measure
 from xorec.evaluation.metrics.registry import ITEM_METRICS, USER_METRICS
 from xorec.evaluation.significance import Interval, bootstrap_interval
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,6 +28,21 @@ class Evaluation:
     metrics: the means of these over users, and "hr@10" (all hits / all test items, "_expected"
     too), "coverage@10", "gini@10". The registry of metrics says what each of them is.
     categories: with `by_category`, a flat row for each category. notes: what had to be left out.
+    user_ids: the raw ids by row, where they are known.
+
+    >>> import xorec
+    >>> pairs = [(user, item) for user in range(9) for item in range(9) if (user + item) % 3]
+    >>> parts = xorec.split(pairs, test=0.2)
+    >>> found = xorec.evaluate(xorec.Popularity().fit(parts.train), parts.train, parts.test)
+    >>> found.n_users, round(found["recall@10"], 2)
+    (8, 1.0)
+    >>> found.row()["test_items"]
+    11
+    >>> found.interval("ndcg@10").low < found["ndcg@10"] < found.interval("ndcg@10").high
+    True
+    >>> top, bottom = found.parts("hr@10")
+    >>> bool(top.sum() / bottom.sum() == found["hr@10"])
+    True
     """
 
     users: npt.NDArray[np.int64]
@@ -32,6 +51,7 @@ class Evaluation:
     metrics: dict[str, float]
     categories: list[dict[str, Any]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
+    user_ids: Ids | None = None
 
     @property
     def n_users(self) -> int:
@@ -88,6 +108,20 @@ class Evaluation:
         """A bootstrap confidence interval over users; `hr@k` is resampled as the ratio it is."""
         top, bottom = self.parts(metric)
         return bootstrap_interval(top, bottom, level=level, samples=samples, seed=seed)
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars frame with a row for each user: user, test_items, and every metric of theirs.
+
+        >>> import xorec
+        >>> train, test = [("ann", "tea"), ("bob", "tea"), ("bob", "jam")], [("ann", "jam")]
+        >>> found = xorec.evaluate(xorec.Popularity().fit(train), train, test, ks=(1,))
+        >>> found.to_frame().select("user", "test_items", "ndcg@1").rows()
+        [('ann', 1, 1.0)]
+        """
+        import polars as pl
+
+        users = self.users if self.user_ids is None else self.user_ids.take(self.users.tolist())
+        return pl.DataFrame({"user": users, "test_items": self.test_counts, **self.per_user})
 
     def row(self) -> dict[str, float]:
         """The metrics as one flat row for JSON, with the number of users and test items."""

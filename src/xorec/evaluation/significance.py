@@ -19,7 +19,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """Between `low` and `high` with confidence `level`."""
+    """Between `low` and `high` with confidence `level`.
+
+    >>> Interval(0.1, 0.2, level=0.95)
+    Interval(low=0.1, high=0.2, level=0.95)
+    """
 
     low: float
     high: float
@@ -28,7 +32,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """`difference` = a - b of one metric, its confidence interval, and a two-sided p-value."""
+    """`difference` = a - b of one metric, its confidence interval, and a two-sided p-value.
+
+    What `compare` gives.
+
+    >>> found = PairedTest("ndcg@10", 0.02, Interval(0.01, 0.03, 0.95), p_value=0.004)
+    >>> found.interval.low > 0 and found.p_value < 0.05  # a is better than b
+    True
+    """
 
     metric: str
     difference: float

@@ -47,7 +47,14 @@ class Picture(NamedTuple):
     png: bytes
 
     def save(self, path: str | Path) -> None:
-        """Write it, whole or not at all; the name ends in .svg or .png."""
+        """Write it, whole or not at all; the name ends in .svg or .png.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Picture("<svg/>", b"...").save(f"{folder}/trade.svg")
+        ...     Path(f"{folder}/trade.svg").read_text()
+        '<svg/>'
+        """
         content = {".svg": self.svg.encode(), ".png": self.png}.get(Path(path).suffix.lower())
         if content is None:
             raise OptionError(

@@ -90,6 +90,15 @@ class Model(LearnedArrays, ABC, Generic[C]):
     was learned is in `representation_`, and as plain arrays in `item_vectors`,
     `item_codes`, `item_ids` and their like (`LearnedArrays`). Where a model learns by epochs,
     `history_` has a row for each and `epochs_` says how many the representation comes from.
+
+    >>> from xorec import BPR
+    >>> model = BPR(dimensions=4, epochs=2).fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> model.user_vectors.shape, list(model.user_ids)
+    ((2, 4), ['ann', 'bob'])
+    >>> model.representation_.kind, model.representation is model.representation_
+    ('vectors', True)
+    >>> model.refit_settings()["epochs"]
+    2
     """
 
     name: ClassVar[str]
@@ -224,11 +233,32 @@ class Model(LearnedArrays, ABC, Generic[C]):
         return {**self.config.model_dump(), **chosen}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
-        """The query of a new user who has the item rows `history`, without a refit."""
+        """The query of a new user who has the item rows `history`, without a refit.
+
+        `Recommender.fold_in` takes raw ids in their place.
+
+        >>> from xorec import ItemKNN
+        >>> model = ItemKNN().fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> query = model.fold_in(model.representation_, np.array([1]))
+        >>> model.representation_.score(query).shape
+        (1, 2)
+        """
         raise OptionError(f"{self.name} cannot take in a new user without a refit.")
 
     def update(self, representation: Representation, update: DataUpdate) -> Self:
-        """Take what was learned before, and what has come since; refresh what changed."""
+        """Take what was learned before, and what has come since; refresh what changed.
+
+        `Recommender.update` makes the `DataUpdate` of new pairs with raw ids.
+
+        >>> from xorec import Popularity
+        >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> before = data.select(np.array([True, False, True]))  # without ("ann", "tea")
+        >>> learned, rows = Popularity().fit(before).representation_, (np.array([0]), np.array([1]))
+        >>> counts = {"known": before.user_counts, "known_items": before.item_counts}
+        >>> model = Popularity().update(learned, DataUpdate(data, *rows, **counts))
+        >>> model.representation_.scores([0])[0].tolist()
+        [1.0, 2.0]
+        """
         self._representation = self._update(representation, update)
         self._ids = (update.train.users, update.train.items)
         return self

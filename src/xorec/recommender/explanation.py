@@ -34,6 +34,8 @@ class Explanation:
     'rank 1, because of tea'
     >>> why.to_dict()["because"][0]["id"]
     'tea'
+    >>> why.distance is None  # this model has no codes
+    True
     """
 
     user: Any

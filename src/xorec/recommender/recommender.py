@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["RecommendationLists", "Recommendations", "Recommended", "Recommender"]
 
 Allowed = Iterable[Hashable] | ItemFilter | None
+_SCORED_AT_ONCE = 256
+"""Users whose scores of all items are in memory at a time."""
 
 
 class Recommender(RecommenderState):
@@ -50,6 +53,28 @@ class Recommender(RecommenderState):
     for user cem:
     rank  item   score
        1  milk  0.7071
+
+    Raw ids and rows, as the arrays have them:
+
+    >>> shop.user_row("cem"), shop.user_rows(["ann", "cem"]), shop.item_rows(["tea"])
+    (2, array([0, 2]), array([2]))
+    >>> shop.item_ids.take(shop.items_of(0)), list(shop.user_ids) == list(data.users)
+    (['milk', 'tea'], True)
+    >>> starts, rows = shop.items_of_many(shop.user_rows(["cem", "ann"]))
+    >>> starts, shop.item_ids.take(rows)
+    (array([0, 1, 3]), ['tea', 'milk', 'tea'])
+    >>> shop.describe(shop.item_rows(["milk"]), np.array([0.5]))[0].id
+    'milk'
+
+    What is below it: the settings of the model, and the indexes.
+
+    >>> shop.model(), shop.metadata["data"]["pairs"], shop.facts is shop.metadata
+    (ItemKNN(neighbours=100, shrink=0.0), 7, True)
+    >>> hits = shop.index.search(shop.fold_in_rows(shop.item_rows(["rice"])), k=1)
+    >>> hits.items, shop.searched_by(shop.index).index is shop.index
+    (array([[2]], dtype=int32), True)
+    >>> shop.item_neighbours.nearest(shop.item_rows(["milk"]), k=1).items
+    array([[2]], dtype=int32)
     """
 
     def __repr__(self) -> str:
@@ -101,14 +126,13 @@ class Recommender(RecommenderState):
         >>> shop().recommend(["ann", "cem"], k=1).ids()
         [['rice'], ['milk']]
         """
-        if isinstance(user, np.ndarray) and user.ndim == 0:
-            user = user.item()
-        if isinstance(user, Iterable) and not isinstance(user, (str, bytes)):
-            return self.recommend_many(user, k, seen=seen, allow=allow, deny=deny)
-        row = self.user_row(user)
+        users, several = _asked(user)
+        if several:
+            return self.recommend_many(users, k, seen=seen, allow=allow, deny=deny)
+        row = self.user_row(users[0])
         user_items = self.items_of(row)
         query = self.representation.queries(np.array([row]))
-        return self._list(user, query, k, user_items[:0] if seen else user_items, allow, deny)
+        return self._list(users[0], query, k, user_items[:0] if seen else user_items, allow, deny)
 
     def recommend_many(
         self,
@@ -175,15 +199,99 @@ class Recommender(RecommenderState):
         """
         return self.fold_in_rows(self.item_rows(history))
 
-    def similar(self, item: Hashable, k: int = 10) -> Recommendations:
+    def scores(
+        self, user: Hashable | Iterable[Hashable], items: Iterable[Hashable] | None = None
+    ) -> npt.NDArray[np.float32]:
+        """What the model gives to items for a known user, also to those they have: (items,).
+
+        user: an id; or a list, an array or a series of ids, for (users, items). items: ids; None
+        takes all, as `item_ids` has them. Higher ranks first; what the number is tells
+        `representation.score_description`.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().scores("cem", ["rice", "milk"])
+        array([0.5       , 0.70710677], dtype=float32)
+        """
+        users, several = _asked(user)
+        rows = self.user_rows(users)
+        columns = np.arange(len(self.items)) if items is None else self.item_rows(items)
+        scores = np.empty((len(rows), len(columns)), dtype=np.float32)
+        for start in range(0, len(rows), _SCORED_AT_ONCE):
+            block = slice(start, start + _SCORED_AT_ONCE)
+            scores[block] = self.representation.scores(rows[block])[:, columns]
+        return scores if several else scores[0]
+
+    def popular(
+        self, k: int = 10, *, allow: Allowed = None, deny: Iterable[Hashable] = ()
+    ) -> Recommendations:
+        """The `k` items that most users have: for somebody of whom nothing is known.
+
+        The score is the number of users. allow, deny: as in `recommend`.
+
+        >>> from xorec.testing.examples import shop
+        >>> shop().popular(2)
+        for user everybody:
+        rank  item   score
+           1  tea   4.0000
+           2  milk  2.0000
+        """
+        order = np.lexsort((self.tie_rank, -self.prior))
+        if allow is not None:
+            rows = allow.rows if isinstance(allow, ItemFilter) else self.item_rows(allow)
+            order = order[np.isin(order, rows)]
+        rows = order[~np.isin(order, self.item_rows(deny))][: positive_int(k)]
+        return Recommendations("everybody", self.describe(rows, self.prior[rows]))
+
+    @overload
+    def similar(
+        self,
+        item: Hashable,
+        k: int = 10,
+        *,
+        allow: Allowed = None,
+        deny: Iterable[Hashable] = (),
+    ) -> Recommendations: ...
+
+    @overload
+    def similar(
+        self,
+        item: Iterable[Hashable],
+        k: int = 10,
+        *,
+        allow: Allowed = None,
+        deny: Iterable[Hashable] = (),
+    ) -> RecommendationLists: ...
+
+    def similar(
+        self,
+        item: Hashable | Iterable[Hashable],
+        k: int = 10,
+        *,
+        allow: Allowed = None,
+        deny: Iterable[Hashable] = (),
+    ) -> Recommendations | RecommendationLists:
         """The `k` items most like this one.
+
+        item: an id; or a list, an array or a series of ids, for a list of lists. allow, deny: as
+        in `recommend`. What goes with several items together is `recommend_for`.
 
         >>> from xorec.testing.examples import shop
         >>> shop().similar("milk", k=1).ids()
         ['tea']
+        >>> shop().similar(["milk", "rice"], k=1, deny=["tea"]).ids()
+        [['rice'], ['milk']]
         """
-        hits = self.item_neighbours.nearest(self.item_rows([item]), k)
-        return Recommendations(item, self._describe_hits(hits), "item")
+        items, several = _asked(item)
+        rows, near = self.item_rows(items), self.item_neighbours
+        if not items:
+            return RecommendationLists()
+        allowed = self._allowed_rows(allow, near.index)
+        hits = near.nearest(rows, k, allow=allowed, deny=self.item_rows(deny))
+        lists = RecommendationLists(
+            Recommendations(one, self._describe_hits(hits, b), "item")
+            for b, one in enumerate(items)
+        )
+        return lists if several else lists[0]
 
     def similar_users(self, user: Hashable, k: int = 10) -> Recommendations:
         """The `k` users most like this one: of models with vectors or codes.
@@ -359,7 +467,14 @@ class Recommender(RecommenderState):
 
     @lazy_property
     def user_neighbours(self) -> SimilarityIndex:
-        """The search for similar users."""
+        """The search for similar users, where the model has vectors or codes.
+
+        >>> import xorec
+        >>> data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "milk")])
+        >>> shop = xorec.Recommender.from_model(xorec.ALS(epochs=1).fit(data), data)
+        >>> shop.user_neighbours.nearest(shop.user_rows(["ann"]), k=1).items
+        array([[1]], dtype=int32)
+        """
         from xorec.recommender.similarity import SimilarityIndex
 
         with logged("index of users", users=len(self.users)):
@@ -448,10 +563,20 @@ class Recommender(RecommenderState):
         distances = None if hits.distances is None else hits.distances[b, : len(rows)]
         return self.describe(rows, scores, distances, kind)
 
-    def _allowed_rows(self, allow: Allowed) -> Any:
+    def _allowed_rows(self, allow: Allowed, index: Index | None = None) -> Any:
+        """What a search takes for `allow`; index: that is searched, unless it is the usual one."""
         if isinstance(allow, ItemFilter):
-            return allow.prepared_for(self.items, self.index)
+            return allow.prepared_for(self.items, self.index if index is None else index)
         return None if allow is None else self.item_rows(allow)
+
+
+def _asked(ids: Any) -> tuple[list[Hashable], bool]:
+    """The ids that are asked for, and whether several are meant: a list, and not one id."""
+    if isinstance(ids, np.ndarray) and ids.ndim == 0:
+        return [ids.item()], False
+    if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
+        return list(ids), True
+    return [ids], False
 
 
 def _several(labels: str | Iterable[str]) -> Iterable[str]:

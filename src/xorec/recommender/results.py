@@ -51,6 +51,12 @@ class ItemFilter:
 
     rows: of these items. It fits the recommender that made it, and any other with the same items: a
     copy from a pickle or from the file.
+
+    >>> from xorec.testing.examples import shop
+    >>> in_stock = shop().item_filter(["rice", "tea"])
+    >>> len(in_stock), shop().items.take(in_stock.rows)
+    (2, ['rice', 'tea'])
+    >>> prepared = in_stock.prepared_for(shop().items, shop().index)  # for index.search(allow=...)
     """
 
     def __init__(self, items: Ids, rows: npt.NDArray[np.int64], index: Index) -> None:
@@ -99,6 +105,8 @@ class Recommendations:
        1  tea   Green tea  0.7500
     >>> best.to_dict()
     {'user': 'ann', 'items': [{'id': 'tea', 'name': 'Green tea', 'distance': None, 'score': 0.75}]}
+    >>> best.to_frame().columns
+    ['rank', 'item', 'name', 'score']
     """
 
     query: Any
@@ -119,12 +127,19 @@ class Recommendations:
         return {self.query_kind: jsonable(self.query), f"{self.item_kind}s": rows}
 
     def to_frame(self) -> pl.DataFrame:
-        """A polars frame: rank, id, name, score, and distance where the list is ranked by codes."""
+        """A polars frame: rank, item, name, score, and distance where the list is ranked by codes.
+
+        What is listed stands in the column `item`, or `user` where users are listed.
+
+        >>> best = Recommendations("ann", (Recommended("tea", "Green tea", 0.75),))
+        >>> best.to_frame().columns
+        ['rank', 'item', 'name', 'score']
+        """
         import polars as pl
 
         columns: dict[str, Any] = {
             "rank": range(1, len(self.items) + 1),
-            "id": self.ids(),
+            self.item_kind: self.ids(),
             "name": [item.name for item in self.items],
             "score": [item.score for item in self.items],
         }
@@ -173,12 +188,14 @@ class Recommendations:
 
 
 class RecommendationLists(list[Recommendations]):
-    """The lists of many users, in the order in which they were asked for.
+    """The lists of many users, or items, in the order in which they were asked for.
 
     >>> best = Recommendations("ann", (Recommended("tea", None, 0.75),))
     >>> lists = RecommendationLists([best, Recommendations("bob", ())])
     >>> lists[0].query, lists.ids()
     ('ann', [['tea'], []])
+    >>> lists.to_frame().rows()
+    [('ann', 1, 'tea', 0.75)]
     """
 
     def ids(self) -> list[list[Any]]:
@@ -188,15 +205,18 @@ class RecommendationLists(list[Recommendations]):
     def to_frame(self) -> pl.DataFrame:
         """A polars frame of all lists: user, rank, item, score; name and distance where there are.
 
-        The columns are those of the file that `xorec recommend --all-users` writes.
+        The columns are those of the file that `xorec recommend --all-users` writes; of items like
+        items those of `xorec similar --all-items`: item, rank, similar, score.
         """
         import polars as pl
 
+        asked, kind = (self[0].query_kind, self[0].item_kind) if self else ("user", "item")
+        listed = "similar" if asked == kind else kind
         rows = [(one.query, rank, item) for one in self for rank, item in enumerate(one.items, 1)]
         columns: dict[str, Any] = {
-            "user": [user for user, _, _ in rows],
+            asked: [query for query, _, _ in rows],
             "rank": pl.Series([rank for _, rank, _ in rows], dtype=pl.Int32),
-            "item": [item.id for _, _, item in rows],
+            listed: [item.id for _, _, item in rows],
             "name": [item.name for _, _, item in rows],
             "score": pl.Series([item.score for _, _, item in rows], dtype=pl.Float32),
             "distance": [item.distance for _, _, item in rows],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,8 +45,18 @@ class SimilarityIndex:
         order = tie_rank(state.users, np.diff(state.seen[0]))
         return cls(among, index_of(among, order, threads=state.threads))
 
-    def nearest(self, rows: npt.NDArray[np.integer], k: int, threads: int = 1) -> Hits:
-        """The `k` nearest of each of `rows`, without itself."""
+    def nearest(
+        self,
+        rows: npt.NDArray[np.integer],
+        k: int,
+        threads: int = 1,
+        *,
+        allow: Any = None,
+        deny: npt.NDArray[np.integer] | None = None,
+    ) -> Hits:
+        """The `k` nearest of each of `rows`, without itself; allow, deny: as `Index.search`."""
         itself = np.arange(len(rows) + 1), np.asarray(rows, dtype=np.int32)
         queries = self.representation.queries(rows)
-        return self.index.search(queries, positive_int(k), exclude=itself, threads=threads)
+        return self.index.search(
+            queries, positive_int(k), exclude=itself, allow=allow, deny=deny, threads=threads
+        )

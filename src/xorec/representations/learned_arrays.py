@@ -25,6 +25,11 @@ class LearnedArrays:
     >>> model = xorec.ALS(dimensions=4, epochs=1).fit(pairs)
     >>> model.item_vectors.shape, list(model.item_ids)
     ((2, 4), ['jam', 'tea'])
+    >>> model.user_vectors.shape, list(model.user_ids)
+    ((2, 4), ['ann', 'bob'])
+    >>> coded = xorec.Signs(bits=16).fit(pairs)
+    >>> coded.user_codes.shape, coded.item_codes.dtype
+    ((2, 1), dtype('uint64'))
     """
 
     @abstractmethod
@@ -76,6 +81,12 @@ class LearnedArrays:
         Codes: IndexBinaryFlat, asked with `user_codes.view(numpy.uint8)`. Vectors: IndexFlatIP
         (IndexFlatL2 where items are ranked by distance), asked with `user_vectors`. Its labels are
         rows: `item_ids.take(labels)`. It knows nothing of seen items.
+
+        >>> import xorec
+        >>> model = xorec.ALS(dimensions=4, epochs=1).fit([("ann", "tea"), ("bob", "jam")])
+        >>> scores, labels = model.to_faiss().search(model.user_vectors, 1)
+        >>> [model.item_ids.take(row) for row in labels]
+        [['tea'], ['jam']]
         """
         try:
             import faiss

@@ -37,7 +37,13 @@ class Hits:
         return len(self.counts)
 
     def row(self, b: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Items and scores of row b, exactly as many as there are."""
+        """Items and scores of row b, exactly as many as there are.
+
+        >>> import numpy as np
+        >>> items, scores = np.array([[7, 0]], np.int32), np.array([[0.5, 0]], np.float32)
+        >>> Hits(items, scores, counts=np.array([1])).row(0)
+        (array([7], dtype=int32), array([0.5], dtype=float32))
+        """
         count = self.counts[b]
         return self.items[b, :count], self.scores[b, :count]
 

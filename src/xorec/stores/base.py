@@ -39,6 +39,42 @@ class Store(ABC):
     What it knows of an export (`about`) is read once: after another export, open it again.
 
     kind: the kind of the address. extra: what `pip install 'xorec[...]'` must bring, "" for none.
+
+    >>> import tempfile
+    >>> import xorec
+    >>> from xorec.stores.contents import contents_of
+    >>> from xorec.stores.registry import open_store
+    >>> pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "rice")]
+    >>> shop = xorec.Recommender.from_model(xorec.Signs(bits=16).fit(pairs), pairs)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = open_store(f"{folder.name}/shop.sqlite")
+    >>> store.write(contents_of(shop, users=True))["items"]
+    3
+    >>> store.recommend("ann").ids() == shop.recommend("ann").ids()
+    True
+    >>> store.about.bits, store.read_about().users
+    (16, 2)
+    >>> store.nearest("ann", k=1)[0].item_id
+    'rice'
+    >>> store.fetch("items", ["tie_rank"], "item_id", ["tea"])["tie_rank"]
+    array([0])
+    >>> store.sql(contents_of(shop, users=True)).query.split()[0]
+    'SELECT'
+    >>> store.close()
+    >>> folder.cleanup()
+
+    A store of your own wraps its driver in `telling`: errors come out as one line, and `hint` says
+    the way out.
+
+    >>> from xorec.core.errors import StoreError
+    >>> try:
+    ...     with open_store("shop.npy").telling("write"):
+    ...         raise OSError("no room")
+    ... except StoreError as error:
+    ...     print(error)
+    cannot write shop.npy: no room. What was exported before is as it was; mend it and run again.
+    >>> store.hint(OSError())
+    'What was exported before is as it was; mend it and run again.'
     """
 
     kind: ClassVar[str]

@@ -53,7 +53,11 @@ def store_address(text: str) -> Address | None:
 
 
 def open_store(address: str | Address) -> Store:
-    """The store at an address; nothing is opened before it is asked or written."""
+    """The store at an address; nothing is opened before it is asked or written.
+
+    >>> open_store("shop.duckdb").kind
+    'duckdb'
+    """
     found = store_address(address) if isinstance(address, str) else address
     if found is None:
         endings = ", ".join(sorted([*FILES, *FILE_KINDS]))

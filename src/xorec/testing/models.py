@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +37,20 @@ class Notes(Progress):
         self.said.append(message)
 
 
+_SHARED: dict[str, Callable[[], Interactions]] = {
+    "small": lambda: planted(60, 40),
+    "checkerboard": checkerboard,
+    "train": lambda: halves(planted())[0],
+}
+
+
+@lru_cache(maxsize=len(_SHARED))
+def _fit_once(tests: Any, data: str) -> tuple[Interactions, Model[Any]]:
+    """By the class of the tests: those that run next have others."""
+    train = _SHARED[data]()
+    return train, tests().make().fit(train)
+
+
 class ModelTests:
     """Derive, set `model` (and settings that suit tiny data), and every test runs on it."""
 
@@ -45,6 +61,11 @@ class ModelTests:
 
     def make(self, **settings: Any) -> Model[Any]:
         return self.model(**{**self.settings, **settings})
+
+    def _fitted(self, data: str) -> tuple[Interactions, Model[Any]]:
+        """The data and the model that learned from them: one fit for all tests that only ask it."""
+        tests: Any = type(self)  # a class is Hashable, whatever mypy says
+        return _fit_once(tests, data)
 
     def test_is_registered_under_its_name(self) -> None:
         assert self.model.name in model_names()
@@ -86,10 +107,8 @@ class ModelTests:
         assert model.representation_.nbytes > 0
 
     def test_fit_leaves_the_data_alone(self) -> None:
-        data = planted(60, 40)
-        before = data.digest()
-        self.make().fit(data)
-        assert data.digest() == before
+        data, _ = self._fitted("small")
+        assert data.digest() == planted(60, 40).digest()
 
     def test_empty_training_part_is_refused(self) -> None:
         data = checkerboard(6)
@@ -149,8 +168,8 @@ class ModelTests:
 
     def test_users_can_be_forgotten(self, tmp_path: Path) -> None:
         """Nothing of them is left, and nothing changes for those who stay."""
-        data = planted(60, 40)
-        before = Recommender.from_model(self.make().fit(data), data)
+        data, model = self._fitted("small")
+        before = Recommender.from_model(model, data)
         left = without_users(before, data.users.take([0, 7, 59]))
         kept = np.setdiff1d(np.arange(60), [0, 7, 59])
         learned = left.representation
@@ -164,8 +183,8 @@ class ModelTests:
         ]
 
     def test_never_recommends_what_the_user_has_and_fills_k(self) -> None:
-        data = planted(60, 40)
-        recommender = Recommender.from_model(self.make().fit(data), data)
+        data, model = self._fitted("small")
+        recommender = Recommender.from_model(model, data)
         for user in range(60):
             best = recommender.recommend(user, 40)
             seen = set(data.items.take(data.of_user(user)))
@@ -176,8 +195,8 @@ class ModelTests:
 
     def test_fold_in_ranks_like_the_trained_user(self) -> None:
         """Users folded in from their own training items: nearly as good as the trained ones."""
-        train, test = halves(planted())
-        model = self.make().fit(train)
+        _, test = halves(planted())
+        train, model = self._fitted("train")
         trained = model.representation_
         rows = np.arange(train.n_users)
         folded = np.vstack(
@@ -195,8 +214,8 @@ class ModelTests:
         assert new["ndcg@10"] > self.fold_in_agreement * old["ndcg@10"]
 
     def test_unknown_user_is_told_about_fold_in(self) -> None:
-        data = checkerboard(6)
-        recommender = Recommender.from_model(self.make().fit(data), data)
+        data, model = self._fitted("checkerboard")
+        recommender = Recommender.from_model(model, data)
         with pytest.raises(UnknownIdError, match=r"'nobody' is not in the model.*fold in"):
             recommender.recommend("nobody")
 
@@ -209,20 +228,21 @@ class PersonalModelTests(ModelTests):
 
     def test_checkerboard(self) -> None:
         """Each user misses one item of their colour: it must come first."""
-        data = checkerboard()
-        best = Recommender.from_model(self.make().fit(data), data)
+        data, model = self._fitted("checkerboard")
+        best = Recommender.from_model(model, data)
         right = sum(best.recommend(f"u{u:02}", 1).ids() == [f"i{u:02}"] for u in range(50))
         assert right == 50
 
     def test_beats_popularity_on_planted_groups(self) -> None:
-        train, test = halves(planted())
+        _, test = halves(planted())
+        train, model = self._fitted("train")
         floor = evaluate(Popularity().fit(train).representation_, train, test, ks=(10,))
-        ours = evaluate(self.make().fit(train).representation_, train, test, ks=(10,))
+        ours = evaluate(model.representation_, train, test, ks=(10,))
         assert ours["ndcg@10"] > self.better_than_popularity * floor["ndcg@10"]
 
     def test_similar_items_share_their_group(self) -> None:
-        data = checkerboard()
-        recommender = Recommender.from_model(self.make().fit(data), data)
+        data, model = self._fitted("checkerboard")
+        recommender = Recommender.from_model(model, data)
         near = recommender.similar("i04", 5).ids()
         assert "i04" not in near
         assert [int(item[1:]) % 2 for item in near] == [0] * 5

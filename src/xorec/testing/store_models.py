@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,7 @@ def codes(
     return Codes(users, items, bits, item_offsets=rng.integers(0, 8, size=n_items))
 
 
+@cache
 def debian(bits: int) -> Recommender:
     """The embedded data, with codes by random directions: ids, names and histories as they are."""
     from xorec.data.datasets.catalog import load_data

@@ -13,6 +13,12 @@ from xorec.data.io.columns import choose_columns
         ("User_ID Game_ID Hours", "User_ID", "Game_ID", {"weight": "Hours"}),
         ("uid sid playcount", "uid", "sid", {"weight": "playcount"}),
         ("customer_id product quantity", "customer_id", "product", {"weight": "quantity"}),
+        (
+            "customer_id product_sku qty ordered_at",
+            "customer_id",
+            "product_sku",
+            {"weight": "qty", "time": "ordered_at"},
+        ),
         ("timestamp visitorid event itemid", "visitorid", "itemid", {"time": "timestamp"}),
         ("userId:token beerId:token", "userId:token", "beerId:token", {}),
         (

@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.baselines import neighbour_ridge, slim
+from xorec.models.baselines.item_knn_kernels import NearestItems
 from xorec.models.baselines.slim import SLIM
+from xorec.models.baselines.slim_kernels import ridge_by_users
 from xorec.recommender.recommender import Recommender
 from xorec.representations.neighbours import Neighbours
 from xorec.testing.data import planted, weighted
@@ -165,3 +168,19 @@ def test_reasons_sum_to_the_score() -> None:
     why = shop.explain(user, best.id, k=40)
     assert len(why.because) == len(data.of_user(3))
     assert sum(one.score for one in why.because) == pytest.approx(why.score, abs=1e-5)
+
+
+def test_many_users_come_in_cuts() -> None:
+    """Two cuts of 70,000 users, in each of which chains begin anew: as by a plain solve."""
+    rng = np.random.default_rng(5)
+    X = csc_array(rng.random((140_000, 4)) < 0.2, dtype=np.float64)
+    dense = (X.T @ X).toarray()
+    by_item = (X.indptr.astype(np.int64), X.indices.astype(np.int32), np.zeros(0, np.float32))
+    others = np.array([[1, 2, 3]], dtype=np.int32)
+    nearest = NearestItems(
+        np.array([0], dtype=np.int32), others, np.zeros((1, 3), np.float32), np.array([3])
+    )
+    penalty = (np.full(4, 7.0), np.full(4, 2.0))
+    ridge_by_users(by_item, 140_000, X.nnz, penalty, nearest, (0, 1))
+    system = dense[1:, 1:] + 9.0 * np.eye(3)
+    np.testing.assert_allclose(nearest.weights[0], np.linalg.solve(system, dense[1:, 0]), rtol=1e-6)

@@ -157,7 +157,8 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
 def test_steps_run_out_and_bits_harden_over_the_epochs() -> None:
     config = DSIML(bits=32, epochs=5, learning_rate=3.0, softness=0.7).config
     terms = [epoch_terms(config, epoch, 9) for epoch in range(5)]
-    assert [one.rate for one in terms] == pytest.approx([1.5, 1.2, 0.9, 0.6, 0.3])  # 32 of 64 bits
+    steps = 3.0 * (32 / 64) ** 0.5 * np.array([1.0, 0.8, 0.6, 0.4, 0.2])
+    assert [one.rate for one in terms] == pytest.approx(steps.tolist())
     assert [one.hardness for one in terms] == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert [one.epoch for one in terms] == list(range(5))
     assert {(one.seed, one.softness, one.kind) for one in terms} == {(9, 0.7, SIGNS)}

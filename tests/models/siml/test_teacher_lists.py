@@ -24,6 +24,7 @@ from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.models.siml.teacher_lists import slim_lists, with_lists
 from xorec.testing.data import halves, planted
 from xorec.testing.steps import take_step
+from xorec.training.auto import AUTO
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import FREE
@@ -181,5 +182,31 @@ def test_a_file_from_before_there_were_lists_has_none() -> None:
     older = json.loads((FILES / "dsiml.json").read_text())["metadata"]["config"]
     assert "lists" not in older
     assert DSIML(**older).config.lists == 0
-    assert DSIML(bits=32, teach=4.0, distill=5).config.lists == 100
-    assert DSIML(**DSIML().config.model_dump()).config.lists == 100
+    assert DSIML(bits=32, teach=4.0, distill=5).config.lists == AUTO
+    assert DSIML(**DSIML().config.model_dump()).config.lists == AUTO
+
+
+def test_the_temperature_falls_with_the_bits() -> None:
+    """Where bits are drawn; for sweeps it is that of long codes."""
+    assert DSIML(bits=20).config.settled().temperature == pytest.approx(4 * (20 / 64) ** 0.25)
+    assert DSIML(bits=20).config.loss().temperature < 3
+    assert DSIML(bits=128).config.settled().temperature == 4
+    assert DSIML(bits=20, optimizer="flip").config.settled().temperature == 4
+    assert DSIML(bits=20, temperature=5.0).config.settled().temperature == 5
+
+
+def test_lists_end_where_nothing_stands_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By themselves: as long as the shortest, and on while scores have their share of the first."""
+    data = planted(60, 40)
+    monkeypatch.setattr("xorec.models.siml.teacher_lists.SHORTEST", 3)
+    whole, cut = (slim_lists(data, count, RunOptions()) for count in (100, AUTO))
+    lengths = set()
+    for user in range(data.n_users):
+        n, m = whole.counts[user], cut.counts[user]
+        by_score = np.argsort(-whole.logits[user, :n], kind="stable")
+        kept = np.isin(whole.items[user, :n], cut.items[user, :m])
+        assert kept[by_score].tolist() == [True] * m + [False] * (n - m)  # the best m of them
+        assert m >= min(3, n)
+        lengths.add(int(m))
+    assert len(lengths) > 2
+    assert cut.counts.sum() < whole.counts.sum()

@@ -57,3 +57,11 @@ def test_many_rows_are_looked_at_here_and_there(monkeypatch: pytest.MonkeyPatch)
     vectors = rng.standard_normal((90, 5)).astype(np.float32)
     monkeypatch.setattr("xorec.training.discrete.rotation._MOST_ROWS", 30)
     np.testing.assert_array_equal(learn_rotation(vectors), learn_rotation(vectors[::3]))
+
+
+def test_parts_are_one_below_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    users, items = (rng.standard_normal((n, 5)).astype(np.float32) for n in (47, 33))
+    monkeypatch.setattr("xorec.training.discrete.rotation._MOST_ROWS", 30)
+    both = learn_rotation(np.vstack([users, items]))
+    np.testing.assert_array_equal(learn_rotation(users, items), both)

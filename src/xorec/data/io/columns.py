@@ -19,17 +19,20 @@ REPEATS = "repeats"
 # The first of these that a file has is taken; compared without case, blanks and punctuation.
 _KNOWN = {
     "user": "user userid uid userkey reviewerid customerid customer visitorid memberid accountid "
-    "playerid profileid readerid listenerid username reviewer person personid sessionid session",
+    "playerid profileid readerid listenerid username reviewer person personid clientid "
+    "client buyerid buyer shopperid sessionid session",
     "item": "item itemid iid itemkey movieid movie parentasin asin productid product businessid "
     "gmapid bookid isbn songid song trackid track artistid artist gameid game appid newsid "
-    "articleid article videoid video recipeid beerid placeid venueid poiid courseid sku",
+    "articleid article videoid video recipeid beerid placeid venueid poiid courseid sku "
+    "skuid productsku itemsku productcode itemcode stockcode",
     "rating": "rating ratings overall stars star score rate reviewscore reviewoverall userrating "
     "bookrating feedback",
     "weight": "weight weights strength confidence count counts plays playcount listens listencount "
     "views viewcount clicks clickcount purchases quantity qty hours hoursplayed playtime minutes "
     "watchtime frequency",
     "time": "timestamp time unixreviewtime unixtime unixtimestamp ts datetime date ratedat "
-    "createdat reviewtime reviewdate",
+    "createdat reviewtime reviewdate orderedat orderdate ordertime purchasedat purchasedate "
+    "invoicedate eventtime eventdate",
     "split": "split part subset",
     "name": "name title itemname productname itemtitle movietitle producttitle",
     "category": "category categories genre genres class tag tags section maincategory",

@@ -32,7 +32,7 @@ def write_split(parts: Split, folder: Path, kind: FileKind = "parquet") -> list[
     with new_folder(folder) as temporary:
         for name, part in named.items():
             if part is not None:
-                _write(_pairs(part), temporary / f"{name}.{kind}")
+                _write(pairs_frame(part), temporary / f"{name}.{kind}")
         items = _items(parts.train, lists=kind == "parquet")
         if items is not None:
             _write(items, temporary / f"items.{kind}")
@@ -42,7 +42,7 @@ def write_split(parts: Split, folder: Path, kind: FileKind = "parquet") -> list[
 def write_test_part(parts: Split, path: Path) -> None:
     """Write the test part to a Parquet file that also says how the split was made."""
     with replacing(path) as temporary:
-        _pairs(parts.test).write_parquet(
+        pairs_frame(parts.test).write_parquet(
             temporary, metadata={"xorec": json.dumps({"split": parts.describe()})}
         )
 
@@ -55,7 +55,8 @@ def split_of(path: Path) -> dict[str, Any]:
     return dict(about.get("split", {}))
 
 
-def _pairs(part: Interactions) -> pl.DataFrame:
+def pairs_frame(part: Interactions) -> pl.DataFrame:
+    """The pairs by raw ids: user, item and, where they are known, rating and time."""
     import polars as pl
 
     columns: dict[str, Any] = {

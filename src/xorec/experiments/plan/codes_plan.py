@@ -24,7 +24,8 @@ from xorec.experiments.plan.sizes import DataSizes
 from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS
 from xorec.models.baselines.slim import SLIMConfig
 from xorec.models.siml.optimizers import candidates
-from xorec.models.siml.teacher_lists import MOST_LISTED
+from xorec.models.siml.teacher_lists import LONGEST, MOST_LISTED
+from xorec.training.auto import AUTO
 from xorec.training.discrete.sweep_blocks import item_pieces, role_bytes
 from xorec.training.discrete.sweeps import ITEM_BLOCKS
 
@@ -43,7 +44,8 @@ def plan_dsiml(asked: Asked, config: Any) -> JobPlan:
     """A fit, from reading to the model file."""
     sizes, bits = asked.sizes, config.bits
     tried = candidates(config.optimizer)
-    start, memory = _start(asked, config)
+    start, held = _start(asked, config)
+    memory = [replace(part, phase="start") if part.phase == "fit" else part for part in held]
     rotation, best, grown = _turn(asked, config)
     steps = [*start, rotation]
     after = replace(asked, sizes=grown)
@@ -64,7 +66,8 @@ def plan_dsiml(asked: Asked, config: Any) -> JobPlan:
         plan = one_task(asked, steps, bits, learned)
         return replace(plan, memory=(*plan.memory, *_lists_memory(asked, config, listed, "worker")))
     swept = any(one.learns and one.name != "ste" for one in tried)
-    memory += _rows_memory(after, config.negatives, bits, swept)
+    taught = config.asymmetric or any(one.takes_lists for one in tried)
+    memory += _rows_memory(after, config.negatives, bits, swept, taught)
     memory += _lists_memory(asked, config, listed, "driver")
     return JobPlan(
         (*asked.start(), asked.read(), *steps, asked.save()),
@@ -195,17 +198,21 @@ def _lists_memory(asked: Asked, config: Any, listed: bool, where: Where) -> list
     if not listed:
         return []
     sizes = asked.sizes
-    held = 8 * min(config.lists * sizes.users, MOST_LISTED)
+    count = LONGEST if config.lists == AUTO else config.lists
+    held = 8 * min(count * sizes.users, MOST_LISTED)
     made = 3 * neighbours_bytes(sizes, min(SLIM.neighbours, sizes.items)) + 8 * sizes.pairs
     whole = 4 * sizes.items**2 if sizes.items <= MATRIX_ITEMS else 0
     return [Memory(where, "lists of slim, and what makes them", held + made + whole, "fit")]
 
 
-def _rows_memory(asked: Asked, negatives: int, bits: int, swept: bool) -> list[Memory]:
+def _rows_memory(
+    asked: Asked, negatives: int, bits: int, swept: bool, taught: bool
+) -> list[Memory]:  # fmt: skip
     sizes = asked.sizes
     rows = 4 * bits * (sizes.users + sizes.items)
     found = [
-        Memory("driver", "turned rows, their copies, the teacher", 4 * rows, "fit"),
+        Memory("driver", "rows as they are turned", 3 * rows, "fit"),
+        *([Memory("driver", "the teacher's vectors", rows, "fit")] if taught else []),
         Memory("driver", "signs and codes", rows // 2 + code_bytes(sizes, bits), "fit"),
     ]
     if not swept:

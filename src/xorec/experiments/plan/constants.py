@@ -41,7 +41,7 @@ class Constants:
     """Of a multiplication with an addition in a matrix product."""
     ns_meeting: float = 4.32
     ns_meeting_far: float = 10.4
-    ns_link: float = 5.5
+    ns_link: float = 9.7
     """Of a user of an item's neighbour, where items are too many for all pairs to be counted."""
     ns_candidate: float = 19.3
     """Of an item that has a user in common with another, looked at once for its neighbours."""

@@ -20,7 +20,7 @@ _CHANGES = {
     "vectors": "fewer --dimensions",
     "the other side, turned": "fewer --dimensions",
     "the other side, mapped": "fewer --dimensions, or executors with more memory",
-    "turned rows, their copies, the teacher": "fewer --bits; the driver holds float rows of all "
+    "rows as they are turned": "fewer --bits; the driver holds float rows of all "
     "users while codes are learned",
     "rows and their gradients": "fewer --dimensions; dsiml with --optimizer flip --start.model als "
     "keeps rows off the executors",

@@ -9,6 +9,11 @@ import numpy as np
 from xorec.core.cholesky_kernels import solve_spd
 from xorec.core.kernels import fast_kernel, inlined
 
+_USERS_AT_ONCE = 1 << 16
+"""Users of a cut, at least: their heads take 256 kB."""
+_PAIRS_OF_A_CUT = 16
+"""Pairs of a neighbour in a cut, on average and at least: shorter cuts are not worth their loop."""
+
 
 @fast_kernel
 def ridge_by_users(
@@ -18,7 +23,8 @@ def ridge_by_users(
 
     by_item (indptr, users, roots): roots of the pairs' weights, or none. G between the neighbours
     is counted by the users who have two of them: each user keeps a chain of the neighbours that
-    were met, and each one more meets those. penalty: (of a neighbour (m,), of the item that is
+    were met, and each one more meets those; users come in cuts whose chains stay in the cache,
+    in the same order whatever the cuts are. penalty: (of a neighbour (m,), of the item that is
     predicted (m,)), which are added up. most: pairs of N items, at most.
     """
     indptr, item_users, roots = by_item
@@ -28,38 +34,50 @@ def ridge_by_users(
     chain = np.empty((most, 2), dtype=np.int32)
     worth = np.empty(most if len(roots) else 0, dtype=np.float32)
     system, right = _room(items.shape[1])
+    sizes = np.empty(items.shape[1] + 1)
+    begins, ends = np.empty((2, items.shape[1] + 1), dtype=np.int64)
     for at_row in range(part[0], part[1]):
         j, n = rows[at_row], counts[at_row]
         padded = _clear(system, right, n)
-        links = 0
+        pairs = 0
         for p in range(n + 1):
-            i, row = (items[at_row, p], system[p]) if p < n else (j, right)
-            size = 0.0
-            for at in range(indptr[i], indptr[i + 1]):
-                user = item_users[at]
-                link = head[user]
-                if len(roots):
-                    while link >= 0:
-                        row[chain[link, 0]] += np.float64(roots[at]) * worth[link]
-                        link = chain[link, 1]
-                    size += np.float64(roots[at]) * roots[at]
-                else:
-                    while link >= 0:
-                        row[chain[link, 0]] += 1
-                        link = chain[link, 1]
-                if p < n:
-                    chain[links, 0], chain[links, 1] = p, head[user]
+            i = items[at_row, p] if p < n else j
+            begins[p], sizes[p] = indptr[i], 0.0
+            pairs += indptr[i + 1] - indptr[i]
+        cuts = max(1, min(users // _USERS_AT_ONCE, pairs // (_PAIRS_OF_A_CUT * (n + 1))))
+        width = (users + cuts - 1) // cuts
+        for first in range(0, users, width):
+            links = 0
+            for p in range(n + 1):
+                i, row = (items[at_row, p], system[p]) if p < n else (j, right)
+                at, size = begins[p], sizes[p]
+                while at < indptr[i + 1] and item_users[at] < first + width:
+                    user = item_users[at] - first
+                    link = head[user]
                     if len(roots):
-                        worth[links] = roots[at]
-                    head[user] = links
-                    links += 1
-            if p < n:
-                size = size if len(roots) else indptr[i + 1] - indptr[i]
-                system[p, p] = size + of_neighbour[i] + of_item[j]
+                        while link >= 0:
+                            row[chain[link, 0]] += np.float64(roots[at]) * worth[link]
+                            link = chain[link, 1]
+                        size += np.float64(roots[at]) * roots[at]
+                    else:
+                        while link >= 0:
+                            row[chain[link, 0]] += 1
+                            link = chain[link, 1]
+                        size += 1
+                    if p < n:
+                        chain[links, 0], chain[links, 1] = p, head[user]
+                        if len(roots):
+                            worth[links] = roots[at]
+                        head[user] = links
+                        links += 1
+                    at += 1
+                ends[p], sizes[p] = at, size
+            for p in range(n):
+                for at in range(begins[p], ends[p]):
+                    head[item_users[at] - first] = -1
+            begins[: n + 1] = ends[: n + 1]
         for p in range(n):
-            i = items[at_row, p]
-            for at in range(indptr[i], indptr[i + 1]):
-                head[item_users[at]] = -1
+            system[p, p] = sizes[p] + of_neighbour[items[at_row, p]] + of_item[j]
         solve_spd(system, padded, right)
         for p in range(n):
             weights[at_row, p] = right[p]

@@ -143,7 +143,7 @@ class DRMF(Model[DRMFConfig]):
             vectors = model.fit(train, None, quiet).representation_
             assert isinstance(vectors, Vectors)
             B, D = unit_rows(vectors.user_vectors), unit_rows(vectors.item_vectors)
-            turn = learn_rotation(np.vstack([B, D]), seed=options.seed)
+            turn = learn_rotation(B, D, seed=options.seed)
             B, D = B @ turn, D @ turn
         return {"users": signs_of(B), "items": signs_of(D)}
 

@@ -45,5 +45,5 @@ def turned_rows(train: Interactions, size: int, seed: int) -> tuple[Floats, Floa
 
     with threadpool_limits(1, user_api="blas"):
         users, items = (unit_rows(rows) for rows in singular_rows(train, size, seed))
-        rotation = learn_rotation(np.vstack([users, items]), seed=seed)
+        rotation = learn_rotation(users, items, seed=seed)
         return users @ rotation, items @ rotation

@@ -76,13 +76,14 @@ class Signs(Model[SignsConfig]):
         if self.config.centre:
             users, items = users - users.mean(axis=0), items - items.mean(axis=0)
         users, items = to_dimensions(unit_rows(users), unit_rows(items), self.config.bits)
-        turned = self._turn(np.vstack([users, items]), options.seed)
+        turned = self._turn(users, items, options.seed)
         return Codes.from_signs(users @ turned, items @ turned)
 
-    def _turn(self, rows: Floats, seed: int) -> Floats:
+    def _turn(self, users: Floats, items: Floats, seed: int) -> Floats:
         if self.config.turn == "none":
             return np.eye(self.config.bits, dtype=np.float32)
-        return learn_rotation(rows, rounds=50 if self.config.turn == "itq" else 0, seed=seed)
+        rounds = 50 if self.config.turn == "itq" else 0
+        return learn_rotation(users, items, rounds=rounds, seed=seed)
 
     def refit_settings(self) -> dict[str, Any]:
         """The start has the number of epochs that validation chose."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +36,14 @@ from xorec.models.siml.dsiml_shortlist import (
 from xorec.models.siml.list_kernels import NO_LISTS
 from xorec.models.siml.optimizers import OPTIMIZERS, candidates
 from xorec.models.siml.optimizers.base import Optimizer, Start
-from xorec.models.siml.siml import Alpha, ScaleInvariantConfig
-from xorec.models.siml.siml_kernels import Teacher
+from xorec.models.siml.siml import Alpha, ScaleInvariantConfig, Temperature
+from xorec.models.siml.siml_kernels import NO_TEACHER, Teacher, Terms
 from xorec.models.siml.teacher_lists import slim_lists
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.vectors import Floats
-from xorec.training.auto import AUTO
+from xorec.training.auto import AUTO, or_auto
 from xorec.training.checkpoint import Arrays
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
 from xorec.training.epochs import EpochTrainer
@@ -51,7 +51,9 @@ from xorec.training.space import Choice, Float, Space
 
 if TYPE_CHECKING:
     OptimizerName = str
+    Length: TypeAlias = int
 else:
+    Length = or_auto(int, ge=0, le=1000)
     OptimizerName = Literal[(AUTO, *OPTIMIZERS)]
 
 
@@ -71,6 +73,11 @@ class DSIMLConfig(ScaleInvariantConfig):
     alpha: Alpha = Field(
         AUTO,
         description="negatives by popularity**alpha, 0 to 2; 0: uniform; auto: as in the start",
+    )
+    temperature: Temperature = Field(
+        AUTO,
+        description="steepness of the scale-invariant part; auto: 4, for ste less where codes are "
+        "shorter than 64 bits",
     )
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: OptimizerName = Field(
@@ -98,12 +105,10 @@ class DSIMLConfig(ScaleInvariantConfig):
         ge=0,
         description="ste: weight of the distillation loss (teacher: the float vectors, and lists)",
     )
-    lists: int = Field(
-        100,
-        ge=0,
-        le=1000,
+    lists: Length = Field(
+        AUTO,
         description="ste: each user's best items by slim, whose order the bits learn: better lists "
-        "for slim's seconds; 0: none, the vectors teach alone",
+        "for slim's seconds; 0: none, the vectors teach alone; auto: 50 to 100, by their scores",
     )
     asymmetric: bool = Field(
         False, description="users stay float vectors, ranked against the items' bits"
@@ -127,10 +132,21 @@ class DSIMLConfig(ScaleInvariantConfig):
     )
 
     def settled(self) -> Self:
-        """`alpha` as the start has it: vectors that lost to popular items make such codes."""
-        if self.alpha != AUTO:
-            return self
-        return self.model_copy(update={"alpha": getattr(self.start.settled(), "alpha", 0.0)})
+        """A number for what is `auto`, but for `lists`, whose lengths differ from user to user.
+
+        `alpha` as the start has it: vectors that lost to popular items make such codes. Cosines of
+        short codes have few steps, so the loss must not be steep.
+        """
+        found: dict[str, Any] = {}
+        if self.alpha == AUTO:
+            found["alpha"] = getattr(self.start.settled(), "alpha", 0.0)
+        if self.temperature == AUTO:
+            drawn = any(one.takes_lists for one in candidates(self.optimizer))
+            found["temperature"] = 4.0 * (min(1.0, self.bits / 64) ** 0.25 if drawn else 1.0)
+        return self.model_copy(update=found) if found else self
+
+    def loss(self) -> Terms:
+        return super(DSIMLConfig, self.settled()).loss()
 
     @model_validator(mode="before")
     @classmethod
@@ -167,7 +183,7 @@ class DSIML(Model[DSIMLConfig]):
         "softness": Float(0.5, 2.0),
         "learning_rate": Float(0.5, 8.0, log=True),
         "teach": Choice((4.0, 8.0, 16.0)),
-        "lists": Choice((50, 100, 200)),
+        "lists": Choice((AUTO, 50, 100, 200)),
     }
     cost = 4.0
 
@@ -208,16 +224,19 @@ class DSIML(Model[DSIMLConfig]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         vectors = self._start_vectors(train, validation, options)
-        self.config = self.config.settled()
         start = self._turned(train, *vectors, options)
+        kept = vectors if self.config.shortlist else None
+        del vectors  # as large as all that is learned from here on
         tried, parts = candidates(self.config.optimizer), (train, validation)
         if len(tried) > 1 and validation is not None:
             codes = self._best(tried, start, (train, validation), options)
         else:
             codes = self._optimize(tried[-1], start, parts, options)
         codes = self._with_offset(codes, *parts, options)
+        if kept is None:
+            return codes
         learned, self.shortlist_ = with_reranking(
-            codes, vectors, self.config, train, validation, options
+            codes, kept, self.config, train, validation, options
         )
         return learned
 
@@ -239,6 +258,7 @@ class DSIML(Model[DSIMLConfig]):
         self, train: Interactions, users: Floats, items: Floats, options: RunOptions
     ) -> Start:
         """What the optimisers start from: turned vectors, pairs, vectors and lists as a teacher."""
+        self.config = self.config.settled()
         config, pairs, lists = self.config, train, NO_LISTS
         tried = candidates(config.optimizer)
         if config.lists and config.teach and any(one.takes_lists for one in tried):
@@ -247,12 +267,15 @@ class DSIML(Model[DSIMLConfig]):
             pairs = with_best_items(
                 train, users, items, config.distill, config.bits, options.block_engine
             )
-        taught = pairs is train or lists is not NO_LISTS
-        weight = np.full(train.n_users if taught else 0, config.teach, np.float32)
-        steepness = np.float32(2 * config.temperature)
-        teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness, lists)
+        teacher = NO_TEACHER
+        if (pairs is train or lists is not NO_LISTS) and (
+            config.asymmetric or any(one.takes_lists for one in tried)
+        ):
+            weight = np.full(train.n_users, config.teach, np.float32)
+            steepness = np.float32(2 * config.temperature)
+            teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness, lists)
         users, items = to_dimensions(users, items, config.bits)
-        rotation = learn_rotation(np.vstack([users, items]), seed=options.seed)
+        rotation = learn_rotation(users, items, seed=options.seed)
         return Start(unit_rows(users) @ rotation, unit_rows(items) @ rotation, pairs, teacher)
 
     def _optimize(
@@ -287,7 +310,8 @@ class DSIML(Model[DSIMLConfig]):
         quiet = replace(options, progress=SILENT)
         found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
         for optimizer in tried:
-            codes = self._optimize(optimizer, start, parts, options.for_stage(optimizer.name))
+            own = replace(start, users=start.users.copy(), items=start.items.copy())
+            codes = self._optimize(optimizer, own, parts, options.for_stage(optimizer.name))
             value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
             found[optimizer.name] = (value, codes, self.history_, self.epochs_)
         best = max(found, key=lambda name: found[name][0])

@@ -21,10 +21,14 @@ from xorec.models.baselines.slim import SLIM
 from xorec.models.siml.list_kernels import Lists, draw_listed
 from xorec.representations.neighbours import Neighbours
 from xorec.search.scores.postings import PostingIndex
+from xorec.training.auto import AUTO
 from xorec.training.passes import Sampler
 
 _LEAST, _SPREAD = 1.0, 8.0
 """Logits of a list: of its last item, and by how much its first has more. Other items have 0."""
+SHORTEST, LONGEST, _ENOUGH = 50, 100, np.float32(0.25)
+"""Of a list by itself: how long it is at least and at most, and the share of the first score that
+items between the two must have."""
 MOST_LISTED = 1 << 26
 """Items on all lists together: half a gigabyte."""
 _USERS_AT_ONCE = 4096
@@ -34,11 +38,14 @@ _LISTED = 0x6C6973746564
 Rows = npt.NDArray[np.int32]
 
 
-def slim_lists(train: Interactions, count: int, options: RunOptions) -> Lists:
+def slim_lists(train: Interactions, count: int | str, options: RunOptions) -> Lists:
     """The `count` best items of each user by SLIM that they do not have and it has a score for.
 
-    Fewer where that many for everybody would not fit into memory.
+    AUTO: 100, but of those behind the 50th only the ones with a quarter of the first one's score:
+    where few items stand out, draws from a long list seldom meet them. Fewer where that many for
+    everybody would not fit into memory.
     """
+    all_of_them, count = count != AUTO, LONGEST if count == AUTO else int(count)
     count = max(1, min(count, train.n_items, MOST_LISTED // max(1, train.n_users)))
     learned = expect(SLIM().fit(train, None, options).representation_, Neighbours)
     index = PostingIndex(learned, tie_rank(train.items, train.item_counts))
@@ -55,6 +62,8 @@ def slim_lists(train: Interactions, count: int, options: RunOptions) -> Lists:
         )
         places = np.arange(found.items.shape[1]) < found.counts[:, None]
         ranked = places & (found.scores > 0)
+        if not all_of_them:
+            ranked[:, SHORTEST:] &= found.scores[:, SHORTEST:] >= _ENOUGH * found.scores[:, :1]
         width = ranked.shape[1]
         counts[part] = ranked.sum(axis=1)
         items[part, :width], logits[part, :width] = _by_item(

@@ -57,6 +57,8 @@ class HammingIndex:
     (array([[0, 1]], dtype=int32), array([[0, 1]], dtype=int32))
     >>> index.explain()
     'scan: there are few items; 442.7 bytes an item'
+    >>> index.distance, index.most, index.tie_rank.tolist(), index.nbytes
+    ('hamming', 0, [0, 1, 2], 1328)
     """
 
     def __init__(
@@ -103,7 +105,13 @@ class HammingIndex:
         saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> HammingIndex:
-        """The index of a representation: see `search.index.index_of`."""
+        """The index of a representation: see `search.index.index_of`.
+
+        >>> import xorec
+        >>> coded = xorec.Signs(bits=16).fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+        >>> len(HammingIndex.of(coded.representation_, np.array([1, 0], dtype=np.int32)))
+        2
+        """
         distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
         items, bits = codes.item_rows, codes.bits
         if saved is not None:
@@ -141,7 +149,14 @@ class HammingIndex:
         return "masked" if self.catalogue.masked else "hamming"
 
     def by(self, distance: Distance) -> HammingIndex:
-        """The same items by another distance, scanned on the same planes."""
+        """The same items by another distance, scanned on the same planes.
+
+        >>> import numpy as np
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> query = np.array([[0b10]], dtype=np.uint64)
+        >>> index.search(query, k=3).distances, index.by("masked").search(query, k=3).distances
+        (array([[1, 1, 2]], dtype=int32), array([[0, 1, 1]], dtype=int32))
+        """
         masked = is_masked(distance)
         if masked == self.catalogue.masked:
             return self
@@ -300,7 +315,14 @@ class HammingIndex:
         return self._over(replace(self.catalogue, removed=removed))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file keeps beside codes and tie ranks; not of one with added or removed items."""
+        """What a file keeps beside codes and tie ranks; not of one with added or removed items.
+
+        >>> import numpy as np
+        >>> codes, rank = np.array([[0b00], [0b01]], dtype=np.uint64), np.arange(2, dtype=np.int32)
+        >>> kept = HammingIndex(codes, 2, rank).tensors()
+        >>> HammingIndex.from_tensors(kept, codes, 2, rank).search(codes[1:], k=1).items
+        array([[1]], dtype=int32)
+        """
         if len(self.catalogue.segments) > 1 or self.catalogue.removed.any():
             raise DataError("items were added or removed: build the index again to keep it.")
         return self.catalogue.segments[0].tensors()
@@ -321,6 +343,12 @@ class HammingIndex:
         """The inverse of `tensors`; the arrays may be memory-mapped.
 
         checked: their values were looked at before. threads: to look at them; None for all cores.
+
+        >>> import numpy as np
+        >>> codes, rank = np.array([[0b00], [0b01]], dtype=np.uint64), np.arange(2, dtype=np.int32)
+        >>> kept = HammingIndex(codes, 2, rank).tensors()
+        >>> len(HammingIndex.from_tensors(kept, codes, 2, rank))
+        2
         """
         items, masked = CodeRows.of(codes, bits), is_masked(distance)
         rank = as_contiguous(whole_numbers(tie_rank, "tie_rank").astype(np.int32, copy=False))
@@ -339,7 +367,13 @@ class HammingIndex:
 
     @cached_property
     def single(self) -> SingleQuery | None:
-        """The short way for one query; None where there are several segments."""
+        """The short way for one query; None where there are several segments.
+
+        >>> import numpy as np
+        >>> codes = np.array([[0b00], [0b01]], dtype=np.uint64)
+        >>> HammingIndex(codes, bits=2).single.search(codes[:1], 1, None).items
+        array([[0]], dtype=int32)
+        """
         if len(self.catalogue.segments) > 1:
             return None
         strategy = self.catalogue.segments[0].strategies[0]

@@ -25,7 +25,10 @@ Signs = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What the optimisers start from: rows whose signs are the codes, the pairs, a teacher."""
+    """What an optimiser starts from: rows whose signs are the codes, the pairs, a teacher.
+
+    The rows are the optimiser's: it works on them in place.
+    """
 
     users: Floats
     items: Floats
@@ -63,8 +66,8 @@ class Optimizer(ABC):
         self.sampler = Negatives.of(start.pairs, config.alpha)
 
     def start_arrays(self) -> Arrays:
-        """The rows behind the codes, and whatever else is learned."""
-        return {"users": self.start.users.copy(), "items": self.start.items.copy()}
+        """The rows behind the codes, those of the start themselves, and what else is learned."""
+        return {"users": self.start.users, "items": self.start.items}
 
     @abstractmethod
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
@@ -86,4 +89,4 @@ class Optimizer(ABC):
 
 def signs(rows: npt.NDArray[Any]) -> Signs:
     """+1 where a row is not negative, else -1."""
-    return np.where(rows >= 0, 1, -1).astype(np.int8)
+    return np.where(rows >= 0, np.int8(1), np.int8(-1))

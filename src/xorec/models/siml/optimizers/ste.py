@@ -58,7 +58,7 @@ def epoch_terms(config: DSIMLConfig, epoch: int, seed: int) -> Terms:
 
     Short codes take short steps: one bit of theirs weighs more.
     """
-    rate = config.learning_rate * (1 - epoch / config.epochs) * min(1.0, config.bits / 64)
+    rate = config.learning_rate * (1 - epoch / config.epochs) * min(1.0, config.bits / 64) ** 0.5
     hardness = epoch / max(1, config.epochs - 1)
     return config.loss()._replace(
         kind=SIGNS,

@@ -29,7 +29,7 @@ class SweepOptimizer(Optimizer):
         users, items = signs(arrays["users"]), signs(arrays["items"])
         loss = self._sweep(users, items, Draw(self.config.negatives, self.seed, epoch))
         for rows, codes in ((arrays["users"], users), (arrays["items"], items)):
-            rows[...] = np.where(codes == signs(rows), rows, -rows)
+            np.negative(rows, out=rows, where=codes != signs(rows))
         counts, n_items = np.diff(self.sampler.indptr), self.sampler.n_items
         drawn = int(counts[counts < n_items].sum()) * self.config.negatives
         return loss / max(1, drawn)
