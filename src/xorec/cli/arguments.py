@@ -34,27 +34,31 @@ ModelOrStore = Annotated[
 ]
 K = Annotated[int, typer.Option("-k", "--k", help="How many items to list.")]
 ListsFile = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Where lists go: .parquet or .csv.")
+    Path | None,
+    typer.Option("-o", "--output", help="The file to write lists to: .parquet or .csv."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Raw = Annotated[
     bool,
-    typer.Option("--raw", help="For pipes: rank, id, name, score with tabs, nothing escaped."),
+    typer.Option(
+        "--raw", help="For pipes: tab-separated rank, id, name, score; nothing is escaped."
+    ),
 ]
 Config = Annotated[
-    Path | None, typer.Option(help="Settings by model, TOML or JSON: a table for each model name.")
+    Path | None,
+    typer.Option(help="A TOML or JSON file of settings: one table for each model name."),
 ]
-Cuts = Annotated[str, typer.Option("--ks", help="Cut-offs of the metrics, with commas.")]
+Cuts = Annotated[str, typer.Option("--ks", help="Cut-offs k of the metrics, comma-separated.")]
 Metrics = Annotated[
-    str | None, typer.Option(help="Metrics to show, with commas: recall@20,ndcg@10.")
+    str | None, typer.Option(help="Metrics to show, comma-separated: recall@20,ndcg@10.")
 ]
 MinRating = Annotated[float | None, typer.Option(help="Use only pairs with at least this rating.")]
 SplitMethod = Annotated[
     str | None,
     typer.Option(
         "--split",
-        help="random, per-user, leave-last, time or given; without it the split that DATA has "
+        help="random, per-user, leave-last, time or given; by default the split that DATA has "
         "(a split column, train and test files), else random.",
     ),
 ]
@@ -76,23 +80,28 @@ class Columns:
     weight_column: Annotated[
         str | None,
         typer.Option(
-            help="The column of weights (counts, hours, ...), or repeats: the rows of a pair."
+            help="The column of weights (counts, hours, ...); or repeats: how often a pair occurs."
         ),
     ] = None
     weight_scale: Annotated[
-        str | None, typer.Option(help="log (a wide range, the default) or none (ready weights).")
+        str | None,
+        typer.Option(help="log (the default, for wide ranges) or none (use weights as they are)."),
     ] = None
-    time_column: Annotated[str | None, typer.Option(help="The column of times.")] = None
+    time_column: Annotated[str | None, typer.Option(help="The column of timestamps.")] = None
     split_column: Annotated[
         str | None, typer.Option(help="The column that says train or test.")
     ] = None
     item_info: Annotated[
-        str | None, typer.Option(help="A second file or address: names, categories of items.")
+        str | None,
+        typer.Option(help="A second file or address with names and categories of items."),
     ] = None
     max_expanded: Annotated[
-        str | None, typer.Option(help="The largest decompressed size of a file or a pipe: 20GB.")
+        str | None,
+        typer.Option(help="Allow a file or pipe to decompress to this size, such as 20GB."),
     ] = None
-    max_line: Annotated[str | None, typer.Option(help="The longest line, as 1GB.")] = None
+    max_line: Annotated[
+        str | None, typer.Option(help="Allow lines of this length, such as 1GB.")
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """The columns that were given, by name."""
@@ -107,14 +116,15 @@ class DataSource(Columns):
     data: Annotated[
         str,
         typer.Argument(
-            help="A file, a folder, a pipe (-), a database as postgresql://host/shop?table=orders "
-            "or shop.duckdb?query=SELECT ..., or a name from `xorec data list`; with --engine "
-            "spark:... also spark-table:NAME and jdbc:...?table=NAME."
+            help="A file, a folder, a pipe (-), a database such as "
+            "postgresql://host/shop?table=orders or shop.duckdb?query=SELECT ..., or a name from "
+            "`xorec data list`; with --engine spark:... also spark-table:NAME and "
+            "jdbc:...?table=NAME."
         ),
     ]
     min_rating: MinRating = None
     core: Annotated[
-        int, typer.Option(help="Keep users and items with this many pairs, iterated.")
+        int, typer.Option(help="Keep only users and items with at least this many pairs (k-core).")
     ] = 0
 
     @property
@@ -221,10 +231,12 @@ class EngineChoice:
 
     engine: Annotated[
         str,
-        typer.Option(help="local, or spark:MASTER as spark:local[2] or spark:spark://host:7077."),
+        typer.Option(
+            help="local, or spark:MASTER, such as spark:local[2] or spark:spark://host:7077."
+        ),
     ] = "local"
     partitions: Annotated[
-        int | None, typer.Option(help="Spark: pieces of the work; as many as slots by default.")
+        int | None, typer.Option(help="Spark: number of partitions; by default one for each slot.")
     ] = None
 
     @property
@@ -252,7 +264,8 @@ class Asker:
 
     user: Annotated[str | None, typer.Option(help="The id of a user.")] = None
     items: Annotated[
-        str | None, typer.Option(help="Instead of a user: the items of somebody new, with commas.")
+        str | None,
+        typer.Option(help="Instead of a user: the items of a new user, comma-separated."),
     ] = None
 
     def refuse_both(self) -> None:

@@ -13,7 +13,7 @@ from xorec.cli.bundles import bundled
 from xorec.core.errors import OptionError
 
 app = typer.Typer(
-    help="Measure speed on this machine, beside other libraries.",
+    help="Measure speed on this machine, compared with other libraries.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -21,7 +21,7 @@ app = typer.Typer(
 
 @app.callback()
 def bench() -> None:
-    """Measure speed on this machine, beside other libraries."""
+    """Measure speed on this machine, compared with other libraries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,15 @@ class SearchSettings:
     ] = 100
     repeats: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5
     budget: Annotated[
-        float, typer.Option(help="Seconds of a method in a round; the slow answer fewer queries.")
+        float,
+        typer.Option(help="Seconds for each method in a round; slow ones answer fewer queries."),
     ] = 1.0
     methods: Annotated[
-        str | None, typer.Option(help="Names from the table, with commas, or all.")
+        str | None, typer.Option(help="Names from the printed table, comma-separated, or all.")
     ] = None
     sizes: Annotated[
-        str | None, typer.Option(help="Numbers of items, with commas, instead of --items.")
+        str | None,
+        typer.Option(help="Several numbers of items, comma-separated, instead of --items."),
     ] = None
     plot: Annotated[
         Path | None, typer.Option(help="A picture of time against items: FILE.svg or FILE.png.")
@@ -60,10 +62,10 @@ class SearchSettings:
 @app.command("search")
 @bundled
 def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
-    """Exact search of codes beside faiss and beside exact float rankings, in one run.
+    """Compare exact search of codes with faiss and with exact float ranking, in one run.
 
     single: a call for each query; batch: one call for all. Times are medians over rounds, spread
-    is their interquartile range. Before that, answers of xorec are checked against brute force.
+    is their interquartile range. First, xorec's answers are checked against brute force.
     """
     from xorec.cli.output import print_json
     from xorec.experiments.bench.search import SearchBench
@@ -96,7 +98,7 @@ def engine(
 ) -> None:
     """Measure what pairs, rows and bytes cost on this machine, for `xorec plan`: a minute or two.
 
-    The figures are kept in the user's cache; `xorec plan` takes them from there.
+    The figures are kept in the user's cache, where `xorec plan` finds them.
     """
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.experiments.plan.constants import cpu_name, keep_constants
@@ -120,40 +122,42 @@ class ServeSettings:
         "lists"
     )
     clients: Annotated[
-        str, typer.Option(help="Clients that each send when they have their answer, with commas.")
+        str, typer.Option(help="Closed loop with these numbers of clients, comma-separated.")
     ] = "1,32,128"
     share: Annotated[
         str,
-        typer.Option(help="Open loop at these shares of the measured maximum, with commas."),
+        typer.Option(help="Open loop at these shares of the measured maximum, comma-separated."),
     ] = "0.5"
     rate: Annotated[
-        str, typer.Option(help="Open loop at these requests a second, with commas.")
+        str, typer.Option(help="Open loop at these rates (requests a second), comma-separated.")
     ] = ""
-    seconds: Annotated[float, typer.Option(help="Seconds of a run at most.")] = 10.0
-    requests: Annotated[int, typer.Option(help="Requests of a run at most.")] = 1_000_000
+    seconds: Annotated[float, typer.Option(help="Seconds of a run, at most.")] = 10.0
+    requests: Annotated[int, typer.Option(help="Requests of a run, at most.")] = 1_000_000
     k: args.K = 10
     items: Annotated[int, typer.Option(help="Items of the random model.")] = 350_000
     users: Annotated[int, typer.Option(help="Users of the random model.")] = 100_000
     bits: Annotated[int, typer.Option(help="Length of its codes.")] = 64
     model: Annotated[
-        Path | None, typer.Option(help="A model file to serve; its ids are numbers from 0.")
+        Path | None, typer.Option(help="A model file to serve; its ids must be numbers from 0.")
     ] = None
     workers: Annotated[int, typer.Option(help="Workers of the service.")] = 1
     url: Annotated[
-        str | None, typer.Option(help="A service that runs on this machine already.")
+        str | None, typer.Option(help="Measure a service that already runs on this machine.")
     ] = None
-    key: Annotated[str | None, typer.Option(envvar="XOREC_KEY", help="Its key.")] = None
+    key: Annotated[
+        str | None, typer.Option(envvar="XOREC_KEY", help="The key of that service.")
+    ] = None
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0
 
 
 @app.command("serve")
 @bundled
 def serve(settings: ServeSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
-    """The service over HTTP on this machine: requests a second, and how long each takes.
+    """Measure the service over HTTP on this machine: requests a second and latency.
 
-    closed: each client sends when it has its answer, so their number sets the load. open: requests
-    have planned times, and their latency counts from there: waiting in a queue is seen. The
-    server has cores of its own where there are two.
+    Closed loop: each client sends its next request when it has its answer, so the number of clients
+    sets the load. Open loop: requests have planned times, and latency is counted from these, so it
+    includes waiting in a queue. With two cores or more, the server has its own.
     """
     from xorec.cli.output import print_json
     from xorec.experiments.bench.serve import ServeBench

@@ -26,25 +26,25 @@ def compare(
     models: Annotated[
         str | None,
         typer.Option(
-            help="Names from `xorec models`, with commas; settings for one row follow a colon: "
-            f"bpr,dsiml,dsiml:shortlist=200. By default {_MODELS}; with --frontier a ladder from "
+            help="Names from `xorec models`, comma-separated; settings for one row follow a colon: "
+            f"bpr,dsiml,dsiml:shortlist=200. By default {_MODELS}; with --frontier a range from "
             "20-bit codes to blend."
         ),
     ] = None,
     bits: Annotated[
-        str | None, typer.Option(help="Lengths of codes, with commas: a row for each.")
+        str | None, typer.Option(help="Lengths of codes, comma-separated: one row for each.")
     ] = None,
     *,
     split: args.SplitChoice,
     ks: args.Cuts = "10,20,50,100",
     metrics: args.Metrics = None,
     by_category: Annotated[
-        bool, typer.Option("--by-category", help="NDCG for each category of items, too.")
+        bool, typer.Option("--by-category", help="Also show NDCG for each category of items.")
     ] = False,
     frontier: Annotated[
         Path | None,
         typer.Option(
-            help="A picture of the first metric against bytes an item and microseconds a query: "
+            help="Draw the first metric against bytes an item and microseconds a query: "
             "FILE.png and FILE.svg."
         ),
     ] = None,

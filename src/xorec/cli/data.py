@@ -18,14 +18,14 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="A name from `xorec data list`.")]
-Again = Annotated[bool, typer.Option("--again", help="Fetch it even if it is here.")]
+Again = Annotated[bool, typer.Option("--again", help="Download it even if it is already here.")]
 SHOWN = 8
 """Categories and notes that the table shows; JSON has all of them."""
 
 
 @app.command("list")
 def list_(json: args.Json = False) -> None:
-    """The named data sets; a name can stand wherever a file can."""
+    """List the named data sets; a name can be used wherever a file can."""
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.data.datasets.catalog import CATALOG, cache_folder
 
@@ -65,7 +65,7 @@ def info(
     json: args.Json = False,
     quiet: args.Quiet = False,
 ) -> None:
-    """What is in a data set or a file: counts, categories, ids, and what was guessed."""
+    """Describe a data set or a file: counts, categories, ids, and what was guessed."""
     from xorec.cli.output import print_json
     from xorec.data.datasets.catalog import CATALOG, load_data
 

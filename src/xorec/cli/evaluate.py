@@ -24,8 +24,8 @@ class TestSource(args.DataSource):
     data: Annotated[
         str,
         typer.Argument(
-            help="A file, a folder, a database address, or a name from `xorec data list`; without "
-            "it what `xorec fit --test` has kept beside the model."
+            help="A file, a folder, a database address, or a name from `xorec data list`; by "
+            "default the test part that `xorec fit` kept in MODEL.test.parquet."
         ),
     ] = ""
 

@@ -77,11 +77,14 @@ class Race:
     trials: Annotated[
         int | None,
         typer.Option(
-            help="... or how many to try, however long it takes: the result is the same each time."
+            help="... or how many to try, without a time limit: the result is reproducible."
         ),
     ] = None
     target: Annotated[
-        str, typer.Option(help="... and the goal: ndcg, or the best within bytes=16 or us=50.")
+        str,
+        typer.Option(
+            help="... and the goal: ndcg, or the best within bytes=16 an item or us=50 a query."
+        ),
     ] = "ndcg"
 
     def refuse_with(self, model: str) -> None:

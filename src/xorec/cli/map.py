@@ -16,14 +16,15 @@ from xorec.cli.bundles import bundled
 def map(
     model: args.ModelFile,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the result goes; else MODEL.")
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the result; MODEL by default."),
     ] = None,
     layout: Annotated[
         str,
         typer.Option(help="neighbours (items that are alike lie together) or pca (faster)."),
     ] = "neighbours",
     plot: Annotated[
-        Path | None, typer.Option(help="Draw it, too: a .png file. Needs 'xorec[plots]'.")
+        Path | None, typer.Option(help="Also draw it: a .png file. Needs 'xorec[plots]'.")
     ] = None,
     *,
     run: args.Run,

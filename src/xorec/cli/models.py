@@ -10,7 +10,7 @@ from xorec.cli import arguments as args
 
 
 def models(
-    name: Annotated[str | None, typer.Argument(help="A model, for its settings.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The model whose settings to list.")] = None,
     json: args.Json = False,
 ) -> None:
     """List the models, or the settings of one."""

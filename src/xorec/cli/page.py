@@ -16,7 +16,7 @@ def page(
     model: args.ModelFile,
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")],
     users: Annotated[
-        int, typer.Option(min=0, max=2000, help="How many users with their lists it shows.")
+        int, typer.Option(min=0, max=2000, help="How many users to show, with their lists.")
     ] = 40,
     k: args.K = 10,
     title: Annotated[
@@ -24,7 +24,7 @@ def page(
     ] = None,
     frontier: Annotated[
         Path | None,
-        typer.Option(help="A picture to show with it (.png, .svg): `xorec compare --frontier`."),
+        typer.Option(help="A picture to include (.png, .svg), from `xorec compare --frontier`."),
     ] = None,
     *,
     run: Annotated[args.Run, without("seed")],

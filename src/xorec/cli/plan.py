@@ -30,12 +30,18 @@ class PlannedData(args.DataSource):
         str,
         typer.Argument(
             help="A file, a folder, a database address, or a name from `xorec data list`; without "
-            "it --users, --items and --pairs say how large it is."
+            "it, give --users, --items and --pairs."
         ),
     ] = ""
-    users: Annotated[str | None, typer.Option(help="Without DATA: users, as 100M.")] = None
-    items: Annotated[str | None, typer.Option(help="Without DATA: items, as 10M.")] = None
-    pairs: Annotated[str | None, typer.Option(help="Without DATA: pairs, as 10G.")] = None
+    users: Annotated[
+        str | None, typer.Option(help="Without DATA: number of users, such as 100M.")
+    ] = None
+    items: Annotated[
+        str | None, typer.Option(help="Without DATA: number of items, such as 10M.")
+    ] = None
+    pairs: Annotated[
+        str | None, typer.Option(help="Without DATA: number of pairs, such as 10G.")
+    ] = None
 
     def without_setting(self, context: typer.Context) -> PlannedData:
         """Without DATA, the first setting of the model is taken for it."""
@@ -64,14 +70,18 @@ class PlannedEngine:
     """Where the work would run."""
 
     engine: Annotated[
-        str, typer.Option(help="local, or spark:MASTER; of a cluster also --executors, --cores.")
+        str,
+        typer.Option(
+            help="local, or spark:MASTER; for a cluster give --executors and --cores, too."
+        ),
     ] = "local"
     executors: Annotated[
         int | None, typer.Option(help="Executors of the cluster; 2 by default.")
     ] = None
     cores: Annotated[int | None, typer.Option(help="Cores of each; 4 by default.")] = None
     memory: Annotated[
-        str | None, typer.Option(help="Memory of each machine, as 64G; this machine's by default.")
+        str | None,
+        typer.Option(help="Memory of each machine, such as 64G; this machine's by default."),
     ] = None
 
     def shape(self, threads: int | None) -> EngineShape:
@@ -89,11 +99,14 @@ def plan(
     context: typer.Context,
     model: Annotated[str, typer.Option(help="A name from `xorec models`.")] = "dsiml",
     job: Annotated[
-        str, typer.Option(help="fit; lists, similar or evaluate: the batch jobs of a code model.")
+        str, typer.Option(help="fit, or a batch job of a code model: lists, similar or evaluate.")
     ] = "fit",
     k: args.K = 10,
     tested: Annotated[
-        str | None, typer.Option(help="evaluate: users with test pairs, as 500k; all by default.")
+        str | None,
+        typer.Option(
+            help="evaluate: number of users with test pairs, such as 500k; all by default."
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings by model, as in `xorec fit`.")

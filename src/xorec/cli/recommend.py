@@ -23,18 +23,20 @@ if TYPE_CHECKING:
 class Rules:
     """Which items may be listed."""
 
-    seen: Annotated[bool, typer.Option("--seen", help="List items the user has, too.")] = False
-    allow: Annotated[str | None, typer.Option(help="Only these items, with commas.")] = None
-    deny: Annotated[str, typer.Option(help="Not these items, with commas.")] = ""
+    seen: Annotated[
+        bool, typer.Option("--seen", help="Also list items that the user already has.")
+    ] = False
+    allow: Annotated[str | None, typer.Option(help="Only these items, comma-separated.")] = None
+    deny: Annotated[str, typer.Option(help="None of these items, comma-separated.")] = ""
     category: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Only items of this category; given again: of any of them."
+            metavar="NAME", help="Only items of this category; repeat it to allow several."
         ),
     ] = None
     not_category: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="No items of this category; may be given again."),
+        typer.Option(metavar="NAME", help="No items of this category; can be repeated."),
     ] = None
 
     def denied(self, recommender: Recommender) -> list[Hashable]:
@@ -57,11 +59,12 @@ def recommend(
     model: args.ModelOrStore,
     asker: args.Asker,
     all_users: Annotated[
-        bool, typer.Option("--all-users", help="Lists for every user, to the file -o.")
+        bool, typer.Option("--all-users", help="Write the lists of all users to the file -o.")
     ] = False,
     output: args.ListsFile = None,
     shards: Annotated[
-        int, typer.Option(min=1, help="Search the items in so many shards; the lists stay.")
+        int,
+        typer.Option(min=1, help="Search the items in this many shards; the lists are the same."),
     ] = 1,
     k: args.K = 10,
     raw: args.Raw = False,

@@ -24,17 +24,20 @@ class Experiments:
     """Which experiments, on which data, how thoroughly."""
 
     question: Annotated[
-        str | None, typer.Argument(help="rq1, rq2, rq3, rq4, rq5, several with commas, or all.")
+        str | None,
+        typer.Argument(help="rq1, rq2, rq3, rq4, rq5, several (comma-separated), or all."),
     ] = None
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="A file, folder, database or name of the catalogue; may be given several times."
+            help="A file, folder, database or name from `xorec data list`; can be repeated."
         ),
     ] = None
     core: Annotated[
         list[int] | None,
-        typer.Option(help="Keep users and items with this many pairs; once, or for each --data."),
+        typer.Option(
+            help="Keep users and items with at least this many pairs; once, or for each --data."
+        ),
     ] = None
     out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report")
     quick: Annotated[
@@ -42,19 +45,21 @@ class Experiments:
     ] = False
     from_run: Annotated[
         Path | None,
-        typer.Option("--from", help="A run.json: the same run again, with its settings."),
+        typer.Option("--from", help="Repeat the run of a run.json, with its settings."),
     ] = None
     seeds: Annotated[
         int | None, typer.Option(help="Final fits of every method, one for each seed.")
     ] = None
-    trials: Annotated[int | None, typer.Option(help="Trials of every method.")] = None
-    bits: Annotated[str | None, typer.Option(help="Lengths of codes, with commas.")] = None
+    trials: Annotated[int | None, typer.Option(help="Trials for the settings of every method.")] = (
+        None
+    )
+    bits: Annotated[str | None, typer.Option(help="Lengths of codes, comma-separated.")] = None
     dimensions: Annotated[
         int | None, typer.Option(help="Dimensions of the models with float vectors.")
     ] = None
-    hashing: Annotated[str | None, typer.Option(help="Methods of rq1, with commas.")] = None
-    continuous: Annotated[str | None, typer.Option(help="Methods of rq2, with commas.")] = None
-    grid_seeds: Annotated[int | None, typer.Option(help="Seeds of each point of rq5.")] = None
+    hashing: Annotated[str | None, typer.Option(help="Methods of rq1, comma-separated.")] = None
+    continuous: Annotated[str | None, typer.Option(help="Methods of rq2, comma-separated.")] = None
+    grid_seeds: Annotated[int | None, typer.Option(help="Seeds for each grid point of rq5.")] = None
     config: args.Config = None
     cache: Annotated[
         Path | None, typer.Option(help="Where finished parts are kept; OUT/cache by default.")
@@ -90,7 +95,9 @@ def reproduce(
     experiments: Experiments,
     columns: Annotated[args.Columns, without("time_column")],
     min_rating: args.MinRating = None,
-    seed: Annotated[int, typer.Option(help="The first seed; that of split and trials.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="The first seed; also the seed of split and trials.")
+    ] = 0,
     *,
     where: args.EngineChoice,
     run: Annotated[args.Run, without("seed")],

@@ -14,41 +14,52 @@ def serve(
     model: Annotated[
         Path | None, typer.Argument(help="A model file made by `xorec fit`, or a snapshot.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on: 127.0.0.1.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port: 8080; 0 takes one that is free.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; 127.0.0.1 by default.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port; 8080 by default; 0 chooses a free one.")
+    ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of events and generations: MODEL.serve.")
+        Path | None,
+        typer.Option(help="Folder for events and model versions; MODEL.serve by default."),
     ] = None,
     events: Annotated[
         str | None,
         typer.Option(help="Keep events in PostgreSQL, for several machines: postgresql://..."),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(help="Search this share of the items, for a front: 2/3.")
+        str | None,
+        typer.Option(help="Serve one shard of the items to a front server, such as 2/3."),
     ] = None,
     shards: Annotated[
         str | None,
-        typer.Option(help="Servers that search the items, with commas: http://HOST:PORT,..."),
+        typer.Option(help="Be the front of these shard servers: http://HOST:PORT,..."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that answer: 1.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of worker processes; 1 by default.")
+    ] = None,
     durability: Annotated[
-        str | None, typer.Option(help="What 200 means for an event: disk or process.")
+        str | None,
+        typer.Option(help="Confirm events after they are on disk (disk), or before (process)."),
     ] = None,
     access_log: Annotated[
-        str | None, typer.Option(help="JSON lines: a file, - for standard output, or off.")
+        str | None,
+        typer.Option(help="Access log as JSON lines: a file, - for standard output, or off."),
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with all settings.")] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Show the settings in force, and end.")
+        bool, typer.Option("--print-config", help="Print the effective settings and exit.")
     ] = False,
 ) -> None:
     """Serve MODEL over HTTP: lists, similar items, events, experiments.
 
-    Every setting can stand in a TOML file (--config), in the environment (XOREC_SERVE__PORT,
-    XOREC_SERVE__LIMITS__K) or in a flag; flags win. Keys come from the first two only, because a
-    command line is seen by everybody: XOREC_SERVE__KEYS__ADMIN, __WRITE, __READ, two with a comma.
-    The password of a database comes from PGPASSWORD, ~/.pgpass or a service file.
+    Settings can be given in a TOML file (--config), in the environment (XOREC_SERVE__PORT,
+    XOREC_SERVE__LIMITS__K) or as options, which win. Keys are read only from the first two, because
+    other users of the machine can see a command line: XOREC_SERVE__KEYS__ADMIN, __WRITE, __READ;
+    separate two keys by a comma. The password of a database comes from PGPASSWORD, ~/.pgpass or
+    a service file.
     """
     import os
 

@@ -17,7 +17,7 @@ def similar(
     item: Annotated[str | None, typer.Option(help="The id of an item.")] = None,
     user: Annotated[str | None, typer.Option(help="Instead: the id of a user.")] = None,
     all_items: Annotated[
-        bool, typer.Option("--all-items", help="Lists for every item, to the file -o.")
+        bool, typer.Option("--all-items", help="Write the lists of all items to the file -o.")
     ] = False,
     output: args.ListsFile = None,
     k: args.K = 10,

@@ -30,7 +30,7 @@ def split(
 ) -> None:
     """Write the parts of DATA to a new folder: train, validation, test, and item information.
 
-    Every command that takes DATA takes the folder, and uses its split.
+    Every command that reads DATA accepts this folder, and uses its split.
     """
     from xorec.cli.output import print_json, print_line
     from xorec.data.io.write import write_split

@@ -22,13 +22,18 @@ class Search:
     """What is searched, how long, and where the trials go."""
 
     model: Annotated[str, typer.Option(help="A name from `xorec models`.")]
-    trials: Annotated[int, typer.Option(help="Trials in all, those of earlier runs too.")] = 20
+    trials: Annotated[
+        int, typer.Option(help="Trials in total, including those of earlier runs.")
+    ] = 20
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where the best settings go, TOML.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write the best settings to this TOML file."),
     ] = None
     study: Annotated[
         Path | None,
-        typer.Option(help="The file of the trials; OUTPUT.study or MODEL.study by default."),
+        typer.Option(
+            help="The file that keeps the trials; OUTPUT.study or MODEL.study by default."
+        ),
     ] = None
     metric: Annotated[str, typer.Option(help="The metric to maximise on the validation part.")] = (
         "ndcg@20"
@@ -37,7 +42,7 @@ class Search:
         bool, typer.Option(help="Stop trials that are clearly worse than most at the same epoch.")
     ] = True
     timeout: Annotated[
-        float | None, typer.Option(help="Begin no trial after this many seconds of trials.")
+        float | None, typer.Option(help="Start no new trial after this many seconds of trials.")
     ] = None
     at_once: Annotated[
         int,

@@ -15,11 +15,12 @@ from xorec.cli.bundles import bundled, without
 def update(
     model: args.ModelFile,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the result goes; else MODEL.")
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the result; MODEL by default."),
     ] = None,
     wait: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds to wait while another process writes; else 600."),
+        typer.Option(min=0, help="Seconds to wait while another process writes; 600 by default."),
     ] = None,
     *,
     since: Annotated[

@@ -23,7 +23,7 @@ from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
 from xorec.training.row_kernels import renumber
 from xorec.training.rows import empty_rows, hold_rows, take_rows, write_rows, zero_rows
 
-BY_SAMPLING = "a pair comes as often as it weighs, in each epoch on average"
+BY_SAMPLING = "pairs are sampled in proportion to their weights, in each epoch"
 """What weights do to a model that learns by passes (`Model.weighting`)."""
 _BLOCKS, _FEWEST = 64, 256
 """A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items

@@ -42,26 +42,31 @@ class SLIMConfig(ModelConfig):
     """Settings of SLIM."""
 
     neighbours: int = Field(
-        100, ge=1, description="items that an item is predicted from: more cost memory and time"
+        100, ge=1, description="how many items predict an item: more cost memory and time"
     )
-    l2: float = Field(20.0, gt=0, description="L2 penalty of the weights: more trusts pairs less")
+    l2: float = Field(
+        20.0, gt=0, description="L2 penalty of the weights: larger trusts the data less"
+    )
     growth: float = Field(
-        0.2, ge=0, description="added to l2 for each pair of the item: more tames popular items"
+        0.2, ge=0, description="added to l2 for each pair of the item: larger dampens popular items"
     )
     user_exponent: float = Field(
         0.3,
         ge=0,
         le=1,
-        description="a pair of a user with n items counts n^-this: more trusts long histories less",
+        description="pairs of a user with n items weigh n^-this: larger trusts long histories less",
     )
     item_exponent: float = Field(
         0.4,
         ge=0,
         le=1,
-        description="l2 of a neighbour with n pairs grows as n^this: more trusts popular ones less",
+        description="l2 of a neighbour with n pairs grows as n^this: larger trusts popular "
+        "ones less",
     )
     smallest: float = Field(
-        0.003, ge=0, description="weights below this in size are dropped: fewer to store and to add"
+        0.003,
+        ge=0,
+        description="weights smaller than this (absolute) are dropped: less memory, faster",
     )
     keep: Keep = Field(
         "float32",
@@ -83,7 +88,7 @@ class SLIM(Model[SLIMConfig]):
     name = "slim"
     runs_on_engine = True
     Config = SLIMConfig
-    weighting = "a pair's entry in the matrix is the root of its weight"
+    weighting = "a pair's entry in the matrix is the square root of its weight"
     space: ClassVar[Space] = {
         "neighbours": Int(30, 300, log=True),
         "l2": Float(2.0, 300.0, log=True),

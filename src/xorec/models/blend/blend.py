@@ -51,31 +51,36 @@ class BlendConfig(ModelConfig):
 
     slim: SLIMConfig = Field(
         default=SLIMConfig.model_validate({"keep": "int8"}),
-        description="settings of the item weights, as of slim",
+        description="settings of slim, which learns the item weights",
     )
     start: FromSIML = Field(
         default={},
         validate_default=True,
-        description="settings of the vectors; its `model`: siml, bpr, als, ...",
+        description="settings of the model of the vectors; `model` names it (siml, bpr, als, ...)",
     )
     weight: Weight = Field(
-        AUTO, description="weight of the vectors beside the item weights; auto: by validation"
+        AUTO, description="weight of the vectors relative to the item weights; auto: by validation"
     )
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: Literal["none", "ste"] = Field(
         "none",
-        description="how the bits are learned: none: signs of the turned vectors; ste: DSIML",
+        description="how the bits are learned: none (signs of the rotated vectors) or ste "
+        "(as in dsiml)",
     )
-    near: int = Field(50, ge=1, le=10_000, description="candidates nearest to the user's code")
-    best: int = Field(200, ge=0, le=10_000, description="candidates best by item weights")
+    near: int = Field(
+        50, ge=1, le=10_000, description="number of candidates: nearest to the user's code"
+    )
+    best: int = Field(
+        200, ge=0, le=10_000, description="number of candidates: best by item weights"
+    )
     per_item: int = Field(
         0,
         ge=0,
         le=1_000,
-        description="nearest codes of each of the user's items that are looked up",
+        description="how many items nearest to each of the user's items are looked up",
     )
     neighbours: int = Field(
-        0, ge=0, le=10_000, description="candidates among the nearest of the user's items, in all"
+        0, ge=0, le=10_000, description="number of candidates from `per_item`, in total"
     )
     keep: Keep = Field("int8", description="number format in which the vectors are stored")
 

@@ -55,8 +55,8 @@ class ALSConfig(EpochConfig):
     unobserved: float = Field(
         0.05,
         gt=0,
-        description="weight of a pair that was not seen, beside 1 of one that was (alpha_0); "
-        "less for more items",
+        description="weight of an unobserved pair; an observed one has 1 (alpha_0); use less for "
+        "more items",
     )
     reg_exponent: float = Field(
         1.0,
@@ -64,9 +64,7 @@ class ALSConfig(EpochConfig):
         le=2,
         description="L2 penalty grows with a row's number of pairs to this power (nu)",
     )
-    init_scale: float = Field(
-        0.1, gt=0, description="length of the random vectors that it begins with"
-    )
+    init_scale: float = Field(0.1, gt=0, description="length of the random initial vectors")
     epochs: int = Field(16, ge=1, description="sweeps over all users and all items, at most")
     validate_every: int = Field(2, ge=1, description="epochs between two validations")
 

@@ -92,7 +92,7 @@ class LightRec(Model[LightRecConfig]):
 
     name = "lightrec"
     Config = LightRecConfig
-    weighting = "in its start; then a pair comes as often as it weighs"
+    weighting = "used by `start`; then pairs are sampled in proportion to them"
     space: ClassVar[Space] = {
         "learning_rate": Float(1e-3, 1e-2, log=True),
         "distill": Float(10.0, 1000.0, log=True),

@@ -58,7 +58,7 @@ class Signs(Model[SignsConfig]):
 
     name = "signs"
     Config = SignsConfig
-    weighting = "in its start"
+    weighting = "used by `start`"
     space: ClassVar[Space] = {"turn": Choice(("itq", "random")), "centre": Choice((False, True))}
     cost = 0.5
 

@@ -72,16 +72,19 @@ class DSIMLConfig(ScaleInvariantConfig):
     )
     alpha: Alpha = Field(
         AUTO,
-        description="negatives by popularity**alpha, 0 to 2; 0: uniform; auto: as in the start",
+        description="negatives are drawn by popularity**alpha, 0 to 2; 0: uniform; auto: as in "
+        "`start`",
     )
     temperature: Temperature = Field(
         AUTO,
-        description="steepness of the scale-invariant part; auto: 4, for ste less where codes are "
+        description="steepness of the scale-invariant part; auto: 4, with ste less for codes "
         "shorter than 64 bits",
     )
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: OptimizerName = Field(
-        "ste", description="how the bits are learned; auto: the best on validation"
+        "ste",
+        description="how the bits are learned: ste, flip, bqp or none; auto: the best on "
+        "validation",
     )
     learning_rate: float = Field(
         1.0, gt=0, le=100, description="ste: size of the first epoch's steps; they shrink to 0"
@@ -90,45 +93,51 @@ class DSIMLConfig(ScaleInvariantConfig):
         1.5,
         ge=0,
         le=10,
-        description="ste: how far from 0 a bit is still random; 0: plain signs throughout",
+        description="ste: entries nearer to 0 than this give random bits in training; 0: "
+        "always signs",
     )
     solver: Literal["descent", "tabu", "exact"] = Field(
-        "descent", description="bqp: how its binary quadratic problems are solved"
+        "descent",
+        description="bqp: solver of the binary problems: descent is fastest, exact is optimal",
     )
     distill: int = Field(
         5,
         ge=0,
-        description="the vectors' best items that are added as positives to short histories",
+        description="how many of the vectors' best items are added as positives to short histories",
     )
     teach: float = Field(
         8.0,
         ge=0,
-        description="ste: weight of the distillation loss (teacher: the float vectors, and lists)",
+        description="ste: weight of the distillation loss (teachers: the float vectors, "
+        "and `lists`)",
     )
     lists: Length = Field(
         AUTO,
-        description="ste: each user's best items by slim, whose order the bits learn: better lists "
-        "for slim's seconds; 0: none, the vectors teach alone; auto: 50 to 100, by their scores",
+        description="ste: length of each user's list by slim, whose order the bits learn: more "
+        "accurate, but slim is fitted first; 0: no lists, only the vectors teach; auto: 50 to 100, "
+        "by slim's scores",
     )
     asymmetric: bool = Field(
         False, description="users stay float vectors, ranked against the items' bits"
     )
     shortlist: Size = Field(
         0,
-        description="items found by code that the float vectors rerank; auto: by validation",
+        description="how many items found by code the float vectors rerank; 0: none; auto: "
+        "by validation",
     )
     keep: Literal["float32", "float16", "int8"] = Field(
-        "float16", description="shortlist: number format in which its vectors are stored"
+        "float16", description="shortlist: number format of the stored vectors"
     )
     offset: Offset = Field(
         0.0,
-        description="bits that an item agrees in besides, each time its count doubles; auto: by "
+        description="bonus for popular items, in bits each time an item's count doubles; auto: by "
         "validation",
     )
     start: FromSIML = Field(
         default={},
         validate_default=True,
-        description="settings of the model it starts from; its `model`: siml, bpr, als, ...",
+        description="settings of the model whose vectors it starts from; `model` names it "
+        "(siml, bpr, als, ...)",
     )
 
     def settled(self) -> Self:
@@ -177,7 +186,7 @@ class DSIML(Model[DSIMLConfig]):
 
     name = "dsiml"
     Config = DSIMLConfig
-    weighting = "in its start; then a pair comes as often as it weighs (ste)"
+    weighting = "used by `start`; then pairs are sampled in proportion to them (ste)"
     space: ClassVar[Space] = {
         "temperature": Float(2.5, 6.0, log=True),
         "softness": Float(0.5, 2.0),

@@ -94,7 +94,7 @@ class ScaleInvariantLoss(ModelConfig):
         1.0,
         ge=0,
         le=10,
-        description="tangent of the angle allowed at a negative: larger is more lenient",
+        description="tangent of the largest angle allowed at a negative: larger is more lenient",
     )
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
@@ -103,7 +103,9 @@ class ScaleInvariantLoss(ModelConfig):
         description="paper: drop the constant 1 - 3 gamma^2 of the hinge; geometric: keep it",
     )
     form: Literal["triplet", "npair"] = Field(
-        "npair", description="triplet: each negative counts alone; npair: all of a pair compete"
+        "npair",
+        description="triplet: each negative has its own loss term; npair: a pair's "
+        "negatives share one",
     )
 
     def loss(self) -> Terms:
@@ -125,18 +127,19 @@ class SIMLConfig(ScaleInvariantConfig):
     """Settings of SIML. Those that are `auto` are chosen by `siml_race` before the fit."""
 
     temperature: Temperature = Field(
-        AUTO, description="steepness of the scale-invariant part; auto: by a race"
+        AUTO, description="steepness of the scale-invariant part; auto: by a race of short fits"
     )
     form: Form = Field(
         AUTO,
-        description="triplet: each negative counts alone; npair: all of a pair compete; auto: by a "
-        "race",
+        description="triplet: each negative has its own loss term; npair: a pair's negatives share "
+        "one; auto: by a race",
     )
     negatives: Count = Field(
         AUTO, description="negatives per positive, each epoch, 1 to 1000; auto: by a race"
     )
     alpha: Alpha = Field(
-        AUTO, description="negatives by popularity**alpha, 0 to 2; 0: uniform; auto: by a race"
+        AUTO,
+        description="negatives are drawn by popularity**alpha, 0 to 2; 0: uniform; auto: by a race",
     )
     popularity: Weight = Field(
         AUTO,
@@ -145,10 +148,10 @@ class SIMLConfig(ScaleInvariantConfig):
     patience: int = Field(2, ge=1, description="validations without gain before it stops")
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
     norms: Literal["sphere", "ball", "free"] = Field(
-        "sphere", description="length of vectors: 1, at most 1, or any"
+        "sphere", description="length of the vectors: 1 (sphere), at most 1 (ball), or any (free)"
     )
     learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
-    reg: float = Field(0.0, ge=0, description="weight of the squared norms: for free norms")
+    reg: float = Field(0.0, ge=0, description="L2 penalty of the vectors; only for `norms` free")
 
     def settled(self) -> Self:
         """`DEFAULTS` in the place of what is left to a race."""
