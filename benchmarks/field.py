@@ -25,6 +25,7 @@ from xorec.core.progress import SILENT, TerminalProgress
 from xorec.experiments.reproduce.cache import Cache
 from xorec.experiments.reproduce.comparison import Comparison
 from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.experiments.reproduce.methods import lengths_of
 from xorec.experiments.reproduce.plan import Choice, make_plan
 from xorec.experiments.reproduce.steps import run_all
 
@@ -39,9 +40,11 @@ def choose(
     found = []
     for method in methods:
         extra = dict(like.get(method, {}))
-        choice = dataset.choose(extra.pop("like", method))
-        settings = {**choice.settings, **extra, **last.get(method, {})}
-        found.append(choice.model_copy(update={"method": method, "settings": settings}))
+        source = extra.pop("like", method)
+        for bits in lengths_of(source, dataset.plan):
+            choice = dataset.choose(source, bits)
+            settings = {**choice.settings, **extra, **last.get(method, {})}
+            found.append(choice.model_copy(update={"method": method, "settings": settings}))
     return found
 
 
@@ -50,7 +53,7 @@ def rows_of(comparison: Comparison) -> list[Row]:
     rows = []
     for row, result in zip(comparison.rows(), comparison.results, strict=True):
         interval = evaluation_of(result.tests).interval("ndcg")
-        choice = comparison.dataset.choose(result.method)
+        choice = comparison.dataset.choose(result.method, result.bits)
         kept = {name: value for name, value in row.items() if not name.startswith("paper_")}
         more = {
             f"{MAIN}_low": interval.low,

@@ -14,6 +14,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.experiments.reproduce.cache import Cache
 from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
 from xorec.experiments.reproduce.plan import Source
+from xorec.experiments.reproduce.run_file import choices
 from xorec.experiments.tuning.tuning import Trial, Tuned
 from xorec.models import model_class
 
@@ -90,6 +91,36 @@ def test_given_choices_are_taken(make_dataset: MakeDataset) -> None:
     plan = dataset.plan.model_copy(update={"chosen": (elsewhere, choice)})
     other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
     assert other.choose("bpr") == choice
+
+
+def test_every_length_of_codes_has_its_own_choice(make_dataset: MakeDataset) -> None:
+    """Settings that 20 bits like are not those of 64: a number behind `auto` may hang on them."""
+    dataset = make_dataset(bits=(8, 32), settings={"dsiml": {"epochs": 1, "start": {"epochs": 1}}})
+    short, long = (dataset.choose("dsiml", bits) for bits in (8, 32))
+    assert (short.bits, long.bits) == (8, 32)
+    assert (short.settings["bits"], long.settings["bits"]) == (8, 32)
+    assert short.settings["temperature"] < long.settings["temperature"]
+    assert dataset.choose("dsiml") == short
+    kept = DatasetRun(
+        dataset.source,
+        dataset.parts,
+        dataset.plan.model_copy(update={"chosen": (short, long)}),
+        dataset.cache,
+        dataset.options,
+    )
+    assert [kept.choose("dsiml", bits) for bits in (8, 32)] == [short, long]
+    assert choices(kept.plan.model_copy(update={"questions": ("rq5",)}), [kept]) == [short, long]
+
+
+def test_a_choice_for_all_lengths_is_taken_for_each(make_dataset: MakeDataset) -> None:
+    """Of a run.json that was written before lengths had choices of their own."""
+    dataset = make_dataset(bits=(8, 32), settings={"dsiml": {"epochs": 1, "start": {"epochs": 1}}})
+    older = dataset.choose("dsiml").model_copy(update={"bits": None})
+    plan = dataset.plan.model_copy(update={"chosen": (older,)})
+    other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
+    assert other.choose("dsiml", 32) == older
+    part = other.test("dsiml", 0, 32)
+    assert part.values["sizes"]["item_bits"] == 32
 
 
 def test_a_choice_is_the_refit_of_the_best_trial(

@@ -12,7 +12,7 @@ import numpy as np
 from xorec.evaluation.significance import compare
 from xorec.experiments.reproduce.cache import Result
 from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
-from xorec.experiments.reproduce.methods import label_of, method_of
+from xorec.experiments.reproduce.methods import label_of, lengths_of, method_of
 from xorec.experiments.reproduce.paper import hit_rate
 from xorec.experiments.reproduce.sections import Column, Figure, Line, Panel, Table
 from xorec.experiments.reproduce.steps import Stage, Step, fit_cost
@@ -56,13 +56,13 @@ class Comparison:
     _p: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def steps(self) -> Iterator[Step]:
-        """A choice and then the tests, for each method."""
+        """A choice and then the tests, for each method and length."""
         dataset = self.dataset
         for method in self.methods:
             cost = fit_cost(method_of(method, dataset.plan)[0], dataset.all_train.n_pairs)
-            yield choice_step(dataset, method, cost)
             for bits in self._lengths_of(method):
                 label = label_of(method, bits, self.lengths)
+                yield choice_step(dataset, method, bits, label, cost)
                 for seed in dataset.plan.seeds:
                     yield Step(
                         (dataset.name, method, bits, seed),
@@ -80,8 +80,7 @@ class Comparison:
 
     def _lengths_of(self, method: str) -> tuple[int | None, ...]:
         """The lengths at which a method is tested; one that has none is tested once."""
-        _, fixed = method_of(method, self.dataset.plan)
-        return self.lengths if self.lengths and "bits" in fixed else (None,)
+        return lengths_of(method, self.dataset.plan) if self.lengths else (None,)
 
     @cached_property
     def results(self) -> list[MethodResult]:
@@ -198,20 +197,22 @@ class Comparison:
         return Figure(f"{self.key}-ndcg-{name}", f"NDCG@k on {name}", panels, note)
 
 
-def choice_step(dataset: DatasetRun, method: str, cost: float) -> Step:
-    """The choice of a method's settings. cost: of one fit."""
+def choice_step(
+    dataset: DatasetRun, method: str, bits: int | None, label: str, cost: float
+) -> Step:
+    """The choice of a method's settings at one length of codes. cost: of one fit."""
 
     def choose() -> str:
-        choice = dataset.choose(method)
+        choice = dataset.choose(method, bits)
         if choice.validation is None:
             return "nothing to choose"
         return f"validation ndcg@20 {choice.validation:.4f}, {choice.trials} trials"
 
     return Step(
-        (dataset.name, method),
-        f"{dataset.name}: choose {method}",
+        (dataset.name, method, bits),
+        f"{dataset.name}: choose {label}",
         cost * dataset.plan.trials,
-        partial(dataset.is_chosen, method),
+        partial(dataset.is_chosen, method, bits),
         choose,
         Stage.CHOICE,
     )

@@ -88,27 +88,30 @@ class DatasetRun:
         about = {"name": self.name, "path": self.source.path, "digest": whole.digest()}
         return {**about, **size, **self.parts.describe()}
 
-    def choose(self, method: str) -> Choice:
-        """The settings of a method that are best on validation."""
-        given = self._given(method)
+    def choose(self, method: str, bits: int | None = None) -> Choice:
+        """The settings of a method that are best on validation, for this length of codes."""
+        given = self._given(method, bits)
         if given is not None:
             return given
-        key = self._choice_key(method)
-        result = self.cache.get("choice", key, lambda: self._tune(method, key))
-        return Choice(data=self.name, method=method, **result.values)
+        key = self._choice_key(method, bits)
+        result = self.cache.get("choice", key, lambda: self._tune(key))
+        return Choice(data=self.name, method=method, bits=key["fixed"].get("bits"), **result.values)
 
-    def is_chosen(self, method: str) -> bool:
+    def is_chosen(self, method: str, bits: int | None = None) -> bool:
         """Whether the choice has been made already."""
-        given = self._given(method) is not None
-        return given or self.cache.has("choice", self._choice_key(method))
+        given = self._given(method, bits) is not None
+        return given or self.cache.has("choice", self._choice_key(method, bits))
 
-    def _given(self, method: str) -> Choice | None:
+    def _given(self, method: str, bits: int | None) -> Choice | None:
         """The choice of an earlier run, if the plan has it."""
-        wanted = self.name, method
-        return next((one for one in self.plan.chosen if (one.data, one.method) == wanted), None)
+        length = method_of(method, self.plan, bits)[1].get("bits")
+        for one in self.plan.chosen:
+            if (one.data, one.method) == (self.name, method) and one.bits in (None, length):
+                return one
+        return None
 
-    def _choice_key(self, method: str) -> dict[str, Any]:
-        model, fixed = method_of(method, self.plan)
+    def _choice_key(self, method: str, bits: int | None) -> dict[str, Any]:
+        model, fixed = method_of(method, self.plan, bits)
         space = as_json(space_of(model, fixed)) if model_class(model).space else {}
         return {
             "data": self._digests[:2],
@@ -119,8 +122,8 @@ class DatasetRun:
             "seed": self.plan.seed,
         }
 
-    def _tune(self, method: str, key: dict[str, Any]) -> Result:
-        model, fixed = method_of(method, self.plan)
+    def _tune(self, key: dict[str, Any]) -> Result:
+        model, fixed = key["model"], key["fixed"]
         if not key["space"]:
             settings = model_class(model)(**fixed).config.model_dump()
             nothing = {"trials": 0, "validation": None, "default": None, "seconds": 0.0}
@@ -148,11 +151,11 @@ class DatasetRun:
 
     def is_tested(self, method: str, seed: int, bits: int | None = None) -> bool:
         """Whether the test has been made already."""
-        chosen = self.is_chosen(method)
+        chosen = self.is_chosen(method, bits)
         return chosen and self.cache.has("test", self._test_key(method, seed, bits))
 
     def _test_key(self, method: str, seed: int, bits: int | None) -> dict[str, Any]:
-        settings = self.choose(method).settings
+        settings = self.choose(method, bits).settings
         return {
             "data": self._digests,
             "model": method_of(method, self.plan)[0],

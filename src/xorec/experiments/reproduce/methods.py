@@ -31,6 +31,11 @@ def method_of(name: str, plan: Plan, bits: int | None = None) -> tuple[str, dict
     return model, fixed
 
 
+def lengths_of(name: str, plan: Plan) -> tuple[int | None, ...]:
+    """The lengths of codes at which a method is chosen and tested; one without codes has None."""
+    return plan.bits if "bits" in method_of(name, plan)[1] else (None,)
+
+
 def label_of(name: str, bits: int | None, lengths: tuple[int, ...]) -> str:
     """How a row is called: with the length where there are several."""
     return f"{name} {bits}" if bits is not None and len(lengths) > 1 else name

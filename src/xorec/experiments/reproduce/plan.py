@@ -68,11 +68,14 @@ class Source(_Frozen):
 class Choice(_Frozen):
     """What validation chose for a method: all its settings, with the number of epochs.
 
-    seconds: of the trials. default: what the method's own defaults reached on validation.
+    bits: the length of codes it is for; None of a method without one, and in files that had one
+    choice for all lengths. seconds: of the trials. default: what the method's own defaults reached
+    on validation.
     """
 
     data: str
     method: str
+    bits: int | None = None
     model: str
     trials: int
     validation: float | None
@@ -85,7 +88,7 @@ class Plan(_Frozen):
     """One run of `xorec reproduce`.
 
     seeds: of the last fits; the first is also that of the split and of the trials. bits: lengths
-    of codes; settings are found at the first. dimensions: of continuous models. settings: what
+    of codes, each with settings of its own. dimensions: of continuous models. settings: what
     does not move, a table for each method, and `starts`, a table for each model to start from.
     chosen: choices of an earlier run, which are not made again. grid_seeds: how many of the seeds
     rq5 has. lambdas, gammas: its grids. speed_*: bits, catalogues, rounds

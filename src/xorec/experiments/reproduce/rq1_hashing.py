@@ -46,8 +46,7 @@ class Hashing(ComparisonQuestion):
             "Is DSIML more accurate than other hashing methods at the same length?",
             [
                 "Codes on both sides but for LightRec, which ranks float users against codebooks. "
-                "Equal distances rank by popularity. Settings were chosen at "
-                f"{self.dataset.plan.bits[0]} bits."
+                "Equal distances rank by popularity. Settings were chosen for each length."
             ],
             compared.tables(),
             [compared.figure()],

@@ -64,7 +64,7 @@ class Sensitivity(DatasetQuestion):
         """The choice of DSIML's settings, then a fit for each point and seed."""
         dataset = self.dataset
         cost = fit_cost(METHOD, dataset.train.n_pairs)
-        yield choice_step(dataset, METHOD, cost)
+        yield choice_step(dataset, METHOD, dataset.plan.bits[0], METHOD, cost)
         for seed in self.seeds:
             for setting, value in self.points:
                 yield Step(

@@ -11,6 +11,7 @@ from xorec import __version__
 from xorec.core.errors import DataError, OptionError
 from xorec.core.files import write_text
 from xorec.experiments.reproduce.dataset_run import DatasetRun
+from xorec.experiments.reproduce.methods import lengths_of
 from xorec.experiments.reproduce.plan import Choice, Plan, make_plan
 from xorec.experiments.reproduce.question import question_class
 
@@ -18,15 +19,17 @@ FORMAT = 1
 
 
 def choices(plan: Plan, datasets: Sequence[DatasetRun]) -> list[Choice]:
-    """What was chosen on each data set, for each method of the questions asked."""
+    """What was chosen on each data set, for each method and length of the questions asked."""
     classes = [question_class(name) for name in sorted(plan.questions)]
     methods = dict.fromkeys(method for one in classes for method in one.methods(plan))
-    return [
-        dataset.choose(method)
-        for dataset in datasets
-        for method in methods
-        if dataset.is_chosen(method)
-    ]
+    found: list[Choice] = []
+    for dataset in datasets:
+        for method in methods:
+            for bits in lengths_of(method, plan):
+                choice = dataset.choose(method, bits) if dataset.is_chosen(method, bits) else None
+                if choice is not None and choice not in found:
+                    found.append(choice)
+    return found
 
 
 def write_run_file(path: Path, plan: Plan, datasets: Sequence[DatasetRun]) -> None:
