@@ -133,9 +133,8 @@ def test_steps_are_a_choice_and_a_test_for_each_seed_and_length(make_dataset: Ma
     one = Comparison(dataset, "rq1", dataset.plan.hashing, ["signs"], dataset.plan.bits)
     keys = [step.key for step in one.steps()]
     assert keys == [
-        ("planted", "popularity"),
+        ("planted", "popularity", None),
         ("planted", "popularity", None, 0),
         ("planted", "popularity", None, 1),
-        ("planted", "signs"),
-        *(("planted", "signs", bits, seed) for bits in (16, 24) for seed in (0, 1)),
+        *(("planted", "signs", bits, *seed) for bits in (16, 24) for seed in ((), (0,), (1,))),
     ]

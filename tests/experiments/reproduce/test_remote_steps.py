@@ -56,9 +56,9 @@ def test_a_test_elsewhere_takes_the_choice_that_was_made(
     tuned, numbers = list[str](), count()
     tune = DatasetRun._tune
 
-    def counted(self: DatasetRun, method: str, key: dict[str, Any]) -> Result:
-        tuned.append(method)
-        return tune(self, method, key)
+    def counted(self: DatasetRun, key: dict[str, Any]) -> Result:
+        tuned.append(key["model"])
+        return tune(self, key)
 
     monkeypatch.setattr(remote_steps, "_RUNS", Kept[Any](most=0))  # each task has a process ...
     monkeypatch.setattr(os, "getpid", lambda: next(numbers))  # ... of its own
