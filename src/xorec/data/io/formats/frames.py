@@ -85,8 +85,36 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
         return as_series(column.to_list())
     try:
         return column.to_polars()
+    except ImportError:  # pandas needs pyarrow for all but plain numbers
+        return _without_arrow(column)
     except (ValueError, TypeError, OverflowError, NotImplementedError):  # Arrow makes nothing of it
         return as_series(column.to_list())
+
+
+def _without_arrow(column: nw.Series[Any]) -> pl.Series | list[Any]:
+    """A column of pandas where pyarrow is not installed: by way of NumPy or of Python's values."""
+    import narwhals as nw
+    import polars as pl
+
+    if isinstance(column.dtype, nw.Datetime):
+        times = pl.Series(column.to_numpy().astype("datetime64[us]"))
+        return _in_zone(times, column.dtype.time_zone)
+    is_null = column.is_null().to_list()  # NaN, NaT and pandas.NA alike
+    pairs = zip(column.to_list(), is_null, strict=True)
+    return as_series([None if null else value for value, null in pairs])
+
+
+def _in_zone(times: pl.Series, zone: str | None) -> pl.Series:
+    """Times of UTC in this zone; of one that polars does not know ("UTC+02:00") they stay UTC."""
+    import polars as pl
+
+    if zone is None:
+        return times
+    aware = times.dt.replace_time_zone("UTC")
+    try:
+        return aware.dt.convert_time_zone(zone)
+    except pl.exceptions.ComputeError:
+        return aware
 
 
 def _has_odd_categories(column: nw.Series[Any]) -> bool:
