@@ -23,6 +23,8 @@ PART_NAMES = {
     VALIDATION: ("validation", "valid", "val", "dev", "1"),
     TEST: ("test", "testing", "2"),
 }
+_LARGE = 100_000_000
+"""Seconds: in 1973."""
 _PART_OF = {name: part for part, names in PART_NAMES.items() for name in names}
 
 
@@ -96,6 +98,20 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
         )
     _refuse_nulls(times, column, place, "is not a time", way_out)
     return times.to_numpy().astype(np.int64, copy=False)
+
+
+def are_moments(column: pl.Series) -> bool:
+    """Whether these are dates, or numbers as large as seconds since 1970: not counts, not minutes.
+
+    >>> import polars as pl
+    >>> [are_moments(pl.Series(one)) for one in (["2024-02-29"], [1_700_000_000], [90], ["x"], [])]
+    [True, True, False, False, False]
+    """
+    try:
+        times = times_of(column, Place("", ""))
+    except DataError:
+        return False
+    return bool(len(times)) and int(times.min()) > _LARGE
 
 
 def parts_of(column: pl.Series, place: Place) -> npt.NDArray[np.int8]:
