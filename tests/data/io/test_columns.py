@@ -102,3 +102,15 @@ def test_what_is_no_time_is_left_alone(tmp_path: Path) -> None:
     assert read(_table(tmp_path, "user;item;cook_time;sold_at", *rows)).times is None
     odd = pd.Series([object(), 1, "x"], dtype=object)
     assert read(pd.DataFrame({"user": [1, 2, 3], "item": [1, 2, 3], "made_at": odd})).times is None
+
+
+def test_times_that_are_no_dates_are_said(tmp_path: Path) -> None:
+    path = _table(tmp_path, "user;item;qty", "a;x;1", "b;x;5", "b;y;3")
+    data = read(path, time_column="qty")
+    assert data.times is not None
+    assert data.times.tolist() == [1, 5, 3]
+    assert "the times of 'qty' go from 1 to 5: no dates, but" in data.notes[-1]
+    known = _table(tmp_path, "user;item;time", "a;x;1", "b;x;5")
+    assert read(known).notes == ("columns guessed: user = user, item = item, time = time",)
+    dated = _table(tmp_path, "user;item;qty", "a;x;5", "b;x;1700000000")
+    assert "no dates" not in str(read(dated, time_column="qty").notes)

@@ -80,6 +80,11 @@ def is_known_name(name: str) -> bool:
     return any(plain in names.split() or plain in _numbered(role) for role, names in _KNOWN.items())
 
 
+def is_known_time(name: str) -> bool:
+    """Whether a column has a name that is known for times."""
+    return _plain(name) in _KNOWN["time"].split()
+
+
 def may_be_time(name: str) -> bool:
     """Whether a column is called like the time of something: `listened_at`, `watchDate`.
 
