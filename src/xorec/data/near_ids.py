@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Hashable
-from difflib import get_close_matches
 from typing import Any
 
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 
-NEIGHBOURS = 8
+NEIGHBOURS = 32
 """Ids that are looked at on either side of the place where the id would stand."""
-LONGEST = 32
+LONGEST = 100
 """Characters of an id that is compared letter by letter."""
-_CUTOFF = 0.75
 
 
 def near_id(ids: Ids, raw: Hashable) -> Any:
-    """The id that differs from `raw` by type, blanks, case or a slip of letters; None if none does.
+    """The id that differs from `raw` by type, blanks, case or one slip; None if none does.
 
     Letters are compared with the ids beside it in the order of the alphabet, in which `read` has
     them; after an update some are elsewhere, and not found. Digits are never guessed.
@@ -39,15 +37,30 @@ def near_id(ids: Ids, raw: Hashable) -> Any:
 
 
 def _near_in_order(values: Text, text: str) -> str | None:
-    """Of the strings around the place of `text`: the one that it begins, or the likest one."""
-    if len(text) > LONGEST:
+    """Of the strings around the place of `text`: one that it begins, or that is one slip away."""
+    if not 2 < len(text) <= LONGEST:
         return None
     key = text.encode("utf-8", "surrogatepass")
     place = bisect_left(range(len(values)), key, key=values.raw)
     around = values.strings(range(max(place - NEIGHBOURS, 0), min(place + NEIGHBOURS, len(values))))
-    same_digits = [one for one in around if len(one) <= LONGEST and _digits(one) == _digits(text)]
-    begun = [one for one in same_digits if len(text) > 2 and one.startswith(text)]
-    return next(iter(begun or get_close_matches(text, same_digits, n=1, cutoff=_CUTOFF)), None)
+    alike = [one for one in around if len(one) <= LONGEST and _digits(one) == _digits(text)]
+    begun = (one for one in alike if one.startswith(text))
+    return next(begun, None) or next((one for one in alike if _is_slip(one, text)), None)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether one letter is too many, missing or another one, or two have changed places."""
+    start = _shared(one, other)
+    one, other = one[start:], other[start:]
+    end = _shared(one[::-1], other[::-1])
+    one, other = one[: len(one) - end], other[: len(other) - end]
+    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _digits(text: str) -> list[str]:
