@@ -63,6 +63,10 @@ def test_lists_of_ids_numbers_and_names() -> None:
     assert args.parse_ids(Ids("int64", np.array([7, 12, 103])), " 12, 103 ,,7") == [12, 103, 7]
     drinks = Interactions.from_pairs([("ann", "tea"), ("ann", "oat milk")]).items
     assert args.parse_ids(drinks, " tea , oat milk") == ["tea", "oat milk"]
+    quotes = ' "SKU 40, large" ,tea, "a ""b""" ,5" disk,3" to 5","tea" or "rye","tea'
+    plain = ['5" disk', '3" to 5"', '"tea" or "rye"', '"tea']
+    assert args.parse_ids(drinks, quotes) == ["SKU 40, large", "tea", 'a "b"', *plain]
+    assert args.parse_ids(drinks, "a\nb,c\t,") == ["a\nb", "c"]
     assert args.parse_ks("20,100,5") == (20, 100, 5)
     assert args.parse_names("bpr, siml") == ("bpr", "siml")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from xorec.core import paths
 from xorec.core.errors import DataError, ModelFileError, XorecError
 from xorec.core.files import replacing
-from xorec.core.paths import open_once, require_file, what_is_at
+from xorec.core.paths import MOST_NAMES, near_file, open_once, require_file, what_is_at
 
 
 def test_a_pipe_without_a_writer_is_refused(
@@ -78,3 +79,37 @@ def test_no_file_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
             pytest.fail("it was opened")
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "null").is_symlink()
+
+
+def test_a_file_that_is_called_nearly_so_is_named(tmp_path: Path) -> None:
+    for name in ("verkauf.csv", "verkauf.xorec", "zz.csv", ".verkuf.csv", "Orders.CSV"):
+        (tmp_path / name).touch()
+    assert near_file(tmp_path / "verkuf.csv") == tmp_path / "verkauf.csv"
+    assert near_file(tmp_path / "verkuf.xorec") == tmp_path / "verkauf.xorec"
+    assert near_file(tmp_path / "orders.csv") == tmp_path / "Orders.CSV"
+    assert near_file(tmp_path / "order") == tmp_path / "Orders.CSV"
+    for far in ("a.csv", "verkuf.parquet", "b/verkuf.csv", "x" * 5000, "verkuf.c\0v"):
+        assert near_file(tmp_path / far) is None
+    with pytest.raises(DataError, match=r"no file .*verkuf\.csv: check .* mean '.*verkauf\.csv'\?"):
+        open_once(tmp_path / "verkuf.csv", DataError)
+
+
+def test_a_folder_of_many_files_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    class Endless:
+        def __enter__(self) -> Endless:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def __iter__(self) -> Iterator[Path]:
+            while True:
+                asked.append(1)
+                yield tmp_path / f"{len(asked)}.csv"
+
+    monkeypatch.setattr(os, "scandir", lambda folder: Endless())
+    assert near_file(tmp_path / "verkauf.csv") is None
+    assert len(asked) == MOST_NAMES

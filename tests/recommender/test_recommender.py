@@ -49,7 +49,7 @@ def test_k_must_be_a_count(board: Recommender, k: Any) -> None:
 
 
 def test_unknown_item_is_named_with_an_example(board: Recommender) -> None:
-    with pytest.raises(UnknownIdError, match=r"item 'i99' is not in the model.*look like 'i00'"):
+    with pytest.raises(UnknownIdError, match=r"item 'i99' is not in the model.*look like 'i"):
         board.similar("i99")
 
 

@@ -74,5 +74,8 @@ def test_what_cannot_be_tested() -> None:
         unseen_pairs(SHOP, split_data(), "train")
     with pytest.raises(DataError, match="no split column"):
         unseen_pairs(SHOP, KNOWN, "test")
-    with pytest.raises(DataError, match="nothing to test on is left: 4 pairs left out"):
+    with pytest.raises(DataError, match=r"left: all 4 pairs are in the model already.*--test 0.2"):
         unseen_pairs(SHOP, KNOWN)
+    more = Interactions.from_pairs([*told(KNOWN), ("stranger", "tea")])
+    with pytest.raises(DataError, match=r"left: 1 pairs left out: .* the other 4 pairs are in"):
+        unseen_pairs(SHOP, more)

@@ -5,6 +5,7 @@ Those that belong together are dataclasses, see `cli.bundles`.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -32,6 +33,8 @@ ModelOrStore = Annotated[
         metavar="MODEL", help="A model file, or the address of a store that `xorec export` wrote."
     ),
 ]
+ID_LIST = "comma-separated; put an id that holds a comma in double quotes"
+"""How a list of ids is written, for help texts: see `parse_ids`."""
 K = Annotated[int, typer.Option("-k", "--k", help="How many items to list.")]
 ListsFile = Annotated[
     Path | None,
@@ -265,13 +268,17 @@ class Asker:
     user: Annotated[str | None, typer.Option(help="The id of a user.")] = None
     items: Annotated[
         str | None,
-        typer.Option(help="Instead of a user: the items of a new user, comma-separated."),
+        typer.Option(help=f"Instead of a user: the items of a new user, {ID_LIST}."),
     ] = None
 
     def refuse_both(self) -> None:
         """A user has items of their own already."""
         if self.user is not None and self.items is not None:
             raise OptionError("give --user or --items, not both.")
+
+
+_ID = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,]*))\s*(?:,|\Z)')
+"""An id of a list, what is inside quotes or as it stands, and the comma after it."""
 
 
 def progress_of(quiet: bool) -> Progress:
@@ -289,8 +296,17 @@ def test_part_of(model: Path) -> Path:
 
 
 def parse_ids(ids: Ids, text: str) -> list[Any]:
-    """`12,77,103` as raw ids."""
-    return [ids.parse(word.strip()) for word in text.split(",") if word.strip()]
+    """`12,77,103` as raw ids; one with a comma stands in double quotes, as in a CSV file.
+
+    Only quotes around a whole id are quotes: `5" disk` and `"tea` are ids as they stand.
+
+    >>> from xorec.data.ids import Ids
+    >>> parse_ids(Ids.of(["tea"]), 'tea, "SKU 40, large", 5" disk, "a ""b"" c"')
+    ['tea', 'SKU 40, large', '5" disk', 'a "b" c']
+    """
+    found = _ID.findall(text)
+    words = (inside.replace('""', '"') or plain.strip() for inside, plain in found)
+    return [ids.parse(word) for word in words if word]
 
 
 def parse_names(text: str) -> tuple[str, ...]:

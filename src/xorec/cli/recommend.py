@@ -26,8 +26,8 @@ class Rules:
     seen: Annotated[
         bool, typer.Option("--seen", help="Also list items that the user already has.")
     ] = False
-    allow: Annotated[str | None, typer.Option(help="Only these items, comma-separated.")] = None
-    deny: Annotated[str, typer.Option(help="None of these items, comma-separated.")] = ""
+    allow: Annotated[str | None, typer.Option(help=f"Only these items, {args.ID_LIST}.")] = None
+    deny: Annotated[str, typer.Option(help=f"None of these items, {args.ID_LIST}.")] = ""
     category: Annotated[
         list[str] | None,
         typer.Option(

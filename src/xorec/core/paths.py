@@ -10,11 +10,16 @@ import errno
 import os
 import stat
 import time
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from xorec.core.errors import XorecError
+from xorec.core.printable import LONGEST_VALUE, quoted
 
+MOST_NAMES = 1000
+"""Of a folder, that a missing file's name is compared with."""
 WAIT_FOR_WRITER = 5.0
 """Seconds that a named pipe may be without a writer."""
 _KINDS = (
@@ -69,6 +74,34 @@ def require_writable(path: Path) -> None:
         raise XorecError(f"cannot write {path}: it is {found}; give the name of a file.")
 
 
+def near_file(path: Path) -> Path | None:
+    """What lies where `path` does not, under a name like it; None if there is no such thing.
+
+    Names of the same ending, if `path` has one, are compared without it and without case; of the
+    first files of the folder.
+    """
+    ending = path.suffix.lower()
+    try:
+        with os.scandir(path.parent) as found:
+            names = [one.name for one in islice(found, MOST_NAMES)]
+    except (OSError, ValueError):
+        return None
+    names = [name for name in names if name.lower().endswith(ending) and name[0] != "."]
+    stems = {name: _stem(name) for name in sorted(names)}
+    near = get_close_matches(_stem(path.name), stems.values(), n=1, cutoff=0.75)
+    return next((path.parent / name for name, stem in stems.items() if [stem] == near), None)
+
+
+def did_you_mean_file(path: Path) -> str:
+    """ " Did you mean 'shop.csv'?", with a blank before it, or nothing: see `near_file`."""
+    near = near_file(path)
+    return "" if near is None else f" Did you mean {quoted(str(near))}?"
+
+
+def _stem(name: str) -> str:
+    return name[:LONGEST_VALUE].partition(".")[0].lower()
+
+
 def open_once(path: Path, error: type[XorecError]) -> tuple[BinaryIO, bool]:
     """Open a file or a pipe for reading, without waiting; and whether it is a pipe.
 
@@ -77,7 +110,7 @@ def open_once(path: Path, error: type[XorecError]) -> tuple[BinaryIO, bool]:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise error(f"there is no file {path}: check the path.") from None
+        raise error(f"there is no file {path}: check the path.{did_you_mean_file(path)}") from None
     except (OSError, ValueError) as problem:
         found = what_is_at(path, error)
         if found not in ("a file", ""):

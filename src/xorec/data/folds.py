@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from xorec.core.errors import OptionError
 from xorec.data.interactions import TEST, TRAIN
-from xorec.data.io.read import as_interactions
+from xorec.data.io.read import ReadOptions, as_interactions
 from xorec.data.split import Split, split
 
 
@@ -21,10 +21,12 @@ def folds(
     validation: float = 0.0,
     seed: int = 0,
     keep_last: bool = True,
+    **reading: Unpack[ReadOptions],
 ) -> Iterator[Split]:
     """Split `data` into `count` random parts of the same size, each the test part of one split.
 
     data: Interactions, or what `read` takes; a split that it brings along is not used.
+    reading: how `read` reads it: user_column, ...
     validation: a share of each training part. keep_last: a user or item whose training pairs would
     all leave gets the first of them back, so that pair is tested in no fold. Which part a pair is
     in hangs on the seed and the raw ids alone.
@@ -37,7 +39,7 @@ def folds(
 
     if isinstance(count, bool) or not isinstance(count, int) or count < 2:
         raise OptionError(f"count is {count!r}: give a whole number of folds, 2 or more.")
-    data = as_interactions(data)
+    data = as_interactions(data, **reading)
     data.require_pairs()
     keys = pair_keys(data.indptr, data.indices, data.users.hashes(seed), data.items.hashes(seed))
     fold_of = np.empty(data.n_pairs, dtype=np.int64)

@@ -230,8 +230,8 @@ class Interactions:
     def to_frame(self) -> pl.DataFrame:
         """A polars frame of the pairs by raw ids: user, item; rating, time, weight where there are.
 
-        For other libraries: `parts.train.to_frame().to_pandas()`. Weights are scaled already;
-        `read` takes them back with `weight_scale="none"`.
+        For other libraries: `parts.train.to_frame().to_pandas()` (needs pyarrow). Weights are
+        scaled already; `read` takes them back with `weight_scale="none"`.
 
         >>> Interactions.from_pairs([("bob", 9), ("ann", 7)]).to_frame().rows()
         [('ann', 7), ('bob', 9)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xorec.core.errors import DataError, OptionError
 from xorec.core.kernels import kernel
 from xorec.data.interactions import Interactions
-from xorec.data.io.read import as_interactions
+from xorec.data.io.read import ReadOptions, as_interactions
 from xorec.data.ratings import rating_note
 
 Mask = npt.NDArray[np.bool_]
@@ -26,10 +26,12 @@ def prepare(
     min_user_pairs: int = 0,
     min_item_pairs: int = 0,
     core: int = 0,
+    **reading: Unpack[ReadOptions],
 ) -> Interactions:
     """Filter the pairs, in this order; users and items without pairs go.
 
     data: Interactions, or what `read` takes: a frame, a SciPy matrix, rows of pairs, a path.
+    reading: how `read` reads it: user_column, ...
     min_rating: ratings to implicit feedback: only pairs rated at least this stay.
     min_user_pairs, min_item_pairs: remove users and items with fewer pairs, ONCE, all counted
       before anything is removed: the paper's filter with 20 and 20. Afterwards some may have
@@ -43,7 +45,7 @@ def prepare(
     (['ann', 'bob'], ('2-core (1 round): 1 users, 0 items and 1 pairs removed',))
     """
     check_filters(min_rating, min_user_pairs, min_item_pairs, core)
-    pairs = as_interactions(data)
+    pairs = as_interactions(data, **reading)
     pairs.require_pairs()
     if min_rating is not None:
         pairs = _by_rating(pairs, min_rating)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from xorec.core.errors import DataError, OptionError
 from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
-from xorec.data.io.read import as_interactions
+from xorec.data.io.read import ReadOptions, as_interactions, refuse_reading, refuse_unknown
 
 Method = Literal["random", "per-user", "leave-last", "time", "given"]
 METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")
@@ -86,10 +86,12 @@ def split(
     validation: float = 0.0,
     seed: int = 0,
     keep_last: bool = True,
+    **reading: Unpack[ReadOptions],
 ) -> Split:
     """Split `data` into training, validation and test parts.
 
     data: Interactions, or what `read` takes: a frame, a SciPy matrix, rows of pairs, a path.
+    reading: how `read` reads it: user_column, ...
     method: None takes the split that the data brings along, else a random one;
       random      the share `test` of all pairs (the paper: 0.2);
       per-user    the share `test` of every user's pairs, rounded to the nearest;
@@ -108,7 +110,7 @@ def split(
     >>> parts.train.n_pairs, parts.validation.n_pairs, parts.test.n_pairs
     (72, 8, 20)
     """
-    data = as_interactions(data)
+    data = as_interactions(data, **reading)
     method = method or ("random" if data.parts is None else "given")
     _check(data, method, test, validation, seed)
     keys = _keys_of(data, seed)
@@ -131,17 +133,19 @@ def split(
     )
 
 
-def as_split(thing: Any, *, seed: int = 0) -> Split:
+def as_split(thing: Any, *, seed: int = 0, **reading: Unpack[ReadOptions]) -> Split:
     """A split as it is; anything else as `split` takes it, with a tenth for validation.
 
-    A split that the data brought along is used.
+    A split that the data brought along is used. reading: how `read` reads it.
 
     >>> as_split([(user, item) for user in range(5) for item in range(20)]).describe()["test_pairs"]
     20
     """
     if isinstance(thing, Split):
+        refuse_unknown(reading)
+        refuse_reading(reading, "the data: this is a split")
         return thing
-    data = as_interactions(thing)
+    data = as_interactions(thing, **reading)
     method: Method = "random" if data.parts is None else "given"
     return split(data, method=method, validation=0.1, seed=seed)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.jsonable import jsonable
-from xorec.core.printable import printable
+from xorec.core.printable import listed, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,6 +103,9 @@ class Recommendations:
     for user ann:
     rank  item  name        score
        1  tea   Green tea  0.7500
+    >>> Recommendations(["SKU 40, large", "tea"], ())
+    for somebody with 'SKU 40, large', 'tea':
+    rank  item  score
     >>> best.to_dict()
     {'user': 'ann', 'items': [{'id': 'tea', 'name': 'Green tea', 'distance': None, 'score': 0.75}]}
     >>> best.to_frame().columns
@@ -172,6 +175,8 @@ class Recommendations:
         return f"<table><caption>{caption}</caption>{''.join(body)}</table>"
 
     def _title(self) -> str:
+        if isinstance(self.query, list):  # the items of somebody new
+            return printable(f"for somebody with {listed([repr(one) for one in self.query])}")
         return printable(f"for {self.query_kind} {self.query}")
 
     def _cells(self) -> list[list[str]]:

@@ -14,6 +14,7 @@ from xorec.core.errors import DataError, OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.data.categories import Categories
 from xorec.data.ids import Ids
+from xorec.data.near_ids import near_id
 from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
 from xorec.representations.base import Representation
@@ -150,10 +151,12 @@ class RecommenderState(LearnedArrays):
         rows = self.items.find_many(wanted)
         if len(rows) and rows.min() < 0:
             missing = wanted[int(np.argmin(rows))]
-            hint = _other_type(self.items, missing) or (
-                f"it was not in the training data. Ids look like {quoted(self.items[0])}."
+            hint = _meant(self.items, missing) or "it was not in the training data."
+            typical = self.items[len(self.items) // 2]  # the first by the alphabet is often odd
+            raise UnknownIdError(
+                f"item {quoted(missing)} is not in the model: {hint} Ids look like "
+                f"{quoted(typical)}."
             )
-            raise UnknownIdError(f"item {quoted(missing)} is not in the model: {hint}")
         return rows
 
     def items_of(self, user_row: int) -> npt.NDArray[np.int32]:
@@ -192,13 +195,16 @@ class RecommenderState(LearnedArrays):
         )
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
-        hint = _other_type(self.users, user) or (
-            "use recommend_for([item ids]) (on the command line --items) to fold in somebody new."
-        )
+        meant = _meant(self.users, user)
+        way_out = "recommend_for([item ids]) (on the command line --items) to fold in somebody new."
+        hint = f"{meant} Else use {way_out}" if meant else f"use {way_out}"
         return UnknownIdError(f"user {quoted(user)} is not in the model: {hint}")
 
 
-def _other_type(ids: Ids, raw: Hashable) -> str:
-    """A hint where an id is there but of another type, as 1 and "1" are; else nothing."""
-    meant = ids.alike(raw)
-    return "" if meant is None else f"ids here are {ids.type_name}, did you mean {quoted(meant)}?"
+def _meant(ids: Ids, raw: Hashable) -> str:
+    """A hint where an id is there but of another type, as 1 and "1" are, or is much like it."""
+    meant = near_id(ids, raw)
+    if meant is None:
+        return ""
+    begin = f"ids here are {ids.type_name}, " if type(meant) is not type(raw) else ""
+    return f"{begin}did you mean {quoted(meant)}?"

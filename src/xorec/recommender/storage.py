@@ -23,6 +23,7 @@ import numpy.typing as npt
 from xorec.core.arrays import Arrays, add_arrays, digest
 from xorec.core.errors import ModelFileError, XorecError
 from xorec.core.files import save_tensors
+from xorec.core.paths import did_you_mean_file
 from xorec.core.threads import available_threads
 from xorec.data.categories import Categories
 from xorec.data.id_table import IdTable
@@ -152,6 +153,7 @@ def _handle(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise ModelFileError(
             f"there is no model file {path}: check the path, or make one with `xorec fit`."
+            f"{did_you_mean_file(path)}"
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         reason = getattr(error, "strerror", None) or error

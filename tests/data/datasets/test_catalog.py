@@ -162,11 +162,14 @@ def test_a_name_will_do_wherever_data_are_taken() -> None:
     assert as_interactions("debian").digest() == load_data("debian").digest()
 
 
-def test_unknown_names_are_told_with_the_nearest() -> None:
+def test_unknown_names_are_told_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no such file and no data set.*did you mean.*ml-1m"):
         load_data("ml1m")
     with pytest.raises(DataError, match="no such file"):
         load_data("no/such.csv")
+    (tmp_path / "verkauf.csv").touch()
+    with pytest.raises(DataError, match=r"no such file.* did you mean '.*verkauf\.csv'\?"):
+        load_data(tmp_path / "verkuf.csv")
     with pytest.raises(DataError, match=r"no data set 'zzz'; there are debian, ml-100k"):
         find("zzz")
 

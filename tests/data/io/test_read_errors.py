@@ -26,7 +26,7 @@ def refusal(path: Path, content: str | bytes, **options: Any) -> str:
 CASES: list[tuple[str, str | bytes, dict[str, Any], list[str]]] = [
     ("x.csv", "", {}, ["is empty"]),
     ("x.csv", "  \n\n", {}, ["is empty"]),
-    ("x.csv", "user,item\n", {}, ["has no rows", "has_header=False"]),
+    ("x.csv", "user,item\n", {}, ["has no rows below its header: give a file"]),
     ("x.csv", "user\n1\n", {}, ["one column only", "user", "separator"]),
     ("x.csv", "user,item\n1,2\n,3\n", {}, ["'user'", "data row 2", "empty", "user_column"]),
     ("x.csv", "user,item\n1,2\n1\n", {}, ["'item'", "data row 2", "empty"]),

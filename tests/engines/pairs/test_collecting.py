@@ -86,6 +86,14 @@ def test_ids_of_every_kind(kind: Any) -> None:
         assert_same_data(found, prepare(xorec.read(frame, **options), core=3))
 
 
+@pytest.mark.parametrize("filters", FILTERS)
+def test_times_that_are_no_dates_are_said_as_on_one_machine(filters: dict[str, Any]) -> None:
+    frame = BESIDE["weights and times"].rename({"time": "qty", "weight": "price"})
+    found = from_blocks(frame, 60, filters, time_column="qty")
+    assert_same_data(found, prepare(xorec.read(frame, time_column="qty"), **filters))
+    assert "the times of 'qty' go from 0 to 4" in str(found.notes)
+
+
 def test_ratings_are_cut_as_on_one_machine() -> None:
     frame = BESIDE["ratings"]
     for filters in ({"min_rating": 3}, {"min_rating": 2.5, "core": 4}):

@@ -20,8 +20,8 @@ from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, OptionError
 from xorec.core.files import replacing, system_errors, write_text
 from xorec.core.folders import user_cache
-from xorec.core.paths import what_is_at
-from xorec.core.printable import LONGEST_VALUE, shortened
+from xorec.core.paths import near_file, what_is_at
+from xorec.core.printable import LONGEST_VALUE, quoted, shortened
 from xorec.core.progress import SILENT, Progress
 from xorec.core.suggestions import closest
 from xorec.data.interactions import Interactions
@@ -213,7 +213,7 @@ def _read_path(source: str | Path, options: dict[str, Any]) -> Interactions:
     if not what_is_at(path, DataError):
         raise DataError(
             f"{shortened(str(source), LONGEST_VALUE)}: there is no such file and no data set of "
-            f"that name; {_nearest(path.name)}"
+            f"that name; {_nearest(path.name, near_file(path))}"
         )
     return read(path, **options)
 
@@ -225,7 +225,7 @@ def _expanded(path: Path) -> Path:
         raise DataError(f"{path}: {error}: write the path without ~.") from None
 
 
-def _nearest(name: str) -> str:
-    """The end of the sentence: the names of the catalogue that are like `name`, or all."""
-    near = closest(name, CATALOG, 3)
+def _nearest(name: str, file: Path | None = None) -> str:
+    """The end of the sentence: `file`, and the names of the catalogue like `name`; or all names."""
+    near = [*([] if file is None else [quoted(str(file))]), *closest(name, CATALOG, 3)]
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CATALOG)}."

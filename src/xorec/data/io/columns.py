@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xorec.core.errors import DataError
@@ -32,7 +32,7 @@ _KNOWN = {
     "watchtime frequency",
     "time": "timestamp time unixreviewtime unixtime unixtimestamp ts datetime date ratedat "
     "createdat reviewtime reviewdate orderedat orderdate ordertime purchasedat purchasedate "
-    "invoicedate eventtime eventdate",
+    "invoicedate eventtime eventdate boughtat clickedat viewedat",
     "split": "split part subset",
     "name": "name title itemname productname itemtitle movietitle producttitle",
     "category": "category categories genre genres class tag tags section maincategory",
@@ -45,6 +45,15 @@ _OTHER_IDS = (
 )
 _NO_IDS = "paid unpaid valid bid grid said android"
 """Words that end like an id."""
+_NUMBERED = {
+    "user": "customer user client member account buyer",
+    "item": "article product item sku",
+}
+_NUMBERS = ("no", "nr", "num", "number")
+"""What stands for "id" behind these words: `customer_no`, `articleNumber`."""
+_MOMENT = re.compile(r"([^A-Za-z](?i:at|time|date)|[a-z](At|Time|Date))$")
+_OTHER_MOMENTS = re.compile("birth|release|publi|expir", re.IGNORECASE)
+"""Times of users and items, not of pairs."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +76,49 @@ class Columns:
 
 def is_known_name(name: str) -> bool:
     """Whether a field looks like the name of a column, rather than a value."""
-    return any(_plain(name) in names.split() for names in _KNOWN.values())
+    plain = _plain(name)
+    return any(plain in names.split() or plain in _numbered(role) for role, names in _KNOWN.items())
+
+
+def is_known_time(name: str) -> bool:
+    """Whether a column has a name that is known for times."""
+    return _plain(name) in _KNOWN["time"].split()
+
+
+def may_be_time(name: str) -> bool:
+    """Whether a column is called like the time of something: `listened_at`, `watchDate`.
+
+    >>> [name for name in ("listened_at", "watchDate", "flat", "birth_date") if may_be_time(name)]
+    ['listened_at', 'watchDate']
+    """
+    return bool(_MOMENT.search(name)) and not _OTHER_MOMENTS.search(name)
 
 
 def guess(role: str, names: Sequence[str]) -> str | None:
     """The column among `names` that people use for this role."""
     plain = {_plain(name): name for name in reversed(names)}
-    return next((plain[known] for known in _KNOWN[role].split() if known in plain), None)
+    known_names = (*_KNOWN[role].split(), *_numbered(role))
+    return next((plain[known] for known in known_names if known in plain), None)
+
+
+def _numbered(role: str) -> list[str]:
+    """Words with a number for an id: customerno, articlenr."""
+    words = _NUMBERED.get(role, "").split()
+    return [word + number for word in words for number in _NUMBERS]
 
 
 def choose_columns(
-    names: Sequence[str], wanted: Mapping[str, str | None], place: str, positions: Sequence[str]
+    names: Sequence[str],
+    wanted: Mapping[str, str | None],
+    place: str,
+    positions: Sequence[str],
+    moments: Collection[str] = (),
 ) -> Columns:
     """The column of every role.
 
     wanted: the name asked for, by role; "" means "none of them". positions: the roles of the
-    columns in their order where a file has no header, else empty.
+    columns in their order where a file has no header, else empty. moments: columns that hold times
+    by their names and first values; the only one that is left is taken where none has a known name.
     """
     chosen: dict[str, str | None] = {}
     guessed: list[str] = []
@@ -106,6 +142,10 @@ def choose_columns(
         if chosen[role] is None and chosen[other] is not None and len(ids) == 1:
             chosen[role] = ids[0]
             guessed.append(role)
+    left = [name for name in moments if name not in chosen.values()]
+    if chosen["time"] is None and wanted.get("time") is None and len(left) == 1:
+        chosen["time"] = left[0]
+        guessed.append("time")
     for role in ("user", "item"):
         if chosen[role] is None:
             perhaps = f"perhaps {' or '.join(ids)}; " if ids else ""

@@ -20,7 +20,7 @@ from xorec.data.io.formats.base import Source, polars_errors
 from xorec.data.io.id_encoder import HashCollision, IdEncoder
 from xorec.data.io.id_kernels import renumber
 from xorec.data.io.id_rules import missing_word, no_id
-from xorec.data.io.values import Place, parts_of, ratings_of, times_of, weights_of
+from xorec.data.io.values import Place, parts_of, ratings_of, time_note, times_of, weights_of
 from xorec.data.merge import Merged, merge_pairs, take_pairs
 from xorec.data.ratings import rating_note
 from xorec.data.weights import scaled_weights, summed_weights
@@ -126,8 +126,8 @@ def no_rows(source: Source) -> DataError:
             f"{source.name} has no rows since {source.since}: give an earlier since, or wait."
         )
     what = "a file" if source.stream is None else "a table or a query"
-    hint = " (has_header=False if its first line is one)" if source.text else ""
-    return DataError(f"{source.name} has no rows: give {what} with interactions{hint}.")
+    where = " below its header" if source.text and not source.positions else ""
+    return DataError(f"{source.name} has no rows{where}: give {what} with interactions.")
 
 
 def role_batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
@@ -225,13 +225,15 @@ def _interactions(
     raw = pair_strengths(arrays, merged, len(items))
     weights, said = (None, None) if raw is None else weights_and_note(raw, weighing.scale)
     ratings = None if ratings is None else take_pairs(ratings, merged.order, threads)
-    notes += [note for note in (said, rating_note(ratings)) if note]
+    times = None if times is None else take_pairs(times, merged.order, threads)
+    said_of_times = time_note(times, columns.time)
+    notes += [note for note in (said, rating_note(ratings), said_of_times) if note]
     return Interactions(
         users,
         items,
         merged.indptr,
         merged.indices,
-        times=None if times is None else take_pairs(times, merged.order, threads),
+        times=times,
         ratings=ratings,
         weights=weights,
         parts=None if parts is None else take_pairs(parts, merged.order, threads),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from xorec.core.addresses import parse_address
-from xorec.core.errors import DataError
+from xorec.core.errors import DataError, OptionError
 from xorec.core.memory import require_address_space
 from xorec.core.options import RunOptions
-from xorec.core.printable import listed
+from xorec.core.printable import listed, quoted
 from xorec.core.progress import SILENT, Progress
+from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import REPEATS, Columns, choose_columns
 from xorec.data.weights import check_scale
@@ -20,6 +21,25 @@ from xorec.data.weights import check_scale
 if TYPE_CHECKING:
     from xorec.data.io.content import Limits
     from xorec.data.io.formats.base import Layout, Source
+
+
+class ReadOptions(TypedDict, total=False):
+    """What `read` takes beside the source, for functions that read what they are given."""
+
+    user_column: str | None
+    item_column: str | None
+    rating_column: str | None
+    weight_column: str | None
+    time_column: str | None
+    split_column: str | None
+    format: str | None
+    separator: str | None
+    has_header: bool | None
+    item_info: Any
+    since: Any
+    max_expanded: int | str | None
+    max_line: int | str | None
+    weight_scale: str
 
 
 def read(
@@ -108,7 +128,9 @@ def read(
         infos = infos or found
     else:
         opened = open_object(source, wanted)
-    columns = opened.chosen or choose_columns(opened.columns, wanted, opened.name, opened.positions)
+    columns = opened.chosen or choose_columns(
+        opened.columns, wanted, opened.name, opened.positions, opened.moments
+    )
     opened = only_since(opened, columns, earliest)
     weighing = Weighing(weight_scale, by_repeats=weight_column == REPEATS and not columns.weight)
     data = encode(opened, columns, RunOptions(threads=threads, progress=progress), weighing)
@@ -118,11 +140,15 @@ def read(
 
 
 def as_interactions(
-    thing: Any, what: str = "the data", progress: Progress = SILENT
+    thing: Any,
+    what: str = "the data",
+    progress: Progress = SILENT,
+    **reading: Unpack[ReadOptions],
 ) -> Interactions:
     """Interactions as they are; a named data set; all else through `read`: a frame, a path, pairs.
 
-    what: what it is, for the message. progress: is told what was guessed and merged.
+    what: what it is, for the message. progress: is told what was guessed and merged. reading: how
+    `read` reads it; of no use to what is read already.
 
     >>> as_interactions([("ann", "tea"), ("bob", "tea")])
     Interactions(2 users x 1 items, 2 pairs)
@@ -131,19 +157,39 @@ def as_interactions(
     xorec.core.errors.DataError: the training part: a int cannot be read: give a path, or one of: \
 a SciPy sparse matrix, a data frame, (user, item) pairs.
     """
+    refuse_unknown(reading)
     if isinstance(thing, Interactions):
+        refuse_reading(reading, f"{what}: these are Interactions")
         return thing
     from xorec.data.datasets.catalog import CATALOG, load_data
 
     if isinstance(thing, str) and thing in CATALOG:
-        return load_data(thing, progress=progress)
+        return load_data(thing, progress=progress, **reading)
     try:
-        data = read(thing, progress=progress)
+        data = read(thing, progress=progress, **reading)
     except DataError as error:
         raise DataError(f"{what}: {error}") from None
     for note in data.notes:
         progress.note(f"{what}: {note}")
     return data
+
+
+def refuse_unknown(reading: ReadOptions) -> None:
+    """Refuse the names that `read` does not have."""
+    known = list(ReadOptions.__annotations__)
+    for name in reading:
+        if name not in known:
+            raise OptionError(
+                f"there is no option {quoted(name)}: data is read with {', '.join(known)}."
+                f"{did_you_mean(name, known)}"
+            )
+
+
+def refuse_reading(reading: ReadOptions, what: str) -> None:
+    """Refuse to say how to read what is read already."""
+    given = ", ".join(name for name, value in reading.items() if value is not None)
+    if given:
+        raise OptionError(f"{what}, read already: leave {given} out, or give it to xorec.read.")
 
 
 def only_since(source: Source, columns: Columns, since: int | None) -> Source:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
 from xorec.data.interactions import TEST, TRAIN, VALIDATION
+from xorec.data.io.columns import is_known_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,6 +24,10 @@ PART_NAMES = {
     VALIDATION: ("validation", "valid", "val", "dev", "1"),
     TEST: ("test", "testing", "2"),
 }
+_NO_DATE = 1_000_000
+"""Seconds: times that end before 12 January 1970 are not meant as dates."""
+_LARGE = 100_000_000
+"""Seconds: in 1973."""
 _PART_OF = {name: part for part, names in PART_NAMES.items() for name in names}
 
 
@@ -96,6 +101,35 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
         )
     _refuse_nulls(times, column, place, "is not a time", way_out)
     return times.to_numpy().astype(np.int64, copy=False)
+
+
+def are_moments(column: pl.Series) -> bool:
+    """Whether these are dates, or numbers as large as seconds since 1970: not counts, not minutes.
+
+    >>> import polars as pl
+    >>> [are_moments(pl.Series(one)) for one in (["2024-02-29"], [1_700_000_000], [90], ["x"], [])]
+    [True, True, False, False, False]
+    """
+    try:
+        times = times_of(column, Place("", ""))
+    except DataError:
+        return False
+    return bool(len(times)) and int(times.min()) > _LARGE
+
+
+def time_note(times: npt.NDArray[np.int64] | None, column: str | None) -> str | None:
+    """One line about times that cannot be dates; None where they can, or the name says times.
+
+    >>> time_note(np.array([1, 5, 3]), "qty")
+    "the times of 'qty' go from 1 to 5: no dates, but any numbers will do to order pairs"
+    """
+    if times is None or column is None or is_known_time(column) or not len(times):
+        return None
+    first, last = int(times.min()), int(times.max())
+    if last >= _NO_DATE:
+        return None
+    span = f"go from {first:,} to {last:,}" if first < last else f"are all {first:,}"
+    return f"the times of {quoted(column)} {span}: no dates, but any numbers will do to order pairs"
 
 
 def parts_of(column: pl.Series, place: Place) -> npt.NDArray[np.int8]:

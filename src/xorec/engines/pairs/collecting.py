@@ -22,6 +22,7 @@ from xorec.data.io.encode import (
     weights_and_note,
 )
 from xorec.data.io.formats.base import Source
+from xorec.data.io.values import time_note
 from xorec.data.ratings import note_of_values, rating_note
 from xorec.engines.pairs.distinct_ids import collect_ids
 from xorec.engines.pairs.filtering import Filters, filter_pairs, pairs_that_stay, rating_values
@@ -88,7 +89,8 @@ class _MergedPairs:
         if raw is not None:
             arrays["weights"], said = weights_and_note(raw, weighing.scale)
             notes.append(said)
-        notes += [note for note in (rating_note(ratings),) if note]
+        said_of_times = time_note(arrays.get("time"), rows.columns.time)
+        notes += [note for note in (rating_note(ratings), said_of_times) if note]
         return self._interactions(rows, arrays, notes)
 
     def filtered(
@@ -104,6 +106,8 @@ class _MergedPairs:
         if rated and filters.min_rating is None:
             said_of_ratings = note_of_values(*rating_values(engine, self.blocks))
             notes += [said_of_ratings] if said_of_ratings else []
+        said_of_times = time_note(facts.get("time_span"), rows.columns.time)
+        notes += [said_of_times] if said_of_times else []
         sizes = (len(self.users), len(self.items))
         kept = filter_pairs(engine, self.blocks, sizes, filters, rated=rated)
         settings = {"min_rating": kept.min_rating}
@@ -147,8 +151,12 @@ def _notes(rows: ReadRows, weighing: Weighing, tally: npt.NDArray[np.int64]) -> 
 
 
 def block_facts(block: Arrays, shared: Arrays) -> Arrays:
-    """What was merged in a block, and the strengths of its pairs."""
-    return {name: block[name] for name in ("tally", "strength") if name in block}
+    """What was merged in a block, the strengths of its pairs, their first and last time."""
+    facts = {name: block[name] for name in ("tally", "strength") if name in block}
+    times = block.get("time")
+    if times is not None and len(times):
+        facts["time_span"] = np.array([times.min(), times.max()])
+    return facts
 
 
 def all_pairs(block: Arrays, shared: Arrays) -> Arrays:

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.data.io.read import ReadOptions
 from xorec.data.split import as_split
 from xorec.evaluation.metrics.registry import USER_METRICS
 from xorec.experiments.tuning.rounds import next_round, running
@@ -107,10 +108,12 @@ def tune(
     timeout: float | None = None,
     at_once: int = 1,
     options: RunOptions = DEFAULTS,
+    **reading: Unpack[ReadOptions],
 ) -> Tuned:
     """Fit `model` up to `trials` times on the training part; judge on the validation part.
 
     data: a split with a validation part, or what `split` takes: a tenth is held out then.
+    reading: how `xorec.read` reads it: user_column, ...
     The metric is that of the fitted representation, over at most 5,000 validation users: those
     that early stopping looks at, the same in every trial. The test part is not touched. study: a
     file to keep trials in; with one, `trials` and `timeout` (seconds of trials, no new one is begun
@@ -129,7 +132,7 @@ def tune(
     """
     settings, at_once = dict(fixed or {}), positive_int(at_once, "at_once")
     space = check(model, settings, trials, metric)
-    parts = as_split(data, seed=options.seed)
+    parts = as_split(data, seed=options.seed, **reading)
     if parts.validation is None:
         raise DataError("tuning needs a validation part: split with validation=0.1 (--validation).")
     search = Search(model, parts.train, parts.validation, settings, space, metric, prune)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.printable import listed
-from xorec.data.io.columns import choose_columns
+from xorec.data.io.columns import choose_columns, guess, may_be_time
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
+from xorec.data.io.values import are_moments
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -72,9 +73,27 @@ def _require_valid(native: Any) -> None:
 def _open(thing: Any, wanted: Wanted) -> Source:
     frame = as_frame(thing)
     assert frame is not None
-    columns = choose_columns(frame_columns(frame), wanted, FRAME, ())
+    names = frame_columns(frame)
+    columns = choose_columns(names, wanted, FRAME, (), _moments(frame, names, wanted))
     in_use = list(columns.in_use().values())
     return replace(open_frame(frame, in_use, (columns.user, columns.item)), chosen=columns)
+
+
+def _moments(
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any], names: Sequence[str], wanted: Wanted
+) -> list[str]:
+    """Where no time has a known name: the columns that are called like one and hold times."""
+    if wanted.get("time") is not None or guess("time", names):
+        return []
+    return [name for name in names if may_be_time(name) and _holds_times(frame, name)]
+
+
+def _holds_times(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> bool:
+    """Whether the first rows do."""
+    try:
+        return are_moments(open_frame(frame.head(100), [name]).frame.collect()[name])
+    except DataError:  # what cannot be read can be left alone
+        return False
 
 
 def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
@@ -85,8 +104,36 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
         return as_series(column.to_list())
     try:
         return column.to_polars()
+    except ImportError:  # pandas needs pyarrow for all but plain numbers
+        return _without_arrow(column)
     except (ValueError, TypeError, OverflowError, NotImplementedError):  # Arrow makes nothing of it
         return as_series(column.to_list())
+
+
+def _without_arrow(column: nw.Series[Any]) -> pl.Series | list[Any]:
+    """A column of pandas where pyarrow is not installed: by way of NumPy or of Python's values."""
+    import narwhals as nw
+    import polars as pl
+
+    if isinstance(column.dtype, nw.Datetime):
+        times = pl.Series(column.to_numpy().astype("datetime64[us]"))
+        return _in_zone(times, column.dtype.time_zone)
+    is_null = column.is_null().to_list()  # NaN, NaT and pandas.NA alike
+    pairs = zip(column.to_list(), is_null, strict=True)
+    return as_series([None if null else value for value, null in pairs])
+
+
+def _in_zone(times: pl.Series, zone: str | None) -> pl.Series:
+    """Times of UTC in this zone; of one that polars does not know ("UTC+02:00") they stay UTC."""
+    import polars as pl
+
+    if zone is None:
+        return times
+    aware = times.dt.replace_time_zone("UTC")
+    try:
+        return aware.dt.convert_time_zone(zone)
+    except pl.exceptions.ComputeError:
+        return aware
 
 
 def _has_odd_categories(column: nw.Series[Any]) -> bool:
