@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-import polars as pl
 import pytest
 
 from xorec.core.errors import DataError
@@ -42,8 +40,7 @@ from xorec.data.io.read import read
         ("customer_no article_nr qty", "customer_no", "article_nr", {"weight": "qty"}),
         ("order_no ClientNumber sku_no", "ClientNumber", "sku_no", {}),
         ("customer customer_no product", "customer", "product", {}),
-        ("user item bought_at", "user", "item", {"time": "bought_at"}),
-        ("user item listened_at", "user", "item", {}),  # only what it holds can tell
+        ("user item bought_at delivered_at", "user", "item", {"time": "bought_at"}),
     ],
 )
 def test_columns_are_guessed(header: str, user: str, item: str, more: dict[str, str]) -> None:
@@ -73,35 +70,6 @@ def _table(tmp_path: Path, header: str, *rows: str) -> Path:
     path = tmp_path / "x.csv"
     path.write_text("\n".join([header, *rows]))
     return path
-
-
-@pytest.mark.parametrize("moment", ["2024-01-02", "2024-01-02T10:00:00", "1700000000"])
-def test_the_only_column_of_times_is_taken(moment: str, tmp_path: Path) -> None:
-    rows = [f"{user};x;{moment};Rome;;90;1980-01-01" for user in ("a", "b")]
-    path = _table(tmp_path, "user;item;listened_at;shop_at;end_date;cook_time;birth_date", *rows)
-    data = read(path)
-    assert data.times is not None
-    assert data.notes[0].startswith("columns guessed: user = user, item = item, time = listened_at")
-    assert read(path, time_column="").times is None
-    frame = pl.read_csv(path, separator=";", try_parse_dates=True)
-    for made in (frame, frame.lazy(), frame.to_pandas()):
-        assert read(made).times.tolist() == data.times.tolist()  # type: ignore[union-attr]
-
-
-def test_of_two_columns_of_times_none_is_taken(tmp_path: Path) -> None:
-    rows = ["a;x;2024-01-02;2024-01-03", "b;x;2024-01-02;2024-01-05"]
-    path = _table(tmp_path, "user;item;started_at;ended_at", *rows)
-    assert read(path).times is None
-    assert read(path, time_column="ended_at").times is not None
-    known = _table(tmp_path, "user;item;started_at;bought_at", *rows)
-    assert read(known).notes[0].endswith("time = bought_at; not used: started_at")
-
-
-def test_what_is_no_time_is_left_alone(tmp_path: Path) -> None:
-    rows = [f"{user};x;{user * 30};Rome" for user in range(3)]
-    assert read(_table(tmp_path, "user;item;cook_time;sold_at", *rows)).times is None
-    odd = pd.Series([object(), 1, "x"], dtype=object)
-    assert read(pd.DataFrame({"user": [1, 2, 3], "item": [1, 2, 3], "made_at": odd})).times is None
 
 
 def test_times_that_are_no_dates_are_said(tmp_path: Path) -> None:

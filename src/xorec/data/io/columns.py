@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xorec.core.errors import DataError
@@ -51,9 +51,6 @@ _NUMBERED = {
 }
 _NUMBERS = ("no", "nr", "num", "number")
 """What stands for "id" behind these words: `customer_no`, `articleNumber`."""
-_MOMENT = re.compile(r"([^A-Za-z](?i:at|time|date)|[a-z](At|Time|Date))$")
-_OTHER_MOMENTS = re.compile("birth|release|publi|expir", re.IGNORECASE)
-"""Times of users and items, not of pairs."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +82,6 @@ def is_known_time(name: str) -> bool:
     return _plain(name) in _KNOWN["time"].split()
 
 
-def may_be_time(name: str) -> bool:
-    """Whether a column is called like the time of something: `listened_at`, `watchDate`.
-
-    >>> [name for name in ("listened_at", "watchDate", "flat", "birth_date") if may_be_time(name)]
-    ['listened_at', 'watchDate']
-    """
-    return bool(_MOMENT.search(name)) and not _OTHER_MOMENTS.search(name)
-
-
 def guess(role: str, names: Sequence[str]) -> str | None:
     """The column among `names` that people use for this role."""
     plain = {_plain(name): name for name in reversed(names)}
@@ -108,17 +96,12 @@ def _numbered(role: str) -> list[str]:
 
 
 def choose_columns(
-    names: Sequence[str],
-    wanted: Mapping[str, str | None],
-    place: str,
-    positions: Sequence[str],
-    moments: Collection[str] = (),
+    names: Sequence[str], wanted: Mapping[str, str | None], place: str, positions: Sequence[str]
 ) -> Columns:
     """The column of every role.
 
     wanted: the name asked for, by role; "" means "none of them". positions: the roles of the
-    columns in their order where a file has no header, else empty. moments: columns that hold times
-    by their names and first values; the only one that is left is taken where none has a known name.
+    columns in their order where a file has no header, else empty.
     """
     chosen: dict[str, str | None] = {}
     guessed: list[str] = []
@@ -142,10 +125,6 @@ def choose_columns(
         if chosen[role] is None and chosen[other] is not None and len(ids) == 1:
             chosen[role] = ids[0]
             guessed.append(role)
-    left = [name for name in moments if name not in chosen.values()]
-    if chosen["time"] is None and wanted.get("time") is None and len(left) == 1:
-        chosen["time"] = left[0]
-        guessed.append("time")
     for role in ("user", "item"):
         if chosen[role] is None:
             perhaps = f"perhaps {' or '.join(ids)}; " if ids else ""

@@ -128,9 +128,7 @@ def read(
         infos = infos or found
     else:
         opened = open_object(source, wanted)
-    columns = opened.chosen or choose_columns(
-        opened.columns, wanted, opened.name, opened.positions, opened.moments
-    )
+    columns = opened.chosen or choose_columns(opened.columns, wanted, opened.name, opened.positions)
     opened = only_since(opened, columns, earliest)
     weighing = Weighing(weight_scale, by_repeats=weight_column == REPEATS and not columns.weight)
     data = encode(opened, columns, RunOptions(threads=threads, progress=progress), weighing)

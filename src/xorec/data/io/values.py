@@ -26,8 +26,6 @@ PART_NAMES = {
 }
 _NO_DATE = 1_000_000
 """Seconds: times that end before 12 January 1970 are not meant as dates."""
-_LARGE = 100_000_000
-"""Seconds: in 1973."""
 _PART_OF = {name: part for part, names in PART_NAMES.items() for name in names}
 
 
@@ -101,20 +99,6 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
         )
     _refuse_nulls(times, column, place, "is not a time", way_out)
     return times.to_numpy().astype(np.int64, copy=False)
-
-
-def are_moments(column: pl.Series) -> bool:
-    """Whether these are dates, or numbers as large as seconds since 1970: not counts, not minutes.
-
-    >>> import polars as pl
-    >>> [are_moments(pl.Series(one)) for one in (["2024-02-29"], [1_700_000_000], [90], ["x"], [])]
-    [True, True, False, False, False]
-    """
-    try:
-        times = times_of(column, Place("", ""))
-    except DataError:
-        return False
-    return bool(len(times)) and int(times.min()) > _LARGE
 
 
 def time_note(times: npt.NDArray[np.int64] | None, column: str | None) -> str | None:

@@ -102,7 +102,7 @@ def read_with_spark(
     named = tuple(name for name in wanted.values() if name)
     table = _open(engine, os.fspath(source), Layout(separator, has_header, named), format, limits)
     rules = table.source
-    columns = choose_columns(rules.columns, wanted, rules.name, rules.positions, rules.moments)
+    columns = choose_columns(rules.columns, wanted, rules.name, rules.positions)
     rules = only_since(rules, columns, earliest)
     by_repeats = weight_column == REPEATS and not columns.weight
     infos = list(table.item_info) if item_info is None else [item_info]

@@ -43,7 +43,7 @@ class Source:
     which must live as long. text_file: it comes from text, where no id has a zero byte.
     part_files: the files that the column "split" was made of. stream: of a database, its columns
     by their roles, batch by batch; the frame then has their names alone. since: the rows of earlier
-    times are left out. moments: columns that hold times by their names and first values.
+    times are left out.
     """
 
     name: str
@@ -63,7 +63,6 @@ class Source:
     part_files: tuple[str, ...] = ()
     stream: Callable[[Mapping[str, str]], Iterator[pl.DataFrame]] | None = None
     since: int | None = None
-    moments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.printable import listed
-from xorec.data.io.columns import choose_columns, guess, may_be_time
+from xorec.data.io.columns import choose_columns
 from xorec.data.io.formats.base import ObjectFormat, Source, Wanted
 from xorec.data.io.formats.objects import as_series, column_source
-from xorec.data.io.values import are_moments
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -73,27 +72,9 @@ def _require_valid(native: Any) -> None:
 def _open(thing: Any, wanted: Wanted) -> Source:
     frame = as_frame(thing)
     assert frame is not None
-    names = frame_columns(frame)
-    columns = choose_columns(names, wanted, FRAME, (), _moments(frame, names, wanted))
+    columns = choose_columns(frame_columns(frame), wanted, FRAME, ())
     in_use = list(columns.in_use().values())
     return replace(open_frame(frame, in_use, (columns.user, columns.item)), chosen=columns)
-
-
-def _moments(
-    frame: nw.DataFrame[Any] | nw.LazyFrame[Any], names: Sequence[str], wanted: Wanted
-) -> list[str]:
-    """Where no time has a known name: the columns that are called like one and hold times."""
-    if wanted.get("time") is not None or guess("time", names):
-        return []
-    return [name for name in names if may_be_time(name) and _holds_times(frame, name)]
-
-
-def _holds_times(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> bool:
-    """Whether the first rows do."""
-    try:
-        return are_moments(open_frame(frame.head(100), [name]).frame.collect()[name])
-    except DataError:  # what cannot be read can be left alone
-        return False
 
 
 def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:

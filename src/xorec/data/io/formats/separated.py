@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.printable import LONGEST_VALUE, shortened
-from xorec.data.io.columns import is_known_name, may_be_time
+from xorec.data.io.columns import is_known_name
 from xorec.data.io.formats.base import DataFile, FileFormat, Source
-from xorec.data.io.values import are_moments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,9 +47,7 @@ class TextTable:
         body = self.rows[1:] if self.has_header else self.rows
         quoted = frozenset(names[at] for at in _quoted_columns(body) if at < len(names))
         if self.has_header:
-            moments = _moments(names, body)
-            source = Source(str(path), frame, tuple(names), text=True, quoted=quoted)
-            return replace(source, moments=moments)
+            return Source(str(path), frame, tuple(names), text=True, quoted=quoted)
         return Source(
             str(path),
             frame,
@@ -221,18 +218,6 @@ def _quoted_columns(rows: list[list[str]]) -> list[int]:
         for place, fields in enumerate(columns)
         if any(fields) and all(field.lstrip().startswith('"') for field in fields if field)
     ]
-
-
-def _moments(names: list[str], rows: list[list[str]]) -> tuple[str, ...]:
-    """The columns that are called like a time and hold times in all of these rows."""
-    import polars as pl
-
-    fields = {
-        name: [unquote(row[place]) if place < len(row) else "" for row in rows]
-        for place, name in enumerate(names)
-        if may_be_time(name)
-    }
-    return tuple(name for name in fields if are_moments(pl.Series(fields[name], dtype=pl.String)))
 
 
 def _positions(rows: list[list[str]]) -> tuple[str, ...]:
