@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from xorec.core.compiling import clock
 from xorec.core.errors import OptionError
 from xorec.data.interactions import Interactions
 
@@ -18,11 +18,11 @@ _LEAST, _MOST = 0.75, 30.0
 
 @dataclass(frozen=True)
 class Budget:
-    """minutes, with the last fit; or trials, whatever they take."""
+    """minutes, with the last fit but without compiling kernels; or trials, whatever they take."""
 
     minutes: float | None = None
     trials: int | None = None
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = clock
     began: float = field(default=0.0)
 
     def __post_init__(self) -> None:
