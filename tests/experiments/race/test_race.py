@@ -251,7 +251,8 @@ def test_budget() -> None:
     for wrong in ({"minutes": 0}, {"minutes": float("nan")}, {"trials": 0}):
         with pytest.raises(OptionError):
             Budget(**wrong)
-    assert Budget.fitting(planted(20, 20)).minutes == 0.75
+    assert Budget.for_pairs(400).minutes == 0.75
+    assert Budget.for_pairs(1_000_000).minutes == 5
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from xorec.core.compiling import clock
 from xorec.core.errors import OptionError
-from xorec.data.interactions import Interactions
 
 PAIRS_A_MINUTE = 200_000
 """What the default budget is made for."""
@@ -33,9 +32,9 @@ class Budget:
         object.__setattr__(self, "began", self.clock())
 
     @classmethod
-    def fitting(cls, data: Interactions) -> Budget:
-        """The minutes that these data ask for: one for 200,000 pairs, 45 seconds to 30 minutes."""
-        return cls(minutes=min(_MOST, max(_LEAST, data.n_pairs / PAIRS_A_MINUTE)))
+    def for_pairs(cls, pairs: int) -> Budget:
+        """The minutes that so many pairs ask for: one for 200,000 pairs, 45 seconds to 30 minutes."""
+        return cls(minutes=min(_MOST, max(_LEAST, pairs / PAIRS_A_MINUTE)))
 
     def __str__(self) -> str:
         if self.trials is not None:

@@ -93,7 +93,7 @@ def fit_best(
             f"too few pairs to judge recipes by: {WITHOUT_RACE} with its default settings."
         )
         return model_class(WITHOUT_RACE)().fit(both, None, options), None
-    budget, target = budget or Budget.fitting(train), target or Target()
+    budget, target = budget or Budget.for_pairs(train.n_pairs), target or Target()
     judged_on = f"{parts[1].n_pairs:,} pairs{parts[2]}"
     options.progress.note(
         f"no model was named: recipes race for {target} ({budget})."

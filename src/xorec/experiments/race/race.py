@@ -88,7 +88,7 @@ def race(
     A race that was stopped goes on from options.checkpoint; vectors that several recipes share are
     kept in options.cache.
     """
-    budget, target = budget or Budget.fitting(train), target or Target()
+    budget, target = budget or Budget.for_pairs(train.n_pairs), target or Target()
     kept = _Kept(options, [train.digest(), validation.digest(), options.seed, code_digest()])
     trials = kept.read()
     if trials:
