@@ -40,7 +40,7 @@ def test_of_many_trials_few_are_shown(run: Any, ratings: Path, tmp_path: Path) -
 def test_fit_tells_the_size_of_the_file(run: Any, ratings: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.xorec"
     result = run("fit", ratings, "--model", "popularity", "-q", "-o", out)
-    assert f"{out}: {show_bytes(out.stat().st_size)}, " in result.stdout
+    assert f"{out}: popularity, {show_bytes(out.stat().st_size)}, " in result.stdout
     result = run("fit", ratings, "--model", "popularity", "-q", "--json", "-o", out)
     assert json.loads(result.stdout)["rows"][0]["file_bytes"] == out.stat().st_size
 

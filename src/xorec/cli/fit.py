@@ -166,8 +166,8 @@ def fit(
         _print_race(found)
     sizes = f"{learned_from.n_users:,} users x {learned_from.n_items:,} items"
     data = ", ".join([sizes, f"{learned_from.n_pairs:,} pairs", *learned_from.has])
-    print_line(f"{learner.name}: {data}")
-    print_line(f"{output}: {show_bytes(output.stat().st_size)}, {seconds:.1f} s")
+    size_text = show_bytes(output.stat().st_size)
+    print_line(f"{output}: {learner.name}, {size_text}, {seconds:.1f} s\nlearned from {data}")
 
 
 def _learner(context: typer.Context, model: str | None, race: Race, config: Path | None) -> Any:
