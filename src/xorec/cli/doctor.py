@@ -40,7 +40,7 @@ def doctor(
     For each missing extra, it shows the command that installs it.
 
     With --compile, the kernels of training, evaluation and search are compiled now, on all cores,
-    so that no later command waits for them: about half a minute, once after an install.
+    so that no later command waits for them: a minute or two, once after an install.
     """
     from xorec.cli.output import print_json
 
