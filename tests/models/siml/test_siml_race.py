@@ -138,7 +138,9 @@ def test_codes_start_from_vectors_that_raced_without_popularity() -> None:
     start = model.config.start
     assert start.popularity == 0
     assert "auto" not in start.model_dump().values()
-    assert model.refit_settings()["start"]["alpha"] == start.alpha == model.config.alpha
+    assert model.refit_settings()["start"]["alpha"] == start.alpha == 2 * model.config.alpha
+    alone = DSIML(lists=0, start={"alpha": 0.5}).config.settled()
+    assert alone.alpha == alone.start.alpha
     assert DSIML(alpha=0.2).config.settled().alpha == 0.2
     assert DSIML(start={"model": "als"}).config.settled().alpha == 0
     with pytest.raises(OptionError, match="popularity"):

@@ -73,7 +73,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     alpha: Alpha = Field(
         AUTO,
         description="negatives are drawn by popularity**alpha, 0 to 2; 0: uniform; auto: as in "
-        "`start`",
+        "`start`, half of it where lists teach",
     )
     temperature: Temperature = Field(
         AUTO,
@@ -90,7 +90,7 @@ class DSIMLConfig(ScaleInvariantConfig):
         1.0, gt=0, le=100, description="ste: size of the first epoch's steps; they shrink to 0"
     )
     softness: float = Field(
-        1.5,
+        0.7,
         ge=0,
         le=10,
         description="ste: entries nearer to 0 than this give random bits in training; 0: "
@@ -143,14 +143,16 @@ class DSIMLConfig(ScaleInvariantConfig):
     def settled(self) -> Self:
         """A number for what is `auto`, but for `lists`, whose lengths differ from user to user.
 
-        `alpha` as the start has it: vectors that lost to popular items make such codes. Cosines of
-        short codes have few steps, so the loss must not be steep.
+        `alpha` as the start has it: vectors that lost to popular items make such codes. Lists have
+        the popular items that matter, so half of it will do beside them. Cosines of short codes
+        have few steps, so the loss must not be steep.
         """
         found: dict[str, Any] = {}
+        drawn = any(one.takes_lists for one in candidates(self.optimizer))
         if self.alpha == AUTO:
-            found["alpha"] = getattr(self.start.settled(), "alpha", 0.0)
+            share = 0.5 if drawn and self.lists and self.teach else 1.0
+            found["alpha"] = share * getattr(self.start.settled(), "alpha", 0.0)
         if self.temperature == AUTO:
-            drawn = any(one.takes_lists for one in candidates(self.optimizer))
             found["temperature"] = 4.0 * (min(1.0, self.bits / 64) ** 0.25 if drawn else 1.0)
         return self.model_copy(update=found) if found else self
 
@@ -189,7 +191,7 @@ class DSIML(Model[DSIMLConfig]):
     weighting = "used by `start`; then pairs are sampled in proportion to them (ste)"
     space: ClassVar[Space] = {
         "temperature": Float(2.5, 6.0, log=True),
-        "softness": Float(0.5, 2.0),
+        "softness": Float(0.35, 1.5),
         "learning_rate": Float(0.5, 8.0, log=True),
         "teach": Choice((4.0, 8.0, 16.0)),
         "lists": Choice((AUTO, 50, 100, 200)),

@@ -25,7 +25,8 @@ from xorec.training.auto import AUTO
 from xorec.training.passes import Sampler
 
 _LEAST, _SPREAD = 1.0, 8.0
-"""Logits of a list: of its last item, and by how much its first has more. Other items have 0."""
+"""Logits of a list: of an item whose score is nothing beside the first one's, and by how much the
+first has more. Other items have 0."""
 SHORTEST, LONGEST, _ENOUGH = 50, 100, np.float32(0.25)
 """Of a list by itself: how long it is at least and at most, and the share of the first score that
 items between the two must have."""
@@ -75,18 +76,16 @@ def slim_lists(train: Interactions, count: int | str, options: RunOptions) -> Li
 def list_logits(
     scores: npt.NDArray[np.float32], ranked: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float32]:
-    """What each place of some lists weighs: by its score, between those of the list's ends.
+    """What each place of some lists weighs: by its share of the first one's score.
 
-    scores (B, N): descending where `ranked`; the rest means nothing.
+    So where scores are nearly even, the order of a list weighs little. scores (B, N): descending
+    and above 0 where `ranked`; the rest means nothing.
 
-    >>> list_logits(np.float32([[5, 3, 1, 0]]), np.array([[True, True, True, False]]))
-    array([[9., 5., 1., 0.]], dtype=float32)
+    >>> list_logits(np.float32([[8, 4, 1, 0]]), np.array([[True, True, True, False]]))
+    array([[9., 5., 2., 0.]], dtype=float32)
     """
-    first = scores[:, :1]
-    last = np.where(ranked, scores, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-    range_ = np.where(first > last, first - last, 1.0)
-    shares = np.where(ranked, scores - np.where(np.isfinite(last), last, 0.0), 0.0) / range_
-    return np.where(ranked, _LEAST + _SPREAD * shares, 0.0).astype(np.float32)
+    first = np.where(ranked[:, :1], scores[:, :1], 1.0)
+    return np.where(ranked, _LEAST + _SPREAD * scores / first, 0.0).astype(np.float32)
 
 
 def _by_item(
