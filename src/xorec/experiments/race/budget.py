@@ -33,7 +33,7 @@ class Budget:
 
     @classmethod
     def for_pairs(cls, pairs: int) -> Budget:
-        """The minutes that so many pairs ask for: one for 200,000 pairs, 45 seconds to 30 minutes."""
+        """The minutes for so many pairs: one for each 200,000, from 45 seconds to 30 minutes."""
         return cls(minutes=min(_MOST, max(_LEAST, pairs / PAIRS_A_MINUTE)))
 
     def __str__(self) -> str:

@@ -95,9 +95,7 @@ def fit_best(
         return model_class(WITHOUT_RACE)().fit(both, None, options), None
     budget, target = budget or Budget.for_pairs(train.n_pairs), target or Target()
     judged_on = f"{parts[1].n_pairs:,} pairs{parts[2]}"
-    options.progress.note(
-        f"no model was named: recipes race for {target} ({budget})."
-    )
+    options.progress.note(f"no model was named: recipes race for {target} ({budget}).")
     options.progress.note(f"judged on {judged_on}; each line `race:` is a new best.")
     with _with_cache(options) as cached:
         found = race(*parts[:2], budget=budget, target=target, judged_on=judged_on, options=cached)
