@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xorec
-from xorec.cli import extras
+from xorec.cli import doctor, extras
 from xorec.core.options import RunOptions
 from xorec.models import MODELS
 from xorec.models.factorization.bpr import BPR
@@ -413,6 +413,18 @@ def test_doctor(run: Run, model: Path) -> None:
     assert report["numpy"]
     assert "verified" in report["digest"]
     assert re.fullmatch(r"httpx \d\S+", report["extra client"])
+
+
+def test_doctor_begins_with_the_model_and_breaks_no_path(
+    run: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "/a/" + "long-" * 20 + "path"
+    monkeypatch.setattr(doctor, "_kernel_cache", lambda: folder)
+    lines = run("doctor", model).stdout.splitlines()
+    assert lines[0].split()[:2] == ["model", "file"]
+    assert any(line.strip() == folder for line in lines)
+    wide = [line for line in lines if len(line) > 80]
+    assert all(len(line.split()) == 1 or str(model) in line for line in wide)
 
 
 def test_doctor_tells_the_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

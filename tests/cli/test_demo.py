@@ -48,6 +48,8 @@ def test_the_demo_fits_80_columns_and_says_what_is_gained(run: Run, tmp_path: Pa
     assert max(len(line.rstrip()) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     assert "of 64 bits of the two codes agree" in text.replace("\n", " ")
     assert "xorec explain" in text
+    assert text.rstrip().endswith("xorec fit your.csv -o shop.xorec")
+    assert "HR: that share of all hidden pairs" in text
     rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
     heads = next(row for row in rows if row[0] == "model")
     hits = {

@@ -97,7 +97,8 @@ def test_what_each_model_is_exported_as(run: Run, tmp_path: Path, model: Path) -
     assert "item-knn has no codes that a store could rank by" in refused.stderr
     assert "--lists K" in refused.stderr
     told = run("export", model, "--to", to, "--lists", 10).stdout
-    assert "item-knn: its lists of 10, for no store ranks as it does" in told
+    assert "item-knn: each user's 10 best items; the store does not rank" in told
+    assert " rows of lists in " in told
     asked = ("--user", "u7", "--json")
     assert run("recommend", to, *asked).stdout == run("recommend", model, *asked).stdout
 

@@ -52,6 +52,16 @@ def test_json_is_one_object_with_flat_rows(run: Run, engine: str, job: str) -> N
     assert found["machine"]["measured"] is False
 
 
+def test_a_plan_without_a_model_says_what_it_assumes(run: Run) -> None:
+    told = " ".join(run("plan", *SIZES).stdout.split())
+    assert told.startswith("no model named: dsiml is assumed; fit without --model compares several")
+    assert "30 minutes" in told
+    named = run("plan", *SIZES, "--model", "dsiml").stdout
+    assert named.startswith("fit dsiml: ")
+    assert told.endswith(" ".join(named.split()))
+    assert not run("plan", *SIZES, "--job", "lists").stdout.startswith("no model")
+
+
 def test_data_are_counted(run: Run, ratings: Path) -> None:
     found = planned(run, ratings, "--model", "als", "-q")
     assert found["data"]["users"] == 120

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from xorec.core.progress import LineProgress, Progress
+from xorec.core.pace import report
+from xorec.core.progress import LineProgress, Progress, TrackedTask
 
 
 class Clock:
@@ -102,6 +103,19 @@ def test_the_logger_gets_records_with_fields(
     fields = {name: record.__dict__[name] for name in ("event", "task", "done", "total", "seconds")}
     assert fields == {"event": "progress", "task": "bpr", "done": 2, "total": 10, "seconds": 7}
     assert record.__dict__["facts"] == {"loss": 0.25}
+
+
+def test_facts_that_do_not_fit_a_terminal_are_left_out() -> None:
+    progress = Progress()
+    clock = with_clock(progress)
+    with progress.task("dsiml", 100) as task:
+        assert isinstance(task, TrackedTask)
+        clock.now += 7
+        task.advance(20, loss=0.5, validation_loss_of_all_the_pairs=0.25, users=3)
+        clock.now += 7
+        task.advance(20)
+        line = report(task, clock.now)
+    assert line == "dsiml 40/100 (40 %), 14 s, about 21 s left, loss 0.5000, users 3"
 
 
 def test_the_silent_one_writes_nothing(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from xorec.core import compiling
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -124,7 +124,7 @@ def test_it_is_shown_as_it_goes() -> None:
 def test_a_race_that_is_late_is_broken_off() -> None:
     """With no time at all only the first has run; with time enough nothing changes."""
     models = [bpr(rate) for rate in (0.001, 0.3)]
-    now = time.monotonic()
+    now = compiling.clock()
     late = track(replace(OPTIONS, until=now))
     assert race(models, late, late.value).model.config.learning_rate == 0.001
     early = track(replace(OPTIONS, until=now + 10_000))
@@ -134,7 +134,7 @@ def test_a_race_that_is_late_is_broken_off() -> None:
 def test_a_race_takes_a_quarter_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 100 seconds it is late after 25, whatever the candidates have reached by then."""
     clock = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("xorec.models.racing.clock", lambda: clock[0])
     here = track(replace(OPTIONS, until=1100.0))
     assert not here.is_late()
     clock[0] = 1024.9

@@ -71,8 +71,13 @@ def test_the_lines_that_are_printed_work_as_they_are(model: Path, tmp_path: Path
             words = [*shlex.split(line), "-s", "-o", "/dev/null", "-w", "%{http_code}"]
             assert subprocess.run(words, capture_output=True, text=True).stdout == "200"
         assert service.stop() == 0
+        kept = f"Events and model versions are kept in {tmp_path / 'data'}/"
+        deadline = time.monotonic() + 10
+        while len(service.lines) < 6 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [line.strip() for line in service.lines[1::4]] == [kept, f"stopped. {kept}"]
     with running_service(model, tmp_path / "data") as service:
-        assert "1 events replayed" in service.lines[0]
+        assert "; 1 event replayed)" in service.lines[0]
         assert service.stop(signal.SIGINT) == 0
 
 
@@ -159,6 +164,7 @@ def test_a_folder_and_a_port_belong_to_one_service(two: RunningService, model: P
     port = two.base_url.rpartition(":")[2]
     done = command(str(model), "--port", port, "--data", f"{data}-2")
     assert (done.returncode, f"port {port}" in done.stderr) == (2, True)
+    assert not Path(f"{data}-2").exists(), "nothing was served: nothing is left"
 
 
 def test_every_worker_knows_an_event_at_once(two: RunningService) -> None:

@@ -40,19 +40,33 @@ def doctor(
     For each missing extra, it shows the command that installs it.
 
     With --compile, the kernels of training, evaluation and search are compiled now, on all cores,
-    so that no later command waits for them: about half a minute, once after an install.
+    so that no later command waits for them: a minute or two, once after an install.
     """
-    from xorec.cli.output import print_json, print_table
+    from xorec.cli.output import print_json
 
-    report = _machine()
+    report = {} if model is None else _model(model)
     if compile_kernels:
         report |= _compile(run.options())
-    if model is not None:
-        report |= _model(model)
+    report |= _machine()
     if run.json:
         print_json(report)
     else:
-        print_table(("what", "found"), [(name, str(value)) for name, value in report.items()])
+        _print(report)
+
+
+def _print(report: dict[str, Any]) -> None:
+    """A line or more for each fact; what has no blanks, such as a path, stays whole."""
+    from textwrap import fill
+
+    from xorec.cli.output import print_line
+
+    width = 2 + max(map(len, report))
+    for name, value in report.items():
+        indent = " " * width
+        line = f"{name:<{width}}{value}"
+        print_line(
+            fill(line, 80, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        )
 
 
 def _machine() -> dict[str, Any]:

@@ -72,6 +72,9 @@ def export(
             }
         )
         return
-    rows = ", ".join(f"{count:,} {name}" for name, count in counts.items() if name != "about")
+    named = {"lists": "rows of lists"}  # a row is an item in somebody's list
+    rows = ", ".join(
+        f"{count:,} {named.get(name, name)}" for name, count in counts.items() if name != "about"
+    )
     print_line(f"{address}: {rows} in {seconds:.1f} s")
     print_line(about.describe())

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from xorec.experiments.race.race import RaceResult
 
 
+_OTHERS = 5
+"""Trials in the table of a race beside the one that was taken and the baseline."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HoldOut:
     """What is kept from the model: to test it on, and to find the number of epochs on."""
@@ -152,6 +156,7 @@ def fit(
     if run.json:
         row = {"model": learner.name, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
+        size["file_bytes"] = output.stat().st_size
         about = {"data": recommender.metadata["data"]}
         about["split"] = parts.describe(hold_out.validation, run.seed)
         raced = {} if found is None else {"race": found.to_dict()}
@@ -159,8 +164,10 @@ def fit(
         return
     if found is not None:
         _print_race(found)
-    size_text = show_bytes(recommender.representation.nbytes)
-    print_line(f"{output}: {learner.name}, {learned_from!r}, {size_text}, {seconds:.1f} s")
+    sizes = f"{learned_from.n_users:,} users x {learned_from.n_items:,} items"
+    data = ", ".join([sizes, f"{learned_from.n_pairs:,} pairs", *learned_from.has])
+    size_text = show_bytes(output.stat().st_size)
+    print_line(f"{output}: {learner.name}, {size_text}, {seconds:.1f} s\nlearned from {data}")
 
 
 def _learner(context: typer.Context, model: str | None, race: Race, config: Path | None) -> Any:
@@ -202,25 +209,28 @@ def _racing(race: Race) -> Any:
 
 
 def _print_race(found: RaceResult) -> None:
-    """What was tried, best first, and why the winner was taken."""
+    """The one that was taken and why, the best others, the baseline, and where the rest is."""
+    from textwrap import fill
+
     from xorec.cli.output import print_line, print_table
     from xorec.experiments.race.trial import METRIC
 
-    heads = ("tried", f"{METRIC} (validation)", "bytes an item", "us", "fit s", "")
-    ranked = sorted(found.trials, key=lambda one: -one.value)
+    shown = [found.winner, *found.others(_OTHERS)]
     rows = [
         (
             one.label,
-            "failed" if one.note else f"{one.value:.4f}",
+            f"{one.value:.4f}",
             f"{one.bytes_per_item:,.0f}",
             f"{one.us_per_query:,.0f}",
-            f"{one.seconds:.1f}",
             "taken" if one is found.winner else "",
         )
-        for one in ranked
+        for one in shown
     ]
-    print_table(heads, rows, right=heads[1:5], optional=("fit s",))
-    print_line(f"{found.why()}.")
+    heads = ("tried", METRIC, "bytes/item", "us", "")
+    print_table(heads, rows, right=heads[1:4])
+    print_line(fill(f"taken: {found.why()}.", 80, break_on_hyphens=False))
+    if more := len(found.trials) - len(shown):
+        print_line(f'{more} more: with --json, or metadata["race"]["rows"] of the file.')
 
 
 def _keep_test_part(split: Split | None, output: Path, options: RunOptions) -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from xorec.experiments.plan.sizes import DataSizes
 
 
+_ASSUMED = "dsiml"
+"""What is planned where no model is named."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlannedData(args.DataSource):
     """The data of a plan: DATA, or sizes alone."""
@@ -97,7 +101,9 @@ class PlannedEngine:
 @bundled
 def plan(
     context: typer.Context,
-    model: Annotated[str, typer.Option(help="A name from `xorec models`.")] = "dsiml",
+    model: Annotated[
+        str | None, typer.Option(help="A name from `xorec models`; dsiml by default.")
+    ] = None,
     job: Annotated[
         str, typer.Option(help="fit, or a batch job of a code model: lists, similar or evaluate.")
     ] = "fit",
@@ -122,7 +128,7 @@ def plan(
     estimate uses the figures of `xorec bench engine` on this machine, or else those of another.
     The minutes are for machines that do nothing else.
     """
-    from xorec.cli.output import print_json
+    from xorec.cli.output import print_json, print_line
     from xorec.core.arrays import positive_int
     from xorec.experiments.plan.asked import Asked
     from xorec.experiments.plan.constants import this_machine
@@ -131,7 +137,8 @@ def plan(
     from xorec.models import model_class
 
     source = source.without_setting(context)
-    learner = model_class(model)(**settings_of(context, model, config))
+    name = model or _ASSUMED
+    learner = model_class(name)(**settings_of(context, name, config))
     shape, machine = where.shape(run.threads), this_machine()
     asked = Asked(source.sizes(run), shape, machine.constants)
     users = None if tested is None else parse_count(tested, "--tested")
@@ -139,7 +146,19 @@ def plan(
     if run.json:
         print_json({**found.to_dict(), "machine": machine.about()})
         return
+    if model is None and job == "fit":
+        print_line(fill(_about_race(asked.sizes.pairs), 80, break_on_hyphens=False))
     _print(found, asked, machine)
+
+
+def _about_race(pairs: int) -> str:
+    """`fit` takes no model by itself, but a race has no plan: its clock is its limit."""
+    from xorec.experiments.race.budget import Budget
+
+    return (
+        f"no model named: {_ASSUMED} is assumed; fit without --model compares several (its budget: "
+        f"{Budget.for_pairs(pairs)})."
+    )
 
 
 def _print(found: Forecast, asked: Asked, machine: Machine) -> None:

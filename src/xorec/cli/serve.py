@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,8 +62,6 @@ def serve(
     separate two keys by a comma. The password of a database comes from PGPASSWORD, ~/.pgpass or
     a service file.
     """
-    import os
-
     from xorec.cli.output import print_line
 
     try:
@@ -97,6 +96,7 @@ def serve(
     from xorec.service.workers.serving import serve as run
 
     run(made.config, lambda address, facts: _say_ready(made.config, address, facts))
+    print_line(f"stopped. {_kept_in(made.config)}")
 
 
 def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
@@ -110,14 +110,22 @@ def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
     size = f"{facts['users']:,} users, {facts['items']:,} items"
     if config.shard:
         size += f", shard {config.shard}"
+    replayed = "1 event" if facts["replayed"] == 1 else f"{facts['replayed']:,} events"
     print_line(
-        f"ready: {address} serves {served} (generation {generation}, {size}; "
-        f"{facts['replayed']:,} events replayed)"
+        f"ready: {address} serves {served} (generation {generation}, {size}; {replayed} replayed)"
     )
+    print_line(f"  {_kept_in(config)}")
     if config.shard is None:  # its front is asked
         for line in curl_lines(address, facts, keys=config.keys.given):
             print_line(f"  {line}")
     sys.stdout.flush()
+
+
+def _kept_in(config: Any) -> str:
+    """Where events and model versions are, for whoever looks for them or wants to start anew."""
+    if config.events is None:
+        return f"Events and model versions are kept in {config.folder}{os.sep}"
+    return f"Events are kept in the database, model versions in {config.folder}{os.sep}"
 
 
 def curl_lines(address: str, facts: dict[str, Any], *, keys: bool) -> list[str]:

@@ -65,10 +65,10 @@ class _Announcer(event.Listener):  # type: ignore[misc]
     """Hears of every kernel that numba compiles; those that the disk has kept are only loaded."""
 
     def on_start(self, event: Any) -> None:
-        compiling.tell()
+        compiling.begin()
 
     def on_end(self, event: Any) -> None:
-        pass
+        compiling.end()
 
 
 event.register("numba:compile", _Announcer())

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xorec.core.progress import TrackedTask
 
+WIDTH = 80
+"""Columns of a terminal."""
 FIRST = 5.0
 _WAITS = (10.0, 20.0, 30.0)
 """Seconds until the first line, and from each line to the next; the last of them stays."""
@@ -45,14 +47,20 @@ class Pace:
 
 
 def report(task: TrackedTask, now: float) -> str:
-    """`tune bpr 3/20 > bpr 12/40 (30 %), 35 s, about 82 s left, loss 0.4312`."""
+    """`tune bpr 3/20 > bpr 12/40 (30 %), 35 s, about 82 s left, loss 0.4312`.
+
+    Facts that would make the line wider than a terminal are left out.
+    """
     words = [" > ".join([*map(_place, task.outer), _place(task)]), _duration(now - task.began)]
     if task.total and "left" not in task.facts:
         percent = f" ({100 * task.done / task.total:.0f} %)"
         words[0] += percent if isinstance(task.total, int) else ""
         left = _seconds_left(task, now)
         words += [] if left is None else [f"about {_duration(left)} left"]
-    return ", ".join([*words, *facts_in_words(task.facts)])
+    for fact in facts_in_words(task.facts):
+        if len(", ".join([*words, fact])) <= WIDTH:
+            words.append(fact)
+    return ", ".join(words)
 
 
 def facts_in_words(facts: Mapping[str, float | str]) -> list[str]:

@@ -9,7 +9,6 @@ the time is broken off, so that the winner has time to learn.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.compiling import clock
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
@@ -48,7 +48,7 @@ class RaceTrack:
         self.judged_on = validation_sample(judged_on, options.seed)
         self._late: float | None = None
         if options.until is not None:
-            now = time.monotonic()
+            now = clock()
             self._late = now + _TIME_SHARE * (options.until - now)
 
     @classmethod
@@ -72,7 +72,7 @@ class RaceTrack:
 
     def is_late(self) -> bool:
         """Whether the race has taken its share of the time."""
-        return self._late is not None and time.monotonic() >= self._late
+        return self._late is not None and clock() >= self._late
 
     def value(self, representation: Representation) -> float:
         """NDCG@20."""

@@ -16,7 +16,9 @@ def held(folder: Path) -> Iterator[int]:
     """Hold the folder's lock; the system lets go of it when the process ends, however it does.
 
     Its descriptor is passed on to workers: the lock lasts until the last of them has ended.
+    Where the block fails before anything else is in a folder that was not there, it goes again.
     """
+    was_there = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -27,6 +29,12 @@ def held(folder: Path) -> Iterator[int]:
             raise OptionError(
                 f"another service uses {folder}: end it, or give this one its own --data."
             )
-        yield handle
+        try:
+            yield handle
+        except BaseException:
+            if not was_there and os.listdir(folder) == ["lock"]:
+                (folder / "lock").unlink()
+                folder.rmdir()
+            raise
     finally:
         os.close(handle)

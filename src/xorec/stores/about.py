@@ -77,7 +77,7 @@ class About:
         """What was exported and who makes the lists of it, in one line."""
         codes = f"{self.model}: {self.bits}-bit codes"
         if self.ranking == "lists":
-            return f"{self.model}: its lists of {self.lists}, for no store ranks as it does"
+            return f"{self.model}: each user's {self.lists} best items; the store does not rank"
         if self.ranking == "masked-codes":
             return f"{codes}; the store ranks by the user's bits that an item lacks, then tie_rank"
         if self.ranking == "codes":

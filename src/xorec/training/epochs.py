@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from xorec.core.compiling import clock
 from xorec.core.errors import XorecError
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
@@ -83,7 +83,7 @@ class EpochTrainer:
                 facts = step(state.epoch, state.arrays)
                 state.epoch += 1
                 self._refuse_divergence(state.epoch, facts)
-                if self._options.until is not None and time.monotonic() >= self._options.until:
+                if self._options.until is not None and clock() >= self._options.until:
                     state.stopped = True
                 facts |= self._validate(state, represent)
                 state.history.append({"epoch": state.epoch, **facts})

@@ -12,13 +12,14 @@ import pytest
 import xorec
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
+from xorec.core.progress import Progress
 from xorec.data.split import hold_out
 from xorec.experiments.model_specs import ModelSpec
 from xorec.experiments.race import race as module
 from xorec.experiments.race.budget import Budget
 from xorec.experiments.race.fit import fit_best
 from xorec.experiments.race.proposals import next_recipe
-from xorec.experiments.race.race import race
+from xorec.experiments.race.race import RaceResult, race
 from xorec.experiments.race.target import Target
 from xorec.experiments.race.trial import Trial, run_trial
 from xorec.testing.data import halves, planted
@@ -150,8 +151,60 @@ def test_targets() -> None:
     for wrong in ("bytes", "bytes=0", "bytes=x", "ndgc", "us=-1", "ndcg=3", "us=inf"):
         with pytest.raises(OptionError, match="give ndcg, bytes=16 or us=50"):
             Target.parse(wrong)
+    first = Trial("slim", {"l2": 5.0}, 0.2956, 1.0, bytes_per_item=188)
+    better = Trial("slim", {"l2": 9.0}, 0.2963, 1.0, bytes_per_item=188)
+    assert Target().best([first, better]) is Target().best([better, first]) is better
     few = [next_recipe([], Budget(trials=9), 10, Target.parse("bytes=16"))]
     assert few == [ModelSpec("popularity")]
+
+
+def test_the_verdict_says_why_a_smaller_one_was_taken() -> None:
+    """It does not call the best what is a little below it."""
+    large = Trial("blend", {}, 0.3, 1.0, bytes_per_item=300)
+    small = Trial("slim", {}, 0.2995, 1.0, bytes_per_item=200)
+    worse = Trial("popularity", {}, 0.1, 1.0, bytes_per_item=4)
+    found = RaceResult([worse, large, small], small, Target())
+    assert found.why() == "slim: the smallest within 0.3 % of the best lists, of 3 trials"
+    won = RaceResult([worse, large, small], large, Target())
+    assert won.why() == "blend: the best lists of 3 trials, 0.2 % above the best slim"
+    limited = RaceResult([worse, large, small], small, Target.parse("bytes=250"))
+    assert limited.why().startswith("slim: the best lists in at most 250 bytes an item of 3")
+
+
+def test_the_best_others_and_the_baseline_are_shown() -> None:
+    worst = Trial("popularity", {}, 0.1, 1.0)
+    tried = [Trial("slim", {"l2": float(one)}, 0.2 + one / 100, 1.0) for one in range(1, 8)]
+    failed = Trial("ease", {}, 0.0, 1.0, note="too large.")
+    found = RaceResult([worst, *tried, failed], tried[6], Target())
+    assert found.others(2) == [tried[5], tried[4], worst]
+    assert found.others(9) == [*tried[5::-1], worst]
+
+
+class Told(Progress):
+    """Keeps its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+
+
+def test_a_line_for_each_new_best_and_for_what_failed(
+    parts: tuple[xorec.Interactions, xorec.Interactions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = iter([(0.1, ""), (0.3, ""), (0.2, ""), (0.0, "too large."), (0.4, "")])
+
+    def made_up(spec: ModelSpec, *arguments: Any) -> Trial:
+        value, note = next(given)
+        return trial(spec, value, note=note)
+
+    monkeypatch.setattr(module, "run_trial", made_up)
+    told = Told()
+    found = race(*parts, budget=Budget(trials=5), options=RunOptions(progress=told))
+    assert len(told.notes) == 4
+    assert [note.split()[-1] for note in told.notes] == ["0.1000", "0.3000", "large.", "0.4000"]
+    assert found.winner.value == 0.4
 
 
 def test_codes_race_where_few_bytes_are_asked_for() -> None:
@@ -198,7 +251,8 @@ def test_budget() -> None:
     for wrong in ({"minutes": 0}, {"minutes": float("nan")}, {"trials": 0}):
         with pytest.raises(OptionError):
             Budget(**wrong)
-    assert Budget.fitting(planted(20, 20)).minutes == 0.75
+    assert Budget.for_pairs(400).minutes == 0.75
+    assert Budget.for_pairs(1_000_000).minutes == 5
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,18 @@ def test_somebody_new_by_items(shop: tuple[Served, Recommender]) -> None:
     assert answer["unknown"] == [10**9]
 
 
+def test_ids_with_commas_between_them_get_a_hint(tmp_path: Path) -> None:
+    """Only where all of them are known: an id may hold a comma."""
+    pairs = [(f"u{at % 9}", f"i{at % 7}") for at in range(63)] + [("u1", "x,y")]
+    data = xorec.read(pairs)
+    with served(Recommender.from_model(xorec.SLIM().fit(data), data), tmp_path) as ask:
+        wrong = ask.get("recommend", items="i1,i2")
+        assert wrong["unknown"] == ["i1,i2"]
+        assert "items=a&items=b" in wrong["hint"]
+        for right in (["i1", "i2"], "x,y", "i1,nothing", "nothing"):
+            assert ask.get("recommend", items=right)["hint"] is None
+
+
 def test_a_user_with_items_besides_is_folded_in(shop: tuple[Served, Recommender]) -> None:
     ask, recommender = shop
     more = ask.ids(USER, 2)

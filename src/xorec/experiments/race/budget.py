@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from xorec.core.compiling import clock
 from xorec.core.errors import OptionError
-from xorec.data.interactions import Interactions
 
 PAIRS_A_MINUTE = 200_000
 """What the default budget is made for."""
@@ -18,11 +17,11 @@ _LEAST, _MOST = 0.75, 30.0
 
 @dataclass(frozen=True)
 class Budget:
-    """minutes, with the last fit; or trials, whatever they take."""
+    """minutes, with the last fit but without compiling kernels; or trials, whatever they take."""
 
     minutes: float | None = None
     trials: int | None = None
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = clock
     began: float = field(default=0.0)
 
     def __post_init__(self) -> None:
@@ -33,9 +32,9 @@ class Budget:
         object.__setattr__(self, "began", self.clock())
 
     @classmethod
-    def fitting(cls, data: Interactions) -> Budget:
-        """The minutes that these data ask for: one for 200,000 pairs, 45 seconds to 30 minutes."""
-        return cls(minutes=min(_MOST, max(_LEAST, data.n_pairs / PAIRS_A_MINUTE)))
+    def for_pairs(cls, pairs: int) -> Budget:
+        """The minutes for so many pairs: one for each 200,000, from 45 seconds to 30 minutes."""
+        return cls(minutes=min(_MOST, max(_LEAST, pairs / PAIRS_A_MINUTE)))
 
     def __str__(self) -> str:
         if self.trials is not None:

@@ -93,15 +93,16 @@ def fit_best(
             f"too few pairs to judge recipes by: {WITHOUT_RACE} with its default settings."
         )
         return model_class(WITHOUT_RACE)().fit(both, None, options), None
-    budget, target = budget or Budget.fitting(train), target or Target()
+    budget, target = budget or Budget.for_pairs(train.n_pairs), target or Target()
     judged_on = f"{parts[1].n_pairs:,} pairs{parts[2]}"
-    options.progress.note(
-        f"no model was named: recipes race for {target} ({budget}; judged on {judged_on})."
-    )
+    options.progress.note(f"no model was named: recipes race for {target} ({budget}).")
+    options.progress.note(f"judged on {judged_on}; each line `race:` is a new best.")
     with _with_cache(options) as cached:
         found = race(*parts[:2], budget=budget, target=target, judged_on=judged_on, options=cached)
-        options.progress.note(f"race: {found.why()}.")
-        options.progress.note(f"{found.winner.model} learns from all {both.n_pairs:,} pairs.")
+        options.progress.note(
+            f"race: over after {found.count()}; "
+            f"{found.winner.model} learns from all {both.n_pairs:,} pairs."
+        )
         winner = model_class(found.winner.model)(**found.winner.refit).fit(both, None, cached)
     if (over := budget.spent(len(found.trials))) > 1.05 and budget.trials is None:
         options.progress.note(

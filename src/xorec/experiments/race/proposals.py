@@ -14,7 +14,7 @@ from xorec.experiments.model_specs import ModelSpec
 from xorec.experiments.race.budget import Budget
 from xorec.experiments.race.moves import L2, USERS, all_moves, best_weights, moves, weights_spec
 from xorec.experiments.race.target import Target
-from xorec.experiments.race.trial import Trial
+from xorec.experiments.race.trial import BASELINE, Trial
 
 WEIGHTS_SHARE = 0.35
 """Of the budget, for the settings of item weights before vectors are learned."""
@@ -43,7 +43,7 @@ def _ladder(
     trials: Sequence[Trial], budget: Budget, n_items: int, target: Target
 ) -> Iterator[ModelSpec]:
     """All recipes in order, as far as it is known by now."""
-    yield ModelSpec("popularity")
+    yield ModelSpec(BASELINE)
     yield weights_spec({})
     if budget.spent(len(trials)) < WEIGHTS_SHARE:
         yield from moves(trials, L2, 0)

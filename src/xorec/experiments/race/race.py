@@ -14,8 +14,8 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.experiments.race.budget import Budget
 from xorec.experiments.race.proposals import next_recipe
-from xorec.experiments.race.target import Target
-from xorec.experiments.race.trial import METRIC, Trial, run_trial
+from xorec.experiments.race.target import ENOUGH, Target
+from xorec.experiments.race.trial import BASELINE, METRIC, Trial, run_trial
 
 _VECTORS_SHARE = 0.6
 """Of the budget, after which vectors stop learning: the last fit takes as long again."""
@@ -45,13 +45,26 @@ class RaceResult:
             "judged_on": self.judged_on,
         }
 
+    def others(self, count: int) -> list[Trial]:
+        """The best `count` trials beside the winner, best first, and the baseline at the end."""
+        ranked = sorted(self.trials, key=lambda one: -one.value)
+        others = [one for one in ranked if one is not self.winner and not one.note]
+        first = others[:count]
+        return first + [one for one in others[count:] if one.model == BASELINE]
+
+    def count(self) -> str:
+        """How many trials ran, in words."""
+        return "1 trial" if len(self.trials) == 1 else f"{len(self.trials)} trials"
+
     def why(self) -> str:
         """One line: why the winner was chosen."""
         others = [one for one in self.trials if one.model != self.winner.model and not one.note]
-        count = "1 trial" if len(self.trials) == 1 else f"{len(self.trials)} trials"
-        text = f"{self.winner.label}: {self.target} of {count}"
+        text = f"{self.winner.label}: {self.target} of {self.count()}"
         if not self.target.fits(self.winner):
             return f"{text}; nothing fits, it takes least"
+        if any(self.target.fits(one) and one.value > self.winner.value for one in self.trials):
+            within = f"the smallest within {100 * (1 - ENOUGH):.1f} % of {self.target}"
+            return f"{self.winner.label}: {within}, of {self.count()}"
         second = max(others, key=lambda one: one.value, default=None)
         if second is None or second.value <= 0:
             return text
@@ -75,7 +88,7 @@ def race(
     A race that was stopped goes on from options.checkpoint; vectors that several recipes share are
     kept in options.cache.
     """
-    budget, target = budget or Budget.fitting(train), target or Target()
+    budget, target = budget or Budget.for_pairs(train.n_pairs), target or Target()
     kept = _Kept(options, [train.digest(), validation.digest(), options.seed, code_digest()])
     trials = kept.read()
     if trials:
@@ -88,10 +101,13 @@ def race(
             break
         limits = replace(options, checkpoint=None, resume=False, until=budget.until(_VECTORS_SHARE))
         trial = run_trial(spec, train, validation, limits)
+        best = max((one.value for one in trials), default=-1.0)
         trials.append(trial)
         kept.write(trials)
-        what = trial.note or f"{METRIC} {trial.value:.4f}"
-        options.progress.note(f"race: {trial.label}: {what}, {trial.seconds:.1f} s")
+        if trial.note:
+            options.progress.note(f"race: {trial.label} failed: {trial.note}")
+        elif trial.value > best:
+            options.progress.note(f"race: {trial.label}: {METRIC} {trial.value:.4f}")
     winner = target.best([one for one in trials if not one.note])
     return RaceResult(trials, winner, target, judged_on)
 

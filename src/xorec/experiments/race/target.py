@@ -53,13 +53,14 @@ class Target:
     def best(self, trials: Sequence[Trial]) -> Trial:
         """The best that fits; where none does, the best of those that take about the least.
 
-        Of those that validation cannot tell from the best, the one of fewest bytes.
+        Of those that validation cannot tell from the best, the one of fewest bytes; of as many
+        bytes, the better one.
         """
         fitting = [trial for trial in trials if self.fits(trial)]
         if fitting:
             enough = ENOUGH * max(trial.value for trial in fitting)
             near = [trial for trial in fitting if trial.value >= enough]
-            return min(near, key=lambda trial: trial.bytes_per_item)
+            return min(near, key=lambda trial: (trial.bytes_per_item, -trial.value))
         least = min(_used(trial, self.limit) for trial in trials)
         near = [trial for trial in trials if _used(trial, self.limit) <= NEAR_LEAST * least]
         return max(near, key=lambda trial: trial.value)

@@ -17,6 +17,7 @@ from xorec.models import model_class
 from xorec.training.epochs import validation_sample
 
 METRIC = "ndcg@10"
+BASELINE = "popularity"
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ def choose_weight(
     best = int(np.argmax(smoothed(values)))
     weight = float(f"{weights[best]:.4g}")
     options.progress.note(
-        f"blend: vectors count {weight:.3g} beside the item weights (validation NDCG@{K}: "
-        f"{values[best]:.4f}; item weights alone {values[0]:.4f})."
+        f"blend: item weights + {weight:.3g} x vectors: NDCG@{K} {values[best]:.4f}, "
+        f"without vectors {values[0]:.4f}"
     )
     return weight
 

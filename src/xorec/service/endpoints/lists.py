@@ -113,9 +113,19 @@ def make_list(live: LiveModel, asked: Asked) -> RecommendAnswer:
         items=listed,
         fallback=fallback,
         unknown=unknown,
+        hint=_hint(live, unknown),
         experiment=None,
         arm=None,
     )
+
+
+def _hint(live: LiveModel, unknown: list[Id]) -> str | None:
+    """Several known ids with commas between them: a query string names each by itself."""
+    for one in unknown:
+        parts = one.split(",") if isinstance(one, str) else []
+        if len(parts) > 1 and not live.item_rows(parts)[1]:
+            return "in a query string give each item by itself: items=a&items=b, not items=a,b"
+    return None
 
 
 def _now() -> int:

@@ -78,12 +78,16 @@ class Item:
 
 
 class RecommendAnswer(Answer):
-    """A list, best first. unknown: items of the request that the model does not have."""
+    """A list, best first. unknown: items of the request that the model does not have.
+
+    hint: where one of these looks like several ids, how to give them.
+    """
 
     user: JsonId | None = None
     items: list[Item]
     fallback: Fallback = None
     unknown: list[JsonId] = []
+    hint: str | None = None
     experiment: str | None = None
     arm: str | None = None
 

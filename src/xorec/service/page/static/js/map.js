@@ -16,7 +16,7 @@ import { View } from "./map/view.js";
 import { requestsBox } from "./requests.js";
 
 const COLOURS = { popularity: "Popularity", category: "Category", bit: "One bit", user: "Distance from the user", item: "Distance from the item" };
-const LAYOUTS = { neighbours: "each beside those whose codes are nearest to its own", pca: "the more alike their codes the nearer, roughly (principal components)" };
+const LAYOUTS = { neighbours: "each beside those most like it", pca: "the more alike the nearer, roughly (principal components)" };
 const HELP = "Map of items. Arrows move, plus and minus zoom, 0 shows all, L lists the items in view.";
 const LISTED = 200, RINGS = 2000, STILL = 160; // rings around what is in the lasso; items of a list; milliseconds after which a map is at rest
 
