@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from xorec.core.code import code_digest
 from xorec.core.files import save_tensors
+from xorec.core.locks import locked
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models import model_class, model_names
@@ -66,7 +67,8 @@ def pretrain(
         kept = {"users": users, "items": items, "epochs": np.array([learned.epochs])}
         again = _with(start, refit_pretraining(learned.start, learned.epochs))
         for same in {path, cache_path(again, train, validation, options) or path}:
-            save_tensors(same, kept, {"settings": settings.model_dump_json()})
+            with locked(same):  # processes that learn the same vectors side by side take turns
+                save_tensors(same, kept, {"settings": settings.model_dump_json()})
     return learned
 
 

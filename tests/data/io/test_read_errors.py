@@ -64,6 +64,12 @@ CASES: list[tuple[str, str | bytes, dict[str, Any], list[str]]] = [
     ("x.csv", "user,item,time\n1,2,soon\n", {}, ["'soon' is not a time"]),
     (
         "x.csv",
+        "user,item,date\n1,2,01/02/2024\n1,3,05/13/2024\n",
+        {},
+        ["data row 2", "'05/13/2024' is not a time; dates are read as 2024-12-31 or day first"],
+    ),
+    (
+        "x.csv",
         "user,item,split\n1,2,train\n1,3,later\n",
         {},
         ["'split'", "data row 2", "'later'", "train, validation and test"],

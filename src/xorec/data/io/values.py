@@ -85,7 +85,10 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
     """
     import polars as pl
 
-    way_out = "mend or drop that row, or read without times (time_column='')."
+    way_out = (
+        "dates are read as 2024-12-31 or day first, 31/12/2024; mend or drop that row, or read "
+        "without times (time_column='')."
+    )
     if column.dtype == pl.String:
         times = _times_of_text(_unblanked(column))
     elif column.dtype in (pl.Date, pl.Datetime):
