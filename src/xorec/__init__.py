@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from xorec.data.split import split as split
     from xorec.evaluation.protocol import evaluate as evaluate
     from xorec.evaluation.significance import compare as compare
-    from xorec.experiments.fit import fit as fit
+    from xorec.experiments.race.fit import fit as fit
     from xorec.experiments.tuning.tuning import tune as tune
     from xorec.models import *  # noqa: F403
     from xorec.recommender.recommender import Recommender as Recommender
@@ -42,7 +42,7 @@ _HOMES = {
     "XorecError": "xorec.core.errors",
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",
-    "fit": "xorec.experiments.fit",
+    "fit": "xorec.experiments.race.fit",
     "folds": "xorec.data.folds",
     "load_data": "xorec.data.datasets.catalog",
     "prepare": "xorec.data.prepare",

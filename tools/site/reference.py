@@ -29,7 +29,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Learning and measuring",
         "The best lists without being asked, settings, metrics, and which of two is better.",
         (
-            "xorec.experiments.fit.fit",
+            "xorec.experiments.race.fit.fit",
             "xorec.experiments.tuning.tuning.tune",
             "xorec.experiments.tuning.tuning.Tuned",
             "xorec.experiments.tuning.tuning.Trial",

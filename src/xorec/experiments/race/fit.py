@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.interactions import Interactions
-from xorec.data.io.read import as_interactions
+from xorec.data.io.read import ReadOptions, as_interactions
 from xorec.data.split import hold_out
 from xorec.experiments.race.budget import Budget
 from xorec.experiments.race.race import RaceResult, race
@@ -39,23 +39,29 @@ def fit(
     trials: int | None = None,
     target: str = "ndcg",
     options: RunOptions = DEFAULTS,
+    **reading: Unpack[ReadOptions],
 ) -> Recommender:
     """The best lists that these data allow: recipes race on a validation part, the best learns all.
 
     data: Interactions, what `xorec.read` takes, or a name of the catalogue; all of it is learned
     from, so `split` first to keep a test part, and `prepare` to keep high ratings alone. budget:
     minutes; by default as many as fit the data. trials: as budget, for the same result every time.
-    target: ndcg, or the best within bytes=16 (an item) or us=50 (a query). What was tried is in
+    target: ndcg, or the best within bytes=16 (an item) or us=50 (a query). reading: what
+    `xorec.read` takes beside the data: user_column, item_column, ... What was tried is in
     `metadata["race"]["rows"]`.
 
+    >>> import polars as pl
     >>> import xorec
     >>> pairs = [(user, item) for user in range(60) for item in range(user % 4, 40, 4)]
-    >>> shop = xorec.fit(pairs, trials=2)
-    >>> shop.metadata["model"]
+    >>> xorec.fit(pairs, trials=2).metadata["model"]
     'slim'
+    >>> visits = pl.DataFrame(pairs, schema=["who", "what"], orient="row")
+    >>> len(xorec.fit(visits, trials=2, user_column="who", item_column="what").users)
+    60
     """
-    goal, limits = Target.parse(target), _budget(budget, trials)
-    data = as_interactions(data, "the data", options.progress)
+    goal = Target.parse(target)  # before anything long is read
+    data = as_interactions(data, "the data", options.progress, **reading)
+    limits = _budget(budget, trials)
     model, found = fit_best(data, None, budget=limits, target=goal, options=options)
     return Recommender.from_model(model, data, seed=options.seed, **about_race(found))
 
