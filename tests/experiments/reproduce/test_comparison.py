@@ -16,7 +16,7 @@ from .conftest import MakeDataset
 KS = (10, 50)
 
 
-class _Dataset:
+class PlantedDataset:
     """Answers with planted figures: {method (and length): NDCG@10, NDCG@50, HR@10 of each seed}."""
 
     name, main_metric = "set", "ndcg@10"
@@ -43,7 +43,7 @@ class _Dataset:
 
 
 def comparison(**figures: list[tuple[float, float, float]]) -> Comparison:
-    dataset: Any = _Dataset(figures)
+    dataset: Any = PlantedDataset(figures)
     return Comparison(dataset, "rq2", list(figures), ["siml"])
 
 
@@ -120,7 +120,7 @@ def test_codes_are_held_against_the_proposed_ones_of_the_same_length() -> None:
         **{"dsiml 16": [(0.1, 0.2, 0.1)], "dsiml 24": [(0.3, 0.4, 0.1)]},
         **{"dcf 16": [(0.05, 0.2, 0.1)], "dcf 24": [(0.3, 0.4, 0.1)]},
     }
-    dataset: Any = _Dataset(figures, (16, 24))
+    dataset: Any = PlantedDataset(figures, (16, 24))
     one = Comparison(dataset, "rq1", ["dsiml", "dcf"], ["dsiml"], (16, 24))
     p = {row["method"]: row["p"] for row in one.rows()}
     assert p["dsiml 16"] is p["dsiml 24"] is None

@@ -139,7 +139,8 @@ class Comparison:
         return rows
 
     def tables(self) -> list[Table]:
-        """HR@10, 50, 100 in both readings, with the paper's; and NDCG at every cut-off."""
+        """HR@10, 50, 100 in both readings, with the paper's; and NDCG at every cut-off, with
+        what a row of codes truly takes."""
         rows, name, plan = self.rows(), self.dataset.name, self.dataset.plan
         ks = [k for k in RATES if k in plan.ks]
         rates: list[Column] = []
@@ -156,6 +157,8 @@ class Comparison:
         method = Column("method", "method", "text")
         p = Column("p", f"p ({first})", "p", 3)
         seeds = len(plan.seeds)
+        heads = {"user_bits": "bits a user", "item_bits": "an item"} if self.lengths else {}
+        sizes = [Column(key, head, "count") for key, head in heads.items()]
         spread = f"± is the standard deviation over {seeds} seeds. " if seeds > 1 else ""
         return [
             Table(
@@ -169,7 +172,7 @@ class Comparison:
             Table(
                 f"{self.key}-ndcg-{name}",
                 f"NDCG@k on {name}",
-                [method, *cuts, p, Column("seconds_fit", "fit, s", "time", 1)],
+                [method, *cuts, p, *sizes, Column("seconds_fit", "fit, s", "time", 1)],
                 rows,
                 f"p: paired test of NDCG@{plan.ks[0]} against {first}, values of "
                 f"each user averaged over seeds. {spread}",
