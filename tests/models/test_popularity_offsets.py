@@ -24,20 +24,34 @@ def test_offsets_grow_with_the_logarithm_of_the_count() -> None:
 
 
 def test_validation_chooses_what_ranks_best() -> None:
-    """Codes that say nothing: only the offset ranks."""
+    """Codes of noise: only the offset ranks."""
     train, validation = PARTS.train, PARTS.validation
-    users, items = train.n_users, train.n_items
-    nothing = Codes.from_signs(np.ones((users, 20)), np.ones((items, 20)))
+    rng = np.random.default_rng(0)
+    signs = (rng.normal(size=(count, 20)) for count in (train.n_users, train.n_items))
+    noise = Codes.from_signs(*signs)
     assert validation is not None
     values = {
-        c: xorec.evaluate(with_popularity(nothing, c, train), train, validation, ks=(20,))[
-            "ndcg@20"
-        ]
+        c: xorec.evaluate(with_popularity(noise, c, train), train, validation, ks=(20,))["ndcg@20"]
         for c in GRID
     }
-    chosen = choose_offset(nothing, train, validation, OPTIONS)
+    chosen = choose_offset(noise, train, validation, OPTIONS)
+    assert chosen > 0
     assert values[chosen] == max(values.values())
-    assert choose_offset(nothing, train, None, OPTIONS) == 0.0
+    assert choose_offset(noise, train, None, OPTIONS) == 0.0
+
+
+@pytest.mark.parametrize(("best", "chosen"), [(0.1009, 0.0), (0.1011, 0.5)])
+def test_an_offset_must_be_worth_its_bits(
+    monkeypatch: pytest.MonkeyPatch, best: float, chosen: float
+) -> None:
+    answers = {c: {"ndcg@20": best if c == 0.5 else 0.1} for c in GRID}
+    planned = iter(GRID)
+    monkeypatch.setattr(
+        "xorec.evaluation.protocol.evaluate", lambda *_, **__: answers[next(planned)]
+    )
+    signs = (np.ones((count, 20)) for count in (PARTS.train.n_users, PARTS.train.n_items))
+    codes = Codes.from_signs(*signs)
+    assert choose_offset(codes, PARTS.train, PARTS.validation, OPTIONS) == chosen
 
 
 def test_what_was_chosen_is_kept_for_the_refit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +64,7 @@ def test_what_was_chosen_is_kept_for_the_refit(monkeypatch: pytest.MonkeyPatch) 
     assert PARTS.validation is not None
     both = PARTS.train.union(PARTS.validation, 1)
     np.testing.assert_array_equal(codes.item_offsets, popularity_offsets(0.75, both.item_counts))
-    plain = xorec.DSIML(**SMALL).fit(both, None, OPTIONS).representation_
+    plain = xorec.DSIML(**SMALL, offset=0).fit(both, None, OPTIONS).representation_
     assert isinstance(plain, Codes)
     np.testing.assert_array_equal(plain.item_codes, codes.item_codes)
     assert plain.item_offsets is None
@@ -73,6 +87,13 @@ def test_new_items_have_the_offsets_of_items_of_like_count() -> None:
 @pytest.mark.parametrize("more", [{"shortlist": 10}, {"asymmetric": True}])
 def test_offsets_are_for_codes_alone(more: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="offset is for codes alone"):
-        xorec.DSIML(offset="auto", **more)
+        xorec.DSIML(offset=0.5, **more)
     with pytest.raises(OptionError, match="give a number from 0"):
         xorec.DSIML(offset=-1)
+
+
+def test_where_codes_are_not_alone_auto_is_none() -> None:
+    model = xorec.DSIML(**SMALL, asymmetric=True)
+    fitted = fit_with_validation(model, PARTS.train, PARTS.validation, OPTIONS)
+    assert isinstance(fitted.representation_, Codes)
+    assert (fitted.config.offset, fitted.representation_.item_offsets) == (0.0, None)

@@ -24,6 +24,8 @@ from xorec.training.epochs import validation_sample
 
 GRID = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5)
 """What `auto` tries: bits for each time that an item's count doubles."""
+WORTH = 1.01
+"""What NDCG@20 must be multiplied by: an offset takes half a byte an item and some search time."""
 _METRIC = "ndcg@20"
 
 
@@ -60,7 +62,7 @@ def choose_offset(
 ) -> float:
     """The c of GRID with the best NDCG@20 on validation, the least of equals; says which.
 
-    0 without a validation part.
+    0 where that is less than one per cent better than none, and without a validation part.
     """
     from xorec.evaluation.protocol import evaluate
 
@@ -72,6 +74,7 @@ def choose_offset(
         ranks = with_popularity(codes, c, train)
         values[c] = evaluate(ranks, train, part, ks=(20,), options=quiet)[_METRIC]
     best = max(GRID, key=lambda c: values[c])
+    best = best if values[best] > WORTH * values[0.0] else 0.0
     shown = ", ".join(f"{c:g} {values[c]:.4f}" for c in GRID)
     options.progress.note(f"dsiml: offset {best:g} (validation NDCG@20: {shown}).")
     return best

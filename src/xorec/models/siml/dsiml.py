@@ -129,9 +129,9 @@ class DSIMLConfig(ScaleInvariantConfig):
         "float16", description="shortlist: number format of the stored vectors"
     )
     offset: Offset = Field(
-        0.0,
+        AUTO,
         description="bonus for popular items, in bits each time an item's count doubles; auto: by "
-        "validation",
+        "validation; 0 with asymmetric or shortlist",
     )
     start: FromSIML = Field(
         default={},
@@ -171,7 +171,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     def _shortlist_by_dot_products(self) -> Self:
         if self.shortlist and self.start.model in ("cml", "sml"):
             raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
-        if self.offset and (self.shortlist or self.asymmetric):
+        if self.offset not in (0, AUTO) and (self.shortlist or self.asymmetric):
             raise ValueError("offset is for codes alone: leave shortlist and asymmetric out")
         return self
 
@@ -258,10 +258,10 @@ class DSIML(Model[DSIMLConfig]):
         validation: Interactions | None,
         options: RunOptions,
     ) -> Codes:
-        """The codes with offsets by popularity, where these are asked for."""
-        chosen = self.config.offset
+        """Codes alone with offsets by popularity, where these are asked for or worth it."""
+        chosen, alone = self.config.offset, not (self.config.asymmetric or self.config.shortlist)
         if chosen == "auto":
-            chosen = choose_offset(codes, train, validation, options)
+            chosen = choose_offset(codes, train, validation, options) if alone else 0.0
         self.offset_ = chosen
         return with_popularity(codes, chosen, train) if chosen else codes
 
