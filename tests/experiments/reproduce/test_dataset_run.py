@@ -66,7 +66,7 @@ def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> No
 
 def test_codes_are_tested_at_the_length_asked_for(make_dataset: MakeDataset) -> None:
     dataset = make_dataset()
-    assert dataset.test("dsiml", 0, 24).values["sizes"]["item_bits"] == 24
+    assert dataset.test("dsiml", 0, 24).values["sizes"]["user_bits"] == 24
     assert dataset.is_tested("dsiml", 0, 24)
     assert not dataset.is_tested("dsiml", 0, 16)
 
@@ -120,7 +120,7 @@ def test_a_choice_for_all_lengths_is_taken_for_each(make_dataset: MakeDataset) -
     other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
     assert other.choose("dsiml", 32) == older
     part = other.test("dsiml", 0, 32)
-    assert part.values["sizes"]["item_bits"] == 32
+    assert part.values["sizes"]["user_bits"] == 32
 
 
 def test_a_choice_is_the_refit_of_the_best_trial(

@@ -23,10 +23,11 @@ class Continuous(ComparisonQuestion):
 
     def section(self) -> Section:
         """Tables, curves, and the claims."""
-        name, compared = self.dataset.name, self.comparison
+        compared = self.comparison
+        where = f"{self.dataset.name}, {self.dataset.plan.dimensions} dimensions"
         others = [method for method in compared.methods if method not in PROPOSED]
         claims = [
-            best_of_all(compared, f"{text} ({name})", proposed, rivals)
+            best_of_all(compared, f"{text} ({where})", proposed, rivals)
             for proposed, rivals, text in (
                 ("siml", others, "SIML is more accurate than metric learning and ranking methods"),
                 ("siml-gcn", others, "SIML-GCN is more accurate than all of them, LightGCN too"),
@@ -36,9 +37,9 @@ class Continuous(ComparisonQuestion):
         ]
         return Section(
             "rq2",
-            f"RQ2. Vectors against vectors: {name}",
+            f"RQ2. Vectors against vectors: {where}",
             "Are SIML and SIML-GCN more accurate than other continuous methods?",
-            [f"All vectors have {self.dataset.plan.dimensions} dimensions."],
+            [],
             compared.tables(),
             [compared.figure()],
             claims,
