@@ -42,7 +42,8 @@ OTHERS: dict[str, Any] = {
     "bits": 24, "block_size": 100, "batch_size": 500, "shortlist": 10, "items": 20, "groups": 4,
     "neighbours": 3, "start": {"epochs": 3, "dimensions": 8}, "codebook_bits": 4, "layers": 3,
     "passes": 1, "dpr.alpha": 0.1, "dpr.beta": 0.1, "drmf.most": 0.6, "cpr.decay": 1.0,
-    "siml.form": "triplet", "slim": {"l2": 5.0}, "dsiml.lists": 5, "dsiml.offset": 0.5,
+    "siml.form": "triplet", "siml-gcn.form": "triplet", "slim": {"l2": 5.0}, "dsiml.lists": 5,
+    "dsiml.offset": 0.5,
 }  # fmt: skip
 """Values that matter in data so small."""
 INERT = {"dsiml.distill"}

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xorec.models.siml.siml import SIML, popularity_bias
 from xorec.models.siml.siml_gcn import SIMLGCN, SIMLGradientStep
 from xorec.models.siml.siml_kernels import Terms
-from xorec.testing.data import planted
+from xorec.representations.vectors import Vectors
+from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
 from xorec.testing.references.scale_invariant import siml_values
 from xorec.testing.steps import take_step
@@ -31,8 +33,40 @@ class TestSIMLGCN(EpochModelTests):
 
 
 def test_vectors_are_of_unit_length() -> None:
-    for rows in SIMLGCN(**TINY).fit(planted(60, 40)).representation_.tensors().values():
+    learned = SIMLGCN(**TINY).fit(planted(60, 40)).representation_
+    assert isinstance(learned, Vectors)
+    for rows in (learned.user_vectors, learned.item_vectors):
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+def test_its_scores_have_popularity_as_those_of_siml() -> None:
+    data = planted(60, 40)
+    learned = SIMLGCN(**TINY, popularity=0.2).fit(data).representation_
+    assert isinstance(learned, Vectors)
+    np.testing.assert_array_equal(learned.item_bias, popularity_bias(data, 0.2))
+    plain = SIMLGCN(**TINY, popularity=0.0).fit(data).representation_
+    assert isinstance(plain, Vectors)
+    assert plain.item_bias is None
+    np.testing.assert_array_equal(learned.item_vectors, plain.item_vectors)
+
+
+def test_what_is_left_open_is_raced_as_for_siml() -> None:
+    train, validation = halves(planted())
+    raced = SIML(dimensions=8, epochs=1).fit(train, validation).config
+    config = SIMLGCN(**TINY, alpha=0.4).fit(train, validation).config
+    assert config.alpha == 0.4
+    assert "auto" not in config.model_dump().values()
+    assert SIMLGCN(**TINY).fit(train, validation).config.negatives == raced.negatives
+
+
+def test_a_mean_of_the_epochs_is_kept() -> None:
+    data = planted(60, 40)
+    one, two = (SIMLGCN(**{**TINY, "epochs": n}).fit(data).representation_ for n in (1, 2))
+    assert not np.array_equal(one.tensors()["item_vectors"], two.tensors()["item_vectors"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SIMLGCN, "averages", False)
+        last = SIMLGCN(**{**TINY, "epochs": 2}).fit(data).representation_
+    assert not np.array_equal(last.tensors()["item_vectors"], two.tensors()["item_vectors"])
 
 
 @pytest.mark.parametrize("parts", [1, 4])

@@ -29,11 +29,12 @@ class Hashing(ComparisonQuestion):
 
     def claims(self) -> list[Claim]:
         """At each length: ahead of all, of those with codes on both sides, and with float users
-        of those that have them too."""
+        of those that have them too. Variants of DSIML are no rivals of each other."""
         compared, found = self.comparison, []
+        model = {one: method_of(one, self.dataset.plan)[0] for one in compared.methods}
         floats = [one for one in compared.methods if self._has_float_users(one)]
-        own = [one for one in floats if method_of(one, self.dataset.plan)[0] == PROPOSED]
-        others = [one for one in compared.methods if one not in (PROPOSED, *own)]
+        own = [one for one in floats if model[one] == PROPOSED]
+        others = [one for one in compared.methods if model[one] != PROPOSED]
         codes = [one for one in others if one not in floats]
         rivals = [one for one in others if one in floats]
         for bits in compared.lengths if others else ():

@@ -18,6 +18,7 @@ from xorec.models.graph.encoder import Encoder, start_arrays
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
+from xorec.training.averaging import add_to_means, mean_of, start_means
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig
 from xorec.training.epochs import EpochTrainer
@@ -78,6 +79,8 @@ class GraphModel(Model[E]):
 
     unit = False
     """Whether vectors are scaled to unit length after the propagation."""
+    averages = False
+    """Whether the ego vectors are means over the epochs (`training.averaging`)."""
 
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
@@ -87,18 +90,30 @@ class GraphModel(Model[E]):
         config = self.config
         size = (config.dimensions, config.init_scale, options.seed, config.optimizer)
         start = start_arrays(train, *size)
+        if self.averages:
+            start_means(start, ("ego",))
         with options.thread_pool() as pool:
 
             def encoder(arrays: Arrays) -> Encoder:
                 return Encoder(graph, arrays, train.n_users, pool, unit=self.unit)
 
+            def run_epoch(epoch: int, arrays: Arrays) -> dict[str, float]:
+                loss = epoch_of(epoch, encoder(arrays))
+                if self.averages:
+                    add_to_means(arrays)
+                return {"loss": loss}
+
+            def represent(arrays: Arrays) -> Vectors:
+                mean = mean_of(arrays, "ego") if self.averages else None
+                shown = arrays if mean is None else {**arrays, "ego": mean}
+                return self._represent(encoder(shown), train)
+
             epoch_of = self._epochs(train, options.seed, pool)
-            state = trainer.run(
-                start,
-                lambda epoch, arrays: {"loss": epoch_of(epoch, encoder(arrays))},
-                lambda arrays: encoder(arrays).representation(),
-            )
-            return encoder(state.arrays).representation()
+            return represent(trainer.run(start, run_epoch, represent).arrays)
+
+    def _represent(self, encoder: Encoder, train: Interactions) -> Vectors:
+        """What was learned so far."""
+        return encoder.representation()
 
     def _plain(self, dimensions: int) -> TripletModel[Any]:
         """A model of vectors without a graph, whose step moves what comes late."""

@@ -3,33 +3,67 @@
 LightGCN's propagation, each vector then scaled to unit length, and SIML's loss instead of BPR's
 (METHOD, sections 2 and 5), with `reg` on the ego vectors of each pair and its negatives. The loss
 pushes an item from its negatives while the graph pulls everything together, so layers weigh less
-(`smoothing`) than in LightGCN.
+(`smoothing`) than in LightGCN. What SIML leaves to a race is left to the same race here, of SIML's
+short fits: the loss is the same, and so is what the data want of it. As SIML, it adds popularity to
+its scores, and its vectors are means over the epochs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.options import RunOptions
+from xorec.data.interactions import Interactions
 from xorec.models.base import expect
 from xorec.models.graph.encoder import Encoder
 from xorec.models.graph.graph_model import GraphConfig, TripletGraphModel
-from xorec.models.siml.siml import SIML, ScaleInvariantLoss
+from xorec.models.siml.siml import (
+    DEFAULTS,
+    SIML,
+    Alpha,
+    Count,
+    Form,
+    ScaleInvariantLoss,
+    Temperature,
+    Weight,
+    popularity_bias,
+)
 from xorec.models.siml.siml_gradient_kernels import siml_items, siml_users
 from xorec.models.siml.siml_kernels import Kept, Terms
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
+from xorec.training.auto import AUTO
 from xorec.training.passes import GradientStep, Triplets, UserResult
 from xorec.training.space import Choice, Float, Space
 
 
 class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
-    """Settings of SIML-GCN."""
+    """Settings of SIML-GCN. Those that are `auto` are chosen as SIML's are."""
 
+    temperature: Temperature = Field(
+        AUTO, description="steepness of the scale-invariant part; auto: by a race of SIML's fits"
+    )
+    form: Form = Field(
+        AUTO,
+        description="triplet: each negative has its own loss term; npair: a pair's negatives share "
+        "one; auto: by a race",
+    )
+    negatives: Count = Field(
+        AUTO, description="negatives per positive, each epoch, 1 to 1000; auto: by a race"
+    )
+    alpha: Alpha = Field(
+        AUTO,
+        description="negatives are drawn by popularity**alpha, 0 to 2; 0: uniform; auto: by a race",
+    )
+    popularity: Weight = Field(
+        AUTO,
+        description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
+    )
     layers: int = Field(
         1,
         ge=0,
@@ -43,11 +77,16 @@ class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
         description="weight of each layer, as a multiple of the one before; LightGCN: 1",
     )
     learning_rate: float = Field(0.03, gt=0, le=10, description="Adam's step size")
-    decay: float = Field(0.1, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms of the ego vectors")
-    negatives: int = Field(20, ge=1, le=1000, description="negatives per positive, each epoch")
-    alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     batch_size: int = Field(16_384, ge=1, description="pairs per step of the optimiser")
+
+    def settled(self) -> Self:
+        """SIML's `DEFAULTS` in the place of what is left to a race."""
+        left = {name: value for name, value in DEFAULTS.items() if getattr(self, name) == AUTO}
+        return self.model_copy(update=left) if left else self
+
+    def loss(self) -> Terms:
+        return super(SIMLGCNConfig, self.settled()).loss()
 
 
 class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
@@ -65,11 +104,32 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
         "form": Choice(("npair", "triplet")),
         "smoothing": Float(0.1, 1.0, log=True),
         "lambda_": Float(1.0, 4.0, log=True),
-        "temperature": Float(2.4, 4.5, log=True),
+        "temperature": Float(2.0, 8.0, log=True),
+        "alpha": Choice((0.0, 0.5, 1.0)),
+        "popularity": Float(0.0, 0.2),
     }
     cost = 10.0
     learns_vectors = True
     unit = True
+    averages = True
+
+    def _learn(
+        self, train: Interactions, validation: Interactions | None, options: RunOptions
+    ) -> Representation:
+        if self.config != self.config.settled():
+            from xorec.models.siml.siml_race import settle
+
+            plain = self._plain(self.config.dimensions).config
+            raced = settle(plain, train, validation, options)
+            self.config = self.config.model_copy(
+                update={name: getattr(raced, name) for name in DEFAULTS}
+            )
+        return super()._learn(train, validation, options)
+
+    def _represent(self, encoder: Encoder, train: Interactions) -> Vectors:
+        learned, weight = encoder.representation(), self.config.settled().popularity
+        bias = popularity_bias(train, weight) if weight else None
+        return Vectors(learned.user_vectors, learned.item_vectors, bias)
 
     def _step(self, encoder: Encoder, pairs: int) -> SIMLGradientStep:
         tables = (encoder.user_gradients, encoder.item_gradients)
@@ -81,7 +141,7 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
         return self._plain(representation.item_vectors.shape[1]).fold_in(representation, history)
 
     def _plain(self, dimensions: int) -> SIML:
-        shared = {"negatives", *ScaleInvariantLoss.model_fields}
+        shared = {*DEFAULTS, *ScaleInvariantLoss.model_fields}
         return SIML(dimensions=dimensions, **self.config.model_dump(include=shared))
 
 
