@@ -207,22 +207,27 @@ def test_a_line_for_each_new_best_and_for_what_failed(
     assert found.winner.value == 0.4
 
 
-def test_codes_race_where_few_bytes_are_asked_for() -> None:
+@pytest.mark.parametrize(("size", "offset"), [(16, 0.0), (17, None)])
+def test_codes_race_where_few_bytes_are_asked_for(size: int, offset: float | None) -> None:
+    """Items have offsets where there is a byte for them."""
     done: list[Trial] = []
-    target = Target.parse("bytes=16")
+    target = Target.parse(f"bytes={size}")
     for _ in range(6):
         spec = next_recipe(done, Budget(trials=6), 10, target)
         assert spec is not None
         done.append(trial(spec, 0.1))
     codes = [one for one in done if one.model == "dsiml"]
     assert [one.settings["bits"] for one in codes] == [128]
+    assert codes[0].settings.get("offset") == offset
 
 
 @pytest.mark.parametrize("size", [8, 16])
 def test_codes_of_as_many_bits_as_fit_do_fit(size: int) -> None:
     """Their file has some bytes more than those of the codes."""
     train, held = halves(planted(150, 80))
-    spec = ModelSpec("dsiml", {"bits": 8 * size, "optimizer": "none", "start": {"epochs": 1}})
+    spec = ModelSpec(
+        "dsiml", {"bits": 8 * size, "offset": 0, "optimizer": "none", "start": {"epochs": 1}}
+    )
     done = run_trial(spec, train, held, RunOptions())
     assert Target.parse(f"bytes={size}").fits(done)
 

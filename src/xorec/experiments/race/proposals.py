@@ -80,7 +80,8 @@ def _with_codes(trials: Sequence[Trial], target: Target) -> Iterator[ModelSpec]:
         return
     for bits in (256, 128, 64, 32, 16, 8):
         if bits <= 8 * target.most:
-            yield ModelSpec("dsiml", {"bits": bits, "start": start})
+            room = {} if bits <= 8 * (target.most - 1) else {"offset": 0.0}  # it takes a byte
+            yield ModelSpec("dsiml", {"bits": bits, **room, "start": start})
             break
     if target.most >= 8 + 68:
         yield ModelSpec("dsiml", {"shortlist": 200, "keep": "int8", "start": start})
