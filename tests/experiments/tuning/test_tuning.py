@@ -72,15 +72,15 @@ def test_even_points_leave_no_large_gap() -> None:
         assert np.diff(ring, append=ring[0] + 1).max() < 2.7 / 16
 
 
+@pytest.mark.parametrize("name", ["bpr", "siml"])
 def test_the_first_trial_has_the_defaults_and_its_value_is_that_of_a_plain_fit(
-    parts: Split,
+    parts: Split, name: str
 ) -> None:
-    found = tune("bpr", parts, trials=1, fixed=QUICK, options=OPTIONS)
+    """What a model leaves to a race of its own, as siml does, is left to it there too."""
+    found = tune(name, parts, trials=1, fixed=QUICK, options=OPTIONS)
     (trial,) = found.trials
-    model = BPR(**QUICK)
-    assert trial.settings == {
-        name: getattr(model.config, name) for name in model_class("bpr").space
-    }
+    model = model_class(name)(**QUICK)
+    assert trial.settings == {one: getattr(model.config, one) for one in model_class(name).space}
     model.fit(parts.train, parts.validation, OPTIONS)
     assert parts.validation is not None
     result = evaluate(model.representation_, parts.train, parts.validation, ks=(20,))

@@ -27,14 +27,15 @@ def propose(
     fixed: Mapping[str, Any],
     pending: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The settings of the next trial: the defaults, points that fill the space, then TPE.
+    """The settings of the next trial: the defaults, points that fill the space, then TPE. A
+    default that is `auto` is no point of the space: it is left out, and to the model.
 
     pending: the settings of trials behind the finished ones whose values are not known: TPE takes
     them for bad ones, so that trials side by side do not all try the same.
     """
     number = len(finished) + len(pending)
     if number == 0:
-        config = model_class(model)(**fixed).config.settled().model_dump()
+        config = model_class(model)(**fixed).config.model_dump()
         return {name: config[name] for name, one in space.items() if config[name] in one}
     if number < _EVEN:
         return even_point(space, number, seed)

@@ -34,8 +34,8 @@ class Search:
     prune: bool
 
     def defaults(self) -> dict[str, Any]:
-        """The settings that move, as the model has them."""
-        config = model_class(self.model)(**self.fixed).config.settled().model_dump()
+        """The settings that move, as the model has them; some may be `auto`."""
+        config = model_class(self.model)(**self.fixed).config.model_dump()
         return {name: config[name] for name in self.space}
 
 
