@@ -59,7 +59,7 @@ def test_every_link_has_its_target(page: Path) -> None:
 def rows_with_a_source() -> list[tuple[str, Path, str]]:
     """(cells, page, anchor) of each row of docs/why.md that says where it was measured."""
     text = (ROOT / "docs" / "why.md").read_text("utf-8")
-    found = re.findall(r"(?m)^\| (.*) \| \[\w+\]\(([\w-]+\.md)#([\w-]+)\) \|$", text)
+    found = re.findall(r"(?m)^\| (.*) \| \[\w+\]\(([\w/-]+\.md)#([\w-]+)\) \|$", text)
     return [(cells, ROOT / "docs" / page, anchor) for cells, page, anchor in found]
 
 
