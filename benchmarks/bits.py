@@ -7,7 +7,7 @@ Every row learns from nine tenths of the training part; the last tenth tells whe
 and chooses its weight of popularity. Items of both are not listed again. SIML is learned once, with
 the settings --start (those left out are raced); all codes start from its vectors. Vectors and rows
 are kept in --cache: a run that was stopped goes on (--again forgets the rows). "before": without
-slim's lists, as codes were learned before 0.2. CPU: processor seconds of the codes' own fit.
+slim's lists and offsets, as codes were learned before 0.2. CPU: seconds of the codes' own fit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from xorec.representations.vectors import Vectors
 
 METRICS = ("ndcg@10", "ndcg@20", "recall@20")
 
-BEFORE = {"lists": 0, "teach": 4.0, "temperature": 4.0}
+BEFORE = {"lists": 0, "teach": 4.0, "temperature": 4.0, "offset": 0.0}
 ROWS: dict[str, dict[str, Any]] = {
     "siml": {},
     "20 before": {"bits": 20, **BEFORE, "learning_rate": (20 / 64) ** 0.5},

@@ -65,8 +65,9 @@ def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> No
 
 
 def test_codes_are_tested_at_the_length_asked_for(make_dataset: MakeDataset) -> None:
-    dataset = make_dataset()
-    assert dataset.test("dsiml", 0, 24).values["sizes"]["user_bits"] == 24
+    short = {"epochs": 1, "start": {"epochs": 1}, "offset": 0.0}
+    dataset = make_dataset(settings={"dsiml": short})
+    assert dataset.test("dsiml", 0, 24).values["sizes"]["item_bits"] == 24
     assert dataset.is_tested("dsiml", 0, 24)
     assert not dataset.is_tested("dsiml", 0, 16)
 
@@ -114,13 +115,14 @@ def test_every_length_of_codes_has_its_own_choice(make_dataset: MakeDataset) -> 
 
 def test_a_choice_for_all_lengths_is_taken_for_each(make_dataset: MakeDataset) -> None:
     """Of a run.json that was written before lengths had choices of their own."""
-    dataset = make_dataset(bits=(8, 32), settings={"dsiml": {"epochs": 1, "start": {"epochs": 1}}})
+    short = {"epochs": 1, "start": {"epochs": 1}, "offset": 0.0}
+    dataset = make_dataset(bits=(8, 32), settings={"dsiml": short})
     older = dataset.choose("dsiml").model_copy(update={"bits": None})
     plan = dataset.plan.model_copy(update={"chosen": (older,)})
     other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
     assert other.choose("dsiml", 32) == older
     part = other.test("dsiml", 0, 32)
-    assert part.values["sizes"]["user_bits"] == 32
+    assert part.values["sizes"]["item_bits"] == 32
 
 
 def test_a_choice_is_the_refit_of_the_best_trial(

@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.models.siml.siml import SIML, popularity_bias
+from xorec.core.options import RunOptions
+from xorec.core.progress import Progress
+from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias
 from xorec.models.siml.siml_gcn import SIMLGCN, SIMLGradientStep
 from xorec.models.siml.siml_kernels import Terms
+from xorec.models.siml.siml_race import settle
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
@@ -16,6 +19,17 @@ from xorec.testing.steps import take_step
 from xorec.training.losses.scale_invariant import margin_offset
 from xorec.training.passes import Triplets
 from xorec.training.rows import Gradients
+
+
+class Told(Progress):
+    """Keeps what was said."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
 
 TINY = {
     "dimensions": 16,
@@ -52,17 +66,20 @@ def test_its_scores_have_popularity_as_those_of_siml() -> None:
 
 def test_what_is_left_open_is_raced_as_for_siml() -> None:
     train, validation = halves(planted())
-    raced = SIML(dimensions=8, epochs=1).fit(train, validation).config
-    config = SIMLGCN(**TINY, alpha=0.4).fit(train, validation).config
+    told = Told()
+    options = RunOptions(threads=1, progress=told)
+    config = SIMLGCN(**TINY, alpha=0.4).fit(train, validation, options).config
+    raced = settle(SIML(dimensions=16, alpha=0.4).config, train, validation, RunOptions(threads=1))
+    assert {name: getattr(config, name) for name in DEFAULTS} == {
+        name: getattr(raced, name) for name in DEFAULTS
+    }
     assert config.alpha == 0.4
-    assert "auto" not in config.model_dump().values()
-    assert SIMLGCN(**TINY).fit(train, validation).config.negatives == raced.negatives
+    assert [note.partition(":")[0] for note in told.notes if "race" in note] == ["siml-gcn"]
 
 
 def test_a_mean_of_the_epochs_is_kept() -> None:
     data = planted(60, 40)
-    one, two = (SIMLGCN(**{**TINY, "epochs": n}).fit(data).representation_ for n in (1, 2))
-    assert not np.array_equal(one.tensors()["item_vectors"], two.tensors()["item_vectors"])
+    two = SIMLGCN(**{**TINY, "epochs": 2}).fit(data).representation_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SIMLGCN, "averages", False)
         last = SIMLGCN(**{**TINY, "epochs": 2}).fit(data).representation_

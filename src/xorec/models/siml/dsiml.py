@@ -159,6 +159,11 @@ class DSIMLConfig(ScaleInvariantConfig):
     def loss(self) -> Terms:
         return super(DSIMLConfig, self.settled()).loss()
 
+    @property
+    def codes_alone(self) -> bool:
+        """Whether lists are ranked by the bits of both sides and nothing else."""
+        return not (self.asymmetric or self.shortlist)
+
     @model_validator(mode="before")
     @classmethod
     def _of_an_older_file(cls, given: Any) -> Any:
@@ -171,7 +176,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     def _shortlist_by_dot_products(self) -> Self:
         if self.shortlist and self.start.model in ("cml", "sml"):
             raise ValueError(f"{self.start.model} ranks by distance: leave shortlist out")
-        if self.offset not in (0, AUTO) and (self.shortlist or self.asymmetric):
+        if self.offset not in (0, AUTO) and not self.codes_alone:
             raise ValueError("offset is for codes alone: leave shortlist and asymmetric out")
         return self
 
@@ -259,9 +264,10 @@ class DSIML(Model[DSIMLConfig]):
         options: RunOptions,
     ) -> Codes:
         """Codes alone with offsets by popularity, where these are asked for or worth it."""
-        chosen, alone = self.config.offset, not (self.config.asymmetric or self.config.shortlist)
+        chosen = self.config.offset
         if chosen == "auto":
-            chosen = choose_offset(codes, train, validation, options) if alone else 0.0
+            parts = (train, validation, options)
+            chosen = choose_offset(codes, *parts) if self.config.codes_alone else 0.0
         self.offset_ = chosen
         return with_popularity(codes, chosen, train) if chosen else codes
 

@@ -123,8 +123,8 @@ class ScaleInvariantConfig(ScaleInvariantLoss, TripletConfig):
     """The settings of the loss and its triplets, which SIML and DSIML share."""
 
 
-class SIMLConfig(ScaleInvariantConfig):
-    """Settings of SIML. Those that are `auto` are chosen by `siml_race` before the fit."""
+class RacedConfig(ScaleInvariantLoss):
+    """The settings that SIML and SIML-GCN leave to the data: `siml_race` chooses what is `auto`."""
 
     temperature: Temperature = Field(
         AUTO, description="steepness of the scale-invariant part; auto: by a race of short fits"
@@ -145,13 +145,6 @@ class SIMLConfig(ScaleInvariantConfig):
         AUTO,
         description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
     )
-    patience: int = Field(2, ge=1, description="validations without gain before it stops")
-    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    norms: Literal["sphere", "ball", "free"] = Field(
-        "sphere", description="length of the vectors: 1 (sphere), at most 1 (ball), or any (free)"
-    )
-    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
-    reg: float = Field(0.0, ge=0, description="L2 penalty of the vectors; only for `norms` free")
 
     def settled(self) -> Self:
         """`DEFAULTS` in the place of what is left to a race."""
@@ -159,7 +152,19 @@ class SIMLConfig(ScaleInvariantConfig):
         return self.model_copy(update=left) if left else self
 
     def loss(self) -> Terms:
-        return super(SIMLConfig, self.settled()).loss()
+        return super(RacedConfig, self.settled()).loss()
+
+
+class SIMLConfig(RacedConfig, ScaleInvariantConfig):
+    """Settings of SIML."""
+
+    patience: int = Field(2, ge=1, description="validations without gain before it stops")
+    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
+    norms: Literal["sphere", "ball", "free"] = Field(
+        "sphere", description="length of the vectors: 1 (sphere), at most 1 (ball), or any (free)"
+    )
+    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
+    reg: float = Field(0.0, ge=0, description="L2 penalty of the vectors; only for `norms` free")
 
     def terms(self) -> Terms:
         """The loss and its steps as the kernels take them."""

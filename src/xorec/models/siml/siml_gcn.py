@@ -11,7 +11,7 @@ its scores, and its vectors are means over the epochs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,45 +25,20 @@ from xorec.models.graph.graph_model import GraphConfig, TripletGraphModel
 from xorec.models.siml.siml import (
     DEFAULTS,
     SIML,
-    Alpha,
-    Count,
-    Form,
-    ScaleInvariantLoss,
-    Temperature,
-    Weight,
+    RacedConfig,
     popularity_bias,
 )
 from xorec.models.siml.siml_gradient_kernels import siml_items, siml_users
 from xorec.models.siml.siml_kernels import Kept, Terms
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
-from xorec.training.auto import AUTO
 from xorec.training.passes import GradientStep, Triplets, UserResult
 from xorec.training.space import Choice, Float, Space
 
 
-class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
-    """Settings of SIML-GCN. Those that are `auto` are chosen as SIML's are."""
+class SIMLGCNConfig(RacedConfig, GraphConfig):
+    """Settings of SIML-GCN."""
 
-    temperature: Temperature = Field(
-        AUTO, description="steepness of the scale-invariant part; auto: by a race of SIML's fits"
-    )
-    form: Form = Field(
-        AUTO,
-        description="triplet: each negative has its own loss term; npair: a pair's negatives share "
-        "one; auto: by a race",
-    )
-    negatives: Count = Field(
-        AUTO, description="negatives per positive, each epoch, 1 to 1000; auto: by a race"
-    )
-    alpha: Alpha = Field(
-        AUTO,
-        description="negatives are drawn by popularity**alpha, 0 to 2; 0: uniform; auto: by a race",
-    )
-    popularity: Weight = Field(
-        AUTO,
-        description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
-    )
     layers: int = Field(
         1,
         ge=0,
@@ -79,14 +54,6 @@ class SIMLGCNConfig(GraphConfig, ScaleInvariantLoss):
     learning_rate: float = Field(0.03, gt=0, le=10, description="Adam's step size")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms of the ego vectors")
     batch_size: int = Field(16_384, ge=1, description="pairs per step of the optimiser")
-
-    def settled(self) -> Self:
-        """SIML's `DEFAULTS` in the place of what is left to a race."""
-        left = {name: value for name, value in DEFAULTS.items() if getattr(self, name) == AUTO}
-        return self.model_copy(update=left) if left else self
-
-    def loss(self) -> Terms:
-        return super(SIMLGCNConfig, self.settled()).loss()
 
 
 class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
@@ -120,7 +87,7 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
             from xorec.models.siml.siml_race import settle
 
             plain = self._plain(self.config.dimensions).config
-            raced = settle(plain, train, validation, options)
+            raced = settle(plain, train, validation, options, self.name)
             self.config = self.config.model_copy(
                 update={name: getattr(raced, name) for name in DEFAULTS}
             )
@@ -141,7 +108,7 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
         return self._plain(representation.item_vectors.shape[1]).fold_in(representation, history)
 
     def _plain(self, dimensions: int) -> SIML:
-        shared = {*DEFAULTS, *ScaleInvariantLoss.model_fields}
+        shared = set(RacedConfig.model_fields)
         return SIML(dimensions=dimensions, **self.config.model_dump(include=shared))
 
 

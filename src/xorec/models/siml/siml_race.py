@@ -34,24 +34,32 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
 
 
 def settle(
-    config: SIMLConfig, train: Interactions, validation: Interactions | None, options: RunOptions
+    config: SIMLConfig,
+    train: Interactions,
+    validation: Interactions | None,
+    options: RunOptions,
+    name: str = "siml",
 ) -> SIMLConfig:
-    """The settings with the winner's in the place of `auto`; says which they are."""
+    """The settings with the winner's in the place of `auto`; says which they are, and whose."""
     key = fingerprint(SIML(**config.model_dump()), train, validation, options)
     found = _read(options, key)
     if found is None:
-        found = _race(config, train, validation, options)
+        found = _race(config, train, validation, options, name)
         _write(options, key, found)
     return config.model_copy(update=found)
 
 
 def _race(
-    config: SIMLConfig, train: Interactions, validation: Interactions | None, options: RunOptions
+    config: SIMLConfig,
+    train: Interactions,
+    validation: Interactions | None,
+    options: RunOptions,
+    name: str,
 ) -> dict[str, Any]:
-    left = [name for name in DEFAULTS if getattr(config, name) == AUTO]
+    left = [one for one in DEFAULTS if getattr(config, one) == AUTO]
     track = RaceTrack.of(train, validation, options)
     if track is None:
-        return {name: DEFAULTS[name] for name in left}
+        return {one: DEFAULTS[one] for one in left}
     models = [SIML(**settings) for settings in candidates(config)]
     by_weight = "popularity" in left
     winner = race(
@@ -62,9 +70,9 @@ def _race(
     chosen: dict[str, Any] = winner.model.config.model_dump(include=set(left))
     if by_weight:
         chosen["popularity"] = best_weight(winner.learned, track)[0]
-    words = ", ".join(f"{name} {chosen[name]}" for name in left)
+    words = ", ".join(f"{one} {chosen[one]}" for one in left)
     tried = "the best of a short race" if len(models) > 1 else "the best that was tried"
-    options.progress.note(f"siml: {words} ({tried}, NDCG@20 {winner.value:.4f}).")
+    options.progress.note(f"{name}: {words} ({tried}, NDCG@20 {winner.value:.4f}).")
     return chosen
 
 
