@@ -131,7 +131,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     offset: Offset = Field(
         AUTO,
         description="bonus for popular items, in bits each time an item's count doubles; auto: by "
-        "validation; 0 with asymmetric or shortlist",
+        "validation; 0 without a validation part, with asymmetric and with shortlist",
     )
     start: FromSIML = Field(
         default={},
