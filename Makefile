@@ -1,6 +1,7 @@
 # Two commands on a fresh machine with Python 3.11 or newer, pip and make:
 #   make demo    set up .venv and run the main job on the embedded data set
-#   make test    set up .venv and run the tests
+#   make test    set up .venv and run the tests that need neither a server, a browser, Java nor minutes
+#   make test-all  all tests
 #   make serve   the demo's model over HTTP, with three lines to try
 #   make docs    the documentation site: build/site/index.html
 #   make dist    wheel and sdist, checked and tried in a venv of their own
@@ -11,7 +12,11 @@ BIN := $(VENV)/bin
 EXTRAS ?= dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo serve test lint format docs man dist bench reproduce clean clean-kernels
+# tests with one of these markers (pyproject.toml) run with test-all only
+TIERS := process or browser or spark or database or docs or exhaustive
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile
+
+.PHONY: demo serve test test-all test-times lint format docs man dist bench reproduce clean
 
 demo: $(VENV)/.core
 	$(BIN)/xorec demo
@@ -24,7 +29,15 @@ demo/debian.xorec: | $(VENV)/.core
 	$(BIN)/xorec demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(PYTEST) -m "not ($(TIERS))"
+
+# writes tests/durations.json: commit it with a change of the tests
+test-all: $(VENV)/.dev
+	$(PYTEST) --junitxml=build/tests.xml
+	$(BIN)/python tools/test_times.py build/tests.xml
+
+test-times:
+	$(PYTHON) tools/test_times.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -57,11 +70,7 @@ bench: $(VENV)/.peers
 reproduce: $(VENV)/.reproduce
 	$(BIN)/xorec reproduce all --quick
 
-# compiled kernels do not notice a change of what they inline from another file
-clean-kernels:
-	find src -name '*.nb[ci]' -delete
-
-clean: clean-kernels
+clean:
 	rm -rf $(VENV) build demo dist report
 
 $(VENV)/.core: pyproject.toml constraints.txt

@@ -14,17 +14,21 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.testing.block_problems import BlockProblems
-from xorec.testing.external_solvers import make_external_solver
 from xorec.training.discrete.bqp.branch_kernels import exact_range
 from xorec.training.discrete.bqp.local_kernels import Stack, descend_range, tabu_range
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.external_solvers import make_external_solver
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]

@@ -34,7 +34,9 @@ from xorec.service.events.records import NewEvent
 from xorec.service.events.rows import Batch
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.events.writing import LogWriter
-from xorec.testing.serving import events_settings
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.load import events_settings
 
 
 def new_event(rng: random.Random) -> NewEvent:

@@ -16,8 +16,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from xorec.testing.altered_files import REFUSED
-from xorec.testing.altered_inputs import READ, Inputs, run_cases
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.altered_files import REFUSED
+from tests.support.altered_inputs import READ, Inputs, run_cases
 
 BATCH = 400
 """Cases of one child."""

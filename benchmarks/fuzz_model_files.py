@@ -17,8 +17,9 @@ from collections import Counter
 from itertools import count
 from pathlib import Path
 
-from xorec.testing.altered_files import ANSWERED, REFUSED, altered, ask, outcome
-from xorec.testing.model_files import write_files
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.altered_files import ANSWERED, REFUSED, altered, ask, outcome
+from tests.support.model_files import write_files
 
 
 def main() -> int:

@@ -17,7 +17,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from xorec.testing.endings import Command, kill, prepare, unbroken
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.endings import Command, kill, prepare, unbroken
 
 MODELS = ("bpr --epochs 300", "cml --epochs 300", "siml --epochs 200", "lightgcn --epochs 300")
 COMMANDS = (

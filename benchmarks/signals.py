@@ -20,7 +20,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from xorec.testing.endings import COMMANDS, interrupt, prepare, unbroken
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.endings import COMMANDS, interrupt, prepare, unbroken
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -1,20 +1,65 @@
+"""All tests: the same surroundings on every machine, and a last line that tells what was left out.
+
+Markers divide the tests into tiers (`pyproject.toml`): `make test` runs those without a marker of
+`TIERS`, `make test-all` runs all.
+"""
+
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-os.environ["XOREC_STAMPS"] = "off"  # tests leave nothing in the user's caches
+from tests.support.surroundings import make_neutral
+from tests.support.tiers import TIERS, tier_of
+
+make_neutral()
 settings.register_profile("xorec", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "xorec")
+_left_out: Counter[str] = Counter()
+"""How many tests of each tier this run has left out."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files from the front and from the back by turns: workers that compile do not meet in a room,
-    where each would compile the same kernels."""
+    """Tiers; and files from the front and from the back by turns: workers that compile do not meet
+    in a room, where each would compile the same kernels."""
+    for item in items:
+        if tier := tier_of(item):
+            item.add_marker(tier)
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     ends = [files[-1 - at // 2] if at % 2 else files[at // 2] for at in range(len(files))]
     items[:] = [test for tests in ends for test in tests]
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        _left_out.update([next((tier for tier in TIERS if item.get_closest_marker(tier)), "other")])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:  # a worker of xdist: all have left out the same
+        output["left_out"] = dict(_left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    _left_out.update(Counter(getattr(node, "workeroutput", {}).get("left_out", {})) - _left_out)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    skipped = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in skipped.most_common():
+        terminalreporter.write_line(f"skipped {count}: {reason.removeprefix('Skipped: ')}")
+    if skipped:
+        terminalreporter.write_line("what is missing here is installed by: bash .ci/run")
+    if _left_out:
+        tiers = ", ".join(f"{count} {tier}" for tier, count in _left_out.most_common())
+        terminalreporter.write_line(f"left out: {tiers}. All of them: make test-all")

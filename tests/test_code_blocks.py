@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 FENCE = re.compile(r"^( *)(```+|~~~+)([^\n]*)\n(.*?)^\1\2 *$", re.M | re.S)

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from xorec.testing.data import planted
 
+pytestmark = pytest.mark.docs
+
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "coming-from.md").read_text("utf-8")
 EXPECTED = (DOCS / "expected.md").read_text("utf-8")

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted
 
+pytestmark = pytest.mark.docs
+
 GUIDE = Path(__file__).parent.parent / "docs" / "guide"
 ORDER = re.findall(r"guide/([\w-]+)\.md", (GUIDE.parent.parent / "mkdocs.yml").read_text("utf-8"))
 DATA = planted(60, 50, per_user=10)

@@ -11,6 +11,8 @@ import pytest
 
 import xorec
 
+pytestmark = pytest.mark.docs
+
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
 

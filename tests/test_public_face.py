@@ -45,6 +45,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = xorec.nothing
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("module", ["xorec", "xorec.cli.main"])
 def test_importing_costs_nothing(module: str) -> None:
     code = f"import sys, {module}; print(len([m for m in sys.modules if m.startswith('numpy')]))"

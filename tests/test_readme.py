@@ -17,6 +17,8 @@ from xorec.models.factorization.bpr import BPR
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted
 
+pytestmark = pytest.mark.docs
+
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 

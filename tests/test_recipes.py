@@ -18,6 +18,8 @@ import pytest
 
 import xorec
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 ENTRIES = {
     "A model": "src/xorec/models/__init__.py",

@@ -14,6 +14,8 @@ import pytest
 
 import xorec
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 

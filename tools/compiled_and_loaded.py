@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from xorec.models import MODELS
-from xorec.testing.processes import compiled_and_loaded
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
+from tests.support.processes import compiled_and_loaded
 
 SCRIPT = """
 from xorec.models import model_class

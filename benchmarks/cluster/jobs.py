@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from made_data import MOST_TESTED
 from watched import EventLog, Happened, spark_configuration, watch
 
-from xorec.testing.spark_cluster import Cluster
+if TYPE_CHECKING:
+    from tests.support.spark_cluster import Cluster
 
 SWEEPS = "--model dsiml --optimizer flip --start.model als --start.epochs 2 --epochs 1"
 FITS = {

@@ -27,7 +27,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from xorec.testing.spark_cluster import MASTER, Cluster, busiest, family, missing, running_cluster
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.spark_cluster import MASTER, Cluster, busiest, family, missing, running_cluster
 
 BACK = 5.0
 """Seconds until a worker that was killed is replaced."""

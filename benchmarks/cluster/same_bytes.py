@@ -19,7 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from xorec.testing.spark_cluster import MASTER, Cluster, missing, running_cluster
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.spark_cluster import MASTER, Cluster, missing, running_cluster
 
 MODELS = {
     "popularity": "",

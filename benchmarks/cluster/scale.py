@@ -24,7 +24,8 @@ from typing import Any
 from jobs import JOBS, forecast_of, make_codes, run
 from made_data import make_pairs, sizes_of
 
-from xorec.testing.spark_cluster import MASTER, Cluster, running_cluster
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.spark_cluster import MASTER, Cluster, running_cluster
 
 
 def finished(path: Path) -> dict[tuple[int, str, str], dict[str, Any]]:

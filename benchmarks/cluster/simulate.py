@@ -39,7 +39,9 @@ from xorec.experiments.plan.forecast import forecast
 from xorec.experiments.plan.parts import Step
 from xorec.experiments.plan.sizes import DataSizes, given_sizes
 from xorec.models import model_class
-from xorec.testing.spark_cluster import MASTER, running_cluster
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.spark_cluster import MASTER, running_cluster
 
 EXECUTORS = (2, 4, 8, 16, 32, 64, 125, 250, 500, 1000)
 LAUNCH = 0.002

@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xorec.testing.spark_cluster import Cluster
+if TYPE_CHECKING:
+    from tests.support.spark_cluster import Cluster
 
 _EVERY = 0.5
 """Seconds between two looks."""

@@ -20,7 +20,9 @@ from xorec.experiments.bench.serve import pinned, server_cores
 from xorec.experiments.bench.serve_model import drawn_recommender
 from xorec.experiments.bench.serve_requests import payload_of
 from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
-from xorec.testing.serving import Figures, promise
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Figures, promise
 
 PEER = Path(__file__).with_name("peer_faiss.py")
 

@@ -18,7 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from xorec.testing.serving import Figures, Served, compare_with_log, promise
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Figures, Served, compare_with_log, promise
 
 SEVERAL = 200
 """Events of one request: fewer than a page of the log each would take long to fill it."""

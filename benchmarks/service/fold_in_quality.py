@@ -24,7 +24,9 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models import model_class
 from xorec.recommender.recommender import Recommender
-from xorec.testing.serving import Caller, Figures, Served, promise
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Caller, Figures, Served, promise
 
 K = 10
 SHARE = 0.2

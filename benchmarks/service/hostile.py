@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from xorec.testing.serving import Caller, Figures, Served, promise
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Caller, Figures, Served, promise
 
 ADMIN, WRITE, READ = (f"{role}-key-of-this-test-0123456789" for role in ("admin", "write", "read"))
 NAMES = ("a/b", "nul\x00nul", "tea\U0001f375", "x" * 4096, "<script>alert(1)</script>", "../../etc")

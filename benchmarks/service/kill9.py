@@ -16,8 +16,10 @@ import sys
 import threading
 import time
 from http.client import HTTPException
+from pathlib import Path
 
-from xorec.testing.serving import (
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import (
     EventSenders,
     Figures,
     Served,

@@ -14,8 +14,10 @@ import random
 import sys
 import threading
 import time
+from pathlib import Path
 
-from xorec.testing.serving import Figures, Served, events_settings, promise, serving
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Figures, Served, events_settings, promise, serving
 
 
 class Checks:

@@ -14,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from xorec.testing.serving import Caller, Figures, promise, serving
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Caller, Figures, promise, serving
 
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,"

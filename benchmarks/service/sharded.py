@@ -24,7 +24,9 @@ from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_se
 from xorec.recommender.recommender import Recommender
 from xorec.search.sharded import Shard
 from xorec.service.shards.share import Share
-from xorec.testing.serving import Figures, promise
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Figures, promise
 
 _PATIENT = {"XOREC_SERVE__LIMITS__SHARD_SECONDS": "20"}
 """The machine may be very busy, and this is about answers."""

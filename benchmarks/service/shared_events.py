@@ -22,9 +22,9 @@ from contextlib import ExitStack
 from http.client import HTTPException
 from pathlib import Path
 
-from xorec.testing import postgresql
-from xorec.testing.postgresql import PostgreSQL
-from xorec.testing.serving import (
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support import postgresql
+from tests.support.load import (
     EventSenders,
     Figures,
     Served,
@@ -32,6 +32,7 @@ from xorec.testing.serving import (
     percentile,
     promise,
 )
+from tests.support.postgresql import PostgreSQL
 
 
 class Lists:

@@ -12,13 +12,16 @@ import argparse
 import sys
 import threading
 import time
+from pathlib import Path
 from statistics import median
 
 from xorec.experiments.bench.http_sender import Sender
 from xorec.experiments.bench.serve import pinned, server_cores
 from xorec.experiments.bench.serve_requests import payload_of
 from xorec.experiments.bench.server_process import HOST
-from xorec.testing.serving import Figures, Served, promise, serving
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Figures, Served, promise, serving
 
 GROWTH = 0.01
 

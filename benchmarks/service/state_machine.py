@@ -14,6 +14,7 @@ import datetime
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings, strategies
@@ -25,7 +26,9 @@ from hypothesis.stateful import (
 )
 
 from xorec.recommender.recommender import Recommender
-from xorec.testing.serving import Caller, Figures, Served, promise, serving
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Caller, Figures, Served, promise, serving
 
 USERS, ITEMS = 12, 40
 users = strategies.integers(0, USERS + 2)

@@ -15,9 +15,12 @@ import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 from xorec.recommender.recommender import Recommender
-from xorec.testing.serving import Figures, Served, percentile, promise, serving
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+from tests.support.load import Figures, Served, percentile, promise, serving
 
 GENERATIONS = 3
 

@@ -69,7 +69,8 @@ def main() -> None:
 
 def of_postgresql(given: argparse.Namespace) -> list[dict[str, Any]]:
     """The table in a private server, and the figures."""
-    from xorec.testing.postgresql import start
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
+    from tests.support.postgresql import start
 
     server, reason = start(given.server, {"max_wal_size": "8GB", "synchronous_commit": "off"})
     if server is None:

@@ -10,6 +10,8 @@ from xorec.experiments.bench.serve import ServeBench
 from .conftest import Run
 from .test_errors import refused
 
+pytestmark = pytest.mark.process
+
 CONTRACT = {"clients", "requests_per_second", "p50_ms", "p99_ms", "errors", "rss_mb"}
 SMALL = ("--items", 500, "--users", 50, "--seconds", 0.4, "--clients", "1,4", "-q")
 

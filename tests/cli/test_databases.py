@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import xorec
-from xorec.testing.postgresql import KINDS, PASSWORD, PostgreSQL, start
+from tests.support.postgresql import KINDS, PASSWORD, PostgreSQL, start
 
 from .conftest import Run
 

@@ -22,6 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_SETTINGS", settings)
 
 
+@pytest.mark.exhaustive
 def test_the_demo_ends_with_the_served_recipe_and_marks_what_was_hidden(
     run: Run, tmp_path: Path
 ) -> None:
@@ -43,6 +44,7 @@ def test_the_demo_ends_with_the_served_recipe_and_marks_what_was_hidden(
     assert {one["id"] for one in answer["why"]["because"]} <= set(answer["known"])
 
 
+@pytest.mark.exhaustive
 def test_the_demo_fits_80_columns_and_says_what_is_gained(run: Run, tmp_path: Path) -> None:
     text = run("demo", "--output", tmp_path, "-q").stdout
     assert max(len(line.rstrip()) for line in text.splitlines() if str(tmp_path) not in line) <= 80

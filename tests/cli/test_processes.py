@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import xorec
-from xorec.testing import endings
+from tests.support import endings
+
+pytestmark = pytest.mark.process
 
 XOREC = [sys.executable, "-m", "xorec"]
 UPDATE = next(command for command in endings.COMMANDS if command.name == "update")

@@ -44,6 +44,7 @@ def words(config: Path, out: Path, *more: object) -> list[str]:
     return [str(word) for word in own]
 
 
+@pytest.mark.exhaustive
 def test_a_report_and_the_same_from_its_own_run_file(
     run: Run, ratings: Path, config: Path, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def same(one: Path, other: Path) -> bool:
     return without_times(pages[0]) == without_times(pages[1])
 
 
+@pytest.mark.process
 def test_kill_9_and_start_again(ratings: Path, config: Path, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
 

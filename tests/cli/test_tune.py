@@ -88,6 +88,7 @@ def test_options_reach_the_trials(
     assert how["parts"]["seed"] == 4
 
 
+@pytest.mark.process
 def test_ctrl_c_and_kill_9_lose_no_finished_trial(ratings: Path, tmp_path: Path) -> None:
     words = ("--model", "bpr", "--trials", 6, "--epochs", 500, "--dimensions", 8, "--json", "-q")
 

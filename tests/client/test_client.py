@@ -190,6 +190,7 @@ def test_both_clients_have_the_same_methods() -> None:
         assert getattr(Client, name).__doc__
 
 
+@pytest.mark.process
 def test_importing_it_needs_no_server() -> None:
     code = "import sys, xorec.client; print({'starlette', 'uvicorn', 'numba'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

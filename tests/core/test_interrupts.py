@@ -12,6 +12,8 @@ import pytest
 
 from xorec.core import interrupts
 
+pytestmark = pytest.mark.process
+
 _BEGIN = """
 import threading, os, signal, sys, time
 from pathlib import Path

@@ -106,33 +106,7 @@ def test_a_helper_computes_what_it_computes_inlined() -> None:
     assert pasted == pytest.approx(called)
 
 
-def test_kernels_kept_by_types_that_are_gone_are_compiled_anew(tmp_path: Path) -> None:
-    """A version that renames a named tuple meets kernels on the disk that an older one has left."""
-    text = """
-from typing import NamedTuple
-from xorec.core.kernels import kernel
-
-class {name}(NamedTuple):
-    values: object
-
-@kernel
-def total(rows):
-    return rows.values.sum()
-"""
-    run = "import numpy as np, mine; print(mine.total(mine.{name}(np.arange(4.0))))"
-    for name in ("Rows", "Table"):
-        (tmp_path / "mine.py").write_text(text.format(name=name))
-        done = subprocess.run(
-            [sys.executable, "-c", run.format(name=name)],
-            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT.parent}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stdout.strip() == "6.0", done.stderr
-    assert list(tmp_path.glob("__pycache__/*.nbi"))
-
-
+@pytest.mark.process
 def test_a_kept_kernel_is_loaded_without_the_compiler_which_is_there_when_it_is_needed(
     tmp_path: Path,
 ) -> None:

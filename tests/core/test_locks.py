@@ -34,6 +34,7 @@ def holder(path: Path, seconds: float) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.process
 def test_who_waits_in_vain_is_told_for_whom(tmp_path: Path) -> None:
     path = tmp_path / "m"
     process = holder(path, 60)
@@ -52,6 +53,7 @@ def take(path: Path, wait: float) -> None:
         pass
 
 
+@pytest.mark.process
 def test_who_waits_long_is_told_once(tmp_path: Path) -> None:
     path, notes = tmp_path / "m", list[str]()
     process = holder(path, 1.5)
@@ -83,6 +85,7 @@ def test_threads_take_turns_and_one_may_take_it_twice(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.process
 def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     link.symlink_to(real)

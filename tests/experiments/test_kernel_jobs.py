@@ -17,6 +17,7 @@ from xorec.experiments.kernel_jobs import JOBS, compile_kernels, run_job
 _RUN = "from xorec.experiments.kernel_jobs import run_job; print(run_job('item-knn').functions)"
 
 
+@pytest.mark.process
 def test_what_a_job_has_compiled_the_next_process_loads(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     first, second = (
@@ -33,6 +34,6 @@ def test_a_job_runs(name: str) -> None:
 
 
 def test_without_a_folder_there_is_nothing_to_compile_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_jobs, "kernel_folder", lambda: None)
+    monkeypatch.setattr(kernel_jobs, "kernels_are_kept", lambda: False)
     with pytest.raises(OptionError, match="NUMBA_CACHE_DIR"):
         next(compile_kernels(RunOptions(threads=1)))

@@ -9,6 +9,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.process
+
 SCRIPT = """
 import json
 import scipy.linalg  # loads the BLAS of SciPy beside that of NumPy

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from xorec.core.options import RunOptions
 from xorec.models.pretraining import pretrain
@@ -11,6 +12,7 @@ from xorec.models.siml.dsiml import DSIML
 from xorec.testing.data import planted
 
 
+@pytest.mark.exhaustive
 def test_who_learns_the_same_vectors_at_the_same_time_may_keep_them(tmp_path: Path) -> None:
     """Choices at several lengths start from the same vectors, and run side by side on an engine."""
     data, start = planted(60, 40), DSIML(start={"model": "als", "epochs": 1}).config.start

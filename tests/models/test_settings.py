@@ -11,6 +11,8 @@ from xorec.core.options import RunOptions
 from xorec.models import MODELS, model_class
 from xorec.testing.data import planted
 
+pytestmark = pytest.mark.exhaustive
+
 DATA = planted(60, 40)
 SMALL: dict[str, Any] = {
     **{"epochs": 4, "bits": 16, "dimensions": 8, "batch_size": 300, "block_size": 300},

@@ -83,6 +83,7 @@ def test_a_picture_is_shown_and_saved(tmp_path: Path) -> None:
     assert picture == plots.item_map(shop)
 
 
+@pytest.mark.process
 def test_importing_plots_imports_no_matplotlib() -> None:
     code = "import sys, xorec; xorec.plots.frontier; print('matplotlib' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"

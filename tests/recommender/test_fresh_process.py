@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.model_files import SMALL, write_files
 from xorec.recommender.recommender import Recommender
-from xorec.testing.model_files import SMALL, write_files
+
+pytestmark = pytest.mark.process
 
 _ASK = """
 import json, sys

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +15,11 @@ from xorec.recommender.results import RecommendationLists, Recommendations, Reco
 from xorec.testing.data import planted
 
 DATA = planted(40, 80, per_user=6)
-SHOP = xorec.Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _shop() -> xorec.Recommender:
+    return xorec.Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
 
 
 @pytest.mark.parametrize(
@@ -29,41 +35,43 @@ SHOP = xorec.Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
     ids=lambda users: type(users).__module__.split(".")[0] + "." + type(users).__name__,
 )
 def test_a_list_of_users_gets_a_list_of_lists(users: list[int]) -> None:
-    lists = SHOP.recommend(users, k=4)
+    lists = _shop().recommend(users, k=4)
     assert isinstance(lists, RecommendationLists)
-    assert lists.ids() == [SHOP.recommend(user, k=4).ids() for user in (1, 2, 3)]
+    assert lists.ids() == [_shop().recommend(user, k=4).ids() for user in (1, 2, 3)]
     assert [one.query for one in lists] == [1, 2, 3]
-    assert lists.ids() == SHOP.recommend_many([1, 2, 3], k=4).ids()
+    assert lists.ids() == _shop().recommend_many([1, 2, 3], k=4).ids()
 
 
 def test_an_array_of_one_number_is_one_user() -> None:
-    assert SHOP.recommend(np.array(1)).ids() == SHOP.recommend(np.int64(1)).ids()
+    assert _shop().recommend(np.array(1)).ids() == _shop().recommend(np.int64(1)).ids()
 
 
 def test_a_string_is_no_list_of_items() -> None:
     with pytest.raises(OptionError, match=r"give \['tea'\], not 'tea'"):
-        SHOP.recommend_for("tea")
+        _shop().recommend_for("tea")
     with pytest.raises(OptionError, match="a list of items is asked for"):
-        SHOP.recommend(1, deny="tea")
+        _shop().recommend(1, deny="tea")
 
 
 def test_no_users_get_no_lists() -> None:
-    assert SHOP.recommend([]) == []
-    assert SHOP.recommend([]).to_frame().columns == ["user", "rank", "item", "score"]
+    assert _shop().recommend([]) == []
+    assert _shop().recommend([]).to_frame().columns == ["user", "rank", "item", "score"]
 
 
 def test_the_rules_are_those_of_one_user() -> None:
     allowed = [1000, 1001, 1002]
-    lists = SHOP.recommend([1, 2], allow=allowed, deny=[1001], seen=True)
+    lists = _shop().recommend([1, 2], allow=allowed, deny=[1001], seen=True)
     assert all(set(one.ids()) <= {1000, 1002} for one in lists)
 
 
 def test_the_frame_has_a_row_for_each_item() -> None:
-    frame = SHOP.recommend([1, 2], k=3).to_frame()
+    frame = _shop().recommend([1, 2], k=3).to_frame()
     assert frame.columns == ["user", "rank", "item", "score"]
     assert frame["user"].to_list() == [1, 1, 1, 2, 2, 2]
     assert frame["rank"].to_list() == [1, 2, 3, 1, 2, 3]
-    assert frame["item"].to_list() == SHOP.recommend(1, k=3).ids() + SHOP.recommend(2, k=3).ids()
+    assert (
+        frame["item"].to_list() == _shop().recommend(1, k=3).ids() + _shop().recommend(2, k=3).ids()
+    )
 
 
 def test_names_and_distances_are_columns_where_there_are_any() -> None:

@@ -31,7 +31,12 @@ FITTED: dict[str, Any] = {
     "masked": xorec.PHD(bits=16, epochs=2),
     "codebooks": xorec.LightRec(epochs=2),
 }
-CUTS: list[Any] = [1, 2, 5, 90, 200, [0, 0, 45, 90], [44, 45, 46], []]
+MORE_CUTS: list[Any] = [1, 5, 90, 200, [44, 45, 46], []]
+CUTS = [
+    2,
+    [0, 0, 45, 90],
+    *(pytest.param(cuts, marks=pytest.mark.exhaustive) for cuts in MORE_CUTS),
+]
 
 
 @pytest.fixture(scope="module", params=FITTED)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,7 +13,13 @@ from xorec.recommender.recommender import Recommender
 from xorec.recommender.unseen import unseen_pairs
 
 KNOWN = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("cy", "rye")])
-SHOP = Recommender.from_model(Popularity().fit(KNOWN), KNOWN)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(Popularity().fit(KNOWN), KNOWN)
+
+
 ROWS = [
     ("ann", "rye", TEST),
     ("ann", "tea", TEST),  # the model has it
@@ -51,10 +58,10 @@ def split_data() -> Interactions:
 def test_the_part_that_is_asked_for_without_what_the_model_knows(
     part: str | None, expected: set[tuple[object, object]]
 ) -> None:
-    train, test, notes = unseen_pairs(SHOP, split_data(), part)
+    train, test, notes = unseen_pairs(_shop(), split_data(), part)
     assert told(train) == told(KNOWN)
     assert told(test) == expected
-    assert (test.users, test.items) == (SHOP.users, SHOP.items)
+    assert (test.users, test.items) == (_shop().users, _shop().items)
     left_out = ["4 pairs left out: their user", "1 pairs left out: the model"]
     assert [note[: len(text)] for note, text in zip(notes, left_out, strict=False)] == (
         left_out if part != "validation" else []
@@ -63,7 +70,7 @@ def test_the_part_that_is_asked_for_without_what_the_model_knows(
 
 def test_all_pairs_where_there_is_no_split() -> None:
     data = Interactions.from_pairs([row[:2] for row in ROWS])
-    _, test, _ = unseen_pairs(SHOP, data)
+    _, test, _ = unseen_pairs(_shop(), data)
     assert told(test) == {row[:2] for row in ROWS if row[0] != "eve" and row[1] != "yam"} - told(
         KNOWN
     )
@@ -71,11 +78,11 @@ def test_all_pairs_where_there_is_no_split() -> None:
 
 def test_what_cannot_be_tested() -> None:
     with pytest.raises(OptionError, match="part is 'train'"):
-        unseen_pairs(SHOP, split_data(), "train")
+        unseen_pairs(_shop(), split_data(), "train")
     with pytest.raises(DataError, match="no split column"):
-        unseen_pairs(SHOP, KNOWN, "test")
+        unseen_pairs(_shop(), KNOWN, "test")
     with pytest.raises(DataError, match=r"left: all 4 pairs are in the model already.*--test 0.2"):
-        unseen_pairs(SHOP, KNOWN)
+        unseen_pairs(_shop(), KNOWN)
     more = Interactions.from_pairs([*told(KNOWN), ("stranger", "tea")])
     with pytest.raises(DataError, match=r"left: 1 pairs left out: .* the other 4 pairs are in"):
-        unseen_pairs(SHOP, more)
+        unseen_pairs(_shop(), more)

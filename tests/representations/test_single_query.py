@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from tests.support.two_stage import random_weights, two_stage
 from xorec.core.bits import pack_signs
 from xorec.core.threads import ThreadPool
 from xorec.representations.base import Representation
@@ -20,7 +21,6 @@ from xorec.representations.masked import MaskedCodes
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.search.index import index_of
-from xorec.testing.two_stage import random_weights, two_stage
 
 Make = Callable[[np.random.Generator], Representation]
 _USERS, _ITEMS = 5, 700

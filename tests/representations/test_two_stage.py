@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.two_stage import two_stage
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.data.text import gather_spans
@@ -21,7 +22,6 @@ from xorec.representations.two_stage import TwoStage
 from xorec.search.index import index_of
 from xorec.search.served import served_scores
 from xorec.testing.data import halves, planted
-from xorec.testing.two_stage import two_stage
 
 KEEPS = ("float32", "float16", "int8")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.altered_files import ANSWERED, outcome
 from xorec.core.errors import XorecError
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
@@ -17,7 +18,6 @@ from xorec.representations.distances import Distances
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.scores.index import ScoreIndex
-from xorec.testing.altered_files import ANSWERED, outcome
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 2**20, (300, 1), dtype=np.uint64)

@@ -135,6 +135,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         top_k(scores, 1, np.arange(3, dtype=np.int32), (np.zeros(3, int), np.zeros(0, int)))
 
 
+@pytest.mark.process
 def test_one_row_needs_no_numba() -> None:
     code = (
         "import sys, numpy as np; from xorec.search.top_k import top_k_row;"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from tests.support.two_stage import random_weights, two_stage
 from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
 from xorec.core.lazy_kernel import is_loaded
@@ -23,7 +24,6 @@ from xorec.search.top_k import top_k
 from xorec.search.two_stage import TwoStageIndex
 from xorec.search.two_stage_kernels import search_both
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
-from xorec.testing.two_stage import random_weights, two_stage
 
 KEEPS = ("float32", "float16", "int8", "asymmetric")
 

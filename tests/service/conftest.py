@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from xorec.testing import postgresql as servers
+from tests.support import postgresql as servers
 
 
 @pytest.fixture

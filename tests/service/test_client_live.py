@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.load import Served
 from xorec.client import AsyncClient, Client, ClientError
 from xorec.client.list_requests import query
-from xorec.testing.serving import Served
+
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ import pytest
 
 from xorec.service.settings.config import Config
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 UNIT = (ROOT / "deploy" / "xorec.service").read_text()
 CONTAINER = (ROOT / "deploy" / "Dockerfile").read_text()

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.load import Caller
 from xorec.data.ids import Ids
 from xorec.experiments.bench.serve_model import drawn_recommender
 from xorec.experiments.bench.server_process import ServerProcess, xorec_serve
-from xorec.testing.serving import Caller
+
+pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")

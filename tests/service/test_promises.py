@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from xorec.testing import postgresql
+from tests.support import postgresql
+
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
 

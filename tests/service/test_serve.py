@@ -19,9 +19,11 @@ import httpx
 import pytest
 
 import xorec
+from tests.support.service_process import RunningService, running_service
 from xorec.service.settings.configuring import PREFIX
 from xorec.testing.data import planted
-from xorec.testing.service import RunningService, running_service
+
+pytestmark = pytest.mark.process
 
 KEY = "a-secret-admin-key-0123"
 

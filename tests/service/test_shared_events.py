@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import xorec
+from tests.support.postgresql import PASSWORD, PostgreSQL
+from tests.support.service_in_process import served
 from xorec.core.errors import OptionError, XorecError
 from xorec.recommender.recommender import Recommender
 from xorec.service.settings.config import Config, revealed
@@ -25,11 +28,17 @@ from xorec.service.tasks.schedule import Schedule
 from xorec.service.telemetry.metrics import Metrics
 from xorec.service.workers.start import start_follower
 from xorec.testing.data import planted
-from xorec.testing.postgresql import PASSWORD, PostgreSQL
-from xorec.testing.served import served
+
+pytestmark = pytest.mark.process
 
 DATA = planted(40, 50, per_user=8)
-SHOP = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
 USER: int = DATA.users[0]
 OTHER: int = DATA.users[1]
 
@@ -49,8 +58,8 @@ def events(one_postgresql: PostgreSQL, tmp_path: Path) -> str:
 
 def test_what_one_machine_takes_the_other_knows(events: str, tmp_path: Path) -> None:
     with (
-        served(SHOP, tmp_path / "a", events=events) as a,
-        served(SHOP, tmp_path / "b", events=events) as b,
+        served(_shop(), tmp_path / "a", events=events) as a,
+        served(_shop(), tmp_path / "b", events=events) as b,
     ):
         for turn in range(20):  # by turns, at once: `seq` makes it wait
             to, of = (a, b) if turn % 2 else (b, a)
@@ -79,15 +88,15 @@ def test_what_one_machine_takes_the_other_knows(events: str, tmp_path: Path) -> 
         assert a.get("events")["events"] == b.get("events")["events"]
         b.get("recommend", user=USER, seq=last + 1)
         assert b.status == 422  # the log has no such place
-    with served(SHOP, tmp_path / "c", events=events) as c:  # a new machine replays everything
+    with served(_shop(), tmp_path / "c", events=events) as c:  # a new machine replays everything
         assert c.started.replayed == last
         assert c.get("items", item=DATA.items[3])["items"][0]["name"] == "milk"
 
 
 def test_generations_are_each_machines_own(events: str, tmp_path: Path) -> None:
     with (
-        served(SHOP, tmp_path / "a", events=events) as a,
-        served(SHOP, tmp_path / "b", events=events) as b,
+        served(_shop(), tmp_path / "a", events=events) as a,
+        served(_shop(), tmp_path / "b", events=events) as b,
     ):
         b.post("events", {"user": USER, "item": DATA.items[3]})
         for ask in (a, b):
@@ -103,8 +112,8 @@ def test_generations_are_each_machines_own(events: str, tmp_path: Path) -> None:
 
 def test_an_erasure_goes_through_the_files_of_every_machine(events: str, tmp_path: Path) -> None:
     with (
-        served(SHOP, tmp_path / "a", events=events) as a,
-        served(SHOP, tmp_path / "b", events=events) as b,
+        served(_shop(), tmp_path / "a", events=events) as a,
+        served(_shop(), tmp_path / "b", events=events) as b,
     ):
         a.post("events", {"user": USER, "item": 3})
         gone = b.delete("events", user=USER)
@@ -123,10 +132,10 @@ def test_an_erasure_goes_through_the_files_of_every_machine(events: str, tmp_pat
 
 def test_an_erasure_that_a_kill_left_is_carried_out(tmp_path: Path) -> None:
     """Also with the log in the folder: the record says whom, and the files say they have them."""
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.service.require_writer().erase(USER).result()
         ask.service.require_tasks().add = lambda order: None  # type: ignore[method-assign,assignment,return-value]
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         until(lambda: ask.service.require_tasks().tasks(), 30)
         ask.finish(ask.service.require_tasks().tasks()[0].id)
         until(lambda: ask.service.models.default.recommender.users.find(USER) < 0)
@@ -134,7 +143,7 @@ def test_an_erasure_that_a_kill_left_is_carried_out(tmp_path: Path) -> None:
 
 
 def test_a_machine_says_that_it_is_there(events: str, tmp_path: Path) -> None:
-    with served(SHOP, tmp_path, events=events) as ask:
+    with served(_shop(), tmp_path, events=events) as ask:
         log: Any = ask.service.require_writer()._log
         log._connected().execute("UPDATE machines SET seen = now() - interval '2 days'")
         schedule = Schedule(ask.service)
@@ -147,7 +156,7 @@ def test_a_machine_says_that_it_is_there(events: str, tmp_path: Path) -> None:
 def test_while_the_database_is_away(
     one_postgresql: PostgreSQL, events: str, tmp_path: Path
 ) -> None:
-    with served(SHOP, tmp_path, events=events) as ask:
+    with served(_shop(), tmp_path, events=events) as ask:
         before = ask.post("events", {"user": USER, "item": DATA.items[3]})
         known = ask.ids(USER, 5)
         one_postgresql.kill()
@@ -174,7 +183,7 @@ def test_a_worker_that_starts_waits_for_a_database_that_is_away(
     one_postgresql: PostgreSQL, events: str, tmp_path: Path
 ) -> None:
     """Else a second worker that starts at a bad moment would end the whole service."""
-    with served(SHOP, tmp_path, events=events) as ask:
+    with served(_shop(), tmp_path, events=events) as ask:
         ask.post("events", {"user": USER, "item": DATA.items[3]})
         config, known = ask.service.config, ask.ids(USER, 5)
         one_postgresql.kill()
@@ -199,7 +208,7 @@ def test_a_worker_that_starts_waits_for_a_database_that_is_away(
 
 
 def test_snapshots_go_both_ways(one_postgresql: PostgreSQL, events: str, tmp_path: Path) -> None:
-    with served(SHOP, tmp_path / "a", events=events) as ask:
+    with served(_shop(), tmp_path / "a", events=events) as ask:
         ask.post("events", {"user": USER, "item": DATA.items[3], "kind": "a\0b"})
         ask.put("items", {"id": DATA.items[5], "hidden": True})
         ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
@@ -225,12 +234,12 @@ def _served(config: Config) -> Any:
     """A service of these settings, with the ways to ask of `served`."""
     from contextlib import contextmanager
 
+    from tests.support.service_in_process import Served
     from xorec.service.endpoints import model_routes
     from xorec.service.http.app import App
     from xorec.service.http.health import Health
     from xorec.service.telemetry.metrics import Metrics
     from xorec.service.workers.start import start_writer
-    from xorec.testing.served import Served
 
     @contextmanager
     def serving() -> Any:
@@ -248,18 +257,18 @@ def _served(config: Config) -> Any:
 
 
 def test_a_folder_goes_on_in_a_database_and_not_back(events: str, tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.post("events", {"user": USER, "item": DATA.items[3]})
         expected = ask.ids(USER, 5)
-    with served(SHOP, tmp_path, events=events) as ask:
+    with served(_shop(), tmp_path, events=events) as ask:
         assert ask.ids(USER, 5) == expected
         assert ask.post("events", {"user": USER, "item": DATA.items[3]})["duplicates"] == 1
     with pytest.raises(OptionError, match="are in a database that machines share"):
-        served(SHOP, tmp_path).__enter__()
-    with served(SHOP, tmp_path / "b") as ask:  # a second machine with events of its own
+        served(_shop(), tmp_path).__enter__()
+    with served(_shop(), tmp_path / "b") as ask:  # a second machine with events of its own
         ask.post("events", {"user": USER, "item": DATA.items[3]})
     with pytest.raises(XorecError, match="is another that is in use"):
-        served(SHOP, tmp_path / "b", events=events).__enter__()
+        served(_shop(), tmp_path / "b", events=events).__enter__()
 
 
 # -- secrets and settings
@@ -304,7 +313,7 @@ def test_what_is_no_address_is_refused_without_showing_it(address: str, line: st
 
 
 def test_orders_do_not_show_it(events: str, tmp_path: Path) -> None:
-    with served(SHOP, tmp_path, events=events) as ask:
+    with served(_shop(), tmp_path, events=events) as ask:
         order = order_for(ask.service, "update", "default")
         assert order.events == events
         assert events not in repr(order)
@@ -325,7 +334,7 @@ def serve(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_a_start_without_the_database_is_one_line(
     one_postgresql: PostgreSQL, tmp_path: Path, workers: str
 ) -> None:
-    SHOP.save(tmp_path / "shop.xorec")
+    _shop().save(tmp_path / "shop.xorec")
     wrong = one_postgresql.address_of(password=f"not-{PASSWORD}")
     for address, line in (
         (wrong, "the password is wrong"),
@@ -351,7 +360,7 @@ def test_the_password_comes_from_the_environment(
     one_postgresql.new_database("postgres_env")
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     address = address.replace("/postgres", "/postgres_env")
-    with served(SHOP, tmp_path, events=address) as ask:
+    with served(_shop(), tmp_path, events=address) as ask:
         assert ask.post("events", {"user": USER, "item": 1})["accepted"] == 1
         ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())

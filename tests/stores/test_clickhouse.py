@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
+from tests.support.clickhouse import PASSWORD, ClickHouseServer
 from xorec.core.errors import MissingExtraError, OptionError, StoreError
 from xorec.stores.base import Store
 from xorec.stores.clickhouse import ClickhouseStore
 from xorec.stores.contents import Contents, Table, contents_of
 from xorec.stores.registry import open_store
 from xorec.stores.tables import Batch
-from xorec.testing.clickhouse import PASSWORD, ClickHouseServer
 from xorec.testing.store_models import HOSTILE, codes, recommender_of, two_stage
 from xorec.testing.stores import DiedError, StoreTests
+
+pytestmark = pytest.mark.database
 
 pytest.importorskip("chdb", reason="no ClickHouse in this process: pip install chdb")
 pytest.importorskip("clickhouse_connect", reason="pip install 'xorec[clickhouse]'")

@@ -14,6 +14,8 @@ from xorec.stores.registry import open_store
 from xorec.stores.sqlite import driver_with_extensions
 from xorec.testing.store_models import codes, recommender_of, two_stage
 
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parents[2] / "docs" / "stores.md").read_text(encoding="utf-8")
 SQL = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.M | re.S)
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from tests.support.postgresql import PASSWORD, PostgreSQL, start
 from xorec.core.errors import StoreError
 from xorec.stores.base import Store
 from xorec.stores.contents import Contents, Table, contents_of
@@ -23,9 +24,10 @@ from xorec.stores.copy_rows import bits_of_words, words_of_bits
 from xorec.stores.postgresql import PostgresqlStore
 from xorec.stores.registry import open_store
 from xorec.stores.tables import Batch
-from xorec.testing.postgresql import PASSWORD, PostgreSQL, start
 from xorec.testing.store_models import codes, recommender_of
 from xorec.testing.stores import StoreTests
+
+pytestmark = pytest.mark.database
 
 
 def running(kind: str) -> Iterator[PostgreSQL]:

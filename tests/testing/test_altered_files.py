@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from xorec.core.errors import DataError
-from xorec.recommender import storage
-from xorec.recommender.recommender import Recommender
-from xorec.representations import REPRESENTATIONS
-from xorec.testing.altered_files import (
+from tests.support.altered_files import (
     ANSWERED,
     CRASHED,
     RAISED,
@@ -22,10 +19,20 @@ from xorec.testing.altered_files import (
     ask,
     outcome,
 )
-from xorec.testing.model_files import SMALL, write_files
+from tests.support.model_files import SMALL, write_files
+from xorec.core.errors import DataError
+from xorec.recommender import storage
+from xorec.recommender.recommender import Recommender
+from xorec.representations import REPRESENTATIONS
 
 EVERY = 53
 """One of so many alterations: enough to come by every tensor."""
+
+
+def every_kind(*always: str) -> list[Any]:
+    """The kinds of model files; all but a few are for `make test-all`."""
+    rest = [case for case in (*SMALL, "tables", "text") if case not in always]
+    return [*always, *(pytest.param(case, marks=pytest.mark.exhaustive) for case in rest)]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,7 @@ def test_there_is_a_file_of_every_representation(files: dict[str, Path]) -> None
     assert "index.starts" in storage.read(files["tables"])[0]
 
 
-@pytest.mark.parametrize("case", [*SMALL, "tables", "text"])
+@pytest.mark.parametrize("case", every_kind("codes", "item-weights"))
 def test_an_altered_file_is_answered_or_refused(
     files: dict[str, Path], case: str, tmp_path: Path
 ) -> None:

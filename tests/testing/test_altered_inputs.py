@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import xorec
-from xorec.testing.altered_bytes import altered_bytes
-from xorec.testing.altered_inputs import item_files, originals, require_sound
+from tests.support.altered_bytes import altered_bytes
+from tests.support.altered_inputs import item_files, originals, require_sound
+
+pytestmark = pytest.mark.exhaustive
 
 FUZZ = Path(__file__).parents[2] / "benchmarks" / "fuzz_inputs.py"
 

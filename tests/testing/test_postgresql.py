@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from xorec.testing.postgresql import KINDS, PASSWORD, start, unavailable
+from tests.support.postgresql import KINDS, PASSWORD, start, unavailable
+
+pytestmark = pytest.mark.database
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.faults import OLD, check_sizes, check_writer, contents, failing
 from xorec.core import files
 from xorec.core.errors import XorecError
 from xorec.data.datasets import catalog
@@ -25,7 +26,6 @@ from xorec.experiments.reproduce.run_file import write_run_file
 from xorec.experiments.tuning.study_file import open_study
 from xorec.recommender import batch
 from xorec.testing.examples import shop
-from xorec.testing.faults import OLD, check_sizes, check_writer, contents, failing
 from xorec.training.checkpoint import Checkpoint, TrainingState
 
 Write = Callable[[], object]

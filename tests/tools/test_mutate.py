@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "mutate.py"
 
@@ -27,10 +29,18 @@ tests = ["tests/test_sums.py::test_sum"]
 why = "sums are wrong"
 
 [[fault]]
-name = "unseen"
+name = "slow"
 file = "src/sums/add.py"
 old = "a + b"
 new = "b + a"
+tests = ["tests"]
+why = "texts are the wrong way round"
+
+[[fault]]
+name = "unseen"
+file = "src/sums/add.py"
+old = "a + b"
+new = "a + b if a else b"
 tests = ["tests"]
 why = "nothing"
 
@@ -53,10 +63,15 @@ why = "nobody knows"
 
 ADD = "def add(a, b):\n    return a + b\n"
 TEST = """
+import pytest
 from sums.add import add
 
 def test_sum():
     assert add(2, 1) == 3
+
+@pytest.mark.exhaustive
+def test_slowly():
+    assert add("a", "b") == "ab"
 """
 
 
@@ -70,9 +85,6 @@ def house(tmp_path: Path) -> Path:
     files = {
         "src/sums/__init__.py": "",
         "src/sums/add.py": ADD,
-        "src/sums/total.py": "def total(values):\n    import sums.add\n    return sums.add\n",
-        "src/sums/mean.py": "from sums.total import total\n",
-        "src/sums/alone.py": "import math\n",
         "tests/test_sums.py": TEST,
         "tools/faults/sums.toml": FAULTS,
     }
@@ -91,12 +103,13 @@ def test_killed_survived_and_stale(house: Path) -> None:
     assert done.returncode == 1
     fates = {one["name"]: (one["fate"], one["by"]) for one in json.loads(written.read_text())}
     assert fates == {
-        "minus": ("killed", "tests/test_sums.py::test_sum"),
+        "minus": ("test", "tests/test_sums.py::test_sum"),
+        "slow": ("all", "tests/test_sums.py::test_slowly"),
         "unseen": ("SURVIVED", "nothing"),
         "not-python": ("STALE", "with `new` it is not Python: invalid syntax (<unknown>, line 2)"),
         "moved": ("STALE", "`old` stands 0 times in src/sums/add.py"),
     }
-    assert done.stdout.splitlines()[-1].split() == ["all", "4", "1", "1", "2"]
+    assert done.stdout.splitlines()[-1].split() == ["all", "5", "1", "1", "1", "2"]
     assert (house / "src/sums/add.py").read_text() == ADD
 
 
@@ -104,21 +117,6 @@ def test_what_hangs_is_killed(tool: Any, house: Path) -> None:
     (fault, *_) = tool.read_faults(house / "tools/faults")
     hangs = replace(fault, old="return a + b", new="while True:\n        pass")
     assert tool.judge(hangs, house, 1.5).by == "by the limit of 1.5 seconds: it hangs"
-
-
-def test_kernels_are_forgotten_wherever_the_change_may_be_inlined(tool: Any, house: Path) -> None:
-    kept = {}
-    for name in ("src/sums/add", "src/sums/total", "src/sums/mean", "src/sums/alone", "tests/test"):
-        path = house / f"{name}.py"
-        kept[path.stem] = path.parent / "__pycache__" / f"{path.stem}.function-1.py311.nbi"
-        kept[path.stem].parent.mkdir(exist_ok=True)
-        kept[path.stem].touch()
-    (fault, *_) = tool.read_faults(house / "tools/faults")
-    tool.apply(fault, house)  # no kernel calls what has no decorator
-    assert {name for name, path in kept.items() if not path.exists()} == {"add"}
-    (house / "src/sums/add.py").write_text(f"@kernel\n{ADD}")
-    tool.apply(fault, house)
-    assert {name for name, path in kept.items() if path.exists()} == {"alone"}
 
 
 def test_the_faults_of_this_repository_can_be_applied(tool: Any) -> None:

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.docs
+
 TOOL = Path(__file__).parents[2] / "tools/reproduction_pages.py"
 REPORT = """# Report
 

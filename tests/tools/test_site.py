@@ -14,6 +14,8 @@ import pytest
 
 from xorec.cli.main import _COMMANDS
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "tools" / "site"
 

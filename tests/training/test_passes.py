@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from tests.support.steps import nothing_written, take_step
 from xorec.core.threads import ThreadPool
 from xorec.data.negatives import Negatives
 from xorec.models.factorization.bpr import BPR
@@ -25,7 +26,6 @@ from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_gcn import SIMLGradientStep
 from xorec.models.siml.siml_kernels import Teacher
 from xorec.testing.data import planted
-from xorec.testing.steps import nothing_written, take_step
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Pass, Triplets, TripletStep
 from xorec.training.rows import Gradients, Rows, take_rows, write_rows
@@ -100,6 +100,7 @@ def test_a_step_writes_nothing_that_it_was_given(name: str) -> None:
     assert len(moved.items) == len(np.unique(np.append(block.positives, block.negatives))) - 1
 
 
+@pytest.mark.process
 def test_a_step_gives_the_same_bytes_in_another_process() -> None:
     given = [pickle.dumps((step(), triplets())) for step in STEPS.values()]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as elsewhere:

@@ -98,9 +98,10 @@ def _machine() -> dict[str, Any]:
 
 
 def _kernel_cache() -> str:
-    from xorec.experiments.kernel_jobs import kernel_folder
+    from xorec.core.kernel_cache import kernel_folder, kernels_are_kept
 
-    return kernel_folder() or "none writable: kernels compile anew in each process"
+    kept = kernels_are_kept()
+    return str(kernel_folder()) if kept else "none writable: each process compiles its kernels"
 
 
 def _compile(options: RunOptions) -> dict[str, Any]:

@@ -28,7 +28,8 @@ class LazyKernel:
 
     def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
         update_wrapper(self, function)
-        self.py_func, self._settings = function, settings
+        assert isinstance(function, FunctionType)
+        self.py_func, self.settings = function, settings
         self._compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -49,7 +50,8 @@ class LazyKernel:
             if self._compiled is None:
                 from xorec.core.numba_settings import compile_function
 
-                self._compiled = compile_function(_resolved(self.py_func), self._settings)
+                function = self.py_func
+                self._compiled = compile_function(_resolved(function), function, self.settings)
             return self._compiled
 
     @property
@@ -63,9 +65,8 @@ def is_loaded(kernel: Callable[..., Any]) -> bool:
     return isinstance(kernel, LazyKernel) and kernel.loaded
 
 
-def _resolved(function: Callable[..., Any]) -> Callable[..., Any]:
+def _resolved(function: FunctionType) -> FunctionType:
     """The same function, with what numba knows in the place of the kernels that it names."""
-    assert isinstance(function, FunctionType)
     names, known = function.__code__.co_names, function.__globals__
     found = {name: known[name].compiled() for name in names if _is_lazy(known.get(name))}
     cells = tuple(_resolved_cell(cell) for cell in function.__closure__ or ())

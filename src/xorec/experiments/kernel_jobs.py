@@ -19,6 +19,7 @@ import numpy as np
 
 from xorec.core import compiling
 from xorec.core.errors import OptionError
+from xorec.core.kernel_cache import kernels_are_kept
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 
@@ -36,7 +37,7 @@ class Compiled:
 
 def compile_kernels(options: RunOptions) -> Iterator[Compiled]:
     """Run all jobs, as many at once as there are threads; each is told when it is done."""
-    if kernel_folder() is None:
+    if not kernels_are_kept():
         raise OptionError(
             "there is no folder to keep kernels in: let NUMBA_CACHE_DIR name one that is writable."
         )
@@ -49,14 +50,6 @@ def compile_kernels(options: RunOptions) -> Iterator[Compiled]:
             done = future.result()
             task.advance(job=done.job)
             yield done
-
-
-def kernel_folder() -> str | None:
-    """Where kernels are kept; None where no folder is writable."""
-    from xorec.core.rng import hash_integers
-
-    cache = getattr(hash_integers, "_cache", None)
-    return getattr(cache, "cache_path", None)
 
 
 def run_job(name: str) -> Compiled:

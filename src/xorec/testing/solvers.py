@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from itertools import product
 from typing import Any, ClassVar
@@ -15,7 +13,6 @@ import pytest
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool
 from xorec.testing.block_problems import BlockProblems
-from xorec.testing.external_solvers import EXTERNAL_SOLVERS, make_external_solver
 from xorec.training.discrete.bqp import SOLVERS, make_solver
 from xorec.training.discrete.bqp.base import Solver, value_of
 from xorec.training.discrete.bqp.batch import BatchSolver
@@ -226,37 +223,6 @@ class SolverTests:
     def test_bad_seeds_are_refused(self, seed: int) -> None:
         with pytest.raises(OptionError, match=f"seed is {seed}"):
             self.make().solve(np.eye(2), [0.0, 0.0], seed=seed)
-
-
-class ExternalSolverTests(SolverTests):
-    """The same for a solver of others."""
-
-    registry: ClassVar[Mapping[str, object]] = EXTERNAL_SOLVERS
-    exact = True
-
-    def make(self, **settings: Any) -> Solver:
-        return make_external_solver(self.name, **{**self.settings, **settings})
-
-    def test_lapack_computes_the_same_after_it(self) -> None:
-        """In a process of its own: Xpress alters the processor with its first call alone."""
-        child = [sys.executable, "-c", _LAPACK_AFTER, self.name]
-        done = subprocess.run(child, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, done.stderr
-        before, after = done.stdout.split()
-        assert before == after
-
-
-_LAPACK_AFTER = """
-import sys
-import numpy as np
-from xorec.testing.external_solvers import make_external_solver
-from xorec.testing.solvers import random_problem
-
-square = random_problem(65, 0)[0]
-print(np.linalg.eigh(square)[1].tobytes().hex())
-make_external_solver(sys.argv[1]).solve(*random_problem(12, 1))
-print(np.linalg.eigh(square)[1].tobytes().hex())
-"""
 
 
 class BatchSolverTests(SolverTests):

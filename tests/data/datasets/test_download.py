@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import DataError
 from xorec.core.progress import Progress, Task
 from xorec.data.datasets.download import fetch
@@ -41,8 +41,10 @@ class Server(http.server.ThreadingHTTPServer):
         self.ranges, self.lengths = True, True
         self.drop_after: int | None = None
         self.drops = 10**9
-        self.stall = 0.0
-        self.drip = 0.0
+        self.answers = True
+        self.hold_after: int | None = None
+        self.go_on = threading.Event()
+        """Until then nothing is answered, and nothing is sent after so many bytes."""
         self.asked: list[str | None] = []
 
     def handle_error(self, *_: Any) -> None:
@@ -62,7 +64,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server, wanted = self.server, self.headers["Range"]
         server.asked.append(wanted)
-        time.sleep(server.stall)
+        if not server.answers:
+            server.go_on.wait(PATIENCE)
         if server.statuses:
             self.send_error(server.statuses.pop(0))
             return
@@ -96,8 +99,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             server.drops -= 1
             body = body[: server.drop_after]
         for at in range(0, len(body), 1 << 16):
+            if server.hold_after is not None and at >= server.hold_after:
+                server.go_on.wait(PATIENCE)
             self.wfile.write(body[at : at + (1 << 16)])
-            time.sleep(server.drip)
 
 
 @pytest.fixture
@@ -107,12 +111,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running
+        running.go_on.set()
         running.shutdown()
         thread.join()
 
 
 def quick(server: Server, target: Path, **options: Any) -> Any:
-    return fetch(server.url, target, **{"pause": 0.01, "timeout": 5.0, **options})
+    return fetch(server.url, target, **{"pause": 0.01, "timeout": PATIENCE, **options})
 
 
 def files(folder: Path) -> list[str]:
@@ -232,7 +237,7 @@ def test_it_gives_up_when_nothing_is_gained(server: Server, tmp_path: Path) -> N
 
 
 def test_a_server_that_never_answers_is_a_timeout(server: Server, tmp_path: Path) -> None:
-    server.stall = 0.5
+    server.answers = False
     with pytest.raises(DataError, match="did not answer in time"):
         quick(server, tmp_path / "set.bin", attempts=1, timeout=0.05)
 
@@ -303,29 +308,28 @@ def test_progress_counts_every_byte_once(server: Server, tmp_path: Path) -> None
     assert seen == [(len(CONTENT), len(CONTENT))]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_process_leaves_its_part_for_the_next(
     server: Server, tmp_path: Path, number: int
 ) -> None:
-    server.drip = 0.05
+    server.hold_after = len(CONTENT) // 2
     target = tmp_path / "set.bin"
     code = f"import pathlib; from xorec.data.datasets.download import fetch; fetch({server.url!r}, "
     child = subprocess.Popen(
-        [sys.executable, "-c", f"{code}pathlib.Path({str(target)!r}))"],
+        [sys.executable, "-c", f"{code}pathlib.Path({str(target)!r}), timeout={PATIENCE})"],
         stderr=subprocess.DEVNULL,
         env={**os.environ, "no_proxy": "127.0.0.1"},
     )
     part = tmp_path / "set.bin.part"
-    deadline = time.monotonic() + 20
-    while not (part.exists() and part.stat().st_size > 0) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: part.exists() and part.stat().st_size > 0)
     child.send_signal(number)
-    child.wait(10)
+    child.wait(PATIENCE)
     held = part.stat().st_size
     assert 0 < held < len(CONTENT)
     assert not target.exists()
-    server.drip = 0
+    server.hold_after = None
     assert quick(server, target, checksum=SHA).path.read_bytes() == CONTENT
     assert server.asked[-1] == f"bytes={held}-"
 

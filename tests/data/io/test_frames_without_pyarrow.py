@@ -14,6 +14,8 @@ import pytest
 import xorec
 from xorec.core.errors import DataError
 
+pytestmark = pytest.mark.process
+
 DAYS = ["2024-01-02", "2024-01-01", "2023-05-01"]
 COLUMNS: dict[str, Any] = {
     "numbers": [3, 1, 2],

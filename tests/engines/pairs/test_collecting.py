@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xorec
+from tests.support.same_data import assert_same_data
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import Interactions
@@ -23,7 +24,6 @@ from xorec.data.prepare import prepare
 from xorec.engines.pairs.collecting import ReadRows, to_interactions
 from xorec.engines.pairs.filtering import Filters
 from xorec.engines.pairs.row_blocks import row_block
-from xorec.testing.same_data import assert_same_data
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
 

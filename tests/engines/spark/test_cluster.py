@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.support.spark_cluster import MASTER, Cluster, busiest, missing, running_cluster
 from xorec.cli.main import app
-from xorec.testing.spark_cluster import MASTER, Cluster, busiest, missing, running_cluster
 
 FIT = "fit debian --model als --dimensions 32 --seed 5"
 LONG, SHORT = ("--epochs", "8"), ("--epochs", "2")

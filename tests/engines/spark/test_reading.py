@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import xorec
+from tests.support.same_data import assert_same_data
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.data.prepare import prepare
@@ -21,7 +22,6 @@ from xorec.engines.spark.addresses import parse_spark_address
 from xorec.engines.spark.engine import SparkEngine
 from xorec.engines.spark.reading import is_for_spark, read_with_spark
 from xorec.engines.spark.small_files import fits_driver
-from xorec.testing.same_data import assert_same_data
 
 RNG = np.random.default_rng(8)
 ROWS = 3000

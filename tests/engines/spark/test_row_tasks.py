@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xorec
+from tests.support.same_data import assert_same_data
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError
 from xorec.data.interactions import Interactions
@@ -27,7 +28,6 @@ from xorec.engines.spark.packing import unpack
 from xorec.engines.spark.reading import checked_rows
 from xorec.engines.spark.row_tasks import FILE, LINE, START, ReadBlocks
 from xorec.engines.spark.text_chunks import open_text
-from xorec.testing.same_data import assert_same_data
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
 
@@ -123,7 +123,13 @@ FILES: dict[str, tuple[str, str | bytes, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("cuts", [(), (10,), (3, 4, 11, 20)])
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        *(pytest.param(cuts, marks=pytest.mark.exhaustive) for cuts in ((), (10,))),
+        (3, 4, 11, 20),
+    ],
+)
 def test_any_cut_of_a_file_is_read_as_the_whole_is(
     tmp_path: Path, name: str, cuts: tuple[int, ...]
 ) -> None:

@@ -15,6 +15,8 @@ from xorec.core.errors import DataError
 from xorec.experiments.bench.http_sender import BROKEN, Sender
 from xorec.experiments.bench.serve_requests import get, payload_of, post
 
+pytestmark = pytest.mark.process
+
 
 class Service(socketserver.ThreadingTCPServer):
     """Answers each request; /slow after 0.2 s, /busy with 503, /gone by hanging up. Everybody

@@ -8,6 +8,7 @@ from xorec.experiments.plan.constants import Constants
 from xorec.experiments.plan.made_pairs import made_pairs
 
 
+@pytest.mark.process
 def test_every_measured_constant_has_a_name_and_is_above_0(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"_USERS": 300, "_ITEMS": 160, "_FAR_USERS": 600, "_FAR_ITEMS": 300, "_READ_ROWS": 3000}
     for name, value in sizes.items():

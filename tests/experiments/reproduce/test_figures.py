@@ -61,6 +61,7 @@ def texts(svg: str) -> list[str]:
     return ["".join(node.itertext()).strip() for node in tree.iter() if node.tag.endswith("}text")]
 
 
+@pytest.mark.process
 def test_the_same_figure_has_the_same_bytes_in_another_process(mixed: Drawn) -> None:
     code = (
         "import importlib.util, sys, hashlib;"

@@ -42,6 +42,7 @@ def run(dataset: DatasetRun, folder: Path, options: RunOptions) -> list[Section]
     return reproduce(dataset.plan, [fresh], cache, options)
 
 
+@pytest.mark.exhaustive
 def test_results_and_sections_are_equal(make_dataset: MakeDataset, tmp_path: Path) -> None:
     dataset = make_dataset(questions=("rq2", "rq4", "rq5"), trials=2)
     here = run(dataset, tmp_path / "a", RunOptions(threads=1))

@@ -186,6 +186,7 @@ def digest(out: Path) -> str:
     return together.hexdigest()
 
 
+@pytest.mark.process
 def test_the_same_report_has_the_same_bytes_in_another_process(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ class TestEASE(PersonalModelTests):
 
 
 class TestEASEWithFewWeights(PersonalModelTests):
+    variant = True
     model = EASE
     settings = {"reg": 20.0, "neighbours": 30}  # noqa: RUF012
 

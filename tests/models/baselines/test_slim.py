@@ -24,11 +24,13 @@ class TestSLIM(PersonalModelTests):
 
 
 class TestSLIMInBytes(PersonalModelTests):
+    variant = True
     model = SLIM
     settings = {"l2": 5.0, "keep": "int8"}  # noqa: RUF012
 
 
 class TestSLIMByUsers(PersonalModelTests):
+    variant = True
     model = SLIM
     settings = {"l2": 5.0}  # noqa: RUF012
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import xorec
+from tests.support.processes import compiled_and_loaded
 from xorec.core.engine import LocalEngine
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
@@ -19,7 +20,6 @@ from xorec.models.factorization.als import ALS, Side
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted, weighted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.processes import compiled_and_loaded
 
 SETTINGS = {"reg": 0.02, "unobserved": 0.3, "reg_exponent": 0.7}
 
@@ -205,6 +205,7 @@ print_digest(learned.user_vectors, learned.item_vectors)
 """
 
 
+@pytest.mark.process
 def test_the_process_that_compiles_learns_the_same_as_those_after_it(tmp_path: Path) -> None:
     """Kernels called by kernels were optimised once more than what the disk keeps of them."""
     compiled, loaded = compiled_and_loaded(_SCRIPT, tmp_path)

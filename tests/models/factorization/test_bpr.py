@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.steps import take_step
 from xorec.models.factorization.bpr import BPR, BPRStep, Table
 from xorec.testing.models import EpochModelTests
-from xorec.testing.steps import take_step
 from xorec.training.passes import Triplets
 
 

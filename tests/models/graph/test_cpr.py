@@ -22,6 +22,7 @@ class TestCPR(EpochModelTests):
 
 
 class TestOnTheGraph(EpochModelTests):
+    variant = True
     model = CPR
     settings = {**TINY, "layers": 2, "cycle": 4}  # noqa: RUF012
 

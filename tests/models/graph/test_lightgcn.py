@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.steps import take_step
 from xorec.core.threads import ThreadPool
 from xorec.models.factorization.bpr_gradients import BPRGradientStep
 from xorec.models.graph.encoder import Encoder, start_arrays
 from xorec.models.graph.lightgcn import LightGCN
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.steps import take_step
 from xorec.training.passes import Triplets
 from xorec.training.propagation import Propagation
 from xorec.training.rows import Gradients
@@ -25,11 +25,13 @@ class TestLightGCN(EpochModelTests):
 
 
 class TestByUser(EpochModelTests):
+    variant = True
     model = LightGCN
     settings = {**TINY, "sampling": "users", "layers": 1, "negatives": 1}  # noqa: RUF012
 
 
 class TestAdagrad(EpochModelTests):
+    variant = True
     model = LightGCN
     settings = {**TINY, "optimizer": "adagrad", "learning_rate": 0.3, "decay": 0.01}  # noqa: RUF012
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.data_update import check_data_update
 from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.data.ids import Ids
@@ -17,7 +18,6 @@ from xorec.models.hashing.dpr_kernels import Rule
 from xorec.models.hashing.dpr_steps import Steps
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
-from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.balance import balanced
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.data_update import check_data_update
 from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.models.hashing.drmf import DRMF
 from xorec.models.hashing.drmf_terms import Descents, PairTerms, easy_triplets, proposer_of
 from xorec.representations.codes import Codes
-from xorec.testing.data_update import check_data_update
 from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
@@ -30,6 +30,7 @@ class TestDRMF(EpochModelTests):
 
 
 class TestFromRandomSigns(EpochModelTests):
+    variant = True
     model = DRMF
     settings = {"bits": 32, "epochs": 6, "start_epochs": 0, "temperature": 1.6}  # noqa: RUF012
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.steps import take_step
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
@@ -16,7 +17,6 @@ from xorec.models.hashing.lightrec_learner import Learner, Weights, start_arrays
 from xorec.representations.codebooks import Codebooks
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.steps import take_step
 from xorec.training.passes import Triplets
 
 START = {"model": "bpr", "dimensions": 16, "epochs": 40, "block_size": 500}

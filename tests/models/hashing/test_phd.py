@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.steps import take_step
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
@@ -15,7 +16,6 @@ from xorec.models.hashing.phd_start import singular_rows, turned_rows
 from xorec.representations.masked import MaskedCodes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.steps import take_step
 from xorec.training.passes import Triplets
 
 TINY = {"bits": 32, "epochs": 20}
@@ -30,6 +30,7 @@ class TestPHD(EpochModelTests):
 class TestReleased(EpochModelTests):
     """A random start, bits drawn from the first epoch on, noise on the targets."""
 
+    variant = True
     model = PHD
     settings = {**TINY, "epochs": 60, "start": "random", "softness": 0.0, "noise": 0.3}  # noqa: RUF012
 

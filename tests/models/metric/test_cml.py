@@ -5,6 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.references.metric import (
+    cml_gradients,
+    cml_values,
+    covariance_gradient,
+    covariance_penalty,
+    rank_weights,
+)
+from tests.support.steps import step_items, step_users
 from xorec.core.options import RunOptions
 from xorec.models.metric.cml import CML, CMLConfig, CMLStep
 from xorec.models.metric.decorrelation import decorrelate
@@ -12,14 +20,6 @@ from xorec.models.metric.metric_learning import into_ball
 from xorec.representations.distances import Distances
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.references.metric import (
-    cml_gradients,
-    cml_values,
-    covariance_gradient,
-    covariance_penalty,
-    rank_weights,
-)
-from xorec.testing.steps import step_items, step_users
 from xorec.training.passes import Triplets
 from xorec.training.rows import Rows
 

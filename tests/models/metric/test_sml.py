@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.references.metric import sml_gradients, sml_values
+from tests.support.steps import step_items, step_users
 from xorec.models.metric.metric_learning import into_ball
 from xorec.models.metric.sml import SML, SMLConfig, SMLStep
 from xorec.models.metric.sml_kernels import MarginRows
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.references.metric import sml_gradients, sml_values
-from xorec.testing.steps import step_items, step_users
 from xorec.training.epochs import EpochTrainer
 from xorec.training.passes import Triplets
 from xorec.training.rows import write_rows

@@ -7,6 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.references.scale_invariant import (
+    pairwise_part,
+    scale_part,
+    siml_gradients,
+    siml_slopes,
+)
+from tests.support.steps import step_items, step_users
 from xorec.core.bits import unpack_signs
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError, OptionError
@@ -28,13 +35,6 @@ from xorec.models.siml.siml_kernels import ITEMS, USERS, Terms
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
-from xorec.testing.references.scale_invariant import (
-    pairwise_part,
-    scale_part,
-    siml_gradients,
-    siml_slopes,
-)
-from xorec.testing.steps import step_items, step_users
 from xorec.training.discrete.flips import Flips
 from xorec.training.discrete.problem import LossTerms, Problem, loss_tables
 from xorec.training.discrete.rotation import to_dimensions
@@ -52,23 +52,27 @@ class TestStraightThrough(EpochModelTests):
 
 
 class TestAsymmetric(EpochModelTests):
+    variant = True
     model = DSIML
     settings = {"bits": 16, "epochs": 10, "start": START, "asymmetric": True}  # noqa: RUF012
     fold_in_agreement = 0.85  # .480 of .535; without lists .423 of .419: new users have none
 
 
 class TestFlip(EpochModelTests):
+    variant = True
     model = DSIML
     settings = {"bits": 32, "epochs": 4, "optimizer": "flip", "start": START, "offset": 0}  # noqa: RUF012
 
 
 class TestBinaryQuadraticProblems(EpochModelTests):
+    variant = True
     model = DSIML
     settings = {"bits": 16, "epochs": 4, "optimizer": "bqp", "start": START, "offset": 0}  # noqa: RUF012
     better_than_popularity = 1.1
 
 
 class TestSignsAlone(PersonalModelTests):
+    variant = True
     model = DSIML
     settings = {"bits": 32, "optimizer": "none", "start": START}  # noqa: RUF012
     better_than_popularity = 1.1
@@ -208,6 +212,7 @@ def test_sweeps_have_the_loss_that_is_set_and_fresh_negatives(
     assert len(calls) == 2
 
 
+@pytest.mark.exhaustive
 def test_learning_the_bits_beats_taking_signs() -> None:
     """From the same vectors: rotation beats plain signs, and the optimiser beats rotation."""
     data = load_data("debian")

@@ -28,16 +28,19 @@ QUICK: dict[str, Any] = {"bits": 32, "epochs": 5, "start": {"epochs": 20}}
 
 
 class TestTwoStages(PersonalModelTests):
+    variant = True
     model = DSIML
     settings = {**QUICK, "shortlist": 50}  # noqa: RUF012
 
 
 class TestInt8(PersonalModelTests):
+    variant = True
     model = DSIML
     settings = {**QUICK, "shortlist": 50, "keep": "int8"}  # noqa: RUF012
 
 
 class TestAsymmetricSecondStage(PersonalModelTests):
+    variant = True
     model = DSIML
     settings = {**QUICK, "shortlist": 50, "asymmetric": True}  # noqa: RUF012
     fold_in_agreement = 0.85  # .476 of .534; without lists .426 of .442: new users have none
@@ -91,6 +94,7 @@ def test_asymmetric_keeps_no_item_vectors_and_ranks_like_float_users() -> None:
     assert a.metrics == b.metrics
 
 
+@pytest.mark.exhaustive
 def test_auto_takes_the_smallest_that_keeps_the_order_of_the_vectors(debian: Debian) -> None:
     notes = Notes()
     model = debian.fit(debian.test, notes, shortlist="auto")

@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.threads import ThreadPool
-from xorec.models.siml.siml import SIML, ScaleInvariantStep, SIMLConfig
-from xorec.testing.data import planted
-from xorec.testing.models import EpochModelTests
-from xorec.testing.references.scale_invariant import (
+from tests.support.references.scale_invariant import (
     pairwise_part,
     scale_part,
     siml_gradients,
     siml_slopes,
     siml_values,
 )
-from xorec.testing.steps import step_items, step_users
+from tests.support.steps import step_items, step_users
+from xorec.core.threads import ThreadPool
+from xorec.models.siml.siml import SIML, ScaleInvariantStep, SIMLConfig
+from xorec.testing.data import planted
+from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 from xorec.training.rows import Rows
@@ -30,6 +30,7 @@ class TestSIML(EpochModelTests):
 
 
 class TestTriplets(EpochModelTests):
+    variant = True
     model = SIML
     settings = {**TINY, "form": "triplet", "negatives": 5}  # noqa: RUF012
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.references.scale_invariant import siml_values
+from tests.support.steps import take_step
 from xorec.core.options import RunOptions
 from xorec.core.progress import Progress
 from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias
@@ -14,8 +16,6 @@ from xorec.models.siml.siml_race import settle
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
-from xorec.testing.references.scale_invariant import siml_values
-from xorec.testing.steps import take_step
 from xorec.training.losses.scale_invariant import margin_offset
 from xorec.training.passes import Triplets
 from xorec.training.rows import Gradients

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.support.steps import take_step
 from xorec.core.options import RunOptions
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import ScaleInvariantStep
 from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.testing.data import halves, planted
-from xorec.testing.steps import take_step
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import FREE

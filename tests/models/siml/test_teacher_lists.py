@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.support.steps import take_step
 from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
@@ -23,7 +24,6 @@ from xorec.models.siml.siml import SIML, ScaleInvariantStep
 from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.models.siml.teacher_lists import slim_lists, with_lists
 from xorec.testing.data import halves, planted
-from xorec.testing.steps import take_step
 from xorec.training.auto import AUTO
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets

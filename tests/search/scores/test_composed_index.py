@@ -13,7 +13,7 @@ from xorec.search.scores.composed import ComposedIndex
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import IndexTests, Ranks, make_codes
 
-GROUPS = {8: 1, 20: 4, 64: 8, 100: 10, 128: 8, 200: 10, 256: 1}
+GROUPS = {8: 1, 20: 4, 64: 8, 100: 10, 128: 8, 130: 10, 256: 1}
 
 
 @dataclass

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import xorec
+from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.service.experiments import arm_of, share_of
 from xorec.testing.data import planted
-from xorec.testing.served import Served, served
 
 DATA = planted(60, 50, per_user=8)
-SHOP = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
-CODES = Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _codes() -> Recommender:
+    return Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
+
+
 USER: int = DATA.users[0]
 
 
@@ -24,8 +36,9 @@ def _active(ask: Served) -> list[tuple[int, str, bool]]:
     return [(one["generation"], one["source"], one["active"]) for one in rows]
 
 
+@pytest.mark.process
 def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         item = ask.ids(USER, 1)[0]
         said = ask.post("events", {"user": USER, "item": item})
         felt = ask.ids(USER, 5)
@@ -42,7 +55,7 @@ def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> N
         assert ask.status == 404
         assert ask.post("models/activate", {"generation": 2})["generation"] == 2
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
         assert ask.started.replayed > 0  # the changes of generation, no events
         assert len(ask.service.models.recent) == 0
@@ -50,12 +63,13 @@ def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> N
 
 def _taste(count: int) -> list[dict[str, int]]:
     """Events in which users take what others of their kind have."""
-    lists = {user: SHOP.recommend(user, count).ids() for user in DATA.users}
+    lists = {user: _shop().recommend(user, count).ids() for user in DATA.users}
     return [{"user": user, "item": lists[user][at]} for at in range(count) for user in lists]
 
 
+@pytest.mark.process
 def test_refit_passes_the_gate_or_is_kept_but_not_served(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.post("events", {"events": _taste(3)})
         done = ask.finish(ask.post("refit", {})["task"]["id"])
         assert done.result["gate"]["passed"], done.result
@@ -74,7 +88,7 @@ def test_refit_passes_the_gate_or_is_kept_but_not_served(tmp_path: Path) -> None
 def test_experiments_split_by_hash_and_count_what_was_acted_on(
     tmp_path: Path, kept: dict[str, Any]
 ) -> None:
-    with served(SHOP, tmp_path, {"b": CODES}, **kept) as ask:
+    with served(_shop(), tmp_path, {"b": _codes()}, **kept) as ask:
         ask.put("experiments", {"name": "x", "arms": {"default": 1, "b": 3}, "salt": "s"})
         known = ask.service.models.experiments
         for user in DATA.users:
@@ -102,7 +116,7 @@ def test_shares_are_kept() -> None:
 
 
 def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(SHOP, tmp_path / "a", **kept) as ask:
+    with served(_shop(), tmp_path / "a", **kept) as ask:
         item = ask.ids(USER, 1)[0]
         ask.post("events", {"user": USER, "item": item, "event_id": "one"})
         ask.put("items", {"id": item, "name": "Known"})
@@ -129,7 +143,7 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[
 
 
 def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         ask.post("events", {"events": [{"user": USER, "item": one} for one in range(5)]})
         lines = ask.get("export").decode().splitlines()
         assert len(lines) == 5
@@ -137,14 +151,14 @@ def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
 
 
 def test_map_and_histogram_of_codes(tmp_path: Path) -> None:
-    with served(CODES, tmp_path) as ask:
+    with served(_codes(), tmp_path) as ask:
         found = ask.get("map")
         assert len(found["items"]) == len(found["x"]) == len(found["y"]) == DATA.n_items
         assert max(map(abs, found["x"] + found["y"])) == 32767
         assert found["count"] == sorted(found["count"], reverse=True)
         histogram = ask.get("histogram", user=USER, k=10)
         assert sum(histogram["counts"]) == DATA.n_items
-        best = CODES.recommend(USER, 50, seen=True)
+        best = _codes().recommend(USER, 50, seen=True)
         distances = [one.distance for one in best.items]
         assert histogram["cut"] == distances[9]
         assert histogram["tie"] == distances.count(distances[9])
@@ -157,7 +171,7 @@ def test_map_and_histogram_of_codes(tmp_path: Path) -> None:
 
 
 def test_models_without_codes_say_so(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         answer = ask.get("histogram", user=USER)
         assert ask.status == 422
         assert "this model has" in answer["detail"]

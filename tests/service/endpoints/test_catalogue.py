@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import datetime
+from functools import cache
 from pathlib import Path
 
+import pytest
+
 import xorec
+from tests.support.service_in_process import served
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted
 from xorec.testing.examples import shop_with_categories
-from xorec.testing.served import served
 
 DATA = planted(40, 50, per_user=8)
-SHOP = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
 USER: int = DATA.users[0]
 
 
@@ -21,7 +30,7 @@ def _in(hours: float) -> str:
 
 
 def test_hidden_expired_and_future_items_are_in_no_list(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         best = ask.ids(USER, 6)
         ask.put(
             "items", {"items": [{"id": best[0], "hidden": True}, {"id": best[1], "until": _in(-1)}]}
@@ -38,12 +47,12 @@ def test_hidden_expired_and_future_items_are_in_no_list(tmp_path: Path) -> None:
         assert ask.ids(USER, 2) == [best[0], best[3]]
         ask.delete("items", item=best[0])
         assert ask.ids(USER, 1) == [best[3]]
-    with served(SHOP, tmp_path) as ask:  # and after a restart
+    with served(_shop(), tmp_path) as ask:  # and after a restart
         assert ask.ids(USER, 1) == [best[3]]
 
 
 def test_an_item_appears_when_its_time_comes(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         live, now = ask.service.models.default, 10**15
         best = ask.ids(USER, 1)[0]
         row = live.item_row(best)
@@ -77,9 +86,10 @@ def test_where_by_category_and_attribute(tmp_path: Path) -> None:
         assert ask.status == 422
 
 
+@pytest.mark.process
 def test_a_cold_item_is_latest_at_once_and_in_lists_after_an_update(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
-        group = [user for user in DATA.users if 3 in SHOP.items_of(SHOP.user_row(user))]
+    with served(_shop(), tmp_path) as ask:
+        group = [user for user in DATA.users if 3 in _shop().items_of(_shop().user_row(user))]
         events = [{"user": user, "item": 12345} for user in group]
         ask.post("events", {"events": events})
         ask.put("items", {"id": 12345, "name": "Brand new"})
@@ -98,19 +108,19 @@ def test_a_cold_item_is_latest_at_once_and_in_lists_after_an_update(tmp_path: Pa
 
 
 def test_letters_find_users_and_items(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.put("items", {"id": DATA.items[7], "name": "Green tea"})
         assert [one["id"] for one in ask.get("items", q="een t")["items"]] == [DATA.items[7]]
         exact = str(DATA.users[1])
         assert ask.get("users", q=exact)["users"][0]["id"] == DATA.users[1]
         assert ask.get("users", q="no such letters")["users"] == []
         user = ask.get("users", user=USER)["users"][0]
-        rows = SHOP.items_of(SHOP.user_row(USER))
-        assert user["history"] == SHOP.items.take(rows)
+        rows = _shop().items_of(_shop().user_row(USER))
+        assert user["history"] == _shop().items.take(rows)
 
 
 def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.patch("items", {"id": 10**9, "hidden": True})
         assert ask.status == 404
         answer = ask.put("items", {"items": [{"id": 1}, {"id": "two"}]})
@@ -118,24 +128,24 @@ def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(tmp_path: Pa
 
 
 def test_popular_counts_events_and_leaves_out_what_it_must(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
-        order = sorted(range(50), key=lambda row: SHOP.tie_rank[row])
-        best = SHOP.items.take(order)
+    with served(_shop(), tmp_path) as ask:
+        order = sorted(range(50), key=lambda row: _shop().tie_rank[row])
+        best = _shop().items.take(order)
         rare = best[-1]
-        most = int(SHOP.prior.max())
+        most = int(_shop().prior.max())
         ask.post("events", {"events": [{"user": 10**6 + n, "item": rare} for n in range(most + 1)]})
         found = ask.get("popular", k=3)["items"]
         assert [one["id"] for one in found] == [rare, *best[:2]]
-        assert found[0]["score"] == SHOP.prior[order[-1]] + most + 1
+        assert found[0]["score"] == _shop().prior[order[-1]] + most + 1
         assert [one["id"] for one in ask.get("popular", k=2, deny=[rare])["items"]] == best[:2]
-        own = set(SHOP.items.take(SHOP.items_of(SHOP.user_row(USER))))
+        own = set(_shop().items.take(_shop().items_of(_shop().user_row(USER))))
         listed = [one["id"] for one in ask.get("popular", k=50, user=USER)["items"]]
         assert listed == [item for item in [rare, *best[:-1]] if item not in own]
         assert ask.get("recommend", user=10**8, k=2)["items"][0]["id"] == rare
 
 
 def test_several_items_by_id_in_the_order_asked_for(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         wanted = DATA.items.take([7, 2, 7, 30])
         found = ask.get("items", item=wanted)["items"]
         assert [one["id"] for one in found] == wanted

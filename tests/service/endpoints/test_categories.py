@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.support.service_in_process import Served, served
 from xorec.testing.examples import shop, shop_with_categories
-from xorec.testing.served import Served, served
 
 
 def counts(ask: Served, **query: Any) -> list[tuple[str, int]]:

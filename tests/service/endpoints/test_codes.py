@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.service_in_process import Served, served
+from tests.support.two_stage import two_stage
 from xorec.core.bits import unpack_signs
 from xorec.experiments.bench.serve_model import drawn_recommender
 from xorec.recommender.recommender import Recommender
@@ -16,8 +18,6 @@ from xorec.representations.codes import Codes
 from xorec.representations.composed import ComposedCodes
 from xorec.representations.masked import MaskedCodes
 from xorec.testing.data import planted
-from xorec.testing.served import Served, served
-from xorec.testing.two_stage import two_stage
 
 DATA = planted(40, 50, per_user=8)
 SHOP = drawn_recommender(60, 20, bits=20)

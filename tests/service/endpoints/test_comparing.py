@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,28 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.service.comparisons import Comparisons
 from xorec.service.live import held_out
 from xorec.testing.data import planted
-from xorec.testing.served import Served, served
 
 DATA = planted(60, 50, per_user=8)
-GOOD = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
-POOR = Recommender.from_model(xorec.Popularity().fit(DATA), DATA)
+
+
+@cache
+def _good() -> Recommender:
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _poor() -> Recommender:
+    return Recommender.from_model(xorec.Popularity().fit(DATA), DATA)
 
 
 def _taste(count: int) -> list[dict[str, int]]:
     """Events in which users take what others of their kind have."""
-    lists = {user: GOOD.recommend(user, count).ids() for user in DATA.users}
+    lists = {user: _good().recommend(user, count).ids() for user in DATA.users}
     return [{"user": user, "item": lists[user][at]} for at in range(count) for user in lists]
 
 
@@ -32,7 +41,7 @@ def _compare(ask: Served, **query: Any) -> Any:
 
 
 def test_overlap_is_the_share_of_items_that_both_lists_have(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         found = _compare(ask, k=5)
         shares = {}
         for user in DATA.users:
@@ -49,7 +58,7 @@ def test_overlap_is_the_share_of_items_that_both_lists_have(tmp_path: Path) -> N
 
 
 def test_the_sample_is_the_same_every_time_and_spread(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         users = [[one["user"] for one in _compare(ask, users=10, k=k)["differ"]] for k in (5, 5, 6)]
         assert _compare(ask, users=10)["users"] == 10
     assert users[0] == users[1]
@@ -59,14 +68,14 @@ def test_the_sample_is_the_same_every_time_and_spread(tmp_path: Path) -> None:
 
 
 def test_without_events_nothing_is_claimed(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         found = _compare(ask)
     assert (found["measured_on"], found["metrics"]) == (None, [])
     assert "20 are needed" in found["not_measured"]
 
 
 def test_the_better_model_wins_on_the_newest_events(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         ask.post("events", {"events": _taste(2)})
         found = _compare(ask, k=10)
     assert (found["measured_on"], found["not_measured"]) == ("newest events", None)
@@ -82,7 +91,7 @@ def test_the_better_model_wins_on_the_newest_events(tmp_path: Path) -> None:
 
 
 def test_the_figure_is_that_of_the_lists_just_before_the_event(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         first, last = _taste(2)[:60], _taste(2)[60:]
         ask.post("events", {"events": first})
         before = {user: ask.ids(user, 10) for user in DATA.users}
@@ -96,9 +105,10 @@ def test_the_figure_is_that_of_the_lists_just_before_the_event(tmp_path: Path) -
     assert ndcg["a"]["value"] == pytest.approx(np.mean(expected))
 
 
+@pytest.mark.process
 def test_a_model_is_not_tested_on_what_it_has_learned(tmp_path: Path) -> None:
     events = _taste(2)
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         ask.post("events", {"events": events})
         ask.finish(ask.post("refit", {"kind": "update", "name": "b"})["task"]["id"])
         found = _compare(ask)  # b has learned them all, though a has not
@@ -111,8 +121,8 @@ def test_a_model_is_not_tested_on_what_it_has_learned(tmp_path: Path) -> None:
 def test_nor_on_pairs_that_its_file_has_from_elsewhere(tmp_path: Path) -> None:
     """A file fitted on exported events says nothing of the log."""
     events = _taste(1)
-    knows = GOOD.update([(one["user"], one["item"]) for one in events])
-    with served(GOOD, tmp_path, {"b": knows}) as ask:
+    knows = _good().update([(one["user"], one["item"]) for one in events])
+    with served(_good(), tmp_path, {"b": knows}) as ask:
         ask.post("events", {"events": events})
         live = ask.service.models
         assert live["b"].about.applied_seq == 0
@@ -122,10 +132,10 @@ def test_nor_on_pairs_that_its_file_has_from_elsewhere(tmp_path: Path) -> None:
 
 def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) -> None:
     user = DATA.users[0]
-    one, two, three = GOOD.recommend(user, 3).ids()
+    one, two, three = _good().recommend(user, 3).ids()
     own = DATA.items[int(DATA.indices[DATA.indptr[0]])]
     acts = [(one, 1.0), (two, 1.0), (three, -1.0), (two, 1.0), (own, 1.0), ("4711", 1.0)]
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         for item, value in acts:
             if item != "4711":
                 ask.post("events", {"user": user, "item": item, "value": value})
@@ -141,7 +151,7 @@ def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) ->
 
 
 def test_it_ends_in_time(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         ask.post("events", {"events": _taste(1)})
         models = ask.service.models
         (first,) = held_out.held_out(models.default, models["b"], seconds=0.0)
@@ -166,7 +176,7 @@ def _validated(made: Recommender, value: float, judged_on: str = "40 pairs") -> 
 def test_figures_of_the_files_are_told_as_what_they_are(
     tmp_path: Path, said: str, comparable: bool
 ) -> None:
-    a, b = _validated(GOOD, 0.5), _validated(POOR, 0.2, said)
+    a, b = _validated(_good(), 0.5), _validated(_poor(), 0.2, said)
     with served(a, tmp_path, {"b": b}) as ask:
         found = _compare(ask)
     (row,) = found["metrics"]
@@ -179,7 +189,7 @@ def test_figures_of_the_files_are_told_as_what_they_are(
 
 
 def test_one_of_the_files_may_have_none(tmp_path: Path) -> None:
-    with served(GOOD, tmp_path, {"b": _validated(POOR, 0.2)}) as ask:
+    with served(_good(), tmp_path, {"b": _validated(_poor(), 0.2)}) as ask:
         found = _compare(ask)
     (row,) = found["metrics"]
     assert row["a"] is None
@@ -188,6 +198,7 @@ def test_one_of_the_files_may_have_none(tmp_path: Path) -> None:
     assert not row["comparable"]
 
 
+@pytest.mark.process
 def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +213,7 @@ def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
         return whole(self, key, seq, makes)
 
     monkeypatch.setattr(Comparisons, "get", counted)
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         first = _compare(ask)
         assert _compare(ask)["differ"] == first["differ"]
         assert len(made) == 1
@@ -226,7 +237,7 @@ def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
     ],
 )
 def test_what_cannot_be_compared(tmp_path: Path, query: dict[str, Any], said: str) -> None:
-    with served(GOOD, tmp_path, {"b": POOR}) as ask:
+    with served(_good(), tmp_path, {"b": _poor()}) as ask:
         problem = ask.get("compare", **query)
         assert ask.status == 422
     assert said in problem["detail"]

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import xorec
+from tests.support.service_in_process import served
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted
-from xorec.testing.served import served
 
 DATA = planted(40, 50, per_user=8)
-SHOP = Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
 USER: int = DATA.users[0]
 
 
 def test_all_or_nothing_with_the_place_of_the_first_bad_one(
     tmp_path: Path, kept: dict[str, Any]
 ) -> None:
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         good = {"user": USER, "item": 1}
         for bad in ({"user": "x", "item": 1}, {"user": 1}, {"user": 1, "item": 2, "kind": ""}, 7):
             answer = ask.post("events", {"events": [good, good, bad, good]})
@@ -32,7 +41,7 @@ def test_all_or_nothing_with_the_place_of_the_first_bad_one(
 
 
 def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         times = ["2026-11-16T12:00:00Z", "2026-11-16T13:00:00+01:00", "2026-11-16T14:00:00"]
         for item, ts in enumerate(times):
             ask.post("events", {"user": USER, "item": item, "ts": ts, "value": 2.5})
@@ -48,8 +57,9 @@ def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> 
         assert [one["item"] for one in ask.get("events", k=2)["events"]] == [2, 1]
 
 
+@pytest.mark.process
 def test_erasure_forgets_a_user_everywhere(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         ask.put("experiments", {"name": "e", "arms": {"default": 1}})
         shown = ask.get("recommend", user=USER, experiment="e")
         ask.post("events", {"user": USER, "item": 3, "request_id": shown["request_id"]})
@@ -67,7 +77,7 @@ def test_erasure_forgets_a_user_everywhere(tmp_path: Path, kept: dict[str, Any])
             assert Recommender.load(path).users.find(USER) < 0
         assert ask.service.reader.changes("erase") == []  # not even that it was this one
         ask.post("events", {"user": USER, "item": DATA.items[4]})  # somebody new by the same id
-        expected = SHOP.recommend_for([DATA.items[4]], 5).ids()
+        expected = _shop().recommend_for([DATA.items[4]], 5).ids()
         assert ask.ids(USER, 5) == expected
-    with served(SHOP, tmp_path, **kept) as ask:
+    with served(_shop(), tmp_path, **kept) as ask:
         assert ask.ids(USER, 5) == expected

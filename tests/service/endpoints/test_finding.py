@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import xorec
+from tests.support.service_in_process import Served, served
 from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
 from xorec.service.http.exchange import Request
-from xorec.testing.served import Served, served
 
 PAIRS = [
     *(("ann", item) for item in ("t1", "t2", "t3", "t4")),
@@ -95,6 +95,7 @@ def test_what_came_since_is_found_and_what_went_is_not(ask: Served) -> None:
     assert ask.get("users", q="ann")["users"][0]["count"] == 1
 
 
+@pytest.mark.process
 def test_a_new_generation_is_searched_at_once_and_the_old_one_keeps_nothing(ask: Served) -> None:
     before = ask.service.models.default
     assert items(ask, "tea")

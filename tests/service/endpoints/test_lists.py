@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import xorec
+from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted
-from xorec.testing.served import Served, served
 
 DATA = planted(60, 80, per_user=12)
-SLIM = Recommender.from_model(xorec.SLIM().fit(DATA), DATA)
-CODES = Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
+
+
+@cache
+def _slim() -> Recommender:
+    return Recommender.from_model(xorec.SLIM().fit(DATA), DATA)
+
+
+@cache
+def _codes() -> Recommender:
+    return Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
+
+
 USER: int = DATA.users[3]
 
 
 @pytest.fixture(scope="module", params=["slim", "codes"])
 def shop(request: Any, tmp_path_factory: Any) -> Iterator[tuple[Served, Recommender]]:
-    recommender = {"slim": SLIM, "codes": CODES}[request.param]
+    recommender = {"slim": _slim(), "codes": _codes()}[request.param]
     with served(recommender, tmp_path_factory.mktemp("serve")) as made:
         yield made, recommender
 
@@ -143,26 +154,26 @@ def test_wrong_types_are_refused_with_a_hint(shop: tuple[Served, Recommender]) -
 
 
 def test_the_next_list_knows_the_event(tmp_path: Path) -> None:
-    with served(SLIM, tmp_path) as ask:
+    with served(_slim(), tmp_path) as ask:
         before = ask.ids(USER, 5)
         said = ask.post("events", {"user": USER, "item": before[0], "event_id": "one"})
         assert (said["accepted"], said["duplicates"], said["durability"]) == (1, 0, "disk")
-        own = SLIM.items.take(SLIM.items_of(SLIM.user_row(USER)))
-        assert ask.ids(USER, 5) == SLIM.recommend_for([*own, before[0]], 5).ids()
+        own = _slim().items.take(_slim().items_of(_slim().user_row(USER)))
+        assert ask.ids(USER, 5) == _slim().recommend_for([*own, before[0]], 5).ids()
         again = ask.post("events", {"user": USER, "item": before[0], "event_id": "one"})
         assert (again["accepted"], again["duplicates"], again["seq"]) == (0, 1, said["seq"])
         ask.post("events", {"user": 10**6, "item": before[1]})
-        assert ask.ids(10**6, 5) == SLIM.recommend_for([before[1]], 5).ids()
+        assert ask.ids(10**6, 5) == _slim().recommend_for([before[1]], 5).ids()
         assert before[0] in ask.ids(USER, 80, seen=True)
         ask.get("recommend", user=USER, seq=said["seq"])
         assert ask.status == 200
-    with served(SLIM, tmp_path) as ask:  # and after a restart
-        assert ask.ids(10**6, 5) == SLIM.recommend_for([before[1]], 5).ids()
+    with served(_slim(), tmp_path) as ask:  # and after a restart
+        assert ask.ids(10**6, 5) == _slim().recommend_for([before[1]], 5).ids()
         assert ask.started.replayed == 2
 
 
 def test_an_event_without_value_hides_and_teaches_nothing(tmp_path: Path) -> None:
-    with served(SLIM, tmp_path) as ask:
+    with served(_slim(), tmp_path) as ask:
         before = ask.ids(USER, 5)
         ask.post("events", {"user": USER, "item": before[0], "kind": "dislike", "value": -1})
         assert ask.ids(USER, 4) == before[1:]
@@ -171,7 +182,7 @@ def test_an_event_without_value_hides_and_teaches_nothing(tmp_path: Path) -> Non
 def test_a_seq_that_the_log_does_not_have_is_refused_and_one_that_is_late_is_503(
     tmp_path: Path,
 ) -> None:
-    with served(SLIM, tmp_path, limits={"wait_seconds": 0.05}) as ask:
+    with served(_slim(), tmp_path, limits={"wait_seconds": 0.05}) as ask:
         assert "the log ends at 0" in ask.get("recommend", user=USER, seq=99)["detail"]
         assert ask.status == 422
         ask.service.sequence.publish(99)  # somebody has written what we cannot read yet

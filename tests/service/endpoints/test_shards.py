@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.service.shards.queries import pack_query
-from xorec.testing.served import Served, served
 from xorec.testing.store_models import codes, recommender_of
 
 SHOP = recommender_of(codes(20, n_items=300, distinct=40))

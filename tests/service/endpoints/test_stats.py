@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import xorec
+from tests.support.service_in_process import served
+from tests.support.service_process import running_service
 from xorec.recommender.recommender import Recommender
 from xorec.service.endpoints import stats as endpoint
 from xorec.service.endpoints.stats import get_live
@@ -18,18 +21,22 @@ from xorec.service.events.reader import LogReader
 from xorec.service.http.exchange import Request
 from xorec.service.http.routes import Call
 from xorec.testing.data import planted
-from xorec.testing.served import served
-from xorec.testing.service import running_service
 
 DATA = planted(60, 50, per_user=8)
-SHOP = Recommender.from_model(
-    xorec.ItemKNN().fit(DATA), DATA, race={"why": "because", "rows": [{"model": "item-knn"}]}
-)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(
+        xorec.ItemKNN().fit(DATA), DATA, race={"why": "because", "rows": [{"model": "item-knn"}]}
+    )
+
+
 USER: int = DATA.users[0]
 
 
 def test_figures_of_requests_events_and_models(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         for _ in range(5):
             ask.ids(USER, 3)
         ask.get("recommend", user="nobody-has-such-a-name")
@@ -53,7 +60,7 @@ def test_figures_of_requests_events_and_models(tmp_path: Path) -> None:
 
 
 def test_a_slow_request_is_told_by_its_route_alone(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         request = Request("GET", "/v1/recommend", b"user=secret-user", {}, "test")
         request.began -= 80_000_000
         asyncio.run(ask.app.reply(request, b""))
@@ -67,8 +74,9 @@ def test_a_slow_request_is_told_by_its_route_alone(tmp_path: Path) -> None:
     assert "secret" not in json.dumps(found)
 
 
+@pytest.mark.process
 def test_since_when_a_generation_is_served(tmp_path: Path) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
         ask.service.models.served_since["default"] = 1.0
         ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
@@ -77,6 +85,7 @@ def test_since_when_a_generation_is_served(tmp_path: Path) -> None:
         assert model["since"] > "2026"
 
 
+@pytest.mark.process
 def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> None:
     from xorec.service.schemas.admin import TaskOut
     from xorec.service.tasks.runner import _heed
@@ -87,7 +96,7 @@ def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> Non
     _heed(out, json.dumps({"progress": 0.5, "detail": "bpr", "facts": {"loss": 0.25}}))
     assert out.notes == [f"line {n}" for n in range(10, 60)]
     assert (out.progress, out.detail, out.facts) == (0.5, "bpr", {"loss": 0.25})
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
         ask.finish(ask.post("refit", {})["task"]["id"])
         (task,) = ask.get("stats")["stats"]["tasks"]
@@ -98,7 +107,7 @@ def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> Non
 def test_counting_a_long_log_is_not_repeated_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         calls: list[float] = []
 
         def slow_count(self: LogReader) -> int:
@@ -129,15 +138,16 @@ def test_the_stream_begins_with_two_minutes(tmp_path: Path) -> None:
                 return found
         return found
 
-    with served(SHOP, tmp_path) as ask:
+    with served(_shop(), tmp_path) as ask:
         whole, later = asyncio.run(first(2))
     assert len(whole["recent"]["history"]["requests"]) == 119
     assert len(later["recent"]["history"]["requests"]) == 2
 
 
+@pytest.mark.process
 def test_a_worker_that_follows_tells_of_all_workers_and_of_tasks(tmp_path: Path) -> None:
     path = tmp_path / "m.xorec"
-    SHOP.save(path)
+    _shop().save(path)
     with running_service(path, tmp_path / "data", workers=2) as service:
         seen: dict[int, Any] = {}
         sent = 0

@@ -11,12 +11,16 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from tests.support.event_logs import an_event
 from xorec.service.events.log import EventLog
 from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Change, Event
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.events.writing import LogWriter
-from xorec.testing.event_logs import an_event
+
+pytestmark = pytest.mark.process
 
 KILLS = 10
 CHILD = """

@@ -11,6 +11,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from tests.support.event_logs import an_event
+from tests.support.postgresql import PostgreSQL
 from xorec.core.addresses import parse_address
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.machine import Machine
@@ -19,8 +23,8 @@ from xorec.service.events.postgresql.reader import PostgresqlReader
 from xorec.service.events.records import Change, Event, NewEvent
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.events.writing import LogWriter
-from xorec.testing.event_logs import an_event
-from xorec.testing.postgresql import PostgreSQL
+
+pytestmark = pytest.mark.process
 
 CHILD = """
 import os, sys, threading

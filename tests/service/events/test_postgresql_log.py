@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.event_logs import EventLogTests, Opened, an_event
+from tests.support.postgresql import PASSWORD, PostgreSQL
 from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.service.events.errors import StorageFailed, StorageFull
@@ -23,8 +25,8 @@ from xorec.service.events.postgresql.reader import PostgresqlReader
 from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Change, Event, Exposure
 from xorec.service.events.rows import Batch, change_row
-from xorec.testing.event_logs import EventLogTests, Opened, an_event
-from xorec.testing.postgresql import PASSWORD, PostgreSQL
+
+pytestmark = pytest.mark.database
 
 
 def an_address(server: PostgreSQL, folder: Path, schema: str = "") -> Address:
@@ -453,7 +455,7 @@ def test_a_full_disk_is_said_to_be_full() -> None:
 
 
 def test_a_server_that_does_not_flush_is_refused(tmp_path: Path) -> None:
-    from xorec.testing import postgresql as servers
+    from tests.support import postgresql as servers
 
     server, reason = servers.start("debian", {"fsync": "off"})
     if server is None:

@@ -16,6 +16,7 @@ READ = (
 )
 
 
+@pytest.mark.process
 def test_other_processes_see_it_and_it_stays(tmp_path: Path) -> None:
     path = tmp_path / "sequence"
     sequence = SharedSequence(path)

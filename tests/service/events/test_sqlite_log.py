@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import ROOT
+from tests.support.event_logs import EventLogTests, Opened, an_event
 from xorec.service.events import log as log_module
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.log import EventLog
 from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Exposure
 from xorec.service.events.rows import Batch, ChangeRow, change_row
-from xorec.testing.event_logs import EventLogTests, Opened, an_event
 
 
 class TestSqliteLog(EventLogTests):
@@ -33,6 +34,7 @@ class TestSqliteLog(EventLogTests):
             assert log._execute("PRAGMA secure_delete").fetchone() == (1,)
             log.close()
 
+    @pytest.mark.process
     def test_nothing_of_an_erased_user_is_left_in_the_files(self, tmp_path: Path) -> None:
         with self.opened(tmp_path) as service:
             for at in range(0, 600, 100):  # in several pages, and in the WAL
@@ -51,6 +53,7 @@ class TestSqliteLog(EventLogTests):
             assert service.reader.changes("erase") == []
         assert _naming(tmp_path, "person-3") == 0
 
+    @pytest.mark.process
     def test_a_reader_holds_up_the_truncation_and_not_the_erasure(self, service: Opened) -> None:
         assert isinstance(service.log, EventLog)
         service.append(an_event(0))
@@ -98,18 +101,19 @@ class TestSqliteLog(EventLogTests):
         log.close()
         assert not wal.exists()
 
+    @pytest.mark.process
     def test_a_reader_changes_no_file(self, tmp_path: Path) -> None:
         """Also as the last one that closes, after the writer was killed."""
         script = (
             "import os, sys; from pathlib import Path; "
             "from xorec.service.events.log import EventLog; "
             "from xorec.service.events.rows import Batch, ChangeRow, change_row; "
-            "from xorec.testing.event_logs import an_event; "
+            "from tests.support.event_logs import an_event; "
             "log = EventLog(Path(sys.argv[1])); log.write(Batch([log.rows([an_event(1)])])); "
             "os._exit(0)"
         )
         path = tmp_path / "events.db"
-        subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+        subprocess.run([sys.executable, "-c", script, str(path)], cwd=ROOT, check=True)
         files = (path, tmp_path / "events.db-wal")
         before = [file.read_bytes() for file in files]
         assert len(before[1]) > 0

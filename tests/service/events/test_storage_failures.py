@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.event_logs import an_event
 from xorec.core.errors import XorecError
 from xorec.service.events import schema
 from xorec.service.events.errors import StorageFailed, StorageFull
@@ -19,7 +20,6 @@ from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Event, Exposure
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.events.writing import LogWriter
-from xorec.testing.event_logs import an_event
 
 
 @contextmanager

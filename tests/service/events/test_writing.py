@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.event_logs import an_event
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.log import EventLog
 from xorec.service.events.records import Exposure, Record
 from xorec.service.events.rows import Batch, Written
 from xorec.service.events.sequence import SharedSequence
 from xorec.service.events.writing import GROUP, LogWriter
-from xorec.testing.event_logs import an_event
 
 
 class GatedLog(EventLog):

@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
+from tests.support.service_process import listening_app
 from xorec.core.errors import DataError, UnknownIdError
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Route
@@ -20,7 +21,6 @@ from xorec.service.schemas.base import Answer
 from xorec.service.schemas.events import EventBody, EventsBody
 from xorec.service.schemas.lists import RecommendBody, RecommendQuery
 from xorec.service.settings.config import Config
-from xorec.testing.service import listening_app
 
 READ, WRITE, ADMIN = "read-read-read-1", "write-write-write", "admin-admin-admin"
 

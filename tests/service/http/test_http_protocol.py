@@ -17,11 +17,11 @@ import httpx
 import pytest
 from starlette.responses import StreamingResponse
 
+from tests.support.service_process import listening_app
 from xorec.service.http.routes import Call, Route
 from xorec.service.schemas.base import Answer
 from xorec.service.schemas.lists import RecommendBody, RecommendQuery
 from xorec.service.settings.config import Config
-from xorec.testing.service import listening_app
 
 
 class Echo(Answer):

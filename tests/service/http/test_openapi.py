@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi
 
+from tests.support.service_process import RunningService, running_service
 from xorec.service.http.health import Health
 from xorec.service.http.openapi import document
 from xorec.service.http.table import all_routes
 from xorec.service.telemetry.metrics import Metrics
 from xorec.testing.data import planted
-from xorec.testing.service import RunningService, running_service
 
 
 def made() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xorec
+from tests.support.references.finding import naive_find
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
@@ -23,7 +24,6 @@ from xorec.service.live.finding import _text_of, find_ids
 from xorec.service.live.generations import Generation
 from xorec.service.live.model import LiveModel
 from xorec.service.live.recent import RecentEvents
-from xorec.testing.references.finding import naive_find
 
 HOSTILE = ["\0", "\ud800", "\U0001f375", "\u0301", " ", "\t\n", "x" * 256, "%", "'; --", "\uffff"]
 NAMES = st.text("abAB \u00e9\u0301-1\U0001f375", min_size=1, max_size=6)

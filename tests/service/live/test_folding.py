@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.references.finding import plain
 from xorec.data.text import Text
 from xorec.service.live.folding import fold, fold_all, folded_bytes
-from xorec.testing.references.finding import plain
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=20)
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.references.finding import how, plain
 from xorec.data.text import Text
 from xorec.service.live.folding import fold_all, folded_bytes
 from xorec.service.live.letters import LetterIndex
-from xorec.testing.references.finding import how, plain
 
 FEW_LETTERS = st.text("ab -\u00e9", max_size=40)
 ENTRIES = st.lists(st.tuples(FEW_LETTERS, FEW_LETTERS), max_size=30)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.service_in_process import served
 from xorec.service.live import model
 from xorec.testing.examples import shop
-from xorec.testing.served import served
 
 
 def test_queries_of_users_with_events_are_kept_up_to_a_bound(

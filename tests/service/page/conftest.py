@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from xorec.testing.browsing import Trouble
-from xorec.testing.page_shop import HIDDEN, shop_recommender
-from xorec.testing.service import running_service
+from tests.support.browsing import Trouble
+from tests.support.page_shop import HIDDEN, shop_recommender
+from tests.support.service_process import running_service
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from xorec.testing.browsing import SCHEMES, expect, scrolls_sideways, until
-from xorec.testing.page_shop import HARM
+from tests.support.browsing import SCHEMES, expect, scrolls_sideways, until
+from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
     import httpx

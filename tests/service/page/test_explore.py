@@ -10,8 +10,8 @@ import httpx
 import numpy as np
 import pytest
 
-from xorec.testing.browsing import SCHEMES, WIDTHS, listed, printable, scrolls_sideways, until
-from xorec.testing.page_shop import HARM, HIDDEN
+from tests.support.browsing import SCHEMES, WIDTHS, listed, printable, scrolls_sideways, until
+from tests.support.page_shop import HARM, HIDDEN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from xorec.testing.browsing import SCHEMES, WIDTHS, Trouble, listed, scrolls_sideways, until
+from tests.support.browsing import SCHEMES, WIDTHS, Trouble, listed, scrolls_sideways, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route

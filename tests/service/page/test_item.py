@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
-from xorec.testing.browsing import (
+from tests.support.browsing import (
     SCHEMES,
     WIDTHS,
     Trouble,
@@ -19,7 +19,7 @@ from xorec.testing.browsing import (
     scrolls_sideways,
     until,
 )
-from xorec.testing.page_shop import HARM, HIDDEN, shop_data
+from tests.support.page_shop import HARM, HIDDEN, shop_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

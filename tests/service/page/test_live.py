@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from xorec.testing.browsing import SCHEMES, expect, scrolls_sideways
+from tests.support.browsing import SCHEMES, expect, scrolls_sideways
 
 if TYPE_CHECKING:
     import httpx

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlparse
 import httpx
 import pytest
 
-from xorec.testing.browsing import SCHEMES, scrolls_sideways, until
-from xorec.testing.page_shop import HARM, HIDDEN
+from tests.support.browsing import SCHEMES, scrolls_sideways, until
+from tests.support.page_shop import HARM, HIDDEN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from xorec.testing.browsing import listed
-from xorec.testing.page_shop import HARM
+from tests.support.browsing import listed
+from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

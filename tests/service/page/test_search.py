@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from xorec.testing.browsing import printable, until
-from xorec.testing.page_shop import HARM
+from tests.support.browsing import printable, until
+from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route

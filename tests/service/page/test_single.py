@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.browsing import SCHEMES, Trouble, expect, scrolls_sideways
+from tests.support.page_shop import HARM, HARM_NAMES, shop_recommender
 from xorec.core.errors import OptionError
 from xorec.recommender.recommender import Recommender
 from xorec.service.page.single.bundle import bundle
 from xorec.service.page.single.content import content
 from xorec.service.page.single.document import document
-from xorec.testing.browsing import SCHEMES, Trouble, expect, scrolls_sideways
 from xorec.testing.data import planted
-from xorec.testing.page_shop import HARM, HARM_NAMES, shop_recommender
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,6 +203,7 @@ def test_what_cannot_be_one_script_is_refused(wrong: str) -> None:
         bundle("a.js", {"a.js": wrong, "b.js": "export const x = 1;\n"})
 
 
+@pytest.mark.process
 def test_it_needs_nothing_of_the_service(tmp_path: Path) -> None:
     """Who has not installed xorec[serve] can make it, too."""
     code = (

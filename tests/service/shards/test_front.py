@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.service_process import RunningService, running_service
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted
 from xorec.testing.examples import shop_with_categories
-from xorec.testing.service import RunningService, running_service
 from xorec.testing.store_models import codes, recommender_of
+
+pytestmark = pytest.mark.process
 
 DATA = planted(60, 80, per_user=12)
 KEYS = {"read": "read-read-read-read", "admin": "admin-admin-admin"}

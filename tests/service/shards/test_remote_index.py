@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.service_in_process import served
 from xorec.core.errors import OptionError
 from xorec.search.sharded import Shard
 from xorec.service.http.problems import HttpError
@@ -25,7 +26,6 @@ from xorec.service.shards.held import HeldShard
 from xorec.service.shards.remote import RemoteShard
 from xorec.service.shards.remote_index import RemoteIndex
 from xorec.service.shards.share import Share
-from xorec.testing.served import served
 from xorec.testing.store_models import codes, recommender_of
 
 SHOP = recommender_of(codes(20, n_items=300, distinct=30))
@@ -152,6 +152,7 @@ def test_another_model_is_never_merged() -> None:
         index.search(SHOP.representation.queries(np.array([1])), 5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", [{"shard": "1/2"}, {"shards": ["http://127.0.0.1:9"]}])
 def test_the_file_stays_as_all_others_have_it(tmp_path: Path, how: dict[str, Any]) -> None:
     """Events never become a generation here: nobody else would have it."""

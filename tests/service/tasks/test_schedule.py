@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
+from tests.support.service_in_process import served
 from xorec.service.tasks.orders import Order
 from xorec.service.tasks.schedule import COLD_SECONDS, Schedule
 from xorec.testing.examples import shop
-from xorec.testing.served import served
+
+pytestmark = pytest.mark.process
 
 
 def _ordered(ask: object) -> list[str]:

@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.support.service_in_process import served
 from xorec.service.tasks.orders import order_for
 from xorec.testing.examples import shop
-from xorec.testing.served import served
+
+pytestmark = pytest.mark.process
 
 
 def test_an_order_for_a_folder_without_a_model_is_one_line(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@ import sys
 import numpy as np
 import pytest
 
+from tests.support.external_solvers import EXTERNAL_SOLVERS, make_external_solver
+from tests.support.external_solvers.boolean import to_boolean
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.testing.external_solvers import EXTERNAL_SOLVERS, make_external_solver
-from xorec.testing.external_solvers.boolean import to_boolean
 from xorec.testing.solvers import random_problem
 from xorec.training.discrete.bqp.base import random_code
 

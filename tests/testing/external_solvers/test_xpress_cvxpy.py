@@ -1,11 +1,10 @@
-import time
-
 import numpy as np
 import pytest
 
+from tests.support.external_solver_tests import ExternalSolverTests
+from tests.support.external_solvers.xpress_cvxpy import XpressCvxpy
 from xorec.core.errors import XorecError
-from xorec.testing.external_solvers.xpress_cvxpy import XpressCvxpy
-from xorec.testing.solvers import ExternalSolverTests, random_problem
+from xorec.testing.solvers import random_problem
 from xorec.training.discrete.bqp.base import value_of
 
 pytest.importorskip("cvxpy")
@@ -19,9 +18,9 @@ class TestXpressCvxpy(ExternalSolverTests):
 def test_time_limit_is_kept_and_told() -> None:
     A, c = random_problem(90, 0)
     start = np.ones(90, dtype=np.int8)
-    began = time.perf_counter()
-    found = XpressCvxpy(time_limit=0.5).solve(A, c, start)
-    assert time.perf_counter() - began < 20
+    found = XpressCvxpy(time_limit=0.5).solve(
+        A, c, start
+    )  # without it, it would go on to the proof
     assert not found.proven
     assert found.value <= value_of(A, c, start)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.testing.references.scale_invariant import siml_gradients, siml_loss, siml_values
+from tests.support.references.scale_invariant import siml_gradients, siml_loss, siml_values
 
 torch = pytest.importorskip("torch")
 losses = pytest.importorskip("pytorch_metric_learning.losses")

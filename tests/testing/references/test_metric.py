@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.errors import OptionError
-from xorec.testing.references.metric import (
+from tests.support.references.metric import (
     cml_gradients,
     cml_values,
     covariance_gradient,
@@ -17,6 +16,7 @@ from xorec.testing.references.metric import (
     sml_gradients,
     sml_values,
 )
+from xorec.core.errors import OptionError
 from xorec.training.losses.metric import sml_rewards
 
 N_ITEMS = 40

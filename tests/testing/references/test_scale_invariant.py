@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.errors import OptionError
-from xorec.testing.references.scale_invariant import (
+from tests.support.references.scale_invariant import (
     hinge,
     pairwise_part,
     scale_part,
@@ -16,6 +15,7 @@ from xorec.testing.references.scale_invariant import (
     siml_slopes,
     siml_values,
 )
+from xorec.core.errors import OptionError
 
 GAMMAS = [0.5, 1.0, 1.3]
 SETTINGS = [

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
-from xorec.testing.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.training.discrete import sweeps
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.support.references.bound import assemble, terms, upper_bound
+from tests.support.references.logistic import curvature
+from tests.support.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.core.errors import OptionError
-from xorec.testing.references.bound import assemble, terms, upper_bound
-from xorec.testing.references.logistic import curvature
-from xorec.testing.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.training.losses.bound import role_tables
 from xorec.training.losses.bound_kernels import (
     TangentPoints,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.references.logistic import curvature, sigmoid
 from xorec.core.kernels import fast_kernel
-from xorec.testing.references.logistic import curvature, sigmoid
 from xorec.training.losses.logistic import logistic_loss
 from xorec.training.losses.logistic_kernels import (
     SERIES_BELOW,

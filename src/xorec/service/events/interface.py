@@ -1,4 +1,4 @@
-"""What every event log promises, whatever keeps it: `xorec.testing.event_logs` asks for it."""
+"""What every event log promises, whatever keeps it: `tests/support/event_logs.py` asks for it."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ touches it (xi is phi for x and eta for y), with p the curvature (`logistic_kern
 Everywhere here: codes (B, D), +-1 in int8, (n, d) and (m, d); the triplets of a block are given by
 their numbers, in any integer type; loss (roles, lambda_), from `bound.role_tables`. A (d, d) and
 c (d,) are overwritten; they may be float64 or float32, which rounds only there. The slow twin is
-`xorec.testing.references.bound.assemble`.
+`tests/support/references/bound.py: assemble`.
 """
 
 from __future__ import annotations

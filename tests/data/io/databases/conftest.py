@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from xorec.testing.clickhouse import PASSWORD, USER, ClickHouseServer
-from xorec.testing.postgresql import KINDS, PostgreSQL, start
+from tests.support.clickhouse import PASSWORD, USER, ClickHouseServer
+from tests.support.postgresql import KINDS, PostgreSQL, start
 
 
 class Shop:

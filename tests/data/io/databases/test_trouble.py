@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import xorec
+from tests.support import clickhouse
+from tests.support.clickhouse import ClickHouseServer
+from tests.support.postgresql import PASSWORD, PostgreSQL, start
 from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, MissingExtraError
 from xorec.data.io.databases.libpq import conninfo
 from xorec.data.io.databases.source import open_address
-from xorec.testing import clickhouse
-from xorec.testing.clickhouse import ClickHouseServer
-from xorec.testing.postgresql import PASSWORD, PostgreSQL, start
 
 
 def refusal(source: str, **options: Any) -> str:
@@ -47,6 +47,7 @@ class TestFiles:
         assert "not a" in said
         assert str(path) in said
 
+    @pytest.mark.process
     def test_another_process_writes_to_duckdb(self, tmp_path: Path) -> None:
         duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
         path = tmp_path / "shop.duckdb"
@@ -216,6 +217,7 @@ class TestServer:
             connection.execute('DROP TABLE "Old".orders')
         assert xorec.read(address).n_pairs == 2  # a part of a table is no table of its own
 
+    @pytest.mark.database
     @pytest.mark.parametrize("kind", ["debian", "wheel"])
     def test_a_server_that_is_killed_while_rows_come(self, kind: str) -> None:
         pytest.importorskip("adbc_driver_postgresql", reason="ADBC is not installed")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tests.support.external_solvers.float_environment import kept_float_environment
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.testing.external_solvers.float_environment import kept_float_environment
 from xorec.training.discrete.bqp.base import Codes, Floats, Solution, Solver, value_of
 
 Doubles = npt.NDArray[np.float64]

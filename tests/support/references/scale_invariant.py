@@ -22,8 +22,8 @@ from typing import Literal, Required, TypeAlias, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from tests.support.references.logistic import sigmoid
 from xorec.core.errors import OptionError
-from xorec.testing.references.logistic import sigmoid
 from xorec.training.losses.logistic import logistic_loss
 from xorec.training.losses.scale_invariant import Margin, margin_offset
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.altered_bytes import altered_bytes
+from tests.support.altered_files import CRASHED, HUNG, RAISED, REFUSED
+from tests.support.altered_objects import altered_object
 from xorec.core.errors import XorecError
 from xorec.core.printable import LONGEST_MESSAGE, printable
 from xorec.data.interactions import Interactions
-from xorec.testing.altered_bytes import altered_bytes
-from xorec.testing.altered_files import CRASHED, HUNG, RAISED, REFUSED
-from xorec.testing.altered_objects import altered_object
 
 READ, UNSOUND, FAT = "read", "unsound", "fat"
 """What becomes of a case, beside the words of `altered_files`."""

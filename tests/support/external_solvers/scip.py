@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from xorec.testing.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
+from tests.support.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
 from xorec.training.discrete.bqp.base import Codes
 
 

@@ -60,6 +60,7 @@ def item_name(row: int, item: str) -> str:
     return HARM_NAMES.get(item, plain)
 
 
+@cache
 def shop_recommender(model: str = "dsiml") -> Recommender:
     """With names and categories. dsiml has codes of 64 bits, slim has none."""
     data = shop_data()

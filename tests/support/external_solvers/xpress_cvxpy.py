@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from xorec.testing.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
-from xorec.testing.external_solvers.xpress import refused
+from tests.support.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
+from tests.support.external_solvers.xpress import refused
 from xorec.training.discrete.bqp.base import Codes
 
 

@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tests.support.references.logistic import curvature
+from tests.support.references.scale_invariant import Floats
 from xorec.core.errors import OptionError
-from xorec.testing.references.logistic import curvature
-from xorec.testing.references.scale_invariant import Floats
 from xorec.training.losses.bound import role_tables
 from xorec.training.losses.logistic import logistic_loss
 from xorec.training.losses.scale_invariant import Margin

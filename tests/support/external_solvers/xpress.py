@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from tests.support.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
 from xorec.core.errors import XorecError
-from xorec.testing.external_solvers.boolean import BooleanProblem, BooleanSolver, Doubles, optional
 from xorec.training.discrete.bqp.base import Codes
 
 

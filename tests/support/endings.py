@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import xorec
 from xorec.testing.data import planted
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(xorec.__file__).parent
 XOREC = [sys.executable, "-m", "xorec"]
 OUT = "out"
 """The folder that a command writes to, below the one that it runs in."""

@@ -24,6 +24,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.support import ROOT
+
 HOST = "127.0.0.1"
 USER, PASSWORD = "ann", "s3cret-of-clickhouse"
 _SETTINGS = ("max_block_size", "output_format_arrow_string_as_string")
@@ -47,9 +49,9 @@ class ClickHouseServer:
         return ""
 
     def __enter__(self) -> ClickHouseServer:
-        command = [sys.executable, "-m", "xorec.testing.clickhouse", str(self.folder)]
+        command = [sys.executable, "-m", "tests.support.clickhouse", str(self.folder)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())

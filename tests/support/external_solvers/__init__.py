@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tests.support.external_solvers.boolean import BooleanSolver
 from xorec.core.errors import OptionError
-from xorec.testing.external_solvers.boolean import BooleanSolver
 
 EXTERNAL_SOLVERS = {
-    "scip": ("xorec.testing.external_solvers.scip", "Scip"),
-    "xpress": ("xorec.testing.external_solvers.xpress", "Xpress"),
-    "xpress-cvxpy": ("xorec.testing.external_solvers.xpress_cvxpy", "XpressCvxpy"),
+    "scip": ("tests.support.external_solvers.scip", "Scip"),
+    "xpress": ("tests.support.external_solvers.xpress", "Xpress"),
+    "xpress-cvxpy": ("tests.support.external_solvers.xpress_cvxpy", "XpressCvxpy"),
 }
 """Name: (module, class)."""
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tests.support.altered_headers import altered_headers, altered_metadata
 from xorec.core.errors import XorecError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
@@ -27,7 +28,6 @@ from xorec.recommender import storage
 from xorec.recommender.batch import for_all_users
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.unseen import unseen_pairs
-from xorec.testing.altered_headers import altered_headers, altered_metadata
 
 Array = npt.NDArray[Any]
 Write = Callable[[Path], object]

@@ -256,7 +256,7 @@ def events_settings(kind: str | None) -> Iterator[dict[str, str]]:
     if kind is None:
         yield {}
         return
-    from xorec.testing import postgresql
+    from tests.support import postgresql
 
     server, reason = postgresql.start(kind)
     if server is None:
