@@ -33,7 +33,7 @@ test: $(VENV)/.dev
 
 # writes tests/durations.json: commit it with a change of the tests
 test-all: $(VENV)/.dev
-	$(PYTEST) --junitxml=build/tests.xml
+	$(PYTEST) --hypothesis-profile=thorough --junitxml=build/tests.xml
 	$(BIN)/python tools/test_times.py build/tests.xml
 
 test-times:

@@ -1,9 +1,9 @@
 """Alter model files of every kind in every tensor, the metadata and the header; open and ask each.
 
     python benchmarks/fuzz_model_files.py --cases 20000
-    NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/checked python benchmarks/fuzz_model_files.py --every 7
+    NUMBA_BOUNDSCHECK=1 python benchmarks/fuzz_model_files.py --every 7
 
-Each in a process of its own. With bounds checks kernels need a cache of their own. Exits with 1 if
+Each in a process of its own. Exits with 1 if
 a file crashed, hung or raised anything but a XorecError. The tests run a sample.
 """
 

@@ -20,15 +20,20 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis")
@@ -101,31 +106,54 @@ def apply(fault: Fault, root: Path) -> None:
 def run_tests(
     root: Path, tests: tuple[str, ...], seconds: float | None, tiers: str = ""
 ) -> tuple[int | None, str]:
-    """pytest's exit code (None where the time was over) and what it said."""
-    options = [
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--no-header",
-        "-rfE",
-        "--tb=line",
-        "-m",
-        tiers,
-    ]
-    # a hypothesis that draws the same examples each time, and the package of the copy
-    environment = os.environ | {"PYTHONPATH": str(root / "src"), "CI": "1"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, "-m", tiers, *tests],
-        cwd=root, env=environment, start_new_session=True,
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
-        try:
-            said, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
-    return process.returncode, said
+    """pytest's exit code (None where the time was over) and what it said, in a child process."""
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if child == 0:
+            _become_pytest(root, [*tests, "-m", tiers], output.fileno())
+        code = _wait(child, seconds)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # whatever it has started
+        if code is None:
+            os.waitpid(child, 0)
+        output.seek(0)
+        return code, output.read().decode(errors="replace")
+
+
+def _become_pytest(root: Path, arguments: list[str], output: int) -> NoReturn:
+    """Run pytest in this process, on the package of the copy, and end."""
+    os.setsid()
+    os.chdir(root)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.environ |= {"PYTHONPATH": str(root / "src"), "TMPDIR": str(root.parent)}
+    sys.path[:0], tempfile.tempdir = [str(root), str(root / "src")], None
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-rfE", "--tb=line"]
+    imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # by `import_libraries`
+    code = 3
+    try:
+        code = pytest.main([*options, *imported, *arguments])
+        sys.stdout.flush()
+    finally:
+        os._exit(code)  # what it has left goes with the copy
+
+
+def _wait(child: int, seconds: float | None) -> int | None:
+    """The exit code of a child, minus the signal that ended it; None when the time is over."""
+    end = time.monotonic() + (seconds or float("inf"))
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    return None
+
+
+def import_libraries() -> None:
+    """What nearly all tests import of others: children begin with it instead of importing it."""
+    for name in ("hypothesis", "numba", "polars", "scipy.sparse", "pydantic", "httpx", "starlette"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 def judge(fault: Fault, clean: Path, seconds: float) -> Outcome:
@@ -166,10 +194,14 @@ def main() -> int:
     parser.add_argument("--fault", nargs="+", help="only faults of these names")
     parser.add_argument("--jobs", type=int, default=1, help="faults tried at once")
     parser.add_argument("--seconds", type=float, default=300, help="limit of a fault")
+    parser.add_argument(
+        "--passed", action="store_true", help="the tests pass: do not run them first"
+    )
     parser.add_argument("--json", type=Path, help="write the outcomes to this file")
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the copies go
+    import_libraries()
     faults = read_faults(asked.root / "tools" / "faults")
     faults = [one for one in faults if not asked.room or one.room in asked.room]
     faults = [one for one in faults if not asked.fault or one.name in asked.fault]
@@ -178,13 +210,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         clean = Path(shutil.copytree(asked.root, Path(folder) / "clean", ignore=LEFT_OUT))
         union = {test: None for one in faults if not one.stale(clean) for test in one.tests}
-        code, said = run_tests(clean, tuple(union), None) if union else (0, "")
+        passed = asked.passed or not union
+        code, said = (0, "") if passed else run_tests(clean, tuple(union), None)
         if code != 0:
             print(said, "the tests must pass without a fault", sep="\n")
             return 1
         outcomes = []
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            for one in pool.map(lambda fault: judge(fault, clean, asked.seconds), faults):
+        judging = partial(judge, clean=clean, seconds=asked.seconds)
+        with get_context("fork").Pool(asked.jobs) as pool:
+            for one in pool.imap(judging, faults):
                 outcomes.append(one)
                 print(f"{one.fate:9}{one.seconds:7.1f} s  {one.room}/{one.name}: {one.by}")
                 sys.stdout.flush()

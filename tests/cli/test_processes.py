@@ -7,13 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import xorec
 from tests.support import endings
+from tests.support.holding import held_command
 
 pytestmark = pytest.mark.process
 
@@ -43,34 +43,28 @@ xorec.cli.main.main()
     assert not {"xorec.cli.fit", "xorec.cli.bench", "xorec.cli.data"} & loaded
 
 
-def start_fit(ratings: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+def fit(ratings: Path, out: Path, *more: str) -> list[str]:
     words = ["fit", ratings, "-o", out, "--model", "bpr", "--epochs", "1200", "-q", *more]
+    return [str(word) for word in words]
+
+
+def start_fit(ratings: Path, out: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*XOREC, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [*XOREC, *fit(ratings, out, *more)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def ends(process: subprocess.Popen[str]) -> int:
-    process.communicate(timeout=120)
+    process.communicate(timeout=300)
     return process.returncode
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    for _ in range(1200):
-        if path.exists():
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    raise AssertionError(f"{path} did not appear")
 
 
 def test_kill_9_then_resume_gives_the_same_bytes(ratings: Path, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole.xorec", tmp_path / "broken.xorec"
     assert ends(start_fit(ratings, whole)) == 0
     checkpoint = Path(f"{broken}.checkpoint")
-    killed = start_fit(ratings, broken)
-    wait_for(checkpoint, killed)
-    time.sleep(0.2)
+    killed = held_command(fit(ratings, broken), checkpoint)
     killed.kill()
     assert ends(killed) == -signal.SIGKILL
     assert checkpoint.exists()
@@ -82,10 +76,9 @@ def test_kill_9_then_resume_gives_the_same_bytes(ratings: Path, tmp_path: Path) 
 
 def test_ctrl_c_is_130_says_how_to_go_on_and_leaves_no_model(ratings: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.xorec"
-    process = start_fit(ratings, out)
-    wait_for(Path(f"{out}.checkpoint"), process)
+    process = held_command(fit(ratings, out), Path(f"{out}.checkpoint"))
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors
@@ -132,7 +125,7 @@ def test_updates_of_one_file_at_once_are_all_in_it(place: Path, tmp_path: Path) 
         processes.append(
             subprocess.Popen([*XOREC, *words], cwd=tmp_path, stdout=subprocess.DEVNULL)
         )
-    assert [process.wait(timeout=120) for process in processes] == [0] * 4
+    assert [process.wait(timeout=300) for process in processes] == [0] * 4
     users = xorec.Recommender.load(tmp_path / "m.xorec").users
     assert all(f"new{number}" in users for number in range(4))
     assert sorted(os.listdir(tmp_path)) == ["0.csv", "1.csv", "2.csv", "3.csv", "m.xorec"]

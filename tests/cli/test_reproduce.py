@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.holding import held_command
 from xorec.experiments.reproduce.report.page import without_times
 
 from .conftest import Run
@@ -85,22 +85,20 @@ def same(one: Path, other: Path) -> bool:
 def test_kill_9_and_start_again(ratings: Path, config: Path, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
 
-    def start(out: Path) -> subprocess.Popen[bytes]:
-        own = ["reproduce", "rq2", "--data", str(ratings), *words(config, out, "-q")]
-        return subprocess.Popen([*XOREC, *own], stdout=subprocess.DEVNULL)
+    def own(out: Path) -> list[str]:
+        return ["reproduce", "rq2", "--data", str(ratings), *words(config, out, "-q")]
 
-    process = start(whole)
-    assert process.wait(timeout=120) == 0
-    process = start(broken)
-    while len(list((broken / "cache").glob("test-*.json"))) < 3:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    assert process.wait(timeout=60) == -signal.SIGKILL
+    def start(out: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*XOREC, *own(out)], stdout=subprocess.DEVNULL)
+
+    assert start(whole).wait(timeout=300) == 0
+    killed = held_command(own(broken), broken / "cache" / "test-*.json", count=3)
+    killed.kill()
+    killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL
     assert not (broken / "report.html").exists()
     before = {path: path.stat().st_mtime_ns for path in (broken / "cache").glob("*.json")}
-    process = start(broken)
-    assert process.wait(timeout=120) == 0
+    assert start(broken).wait(timeout=300) == 0
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
     done = [len(list((folder / "cache").glob("*.json"))) for folder in (whole, broken)]
     assert len(before) < done[0] == done[1]

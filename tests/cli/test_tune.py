@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.holding import held_command
 from xorec.cli.settings import read_config
 from xorec.cli.tune import settings_file
 from xorec.data.split import Split
@@ -92,33 +92,30 @@ def test_options_reach_the_trials(
 def test_ctrl_c_and_kill_9_lose_no_finished_trial(ratings: Path, tmp_path: Path) -> None:
     words = ("--model", "bpr", "--trials", 6, "--epochs", 500, "--dimensions", 8, "--json", "-q")
 
+    def own(study: str) -> list[str]:
+        return [str(word) for word in ("tune", ratings, *words, "--study", tmp_path / study)]
+
     def start(study: str) -> subprocess.Popen[str]:
-        own = [*XOREC, *map(str, ("tune", ratings, *words, "--study", tmp_path / study))]
         return subprocess.Popen(
-            own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-        )
+            [*XOREC, *own(study)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        )  # fmt: skip
 
-    def wait_for_trials(count: int, process: subprocess.Popen[str]) -> None:
-        for _ in range(2400):
-            path = tmp_path / "broken"
-            if path.exists() and path.read_bytes().count(b'{"op_code":4') >= count:
-                return
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.01)
-        raise AssertionError("no trial came to its end")
+    def held_after(count: int) -> subprocess.Popen[str]:
+        """Stands still when so many trials have come to their end."""
+        path, end = tmp_path / "broken", '{"op_code":4'
+        return held_command(own("broken"), path, count=count, text=end, cwd=tmp_path)
 
-    whole = json.loads(start("whole").communicate(timeout=120)[0])["rows"]
-    process = start("broken")
-    wait_for_trials(1, process)
+    whole = json.loads(start("whole").communicate(timeout=300)[0])["rows"]
+    process = held_after(1)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "Run the same command again to go on." in errors
-    process = start("broken")
-    wait_for_trials(3, process)
+    process = held_after(3)
     process.kill()
-    process.communicate(timeout=60)
-    again = json.loads(start("broken").communicate(timeout=120)[0])["rows"]
+    process.communicate(timeout=120)
+    again = json.loads(start("broken").communicate(timeout=300)[0])["rows"]
     assert [{**row, "seconds": 0} for row in again] == [{**row, "seconds": 0} for row in whole]
 
 

@@ -30,7 +30,7 @@ def run(code: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [*more, sys.executable, "-c", _BEGIN + code],
         cwd=folder, env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True,
-        check=False, timeout=120,
+        check=False, timeout=300,
     )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ with (
     temporary.write_text("half")
     (folder / "below").mkdir()
     press(signal.{name})
-    time.sleep(60)
+    time.sleep(600)
 """
     done = run(code, tmp_path)
     assert done.returncode == 128 + getattr(signal, name), done.stderr
@@ -71,12 +71,12 @@ def test_nothing_keeps_the_process_from_ending(tmp_path: Path, work: str) -> Non
 
 def test_a_second_press_changes_nothing(tmp_path: Path) -> None:
     hint = "interrupts.interrupt_hint(lambda: (press(signal.SIGINT), time.sleep(0.1), 'Go on.')[2])"
-    done = run(f"with {hint}:\n    press(signal.SIGINT); time.sleep(60)", tmp_path)
+    done = run(f"with {hint}:\n    press(signal.SIGINT); time.sleep(600)", tmp_path)
     assert (done.returncode, done.stderr) == (130, "interrupted. Go on.\n")
 
 
 def test_a_hint_that_fails_does_not_keep_it(tmp_path: Path) -> None:
-    code = "with interrupts.interrupt_hint(lambda: 1 / 0):\n    press(2); time.sleep(60)"
+    code = "with interrupts.interrupt_hint(lambda: 1 / 0):\n    press(2); time.sleep(600)"
     assert run(code, tmp_path).returncode == 130
 
 
@@ -84,10 +84,10 @@ def test_a_thread_from_before_does_no_harm(tmp_path: Path) -> None:
     """It lets a signal through: the main thread answers it then."""
     code = """
 signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts.SIGNALS)
-threading.Thread(target=time.sleep, args=(9,), daemon=True).start()
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, interrupts.SIGNALS)
 press(signal.SIGINT)
-for _ in range(100):
+for _ in range(6000):
     time.sleep(0.1)
 """
     done = run(code, tmp_path)
@@ -95,7 +95,7 @@ for _ in range(100):
 
 
 def test_after_the_work_a_signal_is_the_systems(tmp_path: Path) -> None:
-    done = run("interrupts.forget(); press(signal.SIGINT); time.sleep(60)", tmp_path)
+    done = run("interrupts.forget(); press(signal.SIGINT); time.sleep(600)", tmp_path)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 

@@ -12,23 +12,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from xorec.core import locks
 from xorec.core.errors import XorecError
 from xorec.core.locks import locked
 
 HOLD = """
-import sys, time
+import sys
 from xorec.core.locks import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.read()
 """
 
 
-def holder(path: Path, seconds: float) -> subprocess.Popen[str]:
-    """A process that holds the lock of `path`."""
-    command = [sys.executable, "-c", HOLD, str(path), str(seconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def holder(path: Path) -> subprocess.Popen[str]:
+    """A process that holds the lock of `path` until it is killed or its input is closed."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
@@ -37,7 +38,7 @@ def holder(path: Path, seconds: float) -> subprocess.Popen[str]:
 @pytest.mark.process
 def test_who_waits_in_vain_is_told_for_whom(tmp_path: Path) -> None:
     path = tmp_path / "m"
-    process = holder(path, 60)
+    process = holder(path)
     try:
         with pytest.raises(XorecError, match=rf"process {process.pid} \(since .*m, and 0.1 s"):
             take(path, wait=0.1)
@@ -54,12 +55,23 @@ def take(path: Path, wait: float) -> None:
 
 
 @pytest.mark.process
-def test_who_waits_long_is_told_once(tmp_path: Path) -> None:
-    path, notes = tmp_path / "m", list[str]()
-    process = holder(path, 1.5)
-    with locked(path, 60, notes.append):
+def test_who_waits_long_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, notes, tries = tmp_path / "m", list[str](), list[int]()
+    process, take = holder(path), locks._take
+
+    def tried(lock: Path, release: ExitStack) -> bool:
+        """Ten times more after the note, the lock is let go."""
+        tries.append(len(notes))
+        if sum(tries) == 10 and process.stdin is not None:
+            process.stdin.close()
+        return take(lock, release)
+
+    monkeypatch.setattr(locks, "_take", tried)
+    with locked(path, PATIENCE, notes.append):
         pass
-    process.communicate()
+    process.wait(PATIENCE)
+    assert process.stdout is not None
+    process.stdout.close()
     assert len(notes) == 1
     assert f"process {process.pid}" in notes[0]
 
@@ -89,7 +101,7 @@ def test_threads_take_turns_and_one_may_take_it_twice(tmp_path: Path) -> None:
 def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     link.symlink_to(real)
-    process = holder(link, 60)
+    process = holder(link)
     with pytest.raises(XorecError, match="is writing"):
         take(real, wait=0)
     process.kill()

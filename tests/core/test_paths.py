@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from xorec.core import paths
 from xorec.core.errors import DataError, ModelFileError, XorecError
 from xorec.core.files import replacing
@@ -27,7 +28,8 @@ def test_a_pipe_without_a_writer_is_refused(
         require_file(tmp_path / "pipe", ModelFileError, "model file")
 
 
-def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+def test_a_pipe_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "WAIT_FOR_WRITER", PATIENCE)
     os.mkfifo(tmp_path / "pipe")
     sent = os.urandom(300_000)
     writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(sent))

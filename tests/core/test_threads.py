@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from xorec.core.threads import ThreadPool
 
 
@@ -20,11 +20,13 @@ def test_every_place_is_done_once(threads: int, length: int) -> None:
 
 
 def test_the_work_is_shared() -> None:
-    workers = set()
+    """Three pieces are under way at once, or the first would never end."""
+    workers, all_here = set(), threading.Barrier(3, timeout=PATIENCE)
 
     def work(piece: int) -> None:
         workers.add(threading.get_ident())
-        time.sleep(0.01)
+        if piece < 3:
+            all_here.wait()
 
     with ThreadPool(3) as pool:
         pool.map(30, work)
@@ -39,6 +41,18 @@ def test_an_error_in_a_piece_comes_out(threads: int) -> None:
 
     with ThreadPool(threads) as pool, pytest.raises(ValueError, match="piece 5"):
         pool.map(20, work)
+
+
+def test_an_error_of_another_thread_comes_out() -> None:
+    both = threading.Barrier(2, timeout=PATIENCE)
+
+    def work(piece: int) -> None:
+        both.wait()
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError("of a helper")
+
+    with ThreadPool(2) as pool, pytest.raises(ValueError, match="of a helper"):
+        pool.map(2, work)
 
 
 def test_where_no_thread_can_be_started_the_work_is_done_all_the_same(

@@ -28,6 +28,7 @@ def test_what_a_job_has_compiled_the_next_process_loads(tmp_path: Path) -> None:
     assert second == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_runs(name: str) -> None:
     assert run_job(name).job == name

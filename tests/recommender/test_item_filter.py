@@ -36,6 +36,16 @@ def test_of_another_model(model: xorec.ItemKNN, tmp_path: Path) -> None:
     assert shop.recommend(user, allow=chosen).ids() == expected
 
 
+def test_of_a_model_with_as_many_other_items() -> None:
+    """Rows are rows of other items there."""
+    data = planted(30, 20, per_user=4)
+    other = xorec.read([(user, f"item {item}") for user in range(9) for item in range(20)])
+    shop, strange = (Recommender.from_model(xorec.ItemKNN().fit(one), one) for one in (data, other))
+    assert len(shop.items) == len(strange.items)
+    with pytest.raises(OptionError, match="other items: make it again"):
+        strange.recommend(0, seen=True, allow=shop.item_filter([shop.items[0]]))
+
+
 def test_of_the_model_before_an_update() -> None:
     data = planted(30, 20, per_user=4)
     shop = Recommender.from_model(xorec.ALS(dimensions=2, epochs=1).fit(data), data)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import until
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.options import RunOptions
 from xorec.models.base import Model
@@ -109,19 +110,20 @@ def test_threads_share_one_recommender(
 ) -> None:
     shop.save(tmp_path / "m.xorec", index=False)
     fresh = Recommender.load(tmp_path / "m.xorec")
-    made, start = [], threading.Barrier(8)
+    made, start, begun = [], threading.Barrier(8), list[int]()
     build = search_index.index_of
 
     def slowly(representation: Any, *rest: Any, **more: Any) -> Any:
         if representation is fresh.representation:
             made.append(threading.get_ident())
-            threading.Event().wait(0.05)
+            until(lambda: len(begun) == 8)  # all ask by now
         return build(representation, *rest, **more)
 
     monkeypatch.setattr(search_index, "index_of", slowly)
 
     def ask(first: int) -> list[Any]:
         start.wait()
+        begun.append(first)
         found: list[Any] = [fresh.recommend(user, 9) for user in range(first, 90, 8)]
         if fresh.representation.compares_items:
             found += [fresh.similar(item, 5) for item in range(1000 + first, 1060, 8)]

@@ -11,6 +11,7 @@ import xorec
 from xorec.testing.data import planted
 
 DATA = planted(40, 80, per_user=6)
+BLEND = xorec.Blend(start={"epochs": 1}, weight=0.5)
 
 
 @cache
@@ -43,9 +44,12 @@ def test_the_list_is_the_full_one_without_the_others() -> None:
     assert _shop().similar(1001, k=5, allow=allowed, deny=denied).ids() == allowed[1:6]
 
 
-def test_a_filter_is_for_both_kinds_of_lists() -> None:
-    every = _shop().similar(1001, k=80).ids()
-    in_stock = _shop().item_filter(every[1::2])
+@pytest.mark.parametrize("model", [xorec.ItemKNN(), BLEND], ids=lambda model: model.name)
+def test_a_filter_is_for_both_kinds_of_lists(model: xorec.ItemKNN) -> None:
+    """A blend finds lists by codes, and similar items by vectors."""
+    shop = xorec.Recommender.from_model(model.fit(DATA), DATA)
+    every = shop.similar(1001, k=80).ids()
+    in_stock = shop.item_filter(every[1::2])
     for _ in range(2):  # prepared for one index, then for the other
-        assert _shop().similar(1001, k=5, allow=in_stock).ids() == every[1:10:2]
-        assert {*_shop().recommend(3, k=80, allow=in_stock).ids()} <= {*every[1::2]}
+        assert shop.similar(1001, k=5, allow=in_stock).ids() == every[1:10:2]
+        assert {*shop.recommend(3, k=80, allow=in_stock).ids()} <= {*every[1::2]}

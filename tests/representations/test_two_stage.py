@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.two_stage import two_stage
+from tests.support.two_stage import random_weights, two_stage
 from xorec.core.errors import DataError
 from xorec.core.threads import ThreadPool
 from xorec.data.text import gather_spans
@@ -18,7 +18,7 @@ from xorec.recommender.recommender import Recommender
 from xorec.representations import representation_class
 from xorec.representations.codes import Codes
 from xorec.representations.quantized import Keep, QuantizedVectors
-from xorec.representations.two_stage import TwoStage
+from xorec.representations.two_stage import Sources, TwoStage
 from xorec.search.index import index_of
 from xorec.search.served import served_scores
 from xorec.testing.data import halves, planted
@@ -91,6 +91,27 @@ def test_the_file_gives_back_the_same(keep: Any, asymmetric: bool, tmp_path: Pat
     queries = before.queries(np.arange(9))
     first, second = (index_of(one, rank).search(queries, 5).items for one in (before, after))
     np.testing.assert_array_equal(first, second)
+
+
+def test_the_parts_of_a_score_add_up() -> None:
+    rng = np.random.default_rng(7)
+    vectors = made().vectors
+    learned = TwoStage(made().codes, vectors, random_weights(rng, 9, 31, 5), Sources(4, 3), 0.25)
+    scores = learned.scores(np.arange(9))
+    for user in range(9):
+        parts = learned.score_parts(learned.queries(np.array([user])), 11)
+        assert sum(parts.values()) == pytest.approx(float(scores[user, 11]), abs=1e-5)
+
+
+def test_a_query_is_counted_from_the_end_too() -> None:
+    queries = made().queries(np.arange(9))
+    for at in range(-9, 9):
+        one = queries[at]
+        assert len(one) == 1
+        assert one.vectors is not None
+        assert queries.vectors is not None
+        np.testing.assert_array_equal(one.codes[0], queries.codes[at])
+        np.testing.assert_array_equal(one.vectors[0], queries.vectors[at])
 
 
 def test_smaller_numbers_take_fewer_bytes() -> None:

@@ -204,11 +204,34 @@ def test_lists_of_each_query_are_as_choices_of_items() -> None:
     rng = np.random.default_rng(8)
     learned = blended(rng, 90, Sources(4, 5, 3, 9))
     index, queries = index_of(learned, np.arange(90, dtype=np.int32)), learned.queries(np.arange(5))
-    lists = [np.flatnonzero(rng.random(90) < 0.3).tolist() for _ in range(5)]
+    lists, seen = (
+        [np.flatnonzero(rng.random(90) < 0.3).tolist() for _ in range(5)] for _ in range(2)
+    )
+    deny = np.arange(9)
     hits = index.search(queries, 6, allow=as_lists(lists), threads=2)
+    unseen = index.search(
+        queries, 6, allow=as_lists(lists), exclude=as_lists(seen), deny=deny, threads=2
+    )
     for user in range(5):
-        alone = index.search(queries[user], 6, allow=np.array(lists[user]))
+        allow, own = np.array(lists[user]), as_lists([seen[user]])
+        alone = index.search(queries[user], 6, allow=allow)
         np.testing.assert_array_equal(alone.items[0], hits.items[user])
+        alone = index.search(queries[user], 6, allow=allow, exclude=own, deny=deny)
+        np.testing.assert_array_equal(alone.items[0], unseen.items[user])
+
+
+def test_the_sources_of_an_item_are_those_that_bring_it() -> None:
+    """Item weights bring no item that they say nothing for, however many are asked for."""
+    learned = blended(np.random.default_rng(10), 40, Sources(1, 40))
+    assert learned.weights is not None
+    index = TwoStageIndex.of(learned, np.arange(40, dtype=np.int32))
+    for user in range(5):
+        query, sums = learned.queries(np.array([user])), learned.weights.scores(np.array([user]))[0]
+        found = {
+            item: "item weights" in index.found_by(query, item, as_lists([[]]))
+            for item in range(40)
+        }
+        assert [item for item, by in found.items() if by] == np.flatnonzero(sums > 0).tolist()
 
 
 def test_the_nearest_of_each_item_are_kept_in_a_file() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.load import Served
+from tests.support.waiting import PATIENCE, until
 from xorec.client import AsyncClient, Client, ClientError
 from xorec.client.list_requests import query
 
@@ -25,19 +25,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[Client]:
-    with Client(served.url) as client:
+    with Client(served.url, timeout=PATIENCE) as client:
         yield client
 
 
 def wait(client: Client, task: str) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
+    def ended() -> bool:
         (found,) = client.tasks(task).tasks
-        if found.state in ("done", "failed"):
-            assert found.state == "done", found
-            return
-        time.sleep(0.05)
-    raise AssertionError(task)
+        assert found.state != "failed", found
+        return found.state == "done"
+
+    until(ended, pause=0.05)
 
 
 def test_lists(client: Client) -> None:
@@ -132,7 +130,7 @@ def test_problems(client: Client) -> None:
 
 def test_the_same_to_be_awaited(served: Served) -> None:
     async def main() -> list[int]:
-        async with AsyncClient(served.url) as client:
+        async with AsyncClient(served.url, timeout=PATIENCE) as client:
             lists = await asyncio.gather(*(client.recommend(user, k=3) for user in range(8)))
             await client.send(1, 2)
             assert client.seq

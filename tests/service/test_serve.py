@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pytest
 
 import xorec
 from tests.support.service_process import RunningService, running_service
+from tests.support.waiting import PATIENCE, until
 from xorec.service.settings.configuring import PREFIX
 from xorec.testing.data import planted
 
@@ -49,7 +50,7 @@ def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         env={**os.environ, **environment},
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -64,19 +65,15 @@ def test_the_lines_that_are_printed_work_as_they_are(model: Path, tmp_path: Path
     with running_service(model, tmp_path / "data") as service:
         (ready,) = (line for line in service.lines if line.startswith("ready: "))
         assert "(generation 1, 60 users, 40 items; 0 events replayed)" in ready
-        deadline = time.monotonic() + 10
-        curls: list[str] = []
-        while len(curls) < 3 and time.monotonic() < deadline:
-            curls = [line.strip() for line in service.lines if "curl" in line]
+        until(lambda: sum("curl" in line for line in service.lines) >= 3)
+        curls = [line.strip() for line in service.lines if "curl" in line]
         assert len(curls) == 3
         for line in curls:
             words = [*shlex.split(line), "-s", "-o", "/dev/null", "-w", "%{http_code}"]
             assert subprocess.run(words, capture_output=True, text=True).stdout == "200"
         assert service.stop() == 0
         kept = f"Events and model versions are kept in {tmp_path / 'data'}/"
-        deadline = time.monotonic() + 10
-        while len(service.lines) < 6 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: len(service.lines) >= 6)
         assert [line.strip() for line in service.lines[1::4]] == [kept, f"stopped. {kept}"]
     with running_service(model, tmp_path / "data") as service:
         assert "; 1 event replayed)" in service.lines[0]
@@ -172,15 +169,21 @@ def test_a_folder_and_a_port_belong_to_one_service(two: RunningService, model: P
 def test_every_worker_knows_an_event_at_once(two: RunningService) -> None:
     """Also without `seq`: what was acknowledged is in the next list, whoever answers."""
     met: set[int] = set()
-    for user in range(40):
+
+    def met_both(user: int) -> bool:
         with two.client() as writer, two.client() as reader:
             (item, *_) = writer.get(f"/v1/recommend?user={user}&k=1").json()["items"]
             response = writer.post("/v1/events", json={"user": user, "item": item["id"]})
             assert response.status_code == 200
             answer = reader.get(f"/v1/recommend?user={user}&k=40")
             assert item["id"] not in [one["id"] for one in answer.json()["items"]]
-            met |= {worker_of(response), worker_of(answer)}
-    assert met == {0, 1}
+            met.update((worker_of(response), worker_of(answer)))
+        return met == {0, 1}
+
+    for user in range(40):
+        met_both(user)
+    users = cycle(range(40))
+    until(lambda: met_both(next(users)))  # who accepts is the system's choice
 
 
 @pytest.fixture(scope="module")
@@ -188,12 +191,13 @@ def clients(two: RunningService) -> Iterator[list[httpx.Client]]:
     """A connection to each worker: who accepts is the system's choice, so try until both have."""
     found: dict[int, httpx.Client] = {}
     others: list[httpx.Client] = []
-    for _ in range(500):
-        client = two.client()
-        others.append(client)
-        found.setdefault(worker_of(client.get("/livez")), client)
-        if len(found) == 2:
-            break
+
+    def both() -> bool:
+        others.append(two.client())
+        found.setdefault(worker_of(others[-1].get("/livez")), others[-1])
+        return len(found) == 2
+
+    until(both)
     yield [found[0], found[1]]
     for client in others:
         client.close()
@@ -231,28 +235,41 @@ def test_a_list_goes_on_whichever_worker_is_asked(
 
 def test_a_worker_that_dies_starts_again(model: Path, tmp_path: Path) -> None:
     """kill -9 of the writer: lists go on, writes are 503 until it is back, nothing is lost."""
-    import psutil
-
     with running_service(model, tmp_path / "data", workers=2) as service:
         url = service.base_url
         event = {"user": 1, "item": 1001, "event_id": "first"}
-        assert httpx.post(f"{url}/v1/events", json=event).json()["accepted"] == 1
-        writer = min(psutil.Process(service.process.pid).children(), key=lambda one: one.pid)
-        os.kill(writer.pid, signal.SIGKILL)
-        statuses: list[int] = []
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not (statuses and statuses[-1] == 200):
-            assert httpx.get(f"{url}/v1/recommend?user=2&k=1", timeout=30).status_code in (200, 503)
+
+        def post() -> Any:
+            return httpx.post(f"{url}/v1/events", json=event, timeout=PATIENCE)
+
+        def tried() -> int:
+            """The status of a write; 0: it died with our connection."""
+            listed = httpx.get(f"{url}/v1/recommend?user=2&k=1", timeout=PATIENCE)
+            assert listed.status_code in (200, 503)
             try:
-                statuses.append(httpx.post(f"{url}/v1/events", json=event, timeout=30).status_code)
-            except httpx.TransportError:  # it died with our connection
-                statuses.append(0)
-            time.sleep(0.02)
-        assert set(statuses) <= {0, 200, 503}
-        assert 503 in statuses
-        answer = httpx.post(f"{url}/v1/events", json=event).json()
+                status: int = post().status_code
+            except httpx.TransportError:
+                return 0
+            assert status in (200, 503)
+            return status
+
+        assert post().json()["accepted"] == 1
+        pids: dict[int, int] = {}
+
+        def is_found() -> bool:
+            stats = httpx.get(f"{url}/v1/stats", timeout=PATIENCE).json()["stats"]
+            pids[stats["worker"]] = stats["pid"]
+            return 0 in pids
+
+        until(is_found)
+        service.process.send_signal(signal.SIGSTOP)  # it starts the writer again when we say so
+        os.kill(pids[0], signal.SIGKILL)
+        until(lambda: tried() == 503)
+        service.process.send_signal(signal.SIGCONT)
+        until(lambda: tried() == 200)
+        answer = post().json()
         assert (answer["accepted"], answer["duplicates"]) == (0, 1)
-        assert "starts again" in "".join(service.errors)
+        until(lambda: "starts again" in "".join(service.errors))
         assert service.stop() == 0
 
 
@@ -263,7 +280,7 @@ def test_the_end_drops_nothing(model: Path, tmp_path: Path, workers: int) -> Non
     dropped: list[str] = []
 
     def write(url: str, name: int) -> None:
-        with httpx.Client(base_url=url, timeout=30) as client:
+        with httpx.Client(base_url=url, timeout=PATIENCE) as client:
             for n in range(100_000):
                 event = {"user": name, "item": 1000 + n % 40, "event_id": f"{name}-{n}"}
                 try:
@@ -281,11 +298,9 @@ def test_the_end_drops_nothing(model: Path, tmp_path: Path, workers: int) -> Non
         threads = [threading.Thread(target=write, args=(url, n)) for n in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(1)
-        began = time.monotonic()
+        until(lambda: len(acknowledged) > 20)
         service.process.send_signal(signal.SIGTERM)
-        assert service.process.wait(15) == 0
-        assert time.monotonic() - began < 10
+        assert service.process.wait(PATIENCE) == 0
         for thread in threads:
             thread.join()
     assert not dropped

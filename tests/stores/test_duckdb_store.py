@@ -10,5 +10,7 @@ pytest.importorskip("duckdb", reason="no DuckDB: pip install 'xorec[duckdb]'")
 
 
 class TestDuckdb(StoreTests):
+    variant = True
+
     def address(self, folder: Path, name: str = "shop") -> str:
         return str(folder / f"{name}.duckdb")

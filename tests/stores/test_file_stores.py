@@ -21,6 +21,7 @@ class TestParquetFolder(StoreTests):
 
 
 class TestNpy(StoreTests):
+    variant = True
     holds_lists_alone = False
 
     def address(self, folder: Path, name: str = "shop") -> str:
@@ -28,6 +29,7 @@ class TestNpy(StoreTests):
 
 
 class TestFaiss(StoreTests):
+    variant = True
     holds_lists_alone = False
 
     @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ import hashlib
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.support.postgresql import PASSWORD, PostgreSQL, start
+from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import StoreError
 from xorec.stores.base import Store
 from xorec.stores.contents import Contents, Table, contents_of
@@ -186,7 +186,8 @@ def test_two_exports_at_once_take_turns(debian: PostgreSQL) -> None:
     for one in threads:
         one.start()
     for one in threads:
-        one.join(120)
+        one.join(PATIENCE)
+        assert not one.is_alive()
     assert not failed
     with open_store(address) as store:
         last = next(shop for shop in shops if len(shop.items) == store.about.items)
@@ -216,10 +217,12 @@ def test_readers_go_on_while_tables_are_swapped(debian: PostgreSQL) -> None:
     thread.start()
     with open_store(address) as store:
         for _ in range(5):
+            before = asked[0]
             store.write(contents_of(shop, users=True))
-            time.sleep(0.05)
+            until(lambda before=before: failed or asked[0] > before)  # type: ignore[misc]
     stop.set()
-    thread.join(60)
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
     assert not failed
     assert asked[0] > 0
 
@@ -235,11 +238,17 @@ def test_a_reader_with_another_order_is_not_broken_off(debian: PostgreSQL) -> No
             reader.execute("SELECT count(*) FROM users")
             thread = threading.Thread(target=store.write, args=[contents])
             thread.start()
-            time.sleep(1.0)  # the swap waits for users by now, and has items
+            with debian.connect("order") as watcher:
+                waits = (
+                    "SELECT count(*) FROM pg_locks "
+                    "WHERE NOT granted AND relation = 'users'::regclass"
+                )
+                until(lambda: watcher.execute(waits).fetchone()[0] > 0)
             for _ in range(20):
                 reader.execute("SELECT count(*) FROM items")
             reader.commit()
-            thread.join(60)
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
         assert store.recommend(shop.users[3]) == shop.recommend(shop.users[3])
 
 
@@ -285,7 +294,7 @@ class TestSecrets:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=True,
         )
         assert PASSWORD not in done.stdout + done.stderr

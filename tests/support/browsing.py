@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +54,7 @@ def expect(locator: Locator) -> Any:
     """What a locator is to become, soon; `wait_for_function` would be refused by the policy."""
     from playwright.sync_api import expect as expected
 
+    expected.set_options(timeout=1000 * PATIENCE)
     return expected(locator)
 
 
@@ -60,9 +64,22 @@ def scrolls_sideways(page: Page) -> bool:
     return bool(page.evaluate(wide))
 
 
-def until(page: Page, holds: Callable[[], bool], seconds: float = 10) -> None:
+def settled(page: Page, milliseconds: int = 0) -> None:
+    """Wait until the page itself has drawn three times more, and what it has put off by so many
+    milliseconds has run: its timers run in their order, on a busy machine, too."""
+    page.evaluate(
+        """milliseconds => new Promise(done => {
+            const draw = left => left ? requestAnimationFrame(() => draw(left - 1)) : done();
+            setTimeout(() => draw(3), milliseconds);
+        })""",
+        milliseconds,
+    )
+
+
+def until(page: Page, holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Wait for something that the page comes to by itself."""
-    for _ in range(round(seconds / 0.02)):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         if holds():
             return
         page.wait_for_timeout(20)

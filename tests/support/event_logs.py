@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.support.waiting import PATIENCE
 from xorec.core.errors import DataError
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Log, Outcome, Reader
@@ -73,7 +74,7 @@ class Opened:
 
     def append(self, *events: NewEvent) -> Any:
         """What became of one client's events."""
-        return self.writer.append(events).result(30)
+        return self.writer.append(events).result(PATIENCE)
 
 
 class EventLogTests:
@@ -147,7 +148,7 @@ class EventLogTests:
             service.writer.append([an_event(1, "ann"), an_event(1, "bob")]),
             service.writer.append([an_event(2, "cem"), an_event(1, "cem")]),
         ]
-        assert sum(future.result(30).accepted for future in futures) == 2
+        assert sum(future.result(PATIENCE).accepted for future in futures) == 2
         records = service.reader.after(0)
         assert [record.user for record in records if isinstance(record, Event)] == ["ann", "cem"]
         assert service.applied == records
@@ -404,8 +405,8 @@ class EventLogTests:
         service.writer.change("item", {"id": 1}).result()
         copied = service.writer.backup(tmp_path / "copy" / "events.db")
         later = [service.writer.append([an_event(10_000 + at)]) for at in range(20)]
-        copied.result(60)
-        assert all(future.result(60).accepted == 1 for future in later)
+        copied.result(PATIENCE)
+        assert all(future.result(PATIENCE).accepted == 1 for future in later)
         (tmp_path / "copy" / "sequence").touch()
         with self.opened(tmp_path / "copy") as copy:
             records = copy.reader.after(0)
@@ -465,14 +466,14 @@ class LogMachine(RuleBasedStateMachine):
             for name, event in self.events.items()
             if (type(event.user), event.user) != (type(user), user)
         }
-        erased = self.service.writer.erase(user).result(30)
+        erased = self.service.writer.erase(user).result(PATIENCE)
         assert erased.events == before - len(self.events)
         assert erased.seq > self.last
         self.last = erased.seq
 
     @rule()
     def change(self) -> None:
-        seq = self.service.writer.change("item", {"id": self.last}).result(30)
+        seq = self.service.writer.change("item", {"id": self.last}).result(PATIENCE)
         assert seq > self.last
         self.last = seq
 

@@ -119,7 +119,7 @@ def serving(**settings: Any) -> Iterator[Served]:
 class Caller:
     """A connection that is kept: status and JSON of each answer. Not for several threads."""
 
-    def __init__(self, port: int, key: str | None = None, timeout: float = 20.0) -> None:
+    def __init__(self, port: int, key: str | None = None, timeout: float = 120.0) -> None:
         self._connection = HTTPConnection(HOST, port, timeout=timeout)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 

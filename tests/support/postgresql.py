@@ -29,8 +29,10 @@ KINDS = ("debian", "wheel")
 SUPERUSER = "xorec"
 PASSWORD = "s3cret-of-the-test-server"
 """Of the superuser, asked for on 127.0.0.1; the socket asks for none."""
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 """Seconds that a start may take."""
+_LONGEST_PLACE = 60
+"""Bytes of the name of the folder for temporary files: with the socket's own it has 107 at most."""
 
 
 def unavailable(kind: str) -> str:
@@ -79,12 +81,12 @@ class PostgreSQL:
         self.kind = kind
         self.programs = programs
         self.settings = dict(settings or {})
-        self.folder = Path(tempfile.mkdtemp(prefix="xorec-pg-"))
+        account = _account() if os.geteuid() == 0 else None
+        self.folder = Path(tempfile.mkdtemp(prefix="xorec-pg-", dir=_place(account)))
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._was_killed = False
         self._as: dict[str, Any] = {}
-        account = _account() if os.geteuid() == 0 else None
         if account is not None:
             self._as = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
             os.chown(self.folder, account.pw_uid, account.pw_gid)
@@ -109,7 +111,7 @@ class PostgreSQL:
         import psycopg
 
         more = {"autocommit": True, **more}
-        return psycopg.connect(self.address_of(database), connect_timeout=10, **more)
+        return psycopg.connect(self.address_of(database), connect_timeout=60, **more)
 
     def new_database(self, name: str) -> str:
         """Make an empty database, in place of one of that name; its address by the socket."""
@@ -266,6 +268,20 @@ def _account() -> pwd.struct_passwd | None:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
     return None
+
+
+def _place(account: pwd.struct_passwd | None) -> str:
+    """A folder whose name is short enough for a socket below it, and that the account can enter."""
+
+    def fits(place: str) -> bool:
+        here = Path(place).resolve()
+        if len(os.fsencode(here)) > _LONGEST_PLACE or not os.access(here, os.W_OK | os.X_OK):
+            return False
+        others = (one.stat().st_mode & 0o001 for one in (here, *here.parents))
+        return account is None or all(others)
+
+    usual = tempfile.gettempdir()
+    return next(filter(fits, (usual, "/tmp", "/var/tmp", "/dev/shm")), usual)
 
 
 def _environment() -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import httpx
 
+from tests.support.waiting import PATIENCE, until
 from xorec.recommender.recommender import Recommender
 from xorec.service.http.app import App
 from xorec.service.http.health import Health
@@ -27,8 +28,8 @@ from xorec.service.settings.config import Config
 from xorec.service.telemetry.metrics import Metrics
 from xorec.service.workers.start import Started, start_writer
 
-START, END = 120.0, 15.0
-"""Seconds that a start may take (kernels may have to be compiled), and an end."""
+START, END = 300.0, 120.0
+"""Seconds after which a start (kernels may have to be compiled) or an end is taken for hung."""
 
 
 @dataclass
@@ -42,7 +43,7 @@ class RunningService:
 
     def client(self, **settings: Any) -> httpx.Client:
         """An HTTP client for it."""
-        return httpx.Client(base_url=self.base_url, timeout=30, **settings)
+        return httpx.Client(base_url=self.base_url, timeout=PATIENCE, **settings)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait for the end; the exit code."""
@@ -94,7 +95,7 @@ def running_service(
     for reader in readers:
         reader.start()
     try:
-        service.base_url = _address(service)
+        service.base_url = _address(service, readers)
         yield service
     finally:
         if process.poll() is None:
@@ -105,7 +106,7 @@ def running_service(
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(END)
         for reader in readers:
-            reader.join(5)
+            reader.join(END)
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -165,8 +166,7 @@ def listening_app(
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
-        while not server.started:
-            time.sleep(0.001)
+        until(lambda: server.started or not thread.is_alive())
         yield address(listening), server, app
     finally:
         server.stop()
@@ -176,7 +176,7 @@ def listening_app(
         assert not thread.is_alive()
 
 
-def _address(service: RunningService) -> str:
+def _address(service: RunningService, readers: Iterable[threading.Thread]) -> str:
     """From the line that says so."""
     deadline = time.monotonic() + START
     while time.monotonic() < deadline:
@@ -184,7 +184,8 @@ def _address(service: RunningService) -> str:
             if line.startswith("ready: "):
                 return line.split()[1]
         if service.process.poll() is not None:
-            time.sleep(0.2)
+            for reader in readers:  # until all is read that it has said
+                reader.join(END)
             raise AssertionError(f"the service did not start: {''.join(service.errors)}")
         time.sleep(0.01)
     raise AssertionError(f"the service is not ready: {''.join(service.errors)}")

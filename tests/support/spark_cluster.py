@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MASTER = "spark://127.0.0.1:7077"
-_WAIT = 90.0
+_WAIT = 240.0
 _SETTINGS = """\
 spark.ui.enabled false
 spark.executor.memory {memory}
@@ -51,9 +51,9 @@ class Cluster:
         conf = folder / "conf"
         conf.mkdir()
         (conf / "spark-defaults.conf").write_text(_SETTINGS.format(memory=memory), encoding="utf-8")
-        command = "ip link set lo up && exec sleep 36000"
+        command = "ip link set lo up && echo it is up && exec sleep 36000"
         self._holder = self._popen(["unshare", "--net", "sh", "-c", command], "holder")
-        time.sleep(0.5)
+        self._until("holder", "it is up", 1)
         self._popen(self._java("master.Master", "--host", "127.0.0.1", "--port", "7077"), "master")
         self._until("master", "I have been elected leader", 1)
 

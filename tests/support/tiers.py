@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-from xorec.testing.indexes import IndexTests
-from xorec.testing.stores import StoreTests
-
 TIERS = ("process", "browser", "spark", "database", "docs", "exhaustive")
 OF_FIXTURES = {
     "browser": "browser",
@@ -34,9 +31,11 @@ OF_A_VARIANT = {
     "test_same_seed_same_bytes_for_any_number_of_threads",
     "test_model_file_round_trip",
     "test_checkerboard",
+    "test_lists_are_the_recommenders",
+    "test_an_export_that_dies_leaves_the_old_one",
 }
-"""Tests of the kit of models that run with `make test` on a class with `variant = True`: the model
-with other settings, whose usual settings get the whole kit."""
+"""Of the kits of models and stores, what runs with `make test` on a class with `variant = True`: a
+model with other settings, a store like another one, of which one has the whole kit."""
 
 
 def tier_of(item: pytest.Item) -> str | None:
@@ -60,8 +59,10 @@ def _is_one_of_many(item: pytest.Item, params: dict[str, Any]) -> bool:
     name = getattr(item, "originalname", "")
     if tests is None:
         return False
-    if issubclass(tests, IndexTests):
-        return params.get("bits", 64) not in LENGTHS
-    if issubclass(tests, StoreTests):
-        return params.get("bits", 64) != 64 or params.get("stage", "both") not in STORED
-    return getattr(tests, "variant", False) and name not in OF_A_VARIANT and name not in vars(tests)
+    kits = {base.__name__ for base in tests.__mro__}  # by name: most tests import no kit
+    variant, bits = getattr(tests, "variant", False), params.get("bits", 64)
+    if "IndexTests" in kits:
+        return bits not in ({64} if variant else LENGTHS)
+    if "StoreTests" in kits and (bits != 64 or params.get("stage", "both") not in STORED):
+        return True
+    return variant and name not in OF_A_VARIANT and name not in vars(tests)

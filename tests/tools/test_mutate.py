@@ -116,7 +116,7 @@ def test_killed_survived_and_stale(house: Path) -> None:
 def test_what_hangs_is_killed(tool: Any, house: Path) -> None:
     (fault, *_) = tool.read_faults(house / "tools/faults")
     hangs = replace(fault, old="return a + b", new="while True:\n        pass")
-    assert tool.judge(hangs, house, 1.5).by == "by the limit of 1.5 seconds: it hangs"
+    assert tool.judge(hangs, house, 3).by == "by the limit of 3 seconds: it hangs"
 
 
 def test_the_faults_of_this_repository_can_be_applied(tool: Any) -> None:

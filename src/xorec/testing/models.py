@@ -131,12 +131,11 @@ class ModelTests:
     ) -> None:
         monkeypatch.setattr(passes, "SHARE", 1)  # small blocks are shared by all threads, too
         data = planted(80, 60)
-        for threads in (1, 2, 3):
+        for threads in (1, 3):
             with threadpool_limits(threads, user_api="blas"):  # as many as the machine has cores
                 model = self.make().fit(data, options=RunOptions(seed=7, threads=threads))
             Recommender.from_model(model, data, seed=7).save(tmp_path / f"{threads}.xorec")
-        files = [(tmp_path / f"{threads}.xorec").read_bytes() for threads in (1, 2, 3)]
-        assert files[0] == files[1] == files[2]
+        assert (tmp_path / "1.xorec").read_bytes() == (tmp_path / "3.xorec").read_bytes()
 
     def test_weights_are_used_or_said_to_be_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Weights of 1 are as none, to the last bit; others are the same for any threads."""

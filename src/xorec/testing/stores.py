@@ -106,13 +106,13 @@ class StoreTests:
     @pytest.mark.parametrize("bits", [20, 64, 128])
     @pytest.mark.parametrize("data", ["debian", "ties"])
     def test_lists_of_many_users(self, store: Store, data: str, bits: int) -> None:
-        """Some, with those who have most and least: XOREC_STORE_USERS=1000 is the long form."""
+        """Some, with those who have most and least."""
         if data == "debian":
             shop = debian(bits)
         else:
             shop = recommender_of(codes(bits, 1000, 2000, distinct=7), seen=0.01)
         self.write(store, shop)
-        count = int(os.environ.get("XOREC_STORE_USERS", 250 if bits == 64 else 100))
+        count = 60 if bits == 64 else 200
         rows = sorted(range(len(shop.users)), key=lambda row: len(shop.items_of(row)))
         some = {*range(0, len(rows), len(rows) // count), *rows[:10], *rows[-10:]}
         users = [shop.users[row] for row in sorted(some)]
@@ -343,7 +343,6 @@ def dying(contents: Contents, name: str) -> Contents:
 
 def be_killed(address: str) -> None:
     """In a process of its own: kill -9 in the middle of an export."""
-    import os
 
     contents = contents_of(recommender_of(codes(20, 50, 200)), users=True)
 

@@ -17,6 +17,8 @@ import pytest
 from scipy import sparse
 
 import xorec
+from tests.support.waiting import PATIENCE
+from xorec.core import paths
 from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.io.content import byte_count
@@ -120,7 +122,8 @@ def test_what_is_packed_otherwise_is_named(tmp_path: Path, sign: bytes, kind: st
         xorec.read(write(tmp_path, "a.csv", sign + b"aaaa\naaaa\n"))
 
 
-def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+def test_a_pipe_is_read_like_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "WAIT_FOR_WRITER", PATIENCE)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for content in (b"user,item\na,b\n", gzip.compress(b"user,item\na,b\n"), b"a b b b\na b\n"):

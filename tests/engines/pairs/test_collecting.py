@@ -75,6 +75,21 @@ def test_blocks_give_what_one_pass_gives(beside: str, filters: dict[str, Any], s
     assert_same_data(from_blocks(frame, size, filters), prepare(xorec.read(frame), **filters))
 
 
+@pytest.mark.parametrize("role", ["user", "item"])
+@pytest.mark.parametrize("row", [3, 150, 499])
+def test_an_id_that_is_refused_is_named_with_its_row(role: str, row: int) -> None:
+    """The row of the data, whatever block it came in; it is the first with that id."""
+    values = PAIRS[role].cast(pl.Float64).to_numpy().copy()
+    values[[row, -1]] = np.inf
+    frame = PAIRS.with_columns(pl.Series(role, values))
+    with pytest.raises(DataError) as expected:
+        xorec.read(frame)
+    assert f"row {row + 1:,}" in str(expected.value)
+    with pytest.raises(DataError) as found:
+        from_blocks(frame, 60, {})
+    assert str(found.value) == str(expected.value)
+
+
 @pytest.mark.parametrize("kind", [pl.Int8, pl.String, pl.Float32, pl.Float64])
 def test_ids_of_every_kind(kind: Any) -> None:
     frame = PAIRS.with_columns(pl.col("user", "item").cast(kind))

@@ -18,6 +18,7 @@ from xorec.core.options import RunOptions
 from xorec.data.prepare import prepare
 from xorec.engines.pairs.filtering import Filters
 from xorec.engines.reading import load_on
+from xorec.engines.spark import tables
 from xorec.engines.spark.addresses import parse_spark_address
 from xorec.engines.spark.engine import SparkEngine
 from xorec.engines.spark.reading import is_for_spark, read_with_spark
@@ -215,6 +216,18 @@ def test_rows_of_parquet_count_and_not_its_bytes(
         assert fits_driver(path) == fits
     path.write_bytes(b"PAR1 and nothing else")
     assert fits_driver(path)
+
+
+def test_what_a_job_has_written_beside_its_data_is_no_data(tmp_path: Path) -> None:
+    parts = [tmp_path / "day=1" / "part-0.csv", tmp_path / "day=2" / "part-0.csv"]
+    beside = [f"{day}/{name}" for day in ("day=1", "_temporary") for name in ("_log", ".x.crc")]
+    for path in (*parts, *(tmp_path / one for one in ("_SUCCESS", "._SUCCESS.crc", *beside))):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert tables._part_files(tmp_path) == parts
+    (tmp_path / "readme.txt").touch()
+    with pytest.raises(DataError, match=r"several kinds .*csv.*txt"):
+        tables._part_files(tmp_path)
 
 
 def test_tables_want_an_engine() -> None:

@@ -223,13 +223,14 @@ def test_codes_race_where_few_bytes_are_asked_for(size: int, offset: float | Non
 
 @pytest.mark.parametrize("size", [8, 16])
 def test_codes_of_as_many_bits_as_fit_do_fit(size: int) -> None:
-    """Their file has some bytes more than those of the codes."""
+    """Their file has some bytes more than those of the codes; users are none of an item's."""
     train, held = halves(planted(150, 80))
     spec = ModelSpec(
         "dsiml", {"bits": 8 * size, "offset": 0, "optimizer": "none", "start": {"epochs": 1}}
     )
     done = run_trial(spec, train, held, RunOptions())
     assert Target.parse(f"bytes={size}").fits(done)
+    assert done.bytes_per_item == size
 
 
 def test_the_embedded_data_by_name() -> None:
@@ -311,6 +312,29 @@ def test_a_recipe_that_fails_does_not_end_the_race(
     found = race(*parts, budget=Budget(trials=2), options=RunOptions())
     assert found.trials[1].note == "too large for this machine."
     assert found.winner.model == "popularity"
+
+
+def test_a_recipe_that_failed_does_not_win_where_nothing_fits(
+    parts: tuple[xorec.Interactions, xorec.Interactions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes no bytes: there is nothing of it."""
+    given = iter([(0.1, 300, ""), (0.0, 0, "too large."), (0.2, 900, "")])
+
+    def made_up(spec: ModelSpec, *arguments: Any) -> Trial:
+        value, size, note = next(given)
+        return trial(spec, value, note=note, bytes_per_item=size)
+
+    monkeypatch.setattr(module, "run_trial", made_up)
+    limits = {"budget": Budget(trials=3), "target": Target.parse("bytes=16")}
+    found = race(*parts, **limits, options=RunOptions())  # type: ignore[arg-type]
+    assert (found.winner.value, found.winner.bytes_per_item) == (0.1, 300)
+
+
+def test_users_without_validation_pairs_are_none_to_judge_by() -> None:
+    train = planted(60, 40)
+    few = train.select(train.user_rows < 2)
+    assert few.n_users == 60
+    assert fit_best(train, few, budget=Budget(trials=1))[1] is None
 
 
 def test_too_few_to_judge_by_are_fitted_without_a_race() -> None:

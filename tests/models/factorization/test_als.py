@@ -59,7 +59,10 @@ def objective(data: Interactions, B: np.ndarray, D: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("size", [1, 8, 13])
-@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-6), (np.float32, 1e-4)])
+@pytest.mark.parametrize(
+    ("dtype", "digits"),
+    [pytest.param(np.float64, 1e-6, marks=pytest.mark.exhaustive), (np.float32, 1e-4)],
+)
 def test_a_half_sweep_solves_every_weighted_normal_equation(
     size: int, dtype: type, digits: float
 ) -> None:

@@ -127,6 +127,7 @@ def test_what_is_no_size_is_refused(size: object) -> None:
         DSIML(shortlist=size)
 
 
+@pytest.mark.exhaustive
 def test_the_second_stage_is_worth_its_bytes(debian: Debian) -> None:
     both = debian.fit(None, Notes(), shortlist=50).representation_
     assert isinstance(both, TwoStage)

@@ -57,6 +57,8 @@ class TestTables(CodeIndexTests):
 class TestTablesThatMayNotSwitch(CodeIndexTests):
     """Small data hardly ever costs more by tables than by a scan, so the switch is put off."""
 
+    variant = True
+
     @pytest.fixture(autouse=True)
     def _never(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("xorec.search.hamming.mih.scan_cost", lambda items, bits: 1e12)

@@ -48,6 +48,8 @@ class TestFirstQueries(CodeIndexTests):
 
 
 class TestFirstQueriesOfMaskedCodes(CodeIndexTests):
+    variant = True
+
     def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
         def build() -> HammingIndex:
             return HammingIndex(items, bits, tie_rank, distance="masked", threads=1)

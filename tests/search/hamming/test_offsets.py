@@ -23,12 +23,14 @@ class TestScan(OffsetIndexTests):
 
 
 class TestAuto(OffsetIndexTests):
+    variant = True
     most = 1
 
 
 class TestSevenBitTables(OffsetIndexTests):
     """Of 20 bits the largest offset is 10: distances of up to 30."""
 
+    variant = True
     method = "scan"
 
     @pytest.fixture(autouse=True)

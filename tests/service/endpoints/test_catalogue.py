@@ -107,6 +107,15 @@ def test_a_cold_item_is_latest_at_once_and_in_lists_after_an_update(tmp_path: Pa
         assert "Brand new" in names
 
 
+def test_a_cold_item_is_not_shown_to_who_took_it(tmp_path: Path) -> None:
+    with served(_shop(), tmp_path) as ask:
+        ask.post("events", {"user": USER, "item": 12345})
+        for path in ("latest", "trending"):
+            assert ask.get(path, k=1)["items"][0]["id"] == 12345
+            own = ask.get(path, k=50, user=USER)["items"]
+            assert 12345 not in {one["id"] for one in own}
+
+
 def test_letters_find_users_and_items(tmp_path: Path) -> None:
     with served(_shop(), tmp_path) as ask:
         ask.put("items", {"id": DATA.items[7], "name": "Green tea"})

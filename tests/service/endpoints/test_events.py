@@ -40,6 +40,27 @@ def test_all_or_nothing_with_the_place_of_the_first_bad_one(
         assert ask.status == 422
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"user": 2},
+        {"item": 2},
+        {"kind": "view"},
+        {"value": -1.0},
+        {"ts": "2026-11-16T12:00:01Z"},
+        {"request_id": "r2"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_what_differs_in_one_field_is_another_event(other: dict[str, Any], tmp_path: Path) -> None:
+    """Without an event_id: what is the same in all fields is one, sent twice."""
+    event = {"user": 1, "item": 1, "kind": "click", "value": 1.0, "request_id": "r1"}
+    event |= {"ts": "2026-11-16T12:00:00Z"}
+    with served(_shop(), tmp_path) as ask:
+        done = ask.post("events", {"events": [event, event | other, event]})
+        assert (done["accepted"], done["duplicates"]) == (2, 1)
+
+
 def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> None:
     with served(_shop(), tmp_path, **kept) as ask:
         times = ["2026-11-16T12:00:00Z", "2026-11-16T13:00:00+01:00", "2026-11-16T14:00:00"]

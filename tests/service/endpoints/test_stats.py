@@ -7,6 +7,7 @@ import json
 import time
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ import pytest
 import xorec
 from tests.support.service_in_process import served
 from tests.support.service_process import running_service
+from tests.support.waiting import until
 from xorec.recommender.recommender import Recommender
 from xorec.service.endpoints import stats as endpoint
 from xorec.service.endpoints.stats import get_live
 from xorec.service.events.reader import LogReader
 from xorec.service.http.exchange import Request
 from xorec.service.http.routes import Call
+from xorec.service.telemetry import activity
 from xorec.testing.data import planted
 
 DATA = planted(60, 50, per_user=8)
@@ -35,7 +38,11 @@ def _shop() -> Recommender:
 USER: int = DATA.users[0]
 
 
-def test_figures_of_requests_events_and_models(tmp_path: Path) -> None:
+def test_figures_of_requests_events_and_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(activity, "time", SimpleNamespace(time=lambda: now[0]))
     with served(_shop(), tmp_path) as ask:
         for _ in range(5):
             ask.ids(USER, 3)
@@ -43,7 +50,7 @@ def test_figures_of_requests_events_and_models(tmp_path: Path) -> None:
         assert ask.status == 422
         ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
         ask.app.sample()  # as the server does ten times a second
-        time.sleep(1.1)  # until that second is over
+        now[0] += 1  # that second is over
         found = ask.get("stats")["stats"]
     recent = found["recent"]
     assert recent["by_status"]["2xx"] * recent["seconds"] == pytest.approx(7, abs=0.1)
@@ -108,20 +115,23 @@ def test_counting_a_long_log_is_not_repeated_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with served(_shop(), tmp_path) as ask:
-        calls: list[float] = []
+        calls, now = list[float](), [1_000.0]
 
         def slow_count(self: LogReader) -> int:
-            calls.append(time.monotonic())
-            time.sleep(0.02)
+            calls.append(now[0])
+            now[0] += 0.02
             return len(calls)
 
         monkeypatch.setattr(LogReader, "count", slow_count)
+        clock = SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+        monkeypatch.setattr(endpoint, "time", clock)
         for item in ask.ids(USER, 4):
             ask.post("events", {"user": USER, "item": item})
             assert ask.get("stats")["stats"]["events"] == 1
+        now[0] += 1.9
+        assert ask.get("stats")["stats"]["events"] == 1
         assert len(calls) == 1
-        monkeypatch.setattr(endpoint, "_SPARING", 0)
-        ask.service.events_counted = (-1, 0, 0.0)
+        now[0] += 0.2
         assert ask.get("stats")["stats"]["events"] == 2
 
 
@@ -150,18 +160,17 @@ def test_a_worker_that_follows_tells_of_all_workers_and_of_tasks(tmp_path: Path)
     _shop().save(path)
     with running_service(path, tmp_path / "data", workers=2) as service:
         seen: dict[int, Any] = {}
-        sent = 0
         with service.client() as client:
             client.post("/v1/events", json={"user": USER, "item": DATA.items[49]})
             client.post("/v1/refit", json={"kind": "update"})
-        until = time.monotonic() + 20
-        while time.monotonic() < until and len(seen) < 2:
+
+        def both() -> bool:
             with service.client() as client:  # a connection each: any worker may take it
-                sent += 1
                 found = client.get("/v1/stats").json()["stats"]
                 seen[found["worker"]] = found
-            time.sleep(0.02)
-        assert set(seen) == {0, 1}, sent
+            return set(seen) == {0, 1}
+
+        until(both)
         for found in seen.values():
             assert found["recent"]["workers"] == 2
             assert found["recent"]["of"] == "all workers"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.event_logs import an_event
+from tests.support.waiting import PATIENCE
 from xorec.service.events.log import EventLog
 from xorec.service.events.reader import LogReader
 from xorec.service.events.records import Change, Event
@@ -68,10 +69,13 @@ def test_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path) -> None:
         )
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
-        time.sleep(rng.uniform(0, 0.4))
+        lines = list[list[str]]()
+        while sum(line[-1].startswith("user-") for line in lines) < 2:  # some was acknowledged
+            lines.append(child.stdout.readline().decode().split())
+        time.sleep(rng.uniform(0, 0.4))  # any moment after that
         child.send_signal(signal.SIGKILL)
-        lines = [line.decode().split() for line in child.stdout if line.endswith(b"\n")]
-        child.wait(30)
+        lines += [line.decode().split() for line in child.stdout if line.endswith(b"\n")]
+        child.wait(PATIENCE)
         child.stdout.close()
         kept.update({line[1]: int(line[2]) for line in lines if line[-1].startswith("user-")})
         erasures = {(line[1], int(line[2])) for line in lines if line[0] == "erase"}
@@ -99,7 +103,7 @@ def _check(folder: Path, kept: dict[str, int], erasures: set[tuple[str, int]]) -
         assert all(event.seq > seq for event in events if event.user == user)
     if events:  # a retry after the kill
         again = an_event(1, event_id=events[-1].event_id)
-        assert writer.append([again]).result(30).duplicates == 1
+        assert writer.append([again]).result(PATIENCE).duplicates == 1
     reader.close()
     writer.close()
     sequence.close()

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.event_logs import an_event
 from tests.support.postgresql import PostgreSQL
+from tests.support.waiting import PATIENCE, until
 from xorec.core.addresses import parse_address
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.machine import Machine
@@ -73,10 +74,13 @@ def test_the_writer_is_killed(one_postgresql: PostgreSQL, tmp_path: Path) -> Non
         )
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
-        time.sleep(rng.uniform(0, 0.4))
+        lines = list[list[str]]()
+        while sum(line[-1].startswith("user-") for line in lines) < 2:  # some was acknowledged
+            lines.append(child.stdout.readline().decode().split())
+        time.sleep(rng.uniform(0, 0.4))  # any moment after that
         child.send_signal(signal.SIGKILL)
-        lines = [line.decode().split() for line in child.stdout if line.endswith(b"\n")]
-        child.wait(30)
+        lines += [line.decode().split() for line in child.stdout if line.endswith(b"\n")]
+        child.wait(PATIENCE)
         child.stdout.close()
         kept.update({line[1]: int(line[2]) for line in lines if line[-1].startswith("user-")})
         erasures |= {(line[1], int(line[2])) for line in lines if line[0] == "erase"}
@@ -107,7 +111,7 @@ def _check(
         assert all(event.seq > seq for event in events if event.user == user)
     if events:  # a retry after the kill
         again = an_event(1, event_id=events[-1].event_id)
-        assert writer.append([again]).result(30).duplicates == 1
+        assert writer.append([again]).result(PATIENCE).duplicates == 1
     reader.close()
     writer.close()
     sequence.close()
@@ -131,7 +135,7 @@ def test_the_database_is_killed(postgresql: PostgreSQL, tmp_path: Path) -> None:
             names = [f"{number}-{call}-{at}" for at in range(3)]
             events = [NewEvent(name, number, call, "click", 1.0, call, None) for name in names]
             try:
-                done = writer.append(events).result(60)
+                done = writer.append(events).result(PATIENCE)
             except StorageFailed:
                 failed += 1
                 time.sleep(0.01)
@@ -145,14 +149,13 @@ def test_the_database_is_killed(postgresql: PostgreSQL, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for _ in range(3):
-        time.sleep(rng.uniform(0.05, 0.4))
-        before = len(acknowledged)
+        time.sleep(rng.uniform(0.05, 0.4))  # at any moment
         postgresql.kill()
-        time.sleep(rng.uniform(0, 0.2))
+        missed = failed
+        until(lambda missed=missed: failed > missed)  # type: ignore[misc]
+        before = len(acknowledged)
         postgresql.start()
-        deadline = time.monotonic() + 30
-        while len(acknowledged) == before and time.monotonic() < deadline:  # it heals by itself
-            time.sleep(0.01)
+        until(lambda before=before: len(acknowledged) > before)  # type: ignore[misc]
     stop.set()
     for thread in threads:
         thread.join()

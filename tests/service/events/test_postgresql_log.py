@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.event_logs import EventLogTests, Opened, an_event
 from tests.support.postgresql import PASSWORD, PostgreSQL
+from tests.support.waiting import until
 from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.service.events.errors import StorageFailed, StorageFull
@@ -175,7 +176,7 @@ class TestPostgresqlLog(EventLogTests):
         all of it at each group."""
         log = self.open_log(tmp_path)
         reads = (
-            "SELECT sum(seq_tup_read)::bigint FROM pg_stat_all_tables "
+            "SELECT sum(seq_tup_read)::bigint, sum(n_tup_ins)::bigint FROM pg_stat_all_tables "
             "WHERE relname = 'events' AND schemaname = %s"
         )
         name = connecting.schema_of(log.address)
@@ -186,10 +187,13 @@ class TestPostgresqlLog(EventLogTests):
         for at in range(10):
             log.write(Batch([log.rows([an_event(at, at)])]))
         log.close()
-        time.sleep(1.2)
         with self.server.connect() as connection:
-            (found,) = connection.execute(reads, (name,)).fetchone()
-        assert found < 30_000
+
+            def told() -> Any:
+                return connection.execute(reads, (name,)).fetchone()
+
+            until(lambda: (told()[1] or 0) >= 30_000)  # the session told it when it ended
+            assert told()[0] < 30_000
 
     # -- several machines
 
@@ -492,8 +496,10 @@ def _end_sessions(server: PostgreSQL) -> int:
     """End all sessions of services, as a restart of the server does."""
     with server.connect() as connection:
         ended = connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE application_name = 'xorec serve'"
         ).fetchall()
-    time.sleep(0.2)
+        left = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%s)"
+        pids = [pid for pid, _ in ended]
+        until(lambda: connection.execute(left, (pids,)).fetchone() == (0,))
     return len(ended)

@@ -6,11 +6,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import ROOT
 from tests.support.event_logs import EventLogTests, Opened, an_event
+from tests.support.waiting import PATIENCE, until
 from xorec.service.events import log as log_module
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.log import EventLog
@@ -61,32 +63,37 @@ class TestSqliteLog(EventLogTests):
         reading = sqlite3.connect(service.log.path, isolation_level=None)
         reading.execute("BEGIN")
         reading.execute("SELECT * FROM events").fetchall()
-        assert service.writer.erase("somebody").result(5).events == 1
+        assert service.writer.erase("somebody").result(PATIENCE).events == 1
         service.append(an_event(2))
         folder = service.log.path.parent
         assert _naming(folder, "somebody", "events.db-wal")
         reading.close()
-        end = time.monotonic() + 20
-        while _naming(folder, "somebody", "events.db-wal") and time.monotonic() < end:
-            time.sleep(0.1)
-        assert not _naming(folder, "somebody", "events.db-wal")
+        until(lambda: not _naming(folder, "somebody", "events.db-wal"), pause=0.1)
 
     def test_the_wal_stays_bounded_while_many_read(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Readers by turns, so that there is always one: the WAL would never begin anew."""
         monkeypatch.setattr(log_module, "CHECKPOINT", 100)
-        log = EventLog(tmp_path / "events.db", "process")
+        log: Any = EventLog(tmp_path / "events.db", "process")
+        log._connection = _Patient(log._connection)
         reader = LogReader(tmp_path / "events.db")
         wal, sizes, stop = tmp_path / "events.db-wal", [], threading.Event()
+        came, turns = [0], threading.Condition()
 
-        def read(wait: float) -> None:
+        def read() -> None:
+            """Nobody leaves before somebody else has come."""
             while not stop.is_set():
-                with reader._connection() as connection:
+                with reader._connection() as connection, turns:
                     connection.execute("SELECT MAX(seq) FROM events").fetchall()
-                    time.sleep(wait)
+                    came[0] += 1
+                    mine = came[0]
+                    turns.notify_all()
+                    while came[0] == mine and not stop.is_set():
+                        turns.wait()
+                    turns.wait(0.002)  # others write meanwhile
 
-        threads = [threading.Thread(target=read, args=(0.01 + 0.003 * at,)) for at in range(3)]
+        threads = [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
             thread.start()
         for at in range(0, 8_000, 100):
@@ -94,8 +101,11 @@ class TestSqliteLog(EventLogTests):
             log.tidy()
             sizes.append(wal.stat().st_size)
         stop.set()
+        with turns:
+            turns.notify_all()
         for thread in threads:
             thread.join()
+        assert came[0] > 10
         assert max(sizes) < 12 * 100 * 4120
         reader.close()
         log.close()
@@ -193,6 +203,21 @@ class TestSqliteLog(EventLogTests):
         with pytest.raises(StorageFailed, match="written by another process"):
             EventLog(service.log.path)
         assert service.append(an_event(1)).accepted == 1
+
+
+class _Patient:
+    """A connection that waits for readers as long as they need: they may have no processor."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement.startswith("PRAGMA busy_timeout"):
+            statement = f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}"
+        return self._connection.execute(statement, *values)
 
 
 def _naming(folder: Path, text: str, pattern: str = "events.db*") -> int:

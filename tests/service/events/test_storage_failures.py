@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.event_logs import an_event
+from tests.support.waiting import PATIENCE
 from xorec.core.errors import XorecError
 from xorec.service.events import schema
 from xorec.service.events.errors import StorageFailed, StorageFull
@@ -64,7 +65,7 @@ def test_a_full_disk_takes_nothing_half_and_heals(small_disk: Path) -> None:
             sent.append((events, writer.append(events)))
         for events, future in sent:
             try:
-                assert future.result(30).accepted == 5
+                assert future.result(PATIENCE).accepted == 5
                 acknowledged.extend(event.event_id for event in events)
             except StorageFull as error:
                 assert "no space left for the event log" in str(error)  # noqa: PT017
@@ -89,32 +90,32 @@ def test_a_full_disk_takes_nothing_half_and_heals(small_disk: Path) -> None:
 
 def test_what_a_full_disk_refused_is_not_there(small_disk: Path) -> None:
     with writing(small_disk) as (writer, reader):
-        writer.append([an_event(1)]).result(30)
+        writer.append([an_event(1)]).result(PATIENCE)
         seq = reader.last_seq()
         fill(small_disk / "filler")
         large = [an_event(at, "u" * 4000) for at in range(2, 1000)]
         for _ in range(3):
             with pytest.raises(StorageFull):
-                writer.append(large).result(30)
+                writer.append(large).result(PATIENCE)
         assert names(reader) == ["e1"]
         assert reader.last_seq() == seq
-        retry = writer.append([an_event(1)]).result(30)  # it takes no room
+        retry = writer.append([an_event(1)]).result(PATIENCE)  # it takes no room
         assert (retry.duplicates, retry.seq) == (1, seq)
         (small_disk / "filler").unlink()
-        assert writer.append([an_event(2), an_event(1)]).result(30).accepted == 1
+        assert writer.append([an_event(2), an_event(1)]).result(PATIENCE).accepted == 1
     with writing(small_disk) as (_, reader):
         assert names(reader) == ["e1", "e2"]
 
 
 def test_a_disk_that_becomes_read_only(small_disk: Path) -> None:
     with writing(small_disk) as (writer, reader):
-        writer.append([an_event(1)]).result(30)
+        writer.append([an_event(1)]).result(PATIENCE)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(XorecError, match=r"events\.db"):
         EventLog(small_disk / "events.db")
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
     with writing(small_disk) as (writer, reader):
-        assert writer.append([an_event(2)]).result(30).accepted == 1
+        assert writer.append([an_event(2)]).result(PATIENCE).accepted == 1
         assert names(reader) == ["e1", "e2"]
 
 
@@ -130,15 +131,15 @@ def test_another_program_that_holds_the_database(
 ) -> None:
     monkeypatch.setattr(schema, "BUSY", 0.3)
     with writing(tmp_path) as (writer, reader):
-        writer.append([an_event(1)]).result(30)
+        writer.append([an_event(1)]).result(PATIENCE)
         other = sqlite3.connect(tmp_path / "events.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StorageFailed, match=r"events\.db: another process holds it"):
-            writer.append([an_event(2)]).result(30)
+            writer.append([an_event(2)]).result(PATIENCE)
         assert names(reader) == ["e1"]
         other.execute("ROLLBACK")
         other.close()
-        assert writer.append([an_event(2)]).result(30).accepted == 1
+        assert writer.append([an_event(2)]).result(PATIENCE).accepted == 1
 
 
 @pytest.mark.parametrize("opens", [EventLog, LogReader])
@@ -173,7 +174,7 @@ def test_a_log_of_a_newer_xorec_is_refused(
 def test_a_damaged_log_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events.db"
     with writing(tmp_path) as (writer, _):
-        writer.append([an_event(at, at) for at in range(2000)]).result(30)
+        writer.append([an_event(at, at) for at in range(2000)]).result(PATIENCE)
     damaged = bytearray(path.read_bytes())
     damaged[8192:] = bytes(len(damaged) - 8192)
     path.write_bytes(damaged)

@@ -6,10 +6,10 @@ import asyncio
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +18,12 @@ import pytest
 from starlette.responses import StreamingResponse
 
 from tests.support.service_process import listening_app
+from tests.support.waiting import PATIENCE, until
+from xorec.service.http import server as server_module
+from xorec.service.http.app import App
+from xorec.service.http.protocol import LONGEST_HEAD, HttpProtocol
 from xorec.service.http.routes import Call, Route
+from xorec.service.http.server import HttpServer
 from xorec.service.schemas.base import Answer
 from xorec.service.schemas.lists import RecommendBody, RecommendQuery
 from xorec.service.settings.config import Config
@@ -40,11 +45,29 @@ def at_once(service: Any, call: Call) -> Echo:
     return Echo(k=call.query.k)
 
 
+GO_ON, AT_WORK, STREAMS = threading.Event(), threading.Event(), threading.Event()
+
+
+@pytest.fixture
+def go_on() -> Iterator[threading.Event]:
+    """Until then `held` waits, and `works`; a test that failed holds up nobody."""
+    for one in (GO_ON, AT_WORK, STREAMS):
+        one.clear()
+    yield GO_ON
+    GO_ON.set()
+
+
+async def held(service: Any, call: Call) -> Echo:
+    """Waits until it is let go."""
+    while not GO_ON.is_set():
+        await asyncio.sleep(0.005)
+    return Echo(k=call.query.k)
+
+
 def works(service: Any, call: Call) -> Echo:
-    """In the loop, for so many milliseconds."""
-    until = time.perf_counter() + call.query.k / 1000
-    while time.perf_counter() < until:
-        pass
+    """In the loop, which does nothing else until it is let go."""
+    AT_WORK.set()
+    assert GO_ON.wait(PATIENCE)
     return Echo(k=call.query.k)
 
 
@@ -56,6 +79,7 @@ def endless(service: Any, call: Call) -> StreamingResponse:
     async def events() -> Any:
         while True:
             yield "data: 1\n\n"
+            STREAMS.set()  # the first is on its way
             await asyncio.sleep(0.01)
 
     return StreamingResponse(events(), media_type="text/event-stream")
@@ -66,7 +90,12 @@ ROUTES = (
         Route(
             method="GET", path=path, handler=handler, query=RecommendQuery, answer=Echo, summary=""
         )
-        for path, handler in (("/wait", waits), ("/now", at_once), ("/work", works))
+        for path, handler in (
+            ("/wait", waits),
+            ("/now", at_once),
+            ("/held", held),
+            ("/work", works),
+        )
     ),
     Route(method="POST", path="/take", handler=takes, body=RecommendBody, answer=Echo, summary=""),
     Route(
@@ -78,22 +107,35 @@ ROUTES = (
         summary="",
     ),
 )
-SMALL = Config.model_validate(
-    {"limits": {"body_bytes": 100_000, "concurrent": 4, "body_seconds": 0.5, "idle_seconds": 1.5}}
-)
+IDLE = 600.0
+SMALL = {"body_bytes": 100_000, "concurrent": 4, "body_seconds": PATIENCE, "idle_seconds": IDLE}
+Listening = tuple[str, HttpServer, App]
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with listening_app(ROUTES, SMALL) as (address, _, _):
-        yield address
+def listening() -> Iterator[Listening]:
+    with listening_app(ROUTES, Config.model_validate({"limits": SMALL})) as listening:
+        yield listening
+
+
+@pytest.fixture
+def address(listening: Listening) -> str:
+    return listening[0]
+
+
+def client_of(address: str) -> httpx.Client:
+    return httpx.Client(base_url=address, timeout=PATIENCE)
+
+
+def answer_of(url: str) -> httpx.Response:
+    return httpx.get(url, timeout=PATIENCE)
 
 
 def connected(address: str) -> socket.socket:
     where = urlsplit(address)
     assert where.hostname
     assert where.port
-    made = socket.create_connection((where.hostname, where.port), timeout=10)
+    made = socket.create_connection((where.hostname, where.port), timeout=PATIENCE)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
@@ -159,7 +201,7 @@ def test_a_long_body_is_413_however_it_comes(address: str, size: int, chunked: b
     body = b'{"k": 1}'.ljust(size)
     content: Any = iter([body[:60_000], body[60_000:]]) if chunked else body
     headers = {"content-type": "application/json"}
-    with httpx.Client(base_url=address) as client:
+    with client_of(address) as client:
         response = client.post("/take", content=content, headers=headers)
         assert response.status_code == 413
         assert "100,000 at most (limits.body_bytes)" in response.json()["detail"]
@@ -170,7 +212,7 @@ def test_a_long_body_is_413_however_it_comes(address: str, size: int, chunked: b
 def test_a_body_just_short_enough_is_taken(address: str, size: int) -> None:
     headers = {"content-type": "application/json"}
     body = b'{"k": 1}'.ljust(size)
-    response = httpx.post(f"{address}/take", content=body, headers=headers)
+    response = httpx.post(f"{address}/take", content=body, headers=headers, timeout=PATIENCE)
     assert response.json()["k"] == 1
 
 
@@ -195,15 +237,28 @@ def test_what_is_no_http_is_400(address: str, text: bytes) -> None:
         assert made.recv(1) == b""
 
 
-def test_a_head_without_end_is_cut_off(address: str) -> None:
+def test_a_head_without_end_is_cut_off(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piece by piece: the next one comes when the server has looked at the last."""
+    taken, closing, receive = [0], threading.Event(), HttpProtocol.data_received
+
+    def watched(self: HttpProtocol, data: bytes) -> None:
+        receive(self, data)
+        if self.transport.is_closing():
+            closing.set()
+        taken[0] += len(data)
+
+    monkeypatch.setattr(HttpProtocol, "data_received", watched)
     with connected(address) as made:
-        made.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
-        sent = 0
-        with suppress(ConnectionError):
-            while sent < 10_000_000:
-                sent += made.send(b"x" * 10_000)
-                time.sleep(0.001)
-    assert sent < 3_000_000
+        piece, sent = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ", 0
+        while not closing.is_set() and sent < 10 * LONGEST_HEAD:
+            made.sendall(piece)
+            sent += len(piece)
+            until(lambda sent=sent: taken[0] >= sent)  # type: ignore[misc]
+            piece = b"x" * 10_000
+        assert LONGEST_HEAD < sent <= LONGEST_HEAD + 10_000
+        ((status, headers, _),) = replies(made, 1)
+        assert (status, headers["connection"]) == (431, "close")
+        assert made.recv(1) == b""
 
 
 def test_http_1_0_and_close_are_heeded(address: str) -> None:
@@ -215,81 +270,117 @@ def test_http_1_0_and_close_are_heeded(address: str) -> None:
             assert made.recv(1) == b""
 
 
-def test_a_body_that_does_not_come_is_408(address: str) -> None:
-    for size in (10, 90_000):
-        with connected(address) as made:
-            made.sendall(post(b" " * size)[: -(size - 5)])
-            ((status, _, _),) = replies(made, 1)
-            assert status == 408
-            assert made.recv(1) == b""
+def test_a_body_that_does_not_come_is_408() -> None:
+    limits = {**SMALL, "body_seconds": 0.2}
+    with listening_app(ROUTES, Config.model_validate({"limits": limits})) as (address, _, _):
+        for size in (10, 90_000):
+            with connected(address) as made:
+                made.sendall(post(b" " * size)[: -(size - 5)])
+                ((status, _, _),) = replies(made, 1)
+                assert status == 408
+                assert made.recv(1) == b""
 
 
-def test_a_silent_connection_is_closed(address: str) -> None:
-    with connected(address) as silent, connected(address) as busy:
-        began = time.monotonic()
-        busy.sendall(get("/now?k=1"))
-        replies(busy, 1)
+def test_a_silent_connection_is_closed(listening: Listening) -> None:
+    """All are looked at: one that never asked, one that did long ago, one that did just now."""
+    address, server, _ = listening
+
+    def ours(made: socket.socket) -> list[Any]:
+        every: list[Any] = list(server.server_state.connections)
+        return [one for one in every if one.client and one.client[1] == made.getsockname()[1]]
+
+    with connected(address) as silent, connected(address) as busy, connected(address) as kept:
+        until(lambda: all(map(ours, (silent, busy, kept))))
+        (first,), (second,), (third,) = ours(silent), ours(busy), ours(kept)
+        third.silent_since = aged = third.silent_since - IDLE / 2
+        for made in (busy, kept):
+            made.sendall(get("/now?k=1"))
+            assert replies(made, 1)[0][0] == 200
+        until(lambda: third.silent_since > aged + IDLE / 4)  # a request ends the silence
+        first.silent_since -= IDLE
+        second.silent_since -= IDLE
         assert silent.recv(1) == b""
         assert busy.recv(1) == b""
-        assert 1.0 < time.monotonic() - began < 8
+        kept.sendall(get("/now?k=2"))
+        assert replies(kept, 1)[0][0] == 200
 
 
-def test_one_too_many_is_told_at_once(address: str) -> None:
+def test_one_too_many_is_told_at_once(listening: Listening, go_on: threading.Event) -> None:
     """Four may wait; the others get their 503 while those are still waiting."""
-    with ThreadPoolExecutor(12) as pool:
-        waiting = [pool.submit(httpx.get, f"{address}/wait?k=900") for _ in range(4)]
-        with httpx.Client(base_url=address) as client:
-            deadline = time.monotonic() + 0.8
-            while client.get("/now?k=1").status_code == 200 and time.monotonic() < deadline:
-                time.sleep(0.005)
-            took = []
+    address, _, app = listening
+    with ThreadPoolExecutor(4) as pool, client_of(address) as client:
+        try:
+            waiting = [pool.submit(answer_of, f"{address}/held?k=9") for _ in range(4)]
+            until(lambda: app.running == 4)
             for _ in range(20):
-                began = time.perf_counter()
                 response = client.get("/now?k=1")
-                took.append(time.perf_counter() - began)
                 assert response.status_code == 503
                 assert response.headers["retry-after"] == "1"
                 assert "4 requests are under way already" in response.json()["detail"]
-            assert sorted(took)[10] < 0.01
             assert client.get("/livez").status_code == 200
             assert client.get("/readyz").status_code == 200
-        assert [one.result().status_code for one in waiting] == [200] * 4
-    assert httpx.get(f"{address}/now?k=1").status_code == 200
+            assert app.running == 4
+            assert not any(one.done() for one in waiting)
+        finally:
+            go_on.set()
+        assert [one.result(PATIENCE).status_code for one in waiting] == [200] * 4
+        assert client.get("/now?k=1").status_code == 200
 
 
-def test_a_line_of_work_is_bounded_too(address: str) -> None:
-    """Twelve at once of 30 ms each in the loop: four or a few more are done, the rest learn it."""
-    with ThreadPoolExecutor(12) as pool:
-        makers = [connected(address) for _ in range(12)]
+def test_a_line_of_work_is_bounded_too(address: str, go_on: threading.Event) -> None:
+    """Twelve of which the first keeps the loop: when it looks up, there are eleven at once. Four or
+    a few more are done, the rest learn it."""
+    with ExitStack() as stack:
+        makers = [stack.enter_context(connected(address)) for _ in range(12)]
         for made in makers:
             made.sendall(get("/now?k=1"))
             replies(made, 1)
-        for made in makers:
+        makers[0].sendall(get("/work?k=30"))
+        assert AT_WORK.wait(PATIENCE)
+        for made in makers[1:]:
             made.sendall(get("/work?k=30"))
-        found = [one[0] for one in pool.map(lambda made: replies(made, 1), makers)]
-        for made in makers:
-            made.close()
-    statuses = [status for status, _, _ in found]
+        go_on.set()
+        statuses = [replies(made, 1)[0][0] for made in makers]
     assert set(statuses) == {200, 503}
     assert 4 <= statuses.count(200) < 12
 
 
-def test_the_end_finishes_what_runs_and_tells_others_to_close() -> None:
-    with listening_app(ROUTES, SMALL) as (address, server, app), ThreadPoolExecutor(4) as pool:
-        running = pool.submit(httpx.get, f"{address}/wait?k=1000")
-        stream = pool.submit(httpx.get, f"{address}/endless")
-        with connected(address) as idle, httpx.Client(base_url=address) as client:
-            assert client.get("/readyz").status_code == 200
-            time.sleep(0.2)
-            server.stop()
-            response = client.get("/readyz")
-            assert response.status_code == 503
-            assert "stopping" in response.json()["detail"]
-            assert response.headers["connection"] == "close"
-            assert client.get("/now?k=1").status_code == 200  # who still comes is answered
-            assert idle.recv(1) == b""
-        assert running.result(5).status_code == 200
-        assert stream.result(5).text.startswith("data: 1")
+def test_the_end_finishes_what_runs_and_tells_others_to_close(
+    go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grace_is_over = threading.Event()
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        while seconds == server_module.GRACE and not grace_is_over.is_set():
+            await asyncio.sleep(0.005)
+
+    patient = SimpleNamespace(sleep=sleep, timeout=asyncio.timeout)
+    monkeypatch.setattr(server_module, "asyncio", patient)
+    monkeypatch.setattr(server_module, "FINISH", PATIENCE)
+    limits = Config.model_validate({"limits": SMALL})
+    with listening_app(ROUTES, limits) as (address, server, app), ThreadPoolExecutor(2) as pool:
+        try:
+            running = pool.submit(answer_of, f"{address}/held?k=9")
+            stream = pool.submit(answer_of, f"{address}/endless")
+            with connected(address) as idle, client_of(address) as client:
+                assert client.get("/readyz").status_code == 200
+                until(lambda: app.running == 1)
+                assert STREAMS.wait(PATIENCE)
+                server.stop()
+                response = client.get("/readyz")
+                assert response.status_code == 503
+                assert "stopping" in response.json()["detail"]
+                assert response.headers["connection"] == "close"
+                assert client.get("/now?k=1").status_code == 200  # who still comes is answered
+                grace_is_over.set()
+                assert idle.recv(1) == b""
+            assert not running.done()
+        finally:
+            grace_is_over.set()
+            go_on.set()
+        assert running.result(PATIENCE).status_code == 200
+        assert stream.result(PATIENCE).text.startswith("data: 1")
         assert app.running == 0
 
 
@@ -297,7 +388,7 @@ def test_many_clients_at_once_get_their_own_answers() -> None:
     errors: list[object] = []
 
     def ask(address: str, first: int) -> None:
-        with httpx.Client(base_url=address) as client:
+        with client_of(address) as client:
             for k in range(first, first + 50):
                 path = ("/now", "/wait")[k % 2]
                 response = client.get(

@@ -105,12 +105,12 @@ def test_answers_are_as_the_document_says(served: Any, path: str, method: str) -
     @settings(max_examples=12, suppress_health_check=list(HealthCheck), derandomize=True)
     @given(case=operation.as_strategy())
     def ask(case: Any) -> None:
-        response = case.call(timeout=30)
+        response = case.call(timeout=120)
         case.validate_response(response, checks=CHECKS)
 
     ask()
 
 
 def test_the_service_lives_after_all_that(running: RunningService) -> None:
-    assert httpx.get(f"{running.base_url}/readyz").status_code == 200
+    assert httpx.get(f"{running.base_url}/readyz", timeout=120).status_code == 200
     assert "Traceback" not in "".join(running.errors)

@@ -12,6 +12,7 @@ import pytest
 from tests.support.browsing import Trouble
 from tests.support.page_shop import HIDDEN, shop_recommender
 from tests.support.service_process import running_service
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -37,7 +38,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def api(service: str) -> Iterator[httpx.Client]:
     """To ask the service besides the page: the oracle of what is shown."""
-    with httpx.Client(base_url=service, timeout=30) as client:
+    with httpx.Client(base_url=service, timeout=PATIENCE) as client:
         yield client
 
 
@@ -88,7 +89,7 @@ def page(
         reduced_motion="reduce",
         has_touch=width < 500,
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(1000 * PATIENCE)
     opened = context.new_page()
     trouble.watch(opened, service)
     yield opened

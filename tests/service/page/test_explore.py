@@ -10,7 +10,15 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.support.browsing import SCHEMES, WIDTHS, listed, printable, scrolls_sideways, until
+from tests.support.browsing import (
+    SCHEMES,
+    WIDTHS,
+    listed,
+    printable,
+    scrolls_sideways,
+    settled,
+    until,
+)
 from tests.support.page_shop import HARM, HIDDEN
 
 if TYPE_CHECKING:
@@ -267,7 +275,7 @@ def test_cards_glide_unless_the_system_asks_for_calm(page: Page) -> None:
         )
         page.locator(".items > li .own").nth(0).click()
         until(page, lambda: listed(page) != before)  # noqa: B023
-        page.wait_for_timeout(60)
+        settled(page)
         assert (page.evaluate("window.most") > 0) is moving
 
 

@@ -37,7 +37,7 @@ def test_every_file_has_its_address_and_type() -> None:
 
 def test_a_browser_finds_an_icon_beside_what_is_no_page(service: str) -> None:
     """Chromium asks for it when somebody opens openapi.json."""
-    answer = httpx.get(f"{service}/favicon.ico")
+    answer = httpx.get(f"{service}/favicon.ico", timeout=120)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "image/svg+xml"
     assert answer.content == static_files()["icon.svg"]

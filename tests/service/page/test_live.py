@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import time
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browsing import SCHEMES, expect, scrolls_sideways
+from tests.support.browsing import SCHEMES, expect, scrolls_sideways, settled, until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import httpx
     from playwright.sync_api import Page, Request, Route
 
@@ -36,14 +39,30 @@ def _canned(page: Page, *answers: Any) -> None:
     page.route("**/v1/live*", fulfil)
 
 
+@contextmanager
+def _asking(api: httpx.Client) -> Iterator[None]:
+    """Somebody asks for lists all the time."""
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.wait(0.02):
+            api.get("/v1/recommend", params={"user": "user 100"})
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_it_shows_what_happens(page: Page, api: httpx.Client, width: int, scheme: str) -> None:
-    for _ in range(40):
-        api.get("/v1/recommend", params={"user": "user 100"})
-    time.sleep(1)
-    _open(page)
-    expect(page.locator(".tile b").first).to_have_text(re.compile(r"^([1-9]|\d\d)"))
+    with _asking(api):
+        _open(page)
+        expect(page.locator(".tile b").first).to_have_text(re.compile(r"^([1-9]|\d\d)"))
     names = [one.inner_text() for one in page.locator(".tile > span").all()]
     assert names == [
         "Requests",
@@ -214,28 +233,31 @@ def test_a_hidden_tab_asks_nothing_and_catches_up(page: Page) -> None:
         document.dispatchEvent(new Event("visibilitychange"));
     }"""
     page.evaluate(hide, True)
-    page.wait_for_timeout(300)
+    until(page, lambda: len(asked) > 1)
+    settled(page, 1500)  # it would try again after a second
     assert asked[1:] == ["ended"]
     page.evaluate(hide, False)
-    page.wait_for_timeout(500)
-    assert len(asked) == 3
+    until(page, lambda: len(asked) > 2)
+    settled(page, 500)
+    assert asked[2:] == ["began"]
     page.get_by_role("link", name="Explore").click()
-    page.wait_for_timeout(300)
+    until(page, lambda: len(asked) > 3)
+    settled(page, 300)
     assert asked[3:] == ["ended"]  # who leaves the panel ends the stream
 
 
 def test_only_changes_are_said_aloud(page: Page) -> None:
     _open(page)
-    page.wait_for_timeout(300)
+    settled(page, 300)
     page.evaluate("""() => {
         const all = { childList: true, characterData: true, subtree: true };
-        globalThis.said = 0;
+        globalThis.said = globalThis.drawn = 0;
+        const drawn = new MutationObserver(() => { globalThis.drawn += 1; });
+        drawn.observe(document.querySelector(".live"), { ...all, attributes: true });
         const seen = new MutationObserver(() => { globalThis.said += 1; });
         seen.observe(document.getElementById("said"), all);
     }""")
-    before = page.locator(".tile b").first.inner_text()
-    page.wait_for_timeout(2500)
-    assert before is not None
+    until(page, lambda: page.evaluate("globalThis.drawn") >= 3)  # figures came again and again
     assert page.evaluate("globalThis.said") <= 1
     assert page.locator(".live [aria-live], .live [role=status]:not(.requests *)").count() == 0
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlparse
 import httpx
 import pytest
 
-from tests.support.browsing import SCHEMES, scrolls_sideways, until
+from tests.support.browsing import SCHEMES, scrolls_sideways, settled, until
 from tests.support.page_shop import HARM, HIDDEN
 
 if TYPE_CHECKING:
@@ -96,7 +96,12 @@ def test_all_listed_items_are_drawn_with_a_legend(page: Page, api: httpx.Client)
     assert listed == 239  # one is hidden
     assert sum(count for _, count in legend(page)) == listed
     assert f"{listed} items" in page.locator("#map-says").inner_text()
-    page.wait_for_timeout(300)
+
+    def points() -> int:
+        drawn = colours_drawn(page)
+        return sum(drawn.values()) - max(drawn.values())
+
+    until(page, lambda: points() > 2 * listed)
     drawn = colours_drawn(page)
     ground = max(drawn, key=lambda one: drawn[one])
     assert ground == (
@@ -104,7 +109,6 @@ def test_all_listed_items_are_drawn_with_a_legend(page: Page, api: httpx.Client)
         if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
         else "255,255,255"
     )
-    assert sum(drawn.values()) - drawn[ground] > 2 * listed
 
 
 def test_categories_have_names_numbers_and_counts(page: Page, api: httpx.Client) -> None:
@@ -114,12 +118,11 @@ def test_categories_have_names_numbers_and_counts(page: Page, api: httpx.Client)
     assert address(page)["colour"] == "category"
     answer = api.get("/v1/map/colours", params={"by": "category"}).json()
     assert legend(page) == [(band["label"], band["count"]) for band in answer["legend"]]
-    before = len(colours_drawn(page))
+    until(page, lambda: len(colours_drawn(page)) > 3)
     page.locator(DRAWN).nth(1).get_by_role("button").click()
     page.wait_for_selector('.legend button[aria-pressed="true"]')
     assert address(page)["only"] == str(answer["legend"][1]["first"])
-    page.wait_for_timeout(200)
-    assert len(colours_drawn(page)) == 3 < before  # ground, the class, all others
+    until(page, lambda: len(colours_drawn(page)) == 3)  # ground, the class, all others
 
 
 def test_a_click_marks_an_item_and_a_link_shows_it_again(page: Page, api: httpx.Client) -> None:
@@ -177,7 +180,7 @@ def test_the_wheel_keeps_what_is_under_the_pointer(page: Page, api: httpx.Client
     for _ in range(8):
         page.mouse.wheel(0, -120)
     page.wait_for_function("() => /zoom=[2-4]/.test(location.search)")  # a busy browser joins turns
-    page.wait_for_timeout(500)
+    settled(page, 500)
     seen, box = address(page), page.locator("canvas.points").bounding_box()
     assert box is not None
     scale = 2 ** float(seen["zoom"]) * 0.48 * min(box["width"], box["height"]) / 32768
@@ -210,8 +213,7 @@ def test_a_lasso_gives_the_list_of_what_is_inside(page: Page, api: httpx.Client)
     assert outline > 2000
     card.get_by_role("button", name="Close").click()
     card.wait_for(state="detached")
-    page.wait_for_timeout(100)
-    assert _painted(page) < outline / 10
+    until(page, lambda: _painted(page) < outline / 10)
 
 
 def test_by_keyboard_alone_items_in_view_become_a_list(page: Page) -> None:

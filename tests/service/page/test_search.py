@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.support.browsing import printable, until
+from tests.support.browsing import printable, settled, until
 from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
@@ -149,13 +149,22 @@ def test_enter_before_the_answer_waits_for_it(page: Page) -> None:
     page.keyboard.type("plain tea")
     page.get_by_role("option").first.wait_for()
 
-    def late(route: Route) -> None:
-        page.wait_for_timeout(200)
-        route.continue_()
+    held: list[Route] = []
+    holds = [True]
 
-    page.route("**/v1/items?*", late)
+    def hold(route: Route) -> None:
+        if holds[0]:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/items?*", hold)
     page.keyboard.type(" 3")
     page.keyboard.press("Enter")
+    until(page, lambda: bool(held))
+    holds[0] = False
+    for route in held:
+        route.continue_()
     until(page, lambda: page.locator("h1").inner_text() == "plain tea 3")
 
 
@@ -174,7 +183,7 @@ def test_one_request_at_a_time_and_never_an_old_answer(page: Page) -> None:
     page.route("**/v1/users*", hold)
     page.keyboard.type("tea 1", delay=10)
     until(page, lambda: all(held.values()))
-    page.wait_for_timeout(50)
+    settled(page, 300)
     assert {len(some) for some in held.values()} == {1}
     for some in held.values():
         some.pop().continue_()

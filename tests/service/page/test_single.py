@@ -213,7 +213,7 @@ def test_it_needs_nothing_of_the_service(tmp_path: Path) -> None:
         "import xorec.service.page.single.content, xorec.service.page.single.document\n"
         "import xorec.cli.page\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 # -- in a browser
@@ -235,7 +235,7 @@ def opened(
     context = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     trouble.watch(page, "about:blank")
     asked: list[str] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,11 +20,14 @@ from xorec.service.http.problems import HttpError
 from xorec.service.live.generations import Generation
 from xorec.service.live.model import LiveModel
 from xorec.service.schemas.shards import ShardSearchBody
+from xorec.service.service import Service
 from xorec.service.shards.front import Front
 from xorec.service.shards.held import HeldShard
 from xorec.service.shards.remote import RemoteShard
 from xorec.service.shards.remote_index import RemoteIndex
 from xorec.service.shards.share import Share
+from xorec.service.tasks.schedule import Schedule
+from xorec.service.workers import start
 from xorec.testing.store_models import codes, recommender_of
 
 SHOP = recommender_of(codes(20, n_items=300, distinct=30))
@@ -154,11 +156,23 @@ def test_another_model_is_never_merged() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("how", [{"shard": "1/2"}, {"shards": ["http://127.0.0.1:9"]}])
-def test_the_file_stays_as_all_others_have_it(tmp_path: Path, how: dict[str, Any]) -> None:
-    """Events never become a generation here: nobody else would have it."""
+def test_the_file_stays_as_all_others_have_it(
+    tmp_path: Path, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events never become a generation here: nobody else would have it, so nobody looks."""
+    made: list[Service] = []
+
+    class Watched(Schedule):
+        def __init__(self, service: Service) -> None:
+            made.append(service)
+            super().__init__(service)
+
+    monkeypatch.setattr(start, "Schedule", Watched)
+    with served(SHOP, tmp_path / "whole") as ask:
+        assert made == [ask.service]
     update = {"events": 1, "minutes": 0.0001}
     with served(SHOP, tmp_path, update=update, **how) as ask:
         assert ask.post("events", {"user": 3, "item": 1005})["accepted"] == 1
-        time.sleep(2.3)  # it would look every second
+        assert len(made) == 1
         assert ask.service.require_tasks().tasks() == []
         assert ask.service.models.default.about.number == 1

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.service_in_process import served
+from xorec.service.tasks import schedule as schedule_module
 from xorec.service.tasks.orders import Order
 from xorec.service.tasks.schedule import COLD_SECONDS, Schedule
 from xorec.testing.examples import shop
 
 pytestmark = pytest.mark.process
+
+
+@pytest.fixture(autouse=True)
+def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service's own schedule looks at nothing, however long a test takes."""
+    monkeypatch.setattr(schedule_module, "_LOOK", 1e6)
 
 
 def _ordered(ask: object) -> list[str]:

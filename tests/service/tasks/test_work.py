@@ -30,7 +30,7 @@ def test_a_failed_task_says_why_and_the_next_one_runs(tmp_path: Path) -> None:
         tasks = ask.service.require_tasks()
         bad = tasks.add(order_for(ask.service, "refit", "default", recipe="no-such-model"))
         good = tasks.add(order_for(ask.service, "update", "default"))
-        failed = tasks.wait(bad.id, 60)
+        failed = tasks.wait(bad.id, 120)
         assert failed.state == "failed"
         assert "no-such-model" in failed.detail
         assert ask.finish(good.id).result["generation"] == 2

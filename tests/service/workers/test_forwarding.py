@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from xorec.service.events.records import Exposure
 from xorec.service.http.app import App
 from xorec.service.http.exchange import Reply, Request
@@ -21,9 +24,26 @@ from xorec.service.schemas.base import Answer
 from xorec.service.schemas.lists import NextQuery, RecommendBody
 from xorec.service.settings.config import Config
 from xorec.service.telemetry.metrics import Metrics
+from xorec.service.workers import forwarding
 from xorec.service.workers.forwarding import Peers, asked_elsewhere
 
 KEY = "write-write-write"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has no processor just now is not away."""
+    monkeypatch.setattr(forwarding, "CONNECT", PATIENCE)
+    monkeypatch.setattr(forwarding, "ANSWER", PATIENCE)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """With a short name, whatever TMPDIR is: the name of a socket has 107 bytes at most."""
+    place = "/tmp" if Path("/tmp").is_dir() else None
+    made = tempfile.mkdtemp(prefix="x", dir=place)
+    yield Path(made)
+    shutil.rmtree(made)
 
 
 class Echo(Answer):
@@ -117,7 +137,7 @@ def get(request_id: str) -> Request:
     )
 
 
-def test_the_writer_answers_what_reaches_another(tmp_path: Path) -> None:
+def test_the_writer_answers_what_reaches_another(folder: Path) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
         asked = [apps[n % 3].reply(*post(n)) for n in range(30)]
         for n, reply in enumerate(await asyncio.gather(*asked)):
@@ -128,10 +148,10 @@ def test_the_writer_answers_what_reaches_another(tmp_path: Path) -> None:
         assert json.loads(reply.body)["got"] == "\u00fc\x00/" * 10_000
         assert json.loads(reply.body)["request_id"] == "mine"
 
-    with_workers(tmp_path, test)
+    with_workers(folder, test)
 
 
-def test_problems_come_back_as_they_are(tmp_path: Path) -> None:
+def test_problems_come_back_as_they_are(folder: Path) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
         reply = await apps[2].reply(*post("bad"))
         assert (reply.status, reply.media_type) == (507, b"application/problem+json")
@@ -139,17 +159,20 @@ def test_problems_come_back_as_they_are(tmp_path: Path) -> None:
         refused = await apps[2].reply(*post(1, **{"x-api-key": "wrong"}))
         assert refused.status == 401
 
-    with_workers(tmp_path, test)
+    with_workers(folder, test)
 
 
-def test_a_writer_that_is_away_is_503_and_its_return_is_noticed(tmp_path: Path) -> None:
+def test_a_writer_that_is_away_is_503_and_its_return_is_noticed(folder: Path) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
         async def go_away() -> None:
             await peers[0].close()
-            for one in asyncio.all_tasks():
-                if "connected" in repr(one):
-                    one.cancel()
-            await asyncio.sleep(0.05)
+            its_own = [one for one in asyncio.all_tasks() if "connected" in repr(one)]
+            for one in its_own:
+                one.cancel()
+            await asyncio.gather(*its_own, return_exceptions=True)
+            async with asyncio.timeout(PATIENCE):
+                while not all(reader.at_eof() for reader, _ in peers[1]._free.get(0, [])):
+                    await asyncio.sleep(0.005)  # until the other side knows
 
         assert (await apps[1].reply(*post(1))).status == 200
         await go_away()
@@ -163,11 +186,11 @@ def test_a_writer_that_is_away_is_503_and_its_return_is_noticed(tmp_path: Path) 
         await peers[0].listen(apps[0])
         assert (await apps[1].reply(*post(2))).status == 200
 
-    with_workers(tmp_path, test)
+    with_workers(folder, test)
 
 
 @pytest.mark.parametrize("known", ["known", "w0-0123456789-1"])
-def test_a_list_is_found_at_the_worker_that_made_it(tmp_path: Path, known: str) -> None:
+def test_a_list_is_found_at_the_worker_that_made_it(folder: Path, known: str) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
         for app in apps:
             reply = await app.reply(get(known), b"")
@@ -175,18 +198,17 @@ def test_a_list_is_found_at_the_worker_that_made_it(tmp_path: Path, known: str) 
             for unknown in ("other", "w0-0123456789-2", "w9-0123456789-2", RequestIds(1).new()):
                 assert (await app.reply(get(unknown), b"")).status == 404
 
-    with_workers(tmp_path, test)
+    with_workers(folder, test)
 
 
-def test_exposures_reach_the_writer(tmp_path: Path) -> None:
+def test_exposures_reach_the_writer(folder: Path) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
         exposure = Exposure("r1", "e", "default", 7, [1, "b"], 5)
         peers[2].expose(exposure)
         behind: Any = apps[0].service
-        for _ in range(100):
-            await asyncio.sleep(0.01)
-            if behind.exposures:
-                break
+        async with asyncio.timeout(PATIENCE):
+            while not behind.exposures:
+                await asyncio.sleep(0.005)
         assert behind.exposures == [exposure]
 
-    with_workers(tmp_path, test)
+    with_workers(folder, test)

@@ -8,6 +8,8 @@ from xorec.training.discrete.bqp.base import value_of
 
 pytest.importorskip("pyscipopt")
 
+pytestmark = pytest.mark.exhaustive
+
 
 class TestScip(ExternalSolverTests):
     name = "scip"

@@ -9,6 +9,8 @@ from xorec.training.discrete.bqp.base import value_of
 
 pytest.importorskip("xpress")
 
+pytestmark = pytest.mark.exhaustive
+
 
 class TestXpress(ExternalSolverTests):
     name = "xpress"

@@ -10,6 +10,8 @@ from xorec.training.discrete.bqp.base import value_of
 pytest.importorskip("cvxpy")
 pytest.importorskip("xpress")
 
+pytestmark = pytest.mark.exhaustive
+
 
 class TestXpressCvxpy(ExternalSolverTests):
     name = "xpress-cvxpy"

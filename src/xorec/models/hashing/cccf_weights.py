@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.blas import one_blas_thread
 from xorec.core.options import RunOptions
 from xorec.core.rng import hash_integers
 from xorec.data.interactions import Interactions
@@ -33,12 +34,10 @@ def group_weights(
     train: Interactions, groups: int, size: int, bandwidth: float, options: RunOptions
 ) -> tuple[Floats, Floats]:
     """eta (n, G) and xi (m, G), from vectors of length `size`."""
-    from threadpoolctl import threadpool_limits
-
     quiet = RunOptions(seed=options.seed, threads=options.threads)
     found = ALS(dimensions=size, epochs=_EPOCHS).fit(train, None, quiet).representation_
     assert isinstance(found, Vectors)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         users = directions(found.user_vectors, train.user_counts)
         items = directions(found.item_vectors, train.item_counts)
         user_anchors = users[medoids(users, train.user_counts, groups, options.seed)]

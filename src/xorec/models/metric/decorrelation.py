@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.blas import one_blas_thread
 from xorec.training.checkpoint import Arrays
 
 _PIECE = 16_384
@@ -22,9 +23,7 @@ def decorrelate(arrays: Arrays, weight: float, rate: float) -> None:
 
     A row that has not moved yet stays: it has no pairs, and its first step would be a full one.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):  # one order of summing, however many threads
+    with one_blas_thread():  # one order of summing, however many threads
         _step(arrays, weight, rate)
 
 

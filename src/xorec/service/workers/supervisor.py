@@ -27,6 +27,8 @@ Facts = dict[str, Any]
 Process = asyncio.subprocess.Process | Forked
 _LONGEST_PAUSE, _HEALTHY = 5.0, 30.0
 """Seconds between two starts at most, and of life after which a death is not held against it."""
+_LONGEST_SOCKET = 103
+"""Bytes that the path of a Unix socket may have: 107 on Linux, 103 on macOS and BSD."""
 _KILL_AFTER = 9.5
 """Seconds after which a worker that does not end is killed."""
 
@@ -35,12 +37,20 @@ def supervise(
     config: Config, listening: socket.socket, lock: int, on_ready: Callable[[Facts], None]
 ) -> None:
     """Serve with `config.workers` processes until SIGTERM or SIGINT."""
-    with tempfile.TemporaryDirectory(prefix="xorec-") as folder:  # only we can enter it
+    where = folder_for_sockets()
+    with tempfile.TemporaryDirectory(prefix="xorec-", dir=where) as folder:  # only we can enter it
         metrics = Path(folder) / "metrics"
         metrics.mkdir()
         forked = fork_workers(config, metrics)
         shared = (listening.fileno(), lock)
         asyncio.run(_Supervisor(config, shared, Path(folder), forked, on_ready).run())
+
+
+def folder_for_sockets() -> str:
+    """The folder of temporary files; /tmp where its name is too long for a socket below it."""
+    folder = tempfile.gettempdir()
+    longest = os.fsencode(folder) + b"/xorec-12345678/w1234.sock"
+    return folder if len(longest) <= _LONGEST_SOCKET else "/tmp"
 
 
 class _Supervisor:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.blas import one_blas_thread
+
 _CHUNK = 4096
 """Rows in one product: sums have one fixed order."""
 _NULL = 1e-9
@@ -29,13 +31,11 @@ def balanced(rows: npt.NDArray[Any], seed: int) -> npt.NDArray[Any]:
     directions, and the trace is the same. float64 for float64 rows, else float32; the same bytes
     for any number of threads.
     """
-    from threadpoolctl import threadpool_limits
-
     n, r = rows.shape
     dtype = np.float64 if rows.dtype == np.float64 else np.float32
     if n == 0:
         return np.zeros((0, r), dtype=dtype)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         means = rows.sum(axis=0, dtype=np.float64) / n
         gram = np.zeros((r, r))
         for begin in range(0, n, _CHUNK):
