@@ -29,12 +29,12 @@ demo/debian.xorec: | $(VENV)/.core
 	$(BIN)/xorec demo
 
 test: $(VENV)/.dev
-	$(PYTEST) -m "not ($(TIERS))"
+	$(PYTEST) -m "not ($(TIERS))" --junitxml=build/test.xml
 
-# writes tests/durations.json: commit it with a change of the tests
-test-all: $(VENV)/.dev
-	$(PYTEST) --hypothesis-profile=thorough --junitxml=build/tests.xml
-	$(BIN)/python tools/test_times.py build/tests.xml
+# those, then the others; tests/durations.json has the seconds: commit it with a change of the tests
+test-all: test
+	$(PYTEST) -m "$(TIERS)" --hypothesis-profile=thorough --junitxml=build/test-all.xml
+	$(BIN)/python tools/test_times.py build/test.xml build/test-all.xml
 
 test-times:
 	$(PYTHON) tools/test_times.py

@@ -6,9 +6,10 @@ Markers divide the tests into tiers (`pyproject.toml`): `make test` runs those w
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,23 +19,26 @@ from tests.support.surroundings import make_neutral
 from tests.support.tiers import TIERS, tier_of
 
 make_neutral()
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile("thorough", deadline=None, derandomize=True)
 settings.load_profile("quick")
+DURATIONS = Path(__file__).with_name("durations.json")
+"""Seconds of each file: see `tools/test_times.py`."""
 _left_out: Counter[str] = Counter()
 """How many tests of each tier this run has left out."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tiers; and files from the front and from the back by turns: workers that compile do not meet
-    in a room, where each would compile the same kernels."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Any:
+    """Tiers; then the slowest files first, so that all workers end together."""
     for item in items:
         if tier := tier_of(item):
             item.add_marker(tier)
-    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
-    ends = [files[-1 - at // 2] if at % 2 else files[at // 2] for at in range(len(files))]
-    items[:] = [test for tests in ends for test in tests]
+    yield
+    kept = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+    left_out = str(config.getoption("markexpr")).startswith("not")
+    seconds = kept.get("test" if left_out else "test-all", {})
+    items.sort(key=lambda item: -seconds.get(str(item.path.relative_to(config.rootpath)), 0))
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -59,6 +63,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"skipped {count}: {reason.removeprefix('Skipped: ')}")
     if skipped:
         terminalreporter.write_line("what is missing here is installed by: bash .ci/run")
-    if _left_out:
+    if _left_out.keys() - {"other"}:
         tiers = ", ".join(f"{count} {tier}" for tier, count in _left_out.most_common())
         terminalreporter.write_line(f"left out: {tiers}. All of them: make test-all")

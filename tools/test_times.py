@@ -1,17 +1,17 @@
 """Where the tests' time goes: seconds of each file, as of the last full run.
 
     python tools/test_times.py                  # the 30 slowest files
-    python tools/test_times.py build/tests.xml  # take a run's times over, then the same
+    python tools/test_times.py build/test*.xml  # take over those of `make test-all` first
 
-The times are kept in tests/durations.json, so a review shows what became slower. A file counts in
-whole seconds, and those below two seconds together: noise makes no diff.
+They are kept in tests/durations.json, so a review shows what became slower, and `tests/conftest.py`
+starts with the slowest files. Files below two seconds count together: noise makes no diff.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,7 +24,8 @@ def file_seconds(report: Path) -> dict[str, int]:
     """Seconds of each test file of a junit report, the slowest first."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in ElementTree.parse(report).iter("testcase"):
-        seconds[_file(case.attrib["classname"])] += float(case.attrib["time"])
+        place = case.attrib["classname"] or case.attrib["name"]  # of a whole file: the name
+        seconds[_file(place)] += float(case.attrib["time"])
     slowest = sorted(seconds.items(), key=lambda row: (-row[1], row[0]))
     long = {name: round(time) for name, time in slowest if time >= SHORT}
     return long | {"all others": round(sum(seconds.values()) - sum(long.values()))}
@@ -39,10 +40,14 @@ def _file(classname: str) -> str:
 
 def main() -> None:
     if len(sys.argv) > 1:
-        KEPT.write_text(json.dumps(file_seconds(Path(sys.argv[1])), indent=0) + "\n")
-    kept = json.loads(KEPT.read_text())
-    print(f"the slowest test files, of {sum(kept.values())} seconds in all")
-    for name, seconds in [*kept.items()][:SHOWN]:
+        times = {Path(name).stem: file_seconds(Path(name)) for name in sys.argv[1:]}
+        KEPT.write_text(json.dumps(times, indent=1) + "\n")
+    kept = {name: Counter(times) for name, times in json.loads(KEPT.read_text()).items()}
+    total = sum(kept.values(), Counter[str]())
+    print(
+        "seconds in " + ", ".join(f"{name}: {sum(times.values())}" for name, times in kept.items())
+    )
+    for name, seconds in total.most_common(SHOWN):
         print(f"{seconds:6} {name}")
 
 

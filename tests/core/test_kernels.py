@@ -136,10 +136,11 @@ def has_compiler():
         first: "6.0 True",
         f"{first}; print(total(rows), has_compiler())": "6.0 False\n6.0 True",
     }
+    kernels = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
     for run, said in runs.items():
         done = subprocess.run(
             [sys.executable, "-c", f"from mine import *; rows = np.arange(3.0); {run}"],
-            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT.parent}"},
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT.parent}", **kernels},
             capture_output=True,
             text=True,
             check=False,

@@ -26,6 +26,10 @@ from xorec.search.two_stage_kernels import search_both
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
 KEEPS = ("float32", "float16", "int8", "asymmetric")
+CASES = [
+    pytest.param(keep, marks=[] if keep in ("float32", "int8") else [pytest.mark.exhaustive])
+    for keep in KEEPS
+]
 
 
 def make(rng: np.random.Generator, items: int, size: int, keep: Any, users: int = 4) -> TwoStage:
@@ -64,7 +68,7 @@ def check(hits: Hits, shortlist: TwoStage, tie_rank: Any, k: int, hidden: list[s
         np.testing.assert_array_equal(values, scores[first].astype(np.float32))
 
 
-@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("keep", CASES)
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
@@ -87,7 +91,7 @@ def test_equals_the_oracle(keep: str, data: st.DataObject) -> None:
         check(hits, shortlist, tie_rank, k, [own | others for own in hidden])
 
 
-@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("keep", CASES)
 def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
     rng = np.random.default_rng(0)
     codes = Codes(make_codes(rng, 90, 64, "spread"), make_codes(rng, 3000, 64, "clusters"), 64)
@@ -112,7 +116,7 @@ def test_one_by_one_in_batches_and_on_threads(keep: Any) -> None:
         )
 
 
-@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("keep", CASES)
 def test_a_shortlist_of_everything_ranks_as_the_vectors_do(keep: Any) -> None:
     rng = np.random.default_rng(3)
     shortlist, rank = make(rng, 500, 500, keep), rng.permutation(500).astype(np.int32)
@@ -291,7 +295,7 @@ def with_histories(learned: TwoStage, histories: list[Any]) -> TwoStage:
     return TwoStage(learned.codes, learned.vectors, weights, learned.sources, float(learned.blend))
 
 
-@pytest.mark.parametrize("keep", KEEPS[:3])
+@pytest.mark.parametrize("keep", CASES[:3])
 @pytest.mark.parametrize("items", [63, 64, 65, 3000])
 def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
     keep: Any, items: int, monkeypatch: pytest.MonkeyPatch

@@ -21,7 +21,9 @@ from xorec.search.index import Index
 
 Lists = list[list[int]]
 often = settings(
-    deadline=None, max_examples=20, suppress_health_check=[HealthCheck.differing_executors]
+    deadline=None,
+    max_examples=min(20, settings().max_examples),
+    suppress_health_check=[HealthCheck.differing_executors],
 )
 """One test for several classes: that is what a kit is for."""
 
