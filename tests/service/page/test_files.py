@@ -35,6 +35,7 @@ def test_every_file_has_its_address_and_type() -> None:
         assert not route.limited
 
 
+@pytest.mark.process
 def test_a_browser_finds_an_icon_beside_what_is_no_page(service: str) -> None:
     """Chromium asks for it when somebody opens openapi.json."""
     answer = httpx.get(f"{service}/favicon.ico", timeout=120)
