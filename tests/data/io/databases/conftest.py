@@ -110,6 +110,7 @@ def _postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
     server: PostgreSQL = request.getfixturevalue("postgresql_server")
     address = server.new_database("shop")
     with server.connect("shop") as connection:
+        connection.execute("SET timezone TO 'UTC'")  # of dates that name no zone
         yield PostgreSQLShop(address, connection.execute)
 
 
@@ -118,6 +119,7 @@ def _duckdb(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
 
     def run(sql: str) -> Any:
         with duckdb.connect(folder / "shop.duckdb") as connection:
+            connection.execute("SET TimeZone = 'UTC'")  # of dates that name no zone
             return connection.execute(sql).fetchall()
 
     run("SELECT 1")
