@@ -82,6 +82,11 @@ def run(folder: Path, **changed: Any) -> tuple[float, int]:
     folder.mkdir(exist_ok=True)
     (folder / "mine_helpers.py").write_text(HELPERS.format(**(FIRST | changed)))
     (folder / "mine.py").write_text(MAIN)
+    return imported(folder)
+
+
+def imported(folder: Path) -> tuple[float, int]:
+    """`mine.answer()` of the sources in a folder, and what compiled."""
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode, before = True, compiling.count()
     try:
@@ -90,7 +95,7 @@ def run(folder: Path, **changed: Any) -> tuple[float, int]:
     finally:
         sys.path.remove(str(folder))
         sys.dont_write_bytecode = False
-        for name in ("mine", "mine_helpers"):
+        for name in [name for name in sys.modules if name.startswith("mine")]:
             del sys.modules[name]
 
 
@@ -112,6 +117,21 @@ def test_a_change_in_another_file_is_compiled(tmp_path: Path, kernels: Path) -> 
         assert (answer, compiled > 0) == (expected, True), name
         assert run(tmp_path, **changed) == (expected, 0), name
     assert run(tmp_path) == (42.0, 0), "all are kept"
+
+
+def test_a_helper_that_has_moved_is_found_where_it_is(tmp_path: Path, kernels: Path) -> None:
+    """Kept code names the module of each kernel that it calls."""
+    head = "from xorec.core.kernels import kernel\n"
+    helper = "@kernel\ndef double(x):\n    return 2 * x\n"
+    main = "@kernel\ndef add(x):\n    return double(x) + 1\ndef answer():\n    return add(3)\n"
+    for home in ("mine_before", "mine_after"):
+        folder = tmp_path / home
+        folder.mkdir()
+        (folder / f"{home}.py").write_text(head + helper)
+        (folder / "mine.py").write_text(f"{head}from {home} import double\n{main}")
+        answer, compiled = imported(folder)
+        assert (answer, compiled > 0) == (7, True)
+        assert imported(folder) == (7, 0)
 
 
 def test_another_folder_and_another_date_compile_nothing(tmp_path: Path, kernels: Path) -> None:

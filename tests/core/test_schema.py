@@ -45,6 +45,7 @@ def test_what_is_as_declared_passes() -> None:
     ("name", "wrong", "message"),
     [
         ("rows", None, "rows is missing"),
+        ("weights", None, "weights is missing"),
         ("rows", np.array([0, 4, 1, 2.0]), "rows is float64 .* should be int32 or int64 of 1"),
         ("rows", np.array([[0, 4, 1, 2]]), "rows is int64 .* of 1 dimensions"),
         ("rows", np.array([0, 5, 1, 2]), "rows has the value 5 but 0 to 4 are possible"),

@@ -211,6 +211,14 @@ def test_a_lost_user_gets_its_earliest_pair_back() -> None:
     assert result.kept_back == 1
 
 
+def test_a_lost_item_gets_its_earliest_pair_back() -> None:
+    """Also where that is the first pair of all."""
+    pairs = {(1, 1): 8, (1, 2): 1, (2, 1): 9, (2, 2): 2}
+    result = split(timed(pairs), method="leave-last")
+    assert pairs_of(result.test) == {(2, 1)}
+    assert result.kept_back == 1
+
+
 def test_given_is_taken_as_it_is() -> None:
     pairs = {(1, 1): 0, (1, 2): 0, (2, 1): 0, (2, 2): 0, (3, 3): 0}
     data = timed(pairs, [TRAIN, TEST, TRAIN, VALIDATION, TEST])

@@ -104,7 +104,7 @@ class KernelCache:
 def content_digest(function: FunctionType, settings: Settings) -> str:
     """A digest of all that decides what a kernel computes, but for its argument types."""
     total = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-    total.update(repr((function.__module__, function.__qualname__, _sorted(settings))).encode())
+    total.update(repr(_sorted(settings)).encode())
     visited: set[Any] = set()
     for part in _parts_of_function(function, visited):
         total.update(part.encode() + b"\0")
@@ -117,6 +117,7 @@ def _parts_of_function(function: FunctionType, visited: set[Any]) -> Iterator[st
         return
     visited.add(function.__code__)
     code, known = function.__code__, function.__globals__
+    yield f"{function.__module__}.{function.__qualname__}"  # an entry names those that it calls
     yield from _parts_of_code(code)
     yield from _parts((function.__defaults__, _sorted(function.__kwdefaults__ or {})), visited)
     for cell in function.__closure__ or ():
