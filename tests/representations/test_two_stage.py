@@ -57,8 +57,14 @@ def test_scores_are_those_of_what_is_kept(keep: Any) -> None:
     vectors = shortlist.float_vectors
     assert vectors is not None
     exact = vectors.user_vectors.astype(float) @ vectors.item_vectors.T.astype(float)
-    scores = shortlist.scores(np.arange(5))
-    np.testing.assert_allclose(scores, exact, rtol=1e-4, atol=1e-9)
+    every = np.tile(np.arange(40, dtype=np.int32), (5, 1)), np.full(5, 40)
+    for users_at_once in (1, 5):  # one of them is answered in plain NumPy before kernels are loaded
+        queries = shortlist.queries(np.arange(users_at_once))
+        candidates = every[0][:users_at_once], every[1][:users_at_once]
+        with ThreadPool(1) as pool:
+            scores = shortlist.vector_scores(queries, candidates, pool)
+        assert scores is not None
+        np.testing.assert_allclose(scores, exact[:users_at_once], rtol=1e-4, atol=1e-9)
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
