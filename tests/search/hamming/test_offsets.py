@@ -220,6 +220,24 @@ def test_levels_of_a_file_are_checked(
         HammingIndex.from_tensors(changed, codes, 20, index.tie_rank, offsets=offsets)
 
 
+def test_a_level_of_a_file_has_as_many_items_as_have_its_offset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where all arrays are made longer with it, too."""
+    force(monkeypatch, (0, 0, 2, 1))
+    rng = np.random.default_rng(6)
+    codes = low_rank(rng, 900, 20)
+    offsets = rng.choice([3, 2, 1, 0], 900, p=[0.05, 0.05, 0.3, 0.6]).astype(np.uint8)
+    index = HammingIndex(codes, 20, offsets=offsets, method="mih")
+    kept = index.tensors()
+    changed = {**kept, "levels": kept["levels"].copy()}
+    changed["levels"][-1, 1] += 1
+    for name in ("places", "copies"):
+        changed[name] = np.append(kept[name], kept[name][-1:])
+    with pytest.raises(DataError, match="levels are not those of the items' offsets"):
+        HammingIndex.from_tensors(changed, codes, 20, index.tie_rank, offsets=offsets)
+
+
 def test_lags_in_planes_say_the_lag_of_each_position() -> None:
     rng = np.random.default_rng(1)
     offsets = rng.integers(0, 14, 3000).astype(np.uint8)
