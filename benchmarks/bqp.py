@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.testing.block_problems import BlockProblems
-from xorec.training.discrete.bqp.branch_kernels import exact_range
-from xorec.training.discrete.bqp.local_kernels import Stack, descend_range, tabu_range
+from xorec.training.discrete.bqp.exact import exact_range
+from xorec.training.discrete.bqp.local_search import Stack, descend_range, tabu_range
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
 from tests.support.external_solvers import make_external_solver

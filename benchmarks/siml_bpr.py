@@ -23,7 +23,7 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.prepare import prepare
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
-from xorec.experiments.tuning.proposals import even_point
+from xorec.experiments.tuning.rounds import even_point
 from xorec.experiments.tuning.spaces import space_of
 from xorec.models import model_class
 from xorec.models.base import Model

@@ -17,8 +17,7 @@ from statistics import median
 
 from xorec.experiments.bench.http_sender import Sender
 from xorec.experiments.bench.serve import pinned, server_cores
-from xorec.experiments.bench.serve_model import drawn_recommender
-from xorec.experiments.bench.serve_requests import payload_of
+from xorec.experiments.bench.serve_requests import drawn_recommender, payload_of
 from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support

@@ -18,8 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from xorec.experiments.bench.http_sender import Load, Sender
-from xorec.experiments.bench.serve_model import drawn_recommender
-from xorec.experiments.bench.serve_requests import payload_of
+from xorec.experiments.bench.serve_requests import drawn_recommender, payload_of
 from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
 from xorec.recommender.recommender import Recommender
 from xorec.search.sharded import Shard

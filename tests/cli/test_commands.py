@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xorec
-from xorec.cli import doctor, extras
+from xorec.cli import doctor
 from xorec.core.options import RunOptions
 from xorec.models import MODELS
 from xorec.models.factorization.bpr import BPR
@@ -433,8 +433,8 @@ def test_doctor_tells_the_command_for_what_is_missing(monkeypatch: pytest.Monkey
             raise PackageNotFoundError(package)
         return "1.0"
 
-    monkeypatch.setattr(extras, "version", lacks_uvicorn)
-    found = {one.name: str(one) for one in extras.extras()}
+    monkeypatch.setattr(doctor, "version", lacks_uvicorn)
+    found = {one.name: str(one) for one in doctor.extras()}
     assert found["serve"] == (
         "pip install 'xorec[serve]', for the service and its page: uvicorn missing"
     )
@@ -444,7 +444,7 @@ def test_doctor_tells_the_command_for_what_is_missing(monkeypatch: pytest.Monkey
 def test_the_guide_has_the_same_extras_as_the_doctor() -> None:
     guide = Path(__file__).parents[2] / "docs" / "guide" / "install.md"
     rows = re.findall(r"(?m)^\| (`[a-z`, ]+) \|", guide.read_text("utf-8"))
-    assert re.findall(r"`([a-z]+)`", " ".join(rows)) == list(extras.EXTRAS)
+    assert re.findall(r"`([a-z]+)`", " ".join(rows)) == list(doctor.EXTRAS)
 
 
 @pytest.mark.parametrize(

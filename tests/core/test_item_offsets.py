@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from xorec.core.code_rows import as_offsets, joined_offsets
 from xorec.core.errors import DataError
-from xorec.core.item_offsets import as_offsets, joined_offsets
 
 
 def test_zeros_are_no_offsets() -> None:

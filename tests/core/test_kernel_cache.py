@@ -18,8 +18,8 @@ import pytest
 
 import xorec
 from xorec.core import compiling, kernel_cache
-from xorec.core.folders import user_cache
-from xorec.core.lazy_kernel import LazyKernel
+from xorec.core.kernels import LazyKernel
+from xorec.core.paths import user_cache
 
 HELPERS = """
 from typing import NamedTuple

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -21,10 +21,9 @@ ROOT = Path(xorec.__file__).parent
 KINDS = {
     name
     for name, value in vars(kernels).items()
-    if callable(value)
-    and not isinstance(value, ModuleType)
+    if isinstance(value, FunctionType)
     and value.__module__ == kernels.__name__
-    and not name.startswith("_")
+    and not name.startswith(("_", "is_"))
 }
 Kinds = dict[str, str]
 

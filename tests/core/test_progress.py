@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from xorec.core.pace import report
-from xorec.core.progress import LineProgress, Progress, TrackedTask
+from xorec.core.progress import LineProgress, Progress, TrackedTask, report
 
 
 class Clock:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from xorec.core.blas import _libraries, one_blas_thread
+from xorec.core.threads import _libraries, one_blas_thread
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.experiments.serving import serving_cost

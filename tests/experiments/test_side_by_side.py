@@ -11,8 +11,7 @@ import pytest
 from xorec.core.errors import XorecError
 from xorec.core.options import RunOptions
 from xorec.data.split import split
-from xorec.experiments.comparison import compare_models, vectors_learned_once
-from xorec.experiments.side_by_side import Parts, fitted
+from xorec.experiments.comparison import Parts, compare_models, fitted, vectors_learned_once
 from xorec.models.base import Model
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML

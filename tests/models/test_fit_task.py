@@ -76,7 +76,7 @@ def test_a_lost_task_goes_on_from_its_checkpoint(
 def test_a_checkpoint_that_executors_do_not_see_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xorec.models.fit_task._sees", lambda path, token: False)
+    monkeypatch.setattr("xorec.models.base._sees", lambda path, token: False)
 
     class Elsewhere(LocalEngine):
         is_remote = True

@@ -12,9 +12,9 @@ from xorec.core import compiling
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models import racing
 from xorec.models.factorization.bpr import BPR
-from xorec.models.racing import RaceTrack, race
+from xorec.models.siml import siml_race
+from xorec.models.siml.siml_race import RaceTrack, race
 from xorec.testing.data import halves, planted
 from xorec.testing.models import Notes
 from xorec.training import passes
@@ -56,7 +56,7 @@ def test_the_better_half_goes_on_from_where_it_stands(monkeypatch: pytest.Monkey
     epochs = sorted(sum(one == rate for one, _ in run) for rate in rates)
     assert epochs == [1, 1, 2, 4, 4]
     assert len(set(run)) == len(run)
-    assert racing._epochs(5) == len(run)
+    assert siml_race._epochs(5) == len(run)
 
 
 def test_a_tie_is_won_by_the_first() -> None:
@@ -96,7 +96,7 @@ def test_there_is_no_race_where_chance_would_decide(pairs: list[tuple[int, int]]
 def test_where_there_are_many_pairs_some_users_race_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(racing, "_PAIRS", TRAIN.n_pairs // 2)
+    monkeypatch.setattr(siml_race, "_PAIRS", TRAIN.n_pairs // 2)
     found = [track(replace(OPTIONS, seed=seed)) for seed in (3, 3, 4)]
     assert [list(one.train.users) for one in found[:2]] == [list(found[0].train.users)] * 2
     assert list(found[2].train.users) != list(found[0].train.users)
@@ -134,7 +134,7 @@ def test_a_race_that_is_late_is_broken_off() -> None:
 def test_a_race_takes_a_quarter_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 100 seconds it is late after 25, whatever the candidates have reached by then."""
     clock = [1000.0]
-    monkeypatch.setattr("xorec.models.racing.clock", lambda: clock[0])
+    monkeypatch.setattr("xorec.models.siml.siml_race.clock", lambda: clock[0])
     here = track(replace(OPTIONS, until=1100.0))
     assert not here.is_late()
     clock[0] = 1024.9

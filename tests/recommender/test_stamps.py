@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xorec.core.errors import ModelFileError
-from xorec.recommender import file_checks, model_file, stamps, storage
+from xorec.recommender import model_file, stamps, storage
 from xorec.recommender.recommender import Recommender
 from xorec.testing.examples import shop
 
@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was looked at: digests and values."""
     found: list[str] = []
-    check_digest, check_state = storage.check_digest, file_checks.check_state
+    check_digest, check_state = storage.check_digest, model_file.check_state
 
     def note_digest(file: storage.OpenFile, threads: int | None = None) -> None:
         found.append("digest")

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from tests.support.two_stage import random_weights, two_stage
 from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded
 from xorec.representations.codes import Codes
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors

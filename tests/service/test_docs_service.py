@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.load import Caller
 from xorec.data.ids import Ids
-from xorec.experiments.bench.serve_model import drawn_recommender
+from xorec.experiments.bench.serve_requests import drawn_recommender
 from xorec.experiments.bench.server_process import ServerProcess, xorec_serve
 
 pytestmark = pytest.mark.docs

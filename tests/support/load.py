@@ -20,7 +20,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from xorec.experiments.bench.serve_model import drawn_recommender
+from xorec.experiments.bench.serve_requests import drawn_recommender
 from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
 
 NEVER = 1_000_000_000

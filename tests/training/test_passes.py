@@ -21,7 +21,7 @@ from xorec.models.hashing.phd import PHD
 from xorec.models.metric.cml import CML
 from xorec.models.metric.sml import SML
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.optimizers.ste import epoch_terms
+from xorec.models.siml.optimizers import epoch_terms
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_gcn import SIMLGradientStep
 from xorec.models.siml.siml_kernels import Teacher

@@ -162,7 +162,7 @@ class DataSource(Columns):
 
         On Spark it is Spark that reads what it can reach.
         """
-        from xorec.engines.reading import load_on
+        from xorec.engines.registry import load_on
 
         filters = {"min_rating": self.min_rating, "core": self.core}
         data = load_on(self.data, options, filters, **self.given(), **more)

@@ -64,8 +64,7 @@ def compare(
     from xorec.cli.output import print_json, print_line
     from xorec.evaluation.metrics.names import heading
     from xorec.experiments.comparison import compare_models, vectors_learned_once
-    from xorec.experiments.frontier.picture import draw, picture_files, write_picture
-    from xorec.experiments.frontier.points import Point
+    from xorec.experiments.frontier.picture import Point, draw, picture_files, write_picture
     from xorec.experiments.model_specs import parse_spec
 
     chosen, cuts = args.parse_metrics(metrics, ks)
@@ -122,7 +121,7 @@ def _models(
     given: str | None, frontier: bool, bits: Sequence[int], items: int = 0
 ) -> tuple[str, ...]:
     """The models to compare: those that are given, or what the command is asked for."""
-    from xorec.experiments.frontier.ladder import ladder
+    from xorec.experiments.frontier.picture import ladder
 
     if given is None and frontier:
         return ladder(items, bits)

@@ -135,7 +135,7 @@ def fit(
 
     learn = _learner(context, model, race, config)
     checkpoint = Path(f"{output}.checkpoint")
-    if engine.is_remote and not resume:  # tasks go on from what they find (`models.fit_task`)
+    if engine.is_remote and not resume:  # tasks go on from what they find (`models.base`)
         _remove(checkpoint)
     with engine.opened(replace(run.options(), checkpoint=checkpoint, resume=resume)) as options:
         parts = hold_out.parts(source.load(options), options)

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from xorec.core.jsonable import jsonable
-from xorec.core.printable import json_text, printable
+from xorec.core.printable import json_text, jsonable, printable
 
 if TYPE_CHECKING:
     from rich.table import Table

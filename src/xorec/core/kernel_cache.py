@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.folders import user_cache
-from xorec.core.lazy_kernel import LazyKernel, Settings
+from xorec.core.kernels import LazyKernel, Settings
+from xorec.core.paths import user_cache
 
 _DAY = 86_400.0
 _UNUSED_DAYS = 60

@@ -1,4 +1,4 @@
-"""Paths from outside: what is there is looked at before it is opened, so that nothing waits.
+"""Paths from outside, looked at before they are opened, so that nothing waits; the cache folder.
 
 A pipe without a writer, a device or a socket would hold a reader for ever; a loop of links, or a
 file taken for a folder, is an error of the system that says too little.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import time
 from difflib import get_close_matches
 from itertools import islice
@@ -17,6 +18,36 @@ from typing import BinaryIO
 
 from xorec.core.errors import XorecError
 from xorec.core.printable import LONGEST_VALUE, quoted
+
+
+def user_cache() -> Path:
+    """xorec's folder among the caches of the user; it need not exist.
+
+    Raises RuntimeError where there is no home folder.
+    """
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        base = chosen if chosen.is_absolute() else _home() / ".cache"
+    return base / "xorec"
+
+
+def _home() -> Path:
+    """The user's home; that of the system's user database where HOME is set to nothing."""
+    return Path.home() if os.environ.get("HOME", "-") else Path(f"~{_user()}").expanduser()
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        raise RuntimeError("this user has no home folder") from None
+
 
 MOST_NAMES = 1000
 """Of a folder, that a missing file's name is compared with."""

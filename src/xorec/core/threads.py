@@ -1,4 +1,4 @@
-"""A pool of threads for kernels that run without Python's lock.
+"""A pool of threads for kernels that run without Python's lock; limits for threads of BLAS.
 
 Ordinary threads that sleep when they wait, instead of numba's own (OpenMP), which spin at every
 barrier: on two cores with other jobs on them, BPR's epoch went from 0.21 s to 1.38 s with those,
@@ -8,12 +8,44 @@ and from 0.20 s to 0.49 s with these (single runs; the other jobs were not the s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import count
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """One BLAS thread inside the block, then as many as before; costs some microseconds.
+
+    The number belongs to the process, or to the thread where BLAS uses OpenMP. A block that finds
+    it at 1 leaves it alone, so blocks that overlap in several threads do not leave it at 1.
+
+    >>> with one_blas_thread():
+    ...     {library.get_num_threads() for library in _libraries()} == {1}
+    True
+    """
+    counts = [(library, library.get_num_threads()) for library in _libraries()]
+    many = [(library, count) for library, count in counts if count > 1]
+    for library, _ in many:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, count in many:
+            library.set_num_threads(count)
+
+
+@cache
+def _libraries() -> tuple[Any, ...]:
+    """The BLAS libraries of this process; NumPy's is there from the beginning."""
+    from threadpoolctl import ThreadpoolController
+
+    found = ThreadpoolController().lib_controllers
+    return tuple(library for library in found if library.user_api == "blas")
 
 
 class ThreadPool:

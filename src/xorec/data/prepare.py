@@ -13,7 +13,7 @@ from xorec.core.errors import DataError, OptionError
 from xorec.core.kernels import kernel
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import ReadOptions, as_interactions
-from xorec.data.ratings import rating_note
+from xorec.data.weights import rating_note
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from textwrap import indent
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -13,18 +17,111 @@ import numpy.typing as npt
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
+from xorec.core.engine import Arrays, Engine
 from xorec.core.errors import ModelFileError, NotFittedError, OptionError
 from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.core.pickles import pickled, unpickled
 from xorec.data.align import align
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
-from xorec.models.fit_task import fit_as_task
 from xorec.representations.base import Representation
 from xorec.representations.learned_arrays import LearnedArrays
-from xorec.training.config import ModelConfig, format_error, settings_text
-from xorec.training.space import Space
+from xorec.training.config import ModelConfig, Space, format_error, settings_text
+
+_SETTINGS = ("config", "_given_config")
+"""What a model has of a class that may have no name."""
+
+
+def packed_model(model: Model[Any]) -> npt.NDArray[np.uint8]:
+    """All of a model; settings as plain values.
+
+    >>> from xorec import BPR
+    >>> opened_model(packed_model(BPR(dimensions=8))).config.dimensions
+    8
+    """
+    own = {name: value for name, value in vars(model).items() if name not in _SETTINGS}
+    settings = {name: getattr(model, name).model_dump() for name in _SETTINGS}
+    return pickled({"model": model.name, "settings": settings, "own": own})
+
+
+def opened_model(array: npt.NDArray[np.uint8]) -> Model[Any]:
+    """The model again."""
+    from xorec.models import model_class
+
+    state = unpickled(array)
+    kind = model_class(state["model"])
+    model: Model[Any] = kind()
+    settings = {name: kind.Config(**values) for name, values in state["settings"].items()}
+    vars(model).update({**state["own"], **settings})
+    return model
+
+
+def fit_as_task(
+    model: Model[Any],
+    train: Interactions,
+    validation: Interactions | None,
+    options: RunOptions,
+    engine: Engine,
+) -> Model[Any]:
+    """The model, fitted on the engine."""
+
+    work = {"model": packed_model(model), "parts": pickled((train, validation))}
+    settings: dict[str, Any] = {"seed": options.seed}
+    settings["threads"] = options.threads or engine.task_threads
+    with _marked(options) as checkpoint:
+        (made,) = engine.map_blocks(fit_block, [{}], [work], **settings, **checkpoint)
+    return opened_model(made["model"])
+
+
+def fit_block(
+    block: Arrays,
+    shared: Arrays,
+    seed: int,
+    threads: int,
+    checkpoint: str | None = None,
+    token: str = "",
+) -> Arrays:
+    """Fit what is shared."""
+
+    train, validation = unpickled(shared["parts"])
+    path = None if checkpoint is None else Path(checkpoint)
+    if path is not None and not _sees(path, token):
+        path = None
+    options = RunOptions(seed=seed, threads=threads, checkpoint=path, resume=path is not None)
+    fitted = opened_model(shared["model"]).fit(train, validation, options)
+    return {"model": packed_model(fitted)}
+
+
+@contextmanager
+def _marked(options: RunOptions) -> Iterator[dict[str, str]]:
+    """Where the task keeps its checkpoint, and a file beside it by which it knows the folder."""
+    path = options.checkpoint
+    if path is None:
+        yield {}
+        return
+    if not options.resume:
+        path.unlink(missing_ok=True)
+    path = path.resolve()
+    token, mark = secrets.token_hex(8), _mark(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(token, encoding="utf-8")
+    try:
+        yield {"checkpoint": str(path), "token": token}
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _sees(path: Path, token: str) -> bool:
+    try:
+        return _mark(path).read_text(encoding="utf-8") == token
+    except OSError:
+        return False
+
+
+def _mark(path: Path) -> Path:
+    return Path(f"{path}.shared")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +209,7 @@ class Model(LearnedArrays, ABC, Generic[C]):
     """What the weights of pairs do (`Interactions.weights`); empty: they are not used."""
     runs_on_engine: bool = False
     """Whether `_learn` cuts its work into blocks for `options.engine`, or leaves it to the models
-    that it is made of; otherwise the fit is one task there (`models.fit_task`)."""
+    that it is made of; otherwise the fit is one task there (`models.base`)."""
     learns_vectors: ClassVar[bool] = False
     """Whether users and items have vectors that another model can start from (`pretraining`)."""
 

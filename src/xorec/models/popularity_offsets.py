@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from xorec.core.item_offsets import MOST_OFFSET, Offsets
+from xorec.core.code_rows import MOST_OFFSET, Offsets
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.data.interactions import Interactions

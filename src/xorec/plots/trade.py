@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xorec.evaluation.metrics.names import heading
-from xorec.experiments.frontier.picture import draw
-from xorec.experiments.frontier.points import Point
+from xorec.experiments.frontier.picture import Point, draw
 from xorec.experiments.pictures import Picture, require_matplotlib
 from xorec.plots.rows import rows_of
 

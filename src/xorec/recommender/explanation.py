@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.jsonable import jsonable
+from xorec.core.printable import jsonable
 from xorec.data.tie_rank import TieRank
 from xorec.recommender.results import Recommended
 from xorec.recommender.state import ItemRows, RecommenderState

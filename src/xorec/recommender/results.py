@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
-from xorec.core.jsonable import jsonable
-from xorec.core.printable import listed, printable
+from xorec.core.printable import jsonable, listed, printable
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from xorec.core.folders import user_cache
+from xorec.core.paths import user_cache
 from xorec.recommender.storage import OpenFile
 
 FOLDER = "XOREC_STAMPS"
@@ -29,7 +29,7 @@ _CHECKS = (
     "core/bits.py",
     "core/code_rows.py",
     "core/schema.py",
-    "recommender/file_checks.py",
+    "recommender/model_file.py",
     "recommender/header.py",
     "recommender/metadata.py",
     "recommender/model_file.py",

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.kernels import kernel
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, VALIDATION, Interactions
 from xorec.recommender.state import RecommenderState
-from xorec.recommender.unseen_kernels import known_pairs
+from xorec.search.sorted_kernels import contains
+
+
+@kernel
+def known_pairs(train: Any, users: Any, items: Any) -> Any:
+    """Whether each (users[p], items[p]) is in `train` (indptr, indices ascending in a user)."""
+    indptr, indices = train
+    found = np.empty(len(users), dtype=np.bool_)
+    for pair in range(len(users)):
+        u = users[pair]
+        found[pair] = contains(indices[indptr[u] : indptr[u + 1]], items[pair])
+    return found
+
 
 _PARTS = {"test": TEST, "validation": VALIDATION}
 _KINDS = {"int64": "whole numbers", "int": "whole numbers", "str": "text"}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.representations import single_query
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors

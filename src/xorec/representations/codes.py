@@ -10,15 +10,62 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import float_rows
-from xorec.core.bits import MOST_BITS, Words, pack_signs, unpack_signs
-from xorec.core.code_rows import Bytes, CodeRows, bytes_for
+from xorec.core.bits import MOST_BITS, Words, pack_signs, popcount, unpack_signs
+from xorec.core.code_rows import MOST_OFFSET, NO_OFFSETS, Bytes, CodeRows, as_offsets, bytes_for
 from xorec.core.errors import DataError
-from xorec.core.item_offsets import MOST_OFFSET, NO_OFFSETS, as_offsets
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded, kernel
 from xorec.core.schema import Schema, Tensor
 from xorec.representations import single_query
 from xorec.representations.base import Floats, Rows, Scores, Tensors
 from xorec.representations.coded import Coded, CodeLike
+
+
+@kernel
+def agreement(queries: Any, items: Any, offsets: Any, bits: Any, out: Any) -> None:
+    """out[q, i] = 1 - (hamming - offset) / bits, for words queries (q, W) and items (m, W).
+
+    offsets (m,), or empty where there are none.
+    """
+    words = queries.shape[1]
+    step = np.float32(1) / np.float32(bits)
+    for q in range(queries.shape[0]):
+        for i in range(items.shape[0]):
+            distance = np.uint64(0)
+            for w in range(words):
+                distance += popcount(queries[q, w] ^ items[i, w])
+            nearer = np.int64(distance) - (np.int64(offsets[i]) if len(offsets) else 0)
+            out[q, i] = np.float32(1) - np.float32(nearer) * step
+
+
+@kernel
+def masked_agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
+    """out[q, i] = 1 - |query and not item| / bits, for words queries (q, W) and items (m, W)."""
+    words = queries.shape[1]
+    step = np.float32(1) / np.float32(bits)
+    for q in range(queries.shape[0]):
+        for i in range(items.shape[0]):
+            distance = np.uint64(0)
+            for w in range(words):
+                distance += popcount(queries[q, w] & ~items[i, w])
+            out[q, i] = np.float32(1) - np.float32(distance) * step
+
+
+@kernel
+def byte_tables(queries: Any, tables: Any) -> None:
+    """tables[q, b, v] = sum over the 8 bits of byte b of query[8b + bit] * (+1 or -1 as v has it),
+    the bits in their order.
+
+    queries: float32 (q, d), d up to 8 * bytes; tables: float32 (q, bytes, 256).
+    """
+    for q in range(queries.shape[0]):
+        for b in range(tables.shape[1]):
+            table = tables[q, b]
+            table[:] = np.float32(0)
+            for f in range(8 * b, min(8 * b + 8, queries.shape[1])):
+                for value in range(256):
+                    sign = np.float32(2 * ((value >> (f - 8 * b)) & 1) - 1)
+                    table[value] += sign * queries[q, f]
+
 
 ROWS_AT_ONCE = 65_536
 """Codes whose bits are unpacked at once: memory stays small."""
@@ -91,19 +138,17 @@ class Codes(Coded):
         return self.user_rows[users] if self.user_vectors is None else self.user_vectors[users]
 
     def score(self, queries: Any) -> Scores:
-        from xorec.representations import codes_kernels
-
         queries = np.ascontiguousarray(np.atleast_2d(queries))
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
         alone = len(queries) == 1
         if queries.dtype == np.uint64:
             offsets = NO_OFFSETS if self.item_offsets is None else self.item_offsets
-            if alone and not is_loaded(codes_kernels.agreement):
+            if alone and not is_loaded(agreement):
                 found = single_query.distances(queries[0], self.item_codes)
                 if len(offsets):
                     found -= offsets
                 return single_query.agreement(found, self.bits)[None]
-            codes_kernels.agreement(queries, self.item_codes, offsets, self.bits, scores)
+            agreement(queries, self.item_codes, offsets, self.bits, scores)
             return scores
         from xorec.representations.look_up_kernels import look_up_all
 
@@ -129,7 +174,6 @@ class Codes(Coded):
 
     def tables(self, queries: Any) -> Floats:
         """What each byte of an item adds for float users (B, bits): (B, bytes, 256)."""
-        from xorec.representations.codes_kernels import byte_tables
 
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
         size = bytes_for(self.bits)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from xorec.core.bits import pack_signs
 from xorec.core.errors import DataError
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded
 from xorec.representations import single_query
 from xorec.representations.base import Floats, Scores
 from xorec.representations.coded import CodeLike
@@ -50,7 +50,7 @@ class MaskedCodes(Codes):
         return cls(packed[0], packed[1], users.shape[1])
 
     def score(self, queries: Any) -> Scores:
-        from xorec.representations.codes_kernels import masked_agreement
+        from xorec.representations.codes import masked_agreement
 
         queries = np.ascontiguousarray(np.atleast_2d(queries))
         if len(queries) == 1 and not is_loaded(masked_agreement):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.errors import DataError
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded
 from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
 from xorec.representations.base import Representation, Rows, Scores, Tensors

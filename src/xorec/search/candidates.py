@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int
-from xorec.core.lazy_kernel import is_loaded
+from xorec.core.kernels import is_loaded
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.representations.two_stage import TwoStage
@@ -206,7 +206,7 @@ class TwoStageIndex:
         return filters
 
     def _best(self, scores: Any, found: Any, width: int, pool: ThreadPool) -> Hits:
-        from xorec.search.scores.blocks_kernels import unpack_scores
+        from xorec.search.scores.blocks import unpack_scores
         from xorec.search.two_stage_kernels import best_of
 
         if len(scores) == 1 and not is_loaded(best_of):

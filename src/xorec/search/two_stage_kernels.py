@@ -20,7 +20,7 @@ from xorec.representations.postings import Postings
 from xorec.representations.ranking_kernels import product
 from xorec.representations.scratch import Scratch
 from xorec.search.filters import Filters
-from xorec.search.scores.blocks_kernels import score_of
+from xorec.search.scores.blocks import score_of
 from xorec.search.sorted_kernels import POSITION
 from xorec.search.sums_kernels import best_sums, hide
 from xorec.search.top_k_kernels import TieRanks, score_key, select

@@ -27,8 +27,7 @@ from xorec.stores.base import SqlText
 from xorec.stores.contents import Contents
 from xorec.stores.frames import to_frame, word_names
 from xorec.stores.schema import TABLES, Schema
-from xorec.stores.sql import STAGED, SqlStore
-from xorec.stores.sql_text import sql_text
+from xorec.stores.sql import STAGED, SqlStore, sql_text
 from xorec.stores.tables import Batch, Column, Kind
 
 TOKEN = "token"

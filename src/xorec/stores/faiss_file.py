@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from xorec.core.addresses import Address
 from xorec.core.bits import Words
+from xorec.core.code_rows import MOST_OFFSET
 from xorec.core.errors import MissingExtraError
-from xorec.core.item_offsets import MOST_OFFSET
 from xorec.stores.about import About
 from xorec.stores.code_files import CodeFile, items_of
 from xorec.stores.contents import Contents

@@ -15,7 +15,7 @@ from xorec.core.threads import ThreadPool
 from xorec.testing.block_problems import BlockProblems
 from xorec.training.discrete.bqp import SOLVERS, make_solver
 from xorec.training.discrete.bqp.base import Solver, value_of
-from xorec.training.discrete.bqp.batch import BatchSolver
+from xorec.training.discrete.bqp.local_search import BatchSolver
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]

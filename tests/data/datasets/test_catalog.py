@@ -21,8 +21,14 @@ from typer.testing import CliRunner
 
 from xorec.cli.data import app
 from xorec.core.errors import DataError, OptionError
-from xorec.data.datasets.catalog import CATALOG, cache_folder, fetch_data, find, load_data
-from xorec.data.datasets.movielens import item_table
+from xorec.data.datasets.catalog import (
+    CATALOG,
+    cache_folder,
+    fetch_data,
+    find,
+    item_table,
+    load_data,
+)
 from xorec.data.io.read import as_interactions
 from xorec.data.split import split
 

@@ -23,7 +23,7 @@ import pytest
 from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import DataError
 from xorec.core.progress import Progress, Task
-from xorec.data.datasets.download import fetch
+from xorec.data.datasets.transfer import fetch
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB
 SHA = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
@@ -316,7 +316,7 @@ def test_a_stopped_process_leaves_its_part_for_the_next(
 ) -> None:
     server.hold_after = len(CONTENT) // 2
     target = tmp_path / "set.bin"
-    code = f"import pathlib; from xorec.data.datasets.download import fetch; fetch({server.url!r}, "
+    code = f"import pathlib; from xorec.data.datasets.transfer import fetch; fetch({server.url!r}, "
     child = subprocess.Popen(
         [sys.executable, "-c", f"{code}pathlib.Path({str(target)!r}), timeout={PATIENCE})"],
         stderr=subprocess.DEVNULL,

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xorec.core.growing_array import GrowingArray
 from xorec.data.io import id_encoder
-from xorec.data.io.id_encoder import HashCollision, IdEncoder
+from xorec.data.io.id_encoder import GrowingArray, HashCollision, IdEncoder
 from xorec.data.io.id_kernels import IdKeys, hash_keys
 from xorec.data.io.read import read
 

@@ -17,12 +17,11 @@ from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.data.prepare import prepare
 from xorec.engines.pairs.filtering import Filters
-from xorec.engines.reading import load_on
+from xorec.engines.registry import load_on
 from xorec.engines.spark import tables
 from xorec.engines.spark.addresses import parse_spark_address
 from xorec.engines.spark.engine import SparkEngine
-from xorec.engines.spark.reading import is_for_spark, read_with_spark
-from xorec.engines.spark.small_files import fits_driver
+from xorec.engines.spark.reading import fits_driver, is_for_spark, read_with_spark
 
 RNG = np.random.default_rng(8)
 ROWS = 3000
@@ -201,7 +200,7 @@ def test_who_reads_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for source in ("debian", "-", "shop.duckdb?table=x", "postgresql://host/shop", "/no/such"):
         assert not is_for_spark(source)
     assert [is_for_spark(source) for source in files] == [False, False]
-    monkeypatch.setattr("xorec.engines.spark.small_files.physical_memory", lambda: 100)
+    monkeypatch.setattr("xorec.engines.spark.reading.physical_memory", lambda: 100)
     assert [is_for_spark(source) for source in files] == [True, True]
 
 
@@ -212,7 +211,7 @@ def test_rows_of_parquet_count_and_not_its_bytes(
     pl.DataFrame({"user": [1] * 10_000, "item": [2] * 10_000}).write_parquet(path)
     assert path.stat().st_size < 53 * 1000
     for memory, fits in ((4 * 53 * 10_000, True), (4 * 53 * 10_000 - 4, False)):
-        monkeypatch.setattr("xorec.engines.spark.small_files.physical_memory", lambda m=memory: m)
+        monkeypatch.setattr("xorec.engines.spark.reading.physical_memory", lambda m=memory: m)
         assert fits_driver(path) == fits
     path.write_bytes(b"PAR1 and nothing else")
     assert fits_driver(path)

@@ -16,8 +16,7 @@ import pytest
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.data.ids import Ids
-from xorec.experiments.bench import check, hamming_methods
-from xorec.experiments.bench.check import NotExactError
+from xorec.experiments.bench import hamming_methods, timing
 from xorec.experiments.bench.data import BenchData, make_data
 from xorec.experiments.bench.float_methods import by_blas
 from xorec.experiments.bench.float_ranking import BY_KERNEL, BY_NUMPY
@@ -26,7 +25,7 @@ from xorec.experiments.bench.methods import METHODS, missing_modules
 from xorec.experiments.bench.plot import check_plot, series
 from xorec.experiments.bench.search import MODES, SearchBench, rows_of, with_speedups
 from xorec.experiments.bench.seen_lists import draw_seen, lists_of, part_of, seen_lists
-from xorec.experiments.bench.timing import Timings, Turn
+from xorec.experiments.bench.timing import NotExactError, Timings, Turn
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 
@@ -105,7 +104,7 @@ def test_low_rank_queries_have_nearer_items_than_uniform_ones() -> None:
     kth = {}
     for codes in ("low-rank", "uniform"):
         data = make_data(codes, 2000, 64, 20, seed=0)
-        kth[codes] = np.mean([found[1][-1] for found in check.oracle(data, 10, np.arange(20))])
+        kth[codes] = np.mean([found[1][-1] for found in timing.oracle(data, 10, np.arange(20))])
     assert kth["low-rank"] < kth["uniform"] - 4
 
 
@@ -188,11 +187,11 @@ def test_oracle_agrees_with_sorting_everything() -> None:
     exclude = some_lists(8, 100, 500, 30)
     for hidden in (None, exclude):
         hits = BruteForce(data).search(data.query_codes, 25, hidden)
-        for row, (items, distances) in enumerate(check.oracle(data, 25, np.arange(8), hidden)):
+        for row, (items, distances) in enumerate(timing.oracle(data, 25, np.arange(8), hidden)):
             assert np.array_equal(items, hits.items[row])
             assert np.array_equal(distances, hits.distances[row])
     everything = (np.arange(9) * 500, np.tile(np.arange(500), 8))
-    assert [len(found[0]) for found in check.oracle(data, 5, np.arange(8), everything)] == [0] * 8
+    assert [len(found[0]) for found in timing.oracle(data, 5, np.arange(8), everything)] == [0] * 8
 
 
 def test_rows_follow_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,16 +254,16 @@ def test_a_wrong_index_is_an_error(
 
 def test_recall_counts_what_is_too_far_and_what_is_missing() -> None:
     data = make_data("uniform", 400, 32, 4, seed=0)
-    truth = check.oracle(data, 5, np.arange(4))
+    truth = timing.oracle(data, 5, np.arange(4))
     items = np.array([found[0] for found in truth])
-    assert check.hamming_recall(data, np.arange(4), truth, items) == 1.0
+    assert timing.hamming_recall(data, np.arange(4), truth, items) == 1.0
     farthest = [
-        np.argmax(check.hamming_distances(data.item_codes, query)) for query in data.query_codes
+        np.argmax(timing.hamming_distances(data.item_codes, query)) for query in data.query_codes
     ]
     items[:, 0] = farthest
     items[0, 1] = -1
     items[1, 1] = items[1, 2]
-    assert check.hamming_recall(data, np.arange(4), truth, items) == 1 - 6 / 20
+    assert timing.hamming_recall(data, np.arange(4), truth, items) == 1 - 6 / 20
 
 
 def test_float_methods_find_the_largest_products_across_blocks(
@@ -283,10 +282,10 @@ def test_float_methods_find_the_largest_products_across_blocks(
         method = build(Setup("float", data, 9, 1))
         assert np.array_equal(method.search(method.queries, None)[0], right), build
     every = np.arange(7)
-    assert check.float_recall(data, 9, every, right) == 1.0
-    assert check.float_recall(data, 9, every, right[:, ::-1] * 0) < 0.5
+    assert timing.float_recall(data, 9, every, right) == 1.0
+    assert timing.float_recall(data, 9, every, right[:, ::-1] * 0) < 0.5
     exclude = np.arange(8) * 9, np.sort(right, axis=1).reshape(-1)
-    assert check.float_recall(data, 9, every, right, exclude) == 0.0
+    assert timing.float_recall(data, 9, every, right, exclude) == 0.0
 
 
 def test_faiss_rows_have_their_recall() -> None:

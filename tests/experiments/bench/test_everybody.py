@@ -14,7 +14,6 @@ from xorec.core.errors import DataError, OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.experiments.bench import hamming_methods, timing
-from xorec.experiments.bench.check import NotExactError
 from xorec.experiments.bench.data import BenchData, learned_data
 from xorec.experiments.bench.everybody import (
     CODES,
@@ -29,10 +28,9 @@ from xorec.experiments.bench.everybody import (
     rows_of,
 )
 from xorec.experiments.bench.float_ranking import FloatRanking
-from xorec.experiments.bench.harness import Harness
 from xorec.experiments.bench.method import Method, Setup
 from xorec.experiments.bench.seen_lists import lists_of
-from xorec.experiments.bench.timing import Timings, interquartile_range
+from xorec.experiments.bench.timing import Harness, NotExactError, Timings, interquartile_range
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex

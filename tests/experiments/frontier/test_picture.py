@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.experiments.frontier.labels import Box, Surroundings, centre_box, place_labels
-from xorec.experiments.frontier.picture import draw, picture_files, write_picture
-from xorec.experiments.frontier.points import Point
+from xorec.experiments.frontier.picture import (
+    Box,
+    Point,
+    Surroundings,
+    centre_box,
+    draw,
+    picture_files,
+    place_labels,
+    write_picture,
+)
 from xorec.experiments.pictures import Picture
 
 POINTS = [

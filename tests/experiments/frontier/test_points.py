@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from xorec.experiments.comparison import make_models
-from xorec.experiments.frontier.ladder import EASE_ITEMS, ladder
-from xorec.experiments.frontier.points import frontier
+from xorec.experiments.frontier.picture import EASE_ITEMS, frontier, ladder
 from xorec.experiments.model_specs import parse_spec
 
 

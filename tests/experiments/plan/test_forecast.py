@@ -25,11 +25,10 @@ from xorec.experiments.plan.engine_shape import engine_shape
 from xorec.experiments.plan.forecast import FITS, JOBS, Forecast, forecast
 from xorec.experiments.plan.neighbours_plan import meetings, pairs_file
 from xorec.experiments.plan.sizes import DataSizes
-from xorec.models import MODELS, model_class, racing
-from xorec.models.baselines.histories import root_weights
-from xorec.models.baselines.item_blocks import shared_pairs
+from xorec.models import MODELS, model_class
+from xorec.models.baselines.item_blocks import root_weights, shared_pairs
 from xorec.models.factorization.als import ALS
-from xorec.models.siml import best_items
+from xorec.models.siml import siml_race, teacher_lists
 from xorec.recommender import batch
 from xorec.testing.data import planted
 from xorec.training.discrete.sweep_blocks import (
@@ -104,8 +103,8 @@ def test_numbers_that_stand_elsewhere_too() -> None:
         spark_engine._RESULT_RATIO,
     )
     best = codes_plan.ONE_IN, codes_plan.MOST_SCORES, codes_plan.USERS_AT_ONCE
-    assert best == (best_items._ONE_IN, best_items._MOST_SCORES, best_items._USERS_AT_ONCE)
-    assert one_task_plan.RACE_PAIRS == racing._PAIRS
+    assert best == (teacher_lists._ONE_IN, teacher_lists._MOST_SCORES, teacher_lists._USERS_OF_BEST)
+    assert one_task_plan.RACE_PAIRS == siml_race._PAIRS
     assert lists_plan.BLOCK_HITS == batch.BLOCK_HITS
     assert lists_plan.SCORES_BYTES == evaluation_blocks.BLOCK_BYTES
 

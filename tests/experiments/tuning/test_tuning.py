@@ -16,7 +16,7 @@ from xorec.core.progress import Progress, Task
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.experiments.tuning import trial_fits
-from xorec.experiments.tuning.proposals import distribution, even_point, propose
+from xorec.experiments.tuning.rounds import distribution, even_point, propose
 from xorec.experiments.tuning.study_file import open_study
 from xorec.experiments.tuning.tuning import Trial, Tuned, tune
 from xorec.experiments.tuning.watching import clearly_worse
@@ -25,7 +25,7 @@ from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.testing.data import planted
 from xorec.testing.engines import InProcess
-from xorec.training.space import Choice, Float, Int
+from xorec.training.config import Choice, Float, Int
 
 QUICK = {"epochs": 6, "validate_every": 2, "dimensions": 8}
 OPTIONS = RunOptions(threads=1)

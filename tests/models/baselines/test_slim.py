@@ -9,9 +9,9 @@ from scipy.sparse import csc_array
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.baselines import neighbour_ridge, slim
-from xorec.models.baselines.item_knn_kernels import NearestItems
+from xorec.models.baselines.item_blocks import NearestItems
+from xorec.models.baselines.neighbour_ridge import ridge_by_users
 from xorec.models.baselines.slim import SLIM
-from xorec.models.baselines.slim_kernels import ridge_by_users
 from xorec.recommender.recommender import Recommender
 from xorec.representations.neighbours import Neighbours
 from xorec.testing.data import planted, weighted

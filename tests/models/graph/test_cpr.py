@@ -7,8 +7,7 @@ import pytest
 
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
-from xorec.models.graph.cpr import CPR, drawn_cycles
-from xorec.models.graph.cpr_kernels import Chosen, Cycles, cycle_gradients, cycle_scores
+from xorec.models.graph.cpr import CPR, Chosen, Cycles, cycle_gradients, cycle_scores, drawn_cycles
 from xorec.testing.data import checkerboard, planted
 from xorec.testing.models import EpochModelTests
 

@@ -9,8 +9,8 @@ from xorec.core.bits import unpack_signs
 from xorec.core.errors import OptionError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.hashing.cccf import CCCF
-from xorec.models.hashing.cccf_weights import (
+from xorec.models.hashing.cccf import (
+    CCCF,
     directions,
     group_weights,
     kernel_weights,

@@ -9,11 +9,13 @@ from tests.support.steps import take_step
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
-from xorec.models.hashing.lightrec import LightRec
-from xorec.models.hashing.lightrec_codebooks import code_shape, residual_codebooks, whitening
-from xorec.models.hashing.lightrec_distill import Teacher
-from xorec.models.hashing.lightrec_encoder import ItemEncoder
-from xorec.models.hashing.lightrec_learner import Learner, Weights, start_arrays
+from xorec.models.hashing.lightrec import Learner, LightRec, Teacher, Weights, start_arrays
+from xorec.models.hashing.lightrec_codebooks import (
+    ItemEncoder,
+    code_shape,
+    residual_codebooks,
+    whitening,
+)
 from xorec.representations.codebooks import Codebooks
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests

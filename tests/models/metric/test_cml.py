@@ -14,8 +14,7 @@ from tests.support.references.metric import (
 )
 from tests.support.steps import step_items, step_users
 from xorec.core.options import RunOptions
-from xorec.models.metric.cml import CML, CMLConfig, CMLStep
-from xorec.models.metric.decorrelation import decorrelate
+from xorec.models.metric.cml import CML, CMLConfig, CMLStep, decorrelate
 from xorec.models.metric.metric_learning import into_ball
 from xorec.representations.distances import Distances
 from xorec.testing.data import planted
@@ -164,7 +163,7 @@ def test_decorrelation_is_a_step_along_the_gradient_of_the_penalty() -> None:
 def test_decorrelation_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, pieces = rows_and_spent(), rows_and_spent()
     decorrelate(whole, 7.0, RATE)
-    monkeypatch.setattr("xorec.models.metric.decorrelation._PIECE", 7)
+    monkeypatch.setattr("xorec.models.metric.cml._PIECE", 7)
     decorrelate(pieces, 7.0, RATE)
     for name, rows in whole.items():
         np.testing.assert_allclose(rows, pieces[name], atol=1e-6)

@@ -8,9 +8,9 @@ from xorec.core.bits import pack_signs
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.evaluation.protocol import evaluate
-from xorec.models.siml.asymmetric_users import refine_new_user, refine_users
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.optimizers.base import Start
+from xorec.models.siml.dsiml_shortlist import refine_new_user, refine_users
+from xorec.models.siml.optimizers import Start
 from xorec.models.siml.siml_kernels import NO_TEACHER
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted

@@ -26,12 +26,11 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.fitting import fit_with_validation
-from xorec.models.siml.best_items import with_best_items
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.optimizers import OPTIMIZERS
-from xorec.models.siml.optimizers.ste import epoch_terms
+from xorec.models.siml.optimizers import OPTIMIZERS, epoch_terms
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_kernels import ITEMS, USERS, Terms
+from xorec.models.siml.teacher_lists import with_best_items
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
@@ -104,7 +103,7 @@ def test_drawn_bits_have_the_row_as_their_mean() -> None:
 
 @pytest.mark.parametrize(("reach", "hard"), [(0.0, 1.0), (1.5, 0.0), (1.5, 0.4), (3.0, 1.0)])
 def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> None:
-    """Rows move by the gradient of the reference loss at what is shown; clip; show anew."""
+    """AnyRows move by the gradient of the reference loss at what is shown; clip; show anew."""
     rng = np.random.default_rng(0)
     n, m, d, pairs, count = 6, 9, 20, 25, 3
     owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
@@ -178,7 +177,7 @@ def test_each_block_of_an_epoch_has_its_own_draws(monkeypatch: pytest.MonkeyPatc
         blocks.append((terms.epoch, block))
         return ScaleInvariantStep(users, items, terms, block, teacher)
 
-    monkeypatch.setattr("xorec.models.siml.optimizers.ste.ScaleInvariantStep", spy)
+    monkeypatch.setattr("xorec.models.siml.optimizers.ScaleInvariantStep", spy)
     DSIML(bits=8, epochs=2, block_size=300, start={"epochs": 1}).fit(planted(60, 40))
     assert blocks == [(epoch, block) for epoch in range(2) for block in range(5)]  # of 256 pairs
 
@@ -193,7 +192,7 @@ def test_sweeps_have_the_loss_that_is_set_and_fresh_negatives(
         calls.append((problem, propose))
         return SweepResult(0.0, 0.0, 0, 0)
 
-    monkeypatch.setattr("xorec.models.siml.optimizers.sweeps.sweep", spy)
+    monkeypatch.setattr("xorec.models.siml.optimizers.sweep", spy)
     loss: dict[str, Any] = {"temperature": 2.5, "gamma": 0.7, "lambda_": 0.4}
     loss["margin"] = "geometric"
     settings: dict[str, Any] = {"epochs": 2, "solver": "exact", "negatives": 3, **loss}

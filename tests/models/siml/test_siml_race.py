@@ -14,11 +14,10 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate
 from xorec.models.fitting import fit_with_validation
-from xorec.models.racing import RaceTrack, race
 from xorec.models.siml import siml_race
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias
-from xorec.models.siml.siml_race import best_weight, candidates
+from xorec.models.siml.siml_race import RaceTrack, best_weight, candidates, race
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
 from xorec.testing.models import Notes

@@ -85,7 +85,7 @@ def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatc
     vectors = (users.astype(np.float32), items.astype(np.float32))
     lessons = model._turned(train, *vectors, RunOptions(seed=0)).teacher.distill_weight
     np.testing.assert_array_equal(lessons, np.full(train.n_users, 2.5, np.float32))
-    monkeypatch.setattr("xorec.models.siml.best_items._ONE_IN", 1)
+    monkeypatch.setattr("xorec.models.siml.teacher_lists._ONE_IN", 1)
     begin = model._turned(train, *vectors, RunOptions(seed=0))
     assert begin.pairs.n_pairs > train.n_pairs
     assert len(begin.teacher.distill_weight) == 0

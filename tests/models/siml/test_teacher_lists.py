@@ -24,7 +24,7 @@ from xorec.models.siml.siml import SIML, ScaleInvariantStep
 from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.models.siml.teacher_lists import slim_lists, with_lists
 from xorec.testing.data import halves, planted
-from xorec.training.auto import AUTO
+from xorec.training.config import AUTO
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
 from xorec.training.row_kernels import FREE

@@ -15,15 +15,17 @@ from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.ids import Ids
 from xorec.data.tie_rank import tie_rank
-from xorec.recommender.layout.equal_codes import EqualCodes
-from xorec.recommender.layout.features import Features, features_of
+from xorec.recommender.layout.features import Features, features_of, weight_directions
 from xorec.recommender.layout.item_map import compared_items, principal_places, whole, with_map
-from xorec.recommender.layout.neighbour_graph import neighbour_graph
-from xorec.recommender.layout.neighbour_kernels import Step, move
-from xorec.recommender.layout.neighbour_layout import laid_out
+from xorec.recommender.layout.neighbour_layout import (
+    EqualCodes,
+    Step,
+    laid_out,
+    move,
+    neighbour_graph,
+)
 from xorec.recommender.layout.preservation import kept_neighbours
 from xorec.recommender.layout.principal_plane import principal_plane
-from xorec.recommender.layout.weight_directions import weight_directions
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import Words
-from xorec.core.item_offsets import NO_OFFSETS
+from xorec.core.code_rows import NO_OFFSETS
 from xorec.search.hamming import lut
 from xorec.search.hamming.adders import CHUNK_WORDS
 from xorec.search.hamming.arrays import Planes, TieOrder

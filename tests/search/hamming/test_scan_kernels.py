@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import Words
-from xorec.core.item_offsets import NO_OFFSETS
+from xorec.core.code_rows import NO_OFFSETS
 from xorec.search.hamming.adders import CHUNK_WORDS
 from xorec.search.hamming.arrays import Counted, QueryPlanes, Selection, SelectScratch
 from xorec.search.hamming.index import HammingIndex
@@ -22,9 +22,8 @@ from xorec.search.hamming.planes_kernels import (
     slice_chunks,
     spread,
 )
-from xorec.search.hamming.scan_kernels import TOGETHER
+from xorec.search.hamming.scan_kernels import POOL, TOGETHER, narrow, sort_nearest, take
 from xorec.search.hamming.segment import pack_positions, planes_of_lags, planes_over
-from xorec.search.hamming.select_kernels import POOL, narrow, sort_nearest, take
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
 Bits = npt.NDArray[np.bool_]

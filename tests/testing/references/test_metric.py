@@ -17,7 +17,7 @@ from tests.support.references.metric import (
     sml_values,
 )
 from xorec.core.errors import OptionError
-from xorec.training.losses.metric import sml_rewards
+from xorec.models.metric.sml import sml_rewards
 
 N_ITEMS = 40
 SCALINGS: list[Any] = ["mean", "released"]

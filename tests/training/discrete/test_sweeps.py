@@ -14,8 +14,7 @@ from xorec.core.threads import ThreadPool
 from xorec.training.discrete import sweeps
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.change_kernels import changes
-from xorec.training.discrete.flips import Flips
+from xorec.training.discrete.flips import Flips, changes
 from xorec.training.discrete.problem import LossTerms, make_problem
 from xorec.training.discrete.sweeps import SweepResult, sweep, total_loss
 from xorec.training.discrete.triplet_kernels import (

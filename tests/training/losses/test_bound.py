@@ -12,14 +12,14 @@ from tests.support.references.bound import assemble, terms, upper_bound
 from tests.support.references.logistic import curvature
 from tests.support.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.core.errors import OptionError
-from xorec.training.losses.bound import role_tables
-from xorec.training.losses.bound_kernels import (
+from xorec.training.losses.bound import (
     TangentPoints,
     TripletRows,
     assemble_item,
     assemble_user,
+    logistic_loss,
+    role_tables,
 )
-from xorec.training.losses.logistic import logistic_loss
 
 BITS, USERS, ITEMS, COUNT = 6, 4, 5, 60
 EVERY_CODE = np.array(list(itertools.product([-1, 1], repeat=BITS)), dtype=np.int8)

@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.references.logistic import curvature, sigmoid
 from xorec.core.kernels import fast_kernel
-from xorec.training.losses.logistic import logistic_loss
-from xorec.training.losses.logistic_kernels import (
+from xorec.training.losses.bound import (
     SERIES_BELOW,
     curvature_of,
+    logistic_loss,
     logistic_loss_of,
     sigmoid_of,
 )

@@ -13,8 +13,7 @@ from xorec.data.interactions import Interactions
 from xorec.models.base import Model, expect
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
-from xorec.training.config import ModelConfig
-from xorec.training.space import Int, Space
+from xorec.training.config import Int, ModelConfig, Space
 
 
 class PureSVDConfig(ModelConfig):

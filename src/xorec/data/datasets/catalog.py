@@ -14,17 +14,95 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, OptionError
 from xorec.core.files import replacing, system_errors, write_text
-from xorec.core.folders import user_cache
-from xorec.core.paths import near_file, what_is_at
+from xorec.core.memory import require_address_space
+from xorec.core.paths import near_file, user_cache, what_is_at
 from xorec.core.printable import LONGEST_VALUE, quoted, shortened
 from xorec.core.progress import SILENT, Progress
 from xorec.core.suggestions import closest
+from xorec.data.categories import Categories
+from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
+from xorec.data.text import Text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def read_embedded(interactions: Path, items_table: Path) -> Interactions:
+    """The interactions of the two files."""
+    require_address_space()
+    import polars as pl
+
+    pairs, table = pl.read_parquet(interactions), pl.read_parquet(items_table)
+    runs = pairs["user"].rle().struct.unnest()
+    users, items = Ids.from_series(runs["value"]), Ids.from_series(table["item"])
+    indptr = np.zeros(len(users) + 1, dtype=np.int64)
+    np.cumsum(runs["len"].to_numpy(), out=indptr[1:])
+    labels = table["category"].unique().sort()
+    categories = Categories(
+        Text.pack(labels),
+        np.arange(len(items) + 1, dtype=np.int64),
+        _rows_in(labels, table["category"]),
+    )
+    return Interactions(
+        users,
+        items,
+        indptr,
+        _rows_in(table["item"], pairs["item"]),
+        names=items.values if isinstance(items.values, Text) else None,
+        categories=categories,
+    )
+
+
+def _rows_in(values: pl.Series, series: pl.Series) -> npt.NDArray[np.int32]:
+    """Where each value of `series` stands in `values`."""
+    import polars as pl
+
+    return series.cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int32)
+
+
+# the order of the flags in u.item, from u.genre
+_GENRES = (
+    *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
+    *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery"),
+    *("Romance", "Sci-Fi", "Thriller", "War", "Western"),
+)
+
+
+def item_table(name: str, content: bytes) -> pl.DataFrame:
+    """The items of a release; several categories are joined by "|", as GroupLens writes them.
+
+    name: u.item (100K: one flag a genre), movies.dat (1M: "::") or movies.csv (20M and later).
+    """
+    import polars as pl
+
+    if name == "movies.csv":
+        table = pl.read_csv(content, infer_schema=False)
+        rows = table.select("movieId", "title", "genres").rows()
+    elif name == "movies.dat":
+        lines = content.decode("latin-1").splitlines()
+        rows = [tuple(line.split("::")) for line in lines if line]
+    else:
+        lines = content.decode("latin-1").splitlines()
+        rows = [_flags_to_words(line.split("|")) for line in lines if line]
+    schema = {"item": pl.String, "name": pl.String, "category": pl.String}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.with_columns(pl.col("item").cast(pl.Int64))
+
+
+def _flags_to_words(fields: list[str]) -> tuple[str, str, str]:
+    flags = fields[-len(_GENRES) :]
+    words = [genre for genre, flag in zip(_GENRES, flags, strict=True) if flag == "1"]
+    return fields[0], fields[1], "|".join(words)
+
 
 EMBEDDED = Path(__file__).parent / "embedded"
 
@@ -125,7 +203,7 @@ def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -
     entry = find(name)
     if entry.url is None or (entry.present and not again):
         return entry
-    from xorec.data.datasets.download import fetch
+    from xorec.data.datasets.transfer import fetch
 
     recorded = entry.record.get("sha256")
     checksum = entry.checksum or (f"sha256:{recorded}" if recorded else None)
@@ -144,8 +222,6 @@ def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -
 def unpack(archive: Path, entry: DataSet) -> None:
     """Keep ratings and items of a MovieLens archive, in place only when whole; drop the rest."""
     from polars.exceptions import PolarsError
-
-    from xorec.data.datasets.movielens import item_table
 
     ratings, items = entry.members
     with (
@@ -191,8 +267,6 @@ def load_data(
         given = ", ".join(options)
         raise OptionError(f"{entry.name} is a named data set and knows its columns: drop {given}.")
     if entry.embedded:
-        from xorec.data.datasets.embedded_data import read_embedded
-
         return read_embedded(*entry.files)
     if not entry.present:
         raise DataError(

@@ -10,20 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.core.growing_array import GrowingArray
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import Columns
 from xorec.data.io.formats.base import Source, polars_errors
-from xorec.data.io.id_encoder import HashCollision, IdEncoder
+from xorec.data.io.id_encoder import GrowingArray, HashCollision, IdEncoder
 from xorec.data.io.id_kernels import renumber
 from xorec.data.io.id_rules import missing_word, no_id
 from xorec.data.io.values import Place, parts_of, ratings_of, time_note, times_of, weights_of
 from xorec.data.merge import Merged, merge_pairs, take_pairs
-from xorec.data.ratings import rating_note
-from xorec.data.weights import scaled_weights, summed_weights
+from xorec.data.weights import rating_note, scaled_weights, summed_weights
 
 if TYPE_CHECKING:
     import polars as pl

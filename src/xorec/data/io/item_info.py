@@ -20,11 +20,62 @@ from xorec.data.io.databases.source import open_address
 from xorec.data.io.formats.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.formats.frames import as_frame, frame_columns, open_frame
 from xorec.data.io.formats.registry import open_file
-from xorec.data.io.separators import guess_separator, left_in_names
 from xorec.data.text import Text
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_GUESSED = (",", ";", "/")
+_TEXTS_A_PART = 2.0
+"""In how many different texts a part of a divided text must come, on average."""
+
+
+def guess_separator(texts: pl.Series) -> str | None:
+    """The separator of these texts, if any.
+
+    >>> import polars as pl
+    >>> guess_separator(pl.Series(["Comedy, School", "Drama, School", "Comedy", "Drama"]))
+    ','
+    >>> guess_separator(pl.Series(["Action, Adventure & Co", "Comedy", "Drama"]))
+    """
+    texts = texts.drop_nulls().unique()
+    if _has(texts, "|").any():
+        return "|"
+    fewest, best = len(texts), None
+    for separator in _GUESSED:
+        labels, texts_a_part = _divided(texts, separator)
+        if labels <= fewest and texts_a_part >= _TEXTS_A_PART:
+            fewest, best = labels - 1, separator
+    return best
+
+
+def left_in_names(texts: pl.Series) -> list[str]:
+    """What might divide these texts and was not taken for it.
+
+    >>> import polars as pl
+    >>> left_in_names(pl.Series(["Action, Adventure & Co", "Comedy"]))
+    [',']
+    """
+    return [separator for separator in _GUESSED if _has(texts, separator).any()]
+
+
+def _has(texts: pl.Series, separator: str) -> pl.Series:
+    return texts.str.contains(separator, literal=True)
+
+
+def _divided(texts: pl.Series, separator: str) -> tuple[int, float]:
+    """(labels in all, different texts that a part of a divided text comes in, on average)."""
+    import polars as pl
+
+    table = pl.DataFrame({"text": texts, "divided": _has(texts, separator)}).with_row_index("row")
+    table = table.with_columns(pl.col("text").str.split(separator)).explode("text")
+    table = table.with_columns(pl.col("text").str.strip_chars())
+    table = table.filter(pl.col("text") != "").unique(["row", "text"])
+    labels = table.group_by("text").agg(texts=pl.len(), of_divided=pl.col("divided").any())
+    counts = labels.filter("of_divided")["texts"]
+    return len(labels), float(counts.sum()) / max(len(counts), 1)
+
 
 _NO_CATEGORY = ("", "(no genres listed)")
 

@@ -14,6 +14,7 @@ from typing import Any
 from xorec.core.addresses import parse_address, without_secrets
 from xorec.core.engine import Blocks
 from xorec.core.errors import DataError
+from xorec.core.memory import physical_memory
 from xorec.core.paths import what_is_at
 from xorec.core.progress import SILENT, Progress
 from xorec.data.datasets.catalog import CATALOG
@@ -21,6 +22,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.columns import REPEATS, Columns, choose_columns
 from xorec.data.io.content import Limits, make_limits
 from xorec.data.io.encode import Weighing, no_rows
+from xorec.data.io.folders import discover
 from xorec.data.io.formats.base import Layout, Source
 from xorec.data.io.item_info import add_item_info
 from xorec.data.io.read import only_since
@@ -33,9 +35,39 @@ from xorec.engines.spark.engine import PlacedBlocks, SparkEngine
 from xorec.engines.spark.failures import one_line_errors
 from xorec.engines.spark.row_tasks import ROWS_SCHEMA, ReadBlocks
 from xorec.engines.spark.rows import batches_of
-from xorec.engines.spark.small_files import fits_driver
 from xorec.engines.spark.stages import watching_stages
 from xorec.engines.spark.tables import Piece, SparkTable, open_address, open_path
+
+_ROW_BYTES = 53
+"""Of a row while it is read, about: as measured by `xorec bench engine`."""
+_TEXT, _PACKED = 3, 30
+"""Bytes in memory for one of a text file, and of a compressed one, about."""
+
+
+def fits_driver(path: Path) -> bool:
+    """Whether a file, or a folder that the driver understands, is read in a quarter of its memory.
+
+    A folder of parts (part-*.parquet) is for Spark.
+    """
+    try:
+        files = list(discover(path).files) if path.is_dir() else [path]
+    except DataError:
+        return False
+    return sum(map(_bytes_while_read, files)) <= physical_memory() // 4
+
+
+def _bytes_while_read(path: Path) -> int:
+    size, suffix = path.stat().st_size, path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return int(_ROW_BYTES * pq.read_metadata(path).num_rows)
+        except (pa.ArrowException, OSError):
+            return size  # damaged, or something else: who reads it says so
+    return size * (_PACKED if suffix in (".gz", ".zip", ".zst", ".bz2", ".xz") else _TEXT)
+
 
 _DATA_ROW = re.compile(r"(, data row )([0-9,]+)(: )")
 

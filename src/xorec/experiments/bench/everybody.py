@@ -22,11 +22,10 @@ from xorec.experiments.bench.hamming_methods import (
     faiss_flat,
     hamming_index,
 )
-from xorec.experiments.bench.harness import Harness
 from xorec.experiments.bench.method import Build
 from xorec.experiments.bench.methods import missing_modules, thread_limit
 from xorec.experiments.bench.seen_lists import draw_seen
-from xorec.experiments.bench.timing import Timings, interquartile_range
+from xorec.experiments.bench.timing import Harness, Timings, interquartile_range
 from xorec.search.hits import Exclude
 
 CODES, FLOATS = "xorec", "float-blas"

@@ -18,13 +18,11 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.core.threads import available_threads
-from xorec.experiments.bench.check import CHECKED
 from xorec.experiments.bench.data import BenchData, make_data
-from xorec.experiments.bench.harness import Harness
 from xorec.experiments.bench.method import Method
 from xorec.experiments.bench.methods import EXTRAS, METHODS, missing_modules, thread_limit
 from xorec.experiments.bench.seen_lists import draw_seen
-from xorec.experiments.bench.timing import Mode, Timings, interquartile_range
+from xorec.experiments.bench.timing import CHECKED, Harness, Mode, Timings, interquartile_range
 
 NEAR = 1_000
 """Half of a seen list is from so many nearest items."""

@@ -20,11 +20,10 @@ from urllib.parse import urlsplit
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
-from xorec.experiments.bench import wrk
+from xorec.experiments.bench import serve_requests
 from xorec.experiments.bench.http_sender import Load, Sender
 from xorec.experiments.bench.search import machine
-from xorec.experiments.bench.serve_model import drawn_recommender
-from xorec.experiments.bench.serve_requests import What, payload_of, script_of
+from xorec.experiments.bench.serve_requests import What, drawn_recommender, payload_of, script_of
 from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
 
 Row = dict[str, Any]
@@ -86,7 +85,7 @@ class ServeBench:
             for clients in self.clients:
                 with progress.task(f"{self.what}: {clients} clients"):
                     rows.append(bench.closed(clients))
-            if self.what == "lists" and wrk.is_installed():
+            if self.what == "lists" and serve_requests.is_installed():
                 with progress.task("lists: wrk"):
                     rows.append(bench.wrk(max(self.clients, default=32)))
             best = max((row["requests_per_second"] for row in rows), default=0.0)
@@ -178,7 +177,9 @@ class Measured:
         bench, target = self._bench, self._target
         script = script_of(bench.users, bench.k, bench.key, bench.seed)
         before, seconds = target.cpu_seconds(), max(1, round(bench.seconds))
-        found = wrk.run_wrk(f"http://{HOST}:{target.port}", script, clients, seconds, self._cores)
+        found = serve_requests.run_wrk(
+            f"http://{HOST}:{target.port}", script, clients, seconds, self._cores
+        )
         return {
             "mode": "wrk",
             "what": "lists",

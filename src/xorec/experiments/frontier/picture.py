@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.paths import require_writable
-from xorec.experiments.frontier.labels import Box, Surroundings, centre_box, place_labels
-from xorec.experiments.frontier.points import Point, frontier
+from xorec.experiments.comparison import Contender
 from xorec.experiments.pictures import (
     Picture,
     one_style,
@@ -21,6 +21,140 @@ from xorec.experiments.pictures import (
     require_matplotlib,
     svg_text,
 )
+
+EASE_ITEMS = 8_000
+"""With more items EASE, all items by all items, has no place: half a gigabyte, and minutes."""
+
+
+def ladder(items: int, bits: Sequence[int] = ()) -> tuple[str, ...]:
+    """The models to compare on a catalogue of so many items; bits: in place of 20, 32 and 64.
+
+    >>> ladder(50_000, bits=[16])[:4]
+    ('popularity', 'dsiml:bits=16', 'dsiml:bits=64:shortlist=200', 'slim:keep=int8')
+    """
+    return (
+        "popularity",
+        *(f"dsiml:bits={length}" for length in bits or (20, 32, 64)),
+        "dsiml:bits=64:shortlist=200",
+        "slim:keep=int8",
+        "slim",
+        *(["ease"] if items <= EASE_ITEMS else []),
+        "siml",
+        "blend:bits=64",
+    )
+
+
+class Point(NamedTuple):
+    """A row of a comparison; kind: of its representation."""
+
+    label: str
+    kind: str
+    value: float
+    bytes_per_item: float
+    us_per_query: float
+
+    @classmethod
+    def of(cls, one: Contender, metric: str) -> Point:
+        """The point of a model that was measured."""
+        cost, kind = one.serving, one.model.representation_.kind
+        return cls(one.label, kind, one.evaluation[metric], cost.bytes_per_item, cost.us_per_query)
+
+
+def frontier(costs: Sequence[float], values: Sequence[float]) -> list[int]:
+    """The places that none beats, the cheapest first: better than all that cost no more.
+
+    >>> frontier([1.0, 2.0, 2.0, 3.0], [0.1, 0.3, 0.2, 0.3])
+    [0, 1]
+    """
+    order = sorted(range(len(costs)), key=lambda place: (costs[place], -values[place]))
+    best: list[int] = []
+    for place in order:
+        if not best or values[place] > values[best[-1]]:
+            best.append(place)
+    return best
+
+
+_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_DISTANCES = (7.0, 14.0, 24.0, 36.0, 50.0, 70.0)
+_ROUNDS = 6
+_FORBIDDEN, _ON_A_LINE = 1000.0, 25.0
+
+
+class Box(NamedTuple):
+    """A rectangle: its left and lower, its right and upper ends."""
+
+    left: float
+    low: float
+    right: float
+    high: float
+
+    def grown(self, by: float) -> Box:
+        """The same with a margin."""
+        return Box(self.left - by, self.low - by, self.right + by, self.high + by)
+
+    def meets(self, other: Box) -> bool:
+        """Whether they have an area in common."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.low < other.high and other.low < self.high
+
+    def holds(self, other: Box) -> bool:
+        """Whether the other is inside."""
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.low <= other.low and other.high <= self.high
+
+
+def centre_box(x: float, y: float, size: Sequence[float]) -> Box:
+    """The box of a (width, height) around a centre."""
+    return Box(x - size[0] / 2, y - size[1] / 2, x + size[0] / 2, y + size[1] / 2)
+
+
+class Surroundings(NamedTuple):
+    """What labels keep clear of: the edge of the area, the marks of points, and lines."""
+
+    area: Box
+    marks: Sequence[Box]
+    lines: Sequence[Box]
+
+    def cost(self, box: Box, labels: Sequence[Box]) -> float:
+        """How bad a label is here."""
+        met = sum(box.meets(other) for other in (*self.marks, *labels))
+        crossed = sum(box.meets(line) for line in self.lines)
+        outside = not self.area.holds(box)
+        return _FORBIDDEN * (met + outside) + _ON_A_LINE * crossed
+
+
+def place_labels(
+    points: npt.NDArray[np.float64], sizes: Sequence[Sequence[float]], around: Surroundings
+) -> list[Box]:
+    """A box for the label of each point: the nearest that is free, better ones in some rounds.
+
+    points: (n, 2), sizes: width and height of each label, all in pixels.
+    """
+    placed: list[Box] = []
+    for _ in range(_ROUNDS):
+        before = list(placed)
+        for at, (x, y) in enumerate(points.tolist()):
+            others = [box for place, box in enumerate(placed) if place != at]
+            costs = [
+                (around.cost(box, others) + distance, turn, box)
+                for distance in _DISTANCES
+                for turn, box in enumerate(_around(x, y, sizes[at], distance))
+            ]
+            best = min(costs, key=lambda cost: cost[:2])[2]
+            placed[at : at + 1] = [best]
+        if placed == before:
+            break
+    return placed
+
+
+def _around(x: float, y: float, size: Sequence[float], distance: float) -> list[Box]:
+    """The boxes that a label may have at this distance of its point, the best first."""
+    width, height = size
+    return [
+        centre_box(x + right * (distance + width / 2), y + up * (distance + height / 2), size)
+        for right, up in _DIRECTIONS
+    ]
+
 
 INK, SOFT, GRID = "#222222", "#555555", "#e6e6e6"
 LOOKS = {

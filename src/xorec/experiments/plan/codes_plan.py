@@ -25,7 +25,7 @@ from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS
 from xorec.models.baselines.slim import SLIMConfig
 from xorec.models.siml.optimizers import candidates
 from xorec.models.siml.teacher_lists import LONGEST, MOST_LISTED
-from xorec.training.auto import AUTO
+from xorec.training.config import AUTO
 from xorec.training.discrete.sweep_blocks import item_pieces, role_bytes
 from xorec.training.discrete.sweeps import ITEM_BLOCKS
 
@@ -35,7 +35,7 @@ SWEEP_SHARES = {"users": 0.2, "exchange": 0.07, "items": 0.71, "loss": 0.02}
 CONFLICT_BYTES = 12
 """Of a triplet whose two items are in one block, where the later would move."""
 ONE_IN, MOST_SCORES, USERS_AT_ONCE = 5_000, 1 << 32, 1024
-"""As in `models.siml.best_items`."""
+"""As in `models.siml.teacher_lists`."""
 SLIM = SLIMConfig.model_validate({})
 """The settings by which lists are made."""
 

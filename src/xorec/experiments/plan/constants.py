@@ -14,7 +14,7 @@ from typing import Any
 
 from xorec.core.code import code_digest
 from xorec.core.files import write_text
-from xorec.core.folders import user_cache
+from xorec.core.paths import user_cache
 
 NEAR_BYTES, FAR_BYTES = 1 << 20, 32 << 20
 """A cache of one core, and what is more than the caches of a machine."""

@@ -96,7 +96,7 @@ def _step(
 
 
 def links(sizes: DataSizes, width: int) -> float:
-    """Links of the users of an item's neighbours, and the links that they meet (`slim_kernels`)."""
+    """Links of the users of an item's neighbours, and the links that they meet."""
     typical = sizes.item_spread * sizes.pairs / max(1, sizes.items)
     count = min(width * typical, sizes.pairs)
     return sizes.items * count * (1 + count / (2 * max(1, sizes.users)))

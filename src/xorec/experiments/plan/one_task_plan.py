@@ -11,8 +11,8 @@ from xorec.experiments.plan.parts import JobPlan, Memory, Step
 _NEGATIVES, _DIMENSIONS, _EPOCHS = 5, 64, 30
 """Of a model that does not say."""
 RACE_PAIRS, RACE_EPOCHS = 1_500_000, 20
-"""Of the race of settings (`models.racing`): pairs at most; epochs of all candidates together, some
-with more negatives, as epochs of the winner."""
+"""Of the race of settings (`models.siml.siml_race`): pairs at most; epochs of all candidates
+together, some with more negatives, as epochs of the winner."""
 _TYPICAL_COST = 3.0
 """`Model.cost` of a model that passes over triplets once an epoch."""
 

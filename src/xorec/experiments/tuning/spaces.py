@@ -8,7 +8,7 @@ from typing import Any
 
 from xorec.core.errors import OptionError
 from xorec.models import model_class
-from xorec.training.space import Space
+from xorec.training.config import Space
 
 
 def space_of(model: str, fixed: Collection[str] = ()) -> Space:

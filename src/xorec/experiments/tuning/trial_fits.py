@@ -16,8 +16,8 @@ from xorec.data.interactions import Interactions
 from xorec.experiments.tuning.watching import ClearlyWorseError, Curve, EpochWatch, clearly_worse
 from xorec.models import model_class
 from xorec.models.base import Model
+from xorec.training.config import Space
 from xorec.training.epochs import validation_sample
-from xorec.training.space import Space
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from xorec.experiments.tuning.study_file import StudyFile, open_study
 from xorec.experiments.tuning.trial_fits import Search
 from xorec.experiments.tuning.watching import WATCHED
 from xorec.models import model_class
-from xorec.training.space import Space
+from xorec.training.config import Space
 
 
 @dataclass(frozen=True)

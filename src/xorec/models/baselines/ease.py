@@ -15,13 +15,14 @@ import numpy.typing as npt
 from pydantic import Field
 
 from xorec.core.errors import OptionError
+from xorec.core.kernels import kernel
 from xorec.core.linear_algebra import bytes_needed, negative_inverse, rows_within
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import (
+from xorec.models.baselines.item_blocks import (
     one_row,
     root_matrix,
     root_weights,
@@ -30,11 +31,54 @@ from xorec.models.baselines.histories import (
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
-from xorec.training.config import ModelConfig
-from xorec.training.space import Float, Space
+from xorec.search.top_k_kernels import score_key, select
+from xorec.training.config import Float, ModelConfig, Space
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+@kernel
+def count_together(by_user: Any, by_item: Any, found: Any, begin: Any, end: Any) -> None:
+    """Rows begin..end of the lower half of X'X into found (end - begin, m): users who have both.
+
+    by_user (indptr, items, roots), by_item (indptr, users, roots): roots of the weights, or empty.
+    """
+    indptr, indices, roots = by_user
+    item_indptr, item_users, item_roots = by_item
+    for i in range(begin, end):
+        row = found[i - begin]
+        row[: i + 1] = 0
+        for at in range(item_indptr[i], item_indptr[i + 1]):
+            user = item_users[at]
+            for pair in range(indptr[user], indptr[user + 1]):
+                j = indices[pair]
+                if j > i:
+                    break
+                row[j] += item_roots[at] * roots[pair] if len(roots) else 1
+
+
+@kernel
+def largest_weights(
+    weights: Any, tie_rank: Any, item_at: Any, targets: Any, values: Any, begin: Any, end: Any
+) -> None:
+    """Of rows begin..end of weights (m, m), the columns of the largest values by size.
+
+    Into rows of targets and values (m, width), largest first; equal ones by the tie rule.
+    """
+    m, width = targets.shape
+    keys = np.empty(m, dtype=np.uint64)
+    for i in range(begin, end):
+        for j in range(m):
+            keys[j] = score_key(np.float32(abs(weights[i, j]))) | np.uint64(tie_rank[j])
+        if width < m:
+            select(keys, m, width)
+        keys[:width].sort()
+        for place in range(width):
+            j = item_at[np.int64(keys[place] & np.uint64(0xFFFFFFFF))]
+            targets[i, place] = j
+            values[i, place] = weights[i, j]
+
 
 _SMALL = 5_000
 """So many items, at most, are worked on in float64."""
@@ -107,7 +151,6 @@ def item_weights(
     train: Interactions, items: npt.NDArray[np.integer], reg: float, pool: ThreadPool
 ) -> Weights:
     """B (k, k) between `items` (ascending rows): float64 where they are few, else float32."""
-    from xorec.models.baselines.ease_kernels import count_together
 
     k = len(items)
     dtype = np.float64 if k <= _SMALL else np.float32
@@ -153,8 +196,6 @@ def _largest(
 ) -> csr_array[np.float32]:
     """Of what each item says for others, the largest weights by size: sparse (m, m)."""
     from scipy.sparse import coo_array
-
-    from xorec.models.baselines.ease_kernels import largest_weights
 
     k, m = len(items), len(order)
     rank = np.argsort(np.argsort(order[items])).astype(np.int32)

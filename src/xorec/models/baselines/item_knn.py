@@ -13,17 +13,18 @@ from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import (
+from xorec.models.baselines.item_blocks import (
+    item_blocks,
+    nearest_block,
     one_row,
     root_matrix,
     root_weights,
+    shared_pairs,
     with_weights_of,
 )
-from xorec.models.baselines.item_blocks import item_blocks, nearest_block, shared_pairs
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
-from xorec.training.config import ModelConfig
-from xorec.training.space import Float, Int, Space
+from xorec.training.config import Float, Int, ModelConfig, Space
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

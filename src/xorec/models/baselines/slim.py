@@ -23,7 +23,7 @@ from xorec.core.engine import LocalEngine
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.histories import (
+from xorec.models.baselines.item_blocks import (
     one_row,
     root_matrix,
     with_weights_of,
@@ -32,8 +32,7 @@ from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS, NeighbourRidge
 from xorec.representations.base import Representation
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.postings import Keep
-from xorec.training.config import ModelConfig
-from xorec.training.space import Float, Int, Space
+from xorec.training.config import Float, Int, ModelConfig, Space
 
 ItemRows = npt.NDArray[np.int32]
 

@@ -38,9 +38,8 @@ from xorec.representations.quantized import Keep
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
-from xorec.training.config import ModelConfig
+from xorec.training.config import Float, ModelConfig, Space
 from xorec.training.fold_in import history_rows
-from xorec.training.space import Float, Space
 
 WITHOUT_VALIDATION = 0.3
 """The weight of the vectors where nothing says which is best."""

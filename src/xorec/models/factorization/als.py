@@ -33,9 +33,8 @@ from xorec.models.late_rows import once_for_each, solve_late_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
-from xorec.training.config import EpochConfig
+from xorec.training.config import Choice, EpochConfig, Float, Space
 from xorec.training.epochs import EpochTrainer
-from xorec.training.space import Choice, Float, Space
 
 _CHUNK = 2048
 """Rows in one product, whatever the number of threads."""

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.cholesky_kernels import add_dots, solve_spd
 from xorec.core.kernels import fast_kernel, inlined
+from xorec.core.linear_algebra import add_dots, solve_spd
 
 _WIDE = 256  # pairs taken at once where there are many: they stay in the cache
 _APART = 16  # between rows of the buffer: a power of two would put its columns on one cache line

@@ -7,10 +7,81 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.arrays import empty_apart
-from xorec.models.factorization.bpr_gradient_kernels import bpr_items, bpr_users
-from xorec.models.factorization.bpr_kernels import Kept
+from xorec.core.arrays import APART, empty_apart
+from xorec.core.kernels import fast_kernel
+from xorec.models.factorization.bpr import Kept
 from xorec.training.passes import GradientStep, Triplets, UserResult
+from xorec.training.row_kernels import prefetch_next
+
+_STEEP = np.float32(30)
+
+
+@fast_kernel
+def bpr_users(users: Any, items: Any, triplets: Any, share: Any, new: Any, kept: Any) -> None:
+    """softplus(-x), x = b_u.(d_i - d_j): b_u's gradient is share sigma(-x) (d_j - d_i).
+
+    kept.losses (P,): the sum of a pair.
+    """
+    negatives, sigma = triplets.negatives, kept.sigma
+    size, count = users.shape[1], negatives.shape[1]
+    one = np.float32(1)
+    gradient = np.empty(size + 2 * APART, dtype=users.dtype)[APART : APART + size]
+    table, row = items.ravel(), -1
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, triplets.positives, negatives, pair)
+        u, i = triplets.users[pair], triplets.positives[pair]
+        if pair == 0 or u != triplets.users[pair - 1]:
+            row += 1
+            new.counts[row] = np.float32(0)
+            for f in range(size):
+                new.sums[row, f] = np.float32(0)
+        near, loss, together = np.float32(0), np.float32(0), np.float32(0)
+        for f in range(size):
+            near += users[u, f] * items[i, f]
+            gradient[f] = np.float32(0)
+        for k in range(count):
+            j = negatives[pair, k]
+            sigma[pair, k] = np.float32(0)
+            if j >= 0:
+                far = np.float32(0)
+                for f in range(size):
+                    far += users[u, f] * items[j, f]
+                power = np.exp(min(max(far - near, -_STEEP), _STEEP))
+                loss += np.log(one + power)
+                weight = share * power / (one + power)
+                sigma[pair, k] = weight
+                together += weight
+                for f in range(size):
+                    gradient[f] += weight * items[j, f]
+        kept.losses[pair] = loss
+        new.counts[row] += one
+        for f in range(size):
+            new.sums[row, f] += gradient[f] - together * items[i, f]
+
+
+@fast_kernel
+def bpr_items(users: Any, triplets: Any, local: Any, sigma: Any, new: Any) -> None:
+    """d_i's gradient -sigma b_u, d_j's sigma b_u, of the items of `new`, numbered as in `local`."""
+    size, count = users.shape[1], local.negatives.shape[1]
+    each = np.float32(1) / np.float32(count)
+    table = new.sums.ravel()
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, local.positives, local.negatives, pair)
+        u, v = triplets.users[pair], local.positives[pair]
+        if v >= 0:
+            together = np.float32(0)
+            for k in range(count):
+                together += sigma[pair, k]
+            new.counts[v] += np.float32(1)
+            for f in range(size):
+                new.sums[v, f] -= together * users[u, f]
+        for k in range(count):
+            v = local.negatives[pair, k]
+            if v >= 0:
+                weight = sigma[pair, k]
+                new.counts[v] += each
+                for f in range(size):
+                    new.sums[v, f] += weight * users[u, f]
 
 
 @dataclass(frozen=True, eq=False)

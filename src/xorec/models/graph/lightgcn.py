@@ -19,7 +19,7 @@ from xorec.models.graph.encoder import Encoder
 from xorec.models.graph.graph_model import GraphConfig, TripletGraphModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
-from xorec.training.space import POPULARITY, Choice, Float, Int, Space
+from xorec.training.config import POPULARITY, Choice, Float, Int, Space
 
 
 class LightGCNConfig(GraphConfig):

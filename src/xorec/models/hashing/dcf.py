@@ -21,7 +21,7 @@ from xorec.models.hashing.factored_sweeps import Floats
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.training.checkpoint import Arrays
-from xorec.training.space import Choice, Float, Space
+from xorec.training.config import Choice, Float, Space
 
 
 class DCFConfig(FactoredCodesConfig):

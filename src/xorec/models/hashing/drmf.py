@@ -35,14 +35,13 @@ from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
 from xorec.training.checkpoint import Arrays
-from xorec.training.config import EpochConfig
+from xorec.training.config import Choice, EpochConfig, Float, Space
 from xorec.training.discrete.problem import make_problem
 from xorec.training.discrete.rotation import learn_rotation, unit_rows
 from xorec.training.discrete.sweeps import sweep
 from xorec.training.discrete.triplet_kernels import USER
 from xorec.training.epochs import EpochTrainer
 from xorec.training.passes import Triplets
-from xorec.training.space import Choice, Float, Space
 
 _FOLD_IN_NEGATIVES = 20
 

@@ -1,13 +1,14 @@
 """LightRec (Lian et al. 2020): items as sums of codewords, one of each codebook; users in floats.
 
-Item vectors of another model (`start`) are frozen; an encoder (`lightrec_encoder`) turns each into
-codes k_1..k_B, and q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks
-and the encoder's matrices are learned with BPR's loss, decay, and a term that holds the scores
-near those of the start (`lightrec_learner`), by Adam.
+Item vectors of another model (`start`) are frozen; an encoder turns each into codes k_1..k_B, and
+q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks and the encoder's
+matrices are learned with BPR's loss, decay, and a term that holds the scores near those of the
+start, by Adam.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -21,25 +22,133 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.factorization.bpr import BPR, BPRConfig
+from xorec.models.factorization.bpr_gradients import BPRGradientStep
+from xorec.models.graph.encoder import Moments, adam
 from xorec.models.hashing.lightrec_codebooks import (
+    Array,
+    ItemEncoder,
     code_shape,
     item_weights,
     residual_codebooks,
     whitening,
 )
-from xorec.models.hashing.lightrec_distill import Teacher
-from xorec.models.hashing.lightrec_encoder import ItemEncoder
-from xorec.models.hashing.lightrec_learner import Learner, Weights, start_arrays
 from xorec.models.late_rows import with_room
 from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Bytes, Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.checkpoint import Arrays
-from xorec.training.config import EpochConfig
+from xorec.training.config import EpochConfig, Float, Space
 from xorec.training.epochs import EpochTrainer
 from xorec.training.passes import Pass
-from xorec.training.space import Float, Space
+from xorec.training.rows import Gradients
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """The vectors of the start: users U0 (n, D), items V (m, D); weights w (m,) of the items."""
+
+    users: Array
+    items: Array
+    weights: Array
+
+    def gradients(self, users: Array, items: Array) -> tuple[float, Array, Array]:
+        """The value, and its gradients at users and items."""
+        U0, V, U, Q, w = self.users, self.items, users, items, self.weights[:, None]
+        n = U.dtype.type(len(U))
+        target = V @ (U0.T @ U / n)
+        at_items = Q @ (U.T @ U / n) - target
+        at_users = (U @ (Q.T @ (w * Q)) - U0 @ (V.T @ (w * Q))) / n
+        error = np.sum(w * (Q * (at_items - target) + V * (V @ (U0.T @ U0 / n))))
+        return float(error) / 2, at_users, w * at_items
+
+
+_LEARNED = ("users", "codebooks", "transforms")
+
+
+def start_arrays(users: Array, codebooks: Array) -> Arrays:
+    """The arrays of a fit: what is learned (M = I at first), and Adam at its start."""
+    books, _, size = codebooks.shape
+    transforms = np.repeat(np.eye(size, dtype=np.float32)[None], books, axis=0)
+    learned = dict(zip(_LEARNED, (users.copy(), codebooks, transforms), strict=True))
+    moments = {
+        f"{name}_{moment}": np.zeros_like(array)
+        for name, array in learned.items()
+        for moment in ("first", "second")
+    }
+    return {**learned, **moments, "steps": np.zeros(1, dtype=np.int64)}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the terms count, and the softness of the encoder's choice."""
+
+    decay: float
+    distill: float
+    temperature: float
+
+
+class Learner:
+    """Works on the arrays of a fit in place."""
+
+    def __init__(
+        self, arrays: Arrays, teacher: Teacher, weights: Weights, pool: ThreadPool
+    ) -> None:
+        self._arrays, self._teacher, self._weights, self._pool = arrays, teacher, weights, pool
+        self.users: Array = arrays["users"]
+        self._encoder = ItemEncoder(arrays["codebooks"], arrays["transforms"], weights.temperature)
+        self.user_gradients, self.item_gradients = (
+            Gradients(np.zeros_like(rows), np.zeros(len(rows), rows.dtype))
+            for rows in (teacher.users, teacher.items)
+        )
+        self.codes, self.items = self._encoder.encode(teacher.items, pool)
+
+    def step(self, triplets: int) -> BPRGradientStep:
+        """The gradients of BPR's mean loss over a batch of so many triplets."""
+        vectors, share = (self.users, self.items), np.float32(1 / triplets)
+        return BPRGradientStep(self.user_gradients, self.item_gradients, *vectors, share)
+
+    def learn(self, rate: float) -> float:
+        """One step of Adam with the gradients of a batch; returns the error of the scores."""
+        users, items = self.user_gradients, self.item_gradients
+        shrink = self.users.dtype.type(self._weights.decay / users.counts.sum())
+        error = self._distill()
+        items.sums[...] += shrink * items.counts[:, None] * self.items
+        at_words, at_transforms = self._encoder.gradients(
+            self._teacher.items, self.codes, items.sums, self._pool
+        )
+        self._arrays["steps"] += 1
+        self._step("users", users.sums, shrink * users.counts, rate)
+        self._step("codebooks", at_words, None, rate)
+        self._step("transforms", at_transforms, None, rate / self.users.shape[1])
+        for array in (*users, *items):
+            array.fill(0)
+        self.codes, self.items = self._encoder.encode(self._teacher.items, self._pool)
+        return error
+
+    def _distill(self) -> float:
+        """Add the gradients of the distillation; returns its value."""
+        error, at_users, at_items = self._teacher.gradients(self.users, self.items)
+        weight = self.users.dtype.type(self._weights.distill)
+        self.user_gradients.sums[...] += weight * at_users
+        self.item_gradients.sums[...] += weight * at_items
+        return error
+
+    def _step(self, name: str, gradients: Array, shrink: Array | None, rate: float) -> None:
+        arrays, size = self._arrays, gradients.shape[-1]
+        rows, gradients, first, second = (
+            array.reshape(-1, size)
+            for array in (
+                arrays[name],
+                gradients,
+                arrays[f"{name}_first"],
+                arrays[f"{name}_second"],
+            )
+        )
+        shrink = np.zeros(len(rows), rows.dtype) if shrink is None else shrink
+        moments = Moments(first, second, arrays["steps"][0])
+        step = partial(adam, rows, gradients, shrink, moments, np.float32(rate))
+        self._pool.map_ranges(len(rows), step)
 
 
 class LightRecConfig(EpochConfig):

@@ -23,9 +23,8 @@ from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats
-from xorec.training.config import ModelConfig
+from xorec.training.config import Choice, ModelConfig, Space
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
-from xorec.training.space import Choice, Space
 
 
 class SignsConfig(ModelConfig):

@@ -4,30 +4,171 @@ minimise  mean over pairs (u, i) of  w [margin + D_ui - D_uj*]_+  +  covariance 
 
 D a squared distance, j* the nearest of `negatives` fresh ones, w = log(1 + rank) with the rank of i
 estimated from how many of them come inside the margin, C the covariance of the rows of all users
-and items off its diagonal. (`losses.metric` has each of them in float64.)
+and items off its diagonal. (`tests/support/references/metric.py` has each of them in float64.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from xorec.core.arrays import empty_apart
-from xorec.core.threads import ThreadPool
+from xorec.core.arrays import APART, empty_apart
+from xorec.core.kernels import fast_kernel, inlined
+from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
-from xorec.models.metric.cml_kernels import Kept, Terms, step_items, step_users
-from xorec.models.metric.decorrelation import decorrelate
 from xorec.models.metric.metric_learning import BallStep, MetricConfig, MetricModel
 from xorec.representations.distances import Floats
 from xorec.training.checkpoint import Arrays
+from xorec.training.config import POPULARITY, Choice, Float, Space
 from xorec.training.fold_in import mean_user
 from xorec.training.passes import StepOf, Triplets, UserResult
+from xorec.training.row_kernels import BALL, adagrad_step, prefetch_next, project
 from xorec.training.rows import Rows
-from xorec.training.space import POPULARITY, Choice, Float, Space
+
+
+class Terms(NamedTuple):
+    """ranked: weigh pairs by w = log(1 + m * share of the negatives inside the margin), else 1."""
+
+    margin: Any
+    ranked: bool
+    rate: Any
+
+
+class Kept(NamedTuple):
+    """Of each pair: the nearest negative (P, 1), or -1 where nothing moves; 2w (P,); the loss."""
+
+    nearest: Any
+    weights: Any
+    losses: Any
+
+
+@inlined
+def square_distance(left: Any, one: Any, right: Any, other: Any) -> Any:
+    """|left[one] - right[other]|^2."""
+    total = np.float32(0)
+    for f in range(left.shape[1]):
+        difference = left[one, f] - right[other, f]
+        total += difference * difference
+    return total
+
+
+@fast_kernel
+def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+    """Each user's step, pair after pair, along -2w (d_j* - d_i); kept: j* and 2w of each pair.
+
+    items (m, d); new: the rows of the users of the triplets, after the step.
+    """
+    positives, negatives, rows = triplets.positives, triplets.negatives, new.vectors
+    size, count, catalogue = items.shape[1], negatives.shape[1], np.float32(len(items))
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
+    table, u = items.ravel(), -1
+    for pair in range(len(positives)):
+        prefetch_next(table, size, positives, negatives, pair)
+        i = positives[pair]
+        if pair == 0 or triplets.users[pair] != triplets.users[pair - 1]:
+            u += 1
+            new.grad_sq_sum[u] = users.grad_sq_sum[triplets.users[pair]]
+            for f in range(size):
+                rows[u, f] = users.vectors[triplets.users[pair], f]
+        limit = terms.margin + square_distance(rows, u, items, i)
+        hinge, best, inside, drawn = np.float32(0), -1, np.float32(0), np.float32(0)
+        for k in range(count):
+            j = negatives[pair, k]
+            if j >= 0:
+                drawn += np.float32(1)
+                excess = limit - square_distance(rows, u, items, j)
+                if excess > np.float32(0):
+                    inside += np.float32(1)
+                    if excess > hinge:
+                        hinge, best = excess, j
+        kept.nearest[pair, 0] = best
+        kept.weights[pair] = np.float32(0)
+        kept.losses[pair] = np.float32(0)
+        if best >= 0:
+            weight = np.float32(1)
+            if terms.ranked:
+                weight = np.log(np.float32(1) + catalogue * inside / drawn)
+            kept.losses[pair] = weight * hinge
+            weight *= np.float32(2)
+            kept.weights[pair] = weight
+            square = np.float32(0)
+            for f in range(size):
+                gradient[f] = weight * (items[best, f] - items[i, f])
+                square += gradient[f] * gradient[f]
+            adagrad_step(rows, u, gradient, square, new.grad_sq_sum, terms.rate)
+            project(rows, rows, u, BALL)
+
+
+@fast_kernel
+def step_items(users: Any, local: Any, terms: Any, kept: Any, new: Any) -> None:
+    """The items of `new`, by their numbers in `local`, in both roles, pair after pair.
+
+    i: -2w (d_i - b_u)    j*: -2w (b_u - d_j*), from where the item has come to by then.
+    users (R, d): those of the triplets, after their own step.
+    """
+    size, rows = users.shape[1], new.vectors
+    gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
+    for pair in range(len(local.users)):
+        u = local.users[pair]
+        if kept.nearest[pair, 0] >= 0:
+            for role in range(2):
+                v = local.positives[pair] if role == 0 else local.negatives[pair, 0]
+                weight = kept.weights[pair] if role == 0 else -kept.weights[pair]
+                if v >= 0:
+                    square = np.float32(0)
+                    for f in range(size):
+                        gradient[f] = weight * (rows[v, f] - users[u, f])
+                        square += gradient[f] * gradient[f]
+                    adagrad_step(rows, v, gradient, square, new.grad_sq_sum, terms.rate)
+
+
+_PIECE = 16_384
+_TINY = 1e-8
+
+
+def decorrelate(arrays: Arrays, weight: float, rate: float) -> None:
+    """Move user_vectors and item_vectors in place, by Adagrad.
+
+    A row that has not moved yet stays: it has no pairs, and its first step would be a full one.
+    """
+    with one_blas_thread():  # one order of summing, however many threads
+        _step(arrays, weight, rate)
+
+
+def _step(arrays: Arrays, weight: float, rate: float) -> None:
+    kinds = ("user", "item")
+    total = sum(len(arrays[f"{kind}_vectors"]) for kind in kinds)
+    size = arrays["user_vectors"].shape[1]
+    mean, covariance = np.zeros(size), np.zeros((size, size))
+    for kind in kinds:
+        for part in _pieces(arrays[f"{kind}_vectors"]):
+            mean += part.sum(axis=0, dtype=np.float64) / total
+    for kind in kinds:
+        for part in _pieces(arrays[f"{kind}_vectors"]):
+            centred = part - mean
+            covariance += centred.T @ centred / total
+    np.fill_diagonal(covariance, 0)
+    for kind in kinds:
+        pieces = zip(
+            _pieces(arrays[f"{kind}_vectors"]), _pieces(arrays[f"{kind}_grad_sq_sum"]), strict=True
+        )
+        for part, grad_sq_sum in pieces:
+            gradient = 4 * weight / total * (part - mean) @ covariance
+            gradient[grad_sq_sum == 0] = 0
+            grad_sq_sum += np.sum(gradient**2, axis=1).astype(np.float32)
+            moved = part - rate * gradient / np.sqrt(grad_sq_sum + _TINY)[:, None]
+            part[:] = moved / np.maximum(1, np.linalg.norm(moved, axis=1, keepdims=True))
+
+
+def _pieces(rows: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.float32]]:
+    """Views of some rows after another, so that no large copy is made."""
+    for begin in range(0, len(rows), _PIECE):
+        yield rows[begin : begin + _PIECE]
 
 
 class CMLConfig(MetricConfig):
@@ -90,7 +231,7 @@ class CML(MetricModel[CMLConfig]):
 
 @dataclass(frozen=True, eq=False)
 class CMLStep(BallStep):
-    """CML's step over one block; names as in `cml_kernels`."""
+    """CML's step over one block; names as in the kernels."""
 
     terms: Terms
     negatives: int

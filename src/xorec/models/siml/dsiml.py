@@ -25,29 +25,27 @@ from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.code_fold_in import mean_direction, updated_codes
 from xorec.models.popularity_offsets import Offset, choose_offset, with_popularity
 from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
-from xorec.models.siml.asymmetric_users import refine_new_user, refine_users
-from xorec.models.siml.best_items import with_best_items
 from xorec.models.siml.dsiml_shortlist import (
     Size,
+    refine_new_user,
+    refine_users,
     two_stage_query,
     updated_two_stage,
     with_reranking,
 )
 from xorec.models.siml.list_kernels import NO_LISTS
-from xorec.models.siml.optimizers import OPTIMIZERS, candidates
-from xorec.models.siml.optimizers.base import Optimizer, Start
+from xorec.models.siml.optimizers import OPTIMIZERS, Optimizer, Start, candidates
 from xorec.models.siml.siml import Alpha, ScaleInvariantConfig, Temperature
 from xorec.models.siml.siml_kernels import NO_TEACHER, Teacher, Terms
-from xorec.models.siml.teacher_lists import slim_lists
+from xorec.models.siml.teacher_lists import slim_lists, with_best_items
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.vectors import Floats
-from xorec.training.auto import AUTO, or_auto
 from xorec.training.checkpoint import Arrays
+from xorec.training.config import AUTO, Choice, Float, Space, or_auto
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
 from xorec.training.epochs import EpochTrainer
-from xorec.training.space import Choice, Float, Space
 
 if TYPE_CHECKING:
     OptimizerName = str

@@ -41,17 +41,15 @@ from xorec.models.siml.siml_kernels import (
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
-from xorec.training.auto import AUTO, or_auto
 from xorec.training.averaging import add_to_means, mean_of, start_means
 from xorec.training.checkpoint import Arrays
-from xorec.training.config import ModelConfig, TripletConfig
+from xorec.training.config import AUTO, Choice, Float, ModelConfig, Space, TripletConfig, or_auto
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.fold_in import PASSES, history_rows
-from xorec.training.losses.scale_invariant import margin_offset
+from xorec.training.losses.bound import margin_offset
 from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
 from xorec.training.row_kernels import BALL, FREE, SPHERE, draw_codes
 from xorec.training.rows import Rows
-from xorec.training.space import Choice, Float, Space
 
 _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 DEFAULTS: dict[str, Any] = {

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from xorec.core.arrays import APART
+from xorec.core.kernels import fast_kernel
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
@@ -28,12 +30,56 @@ from xorec.models.siml.siml import (
     RacedConfig,
     popularity_bias,
 )
-from xorec.models.siml.siml_gradient_kernels import siml_items, siml_users
-from xorec.models.siml.siml_kernels import Kept, Terms
+from xorec.models.siml.siml_kernels import Kept, Terms, pair_gradients
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
+from xorec.training.config import Choice, Float, Space
 from xorec.training.passes import GradientStep, Triplets, UserResult
-from xorec.training.space import Choice, Float, Space
+from xorec.training.row_kernels import prefetch_next
+
+
+@fast_kernel
+def siml_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+    """The scale-invariant loss of each pair, and the users' gradients (a sum, not a mean)."""
+    size = users.shape[1]
+    gradient = np.empty(size + 2 * APART, dtype=users.dtype)[APART : APART + size]
+    table, row = items.ravel(), -1
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, triplets.positives, triplets.negatives, pair)
+        u, i = triplets.users[pair], triplets.positives[pair]
+        if pair == 0 or u != triplets.users[pair - 1]:
+            row += 1
+            new.counts[row] = np.float32(0)
+            for f in range(size):
+                new.sums[row, f] = np.float32(0)
+        pair_gradients(users, u, items, triplets, pair, terms, kept, gradient)
+        new.counts[row] += np.float32(1)
+        for f in range(size):
+            new.sums[row, f] += gradient[f] - kept.positive[pair] * items[i, f]
+
+
+@fast_kernel
+def siml_items(users: Any, items: Any, triplets: Any, local: Any, kept: Any, new: Any) -> None:
+    """The gradients of the items of `new`, by their numbers in `local`, in both roles."""
+    size, count = users.shape[1], local.negatives.shape[1]
+    each = np.float32(1) / np.float32(count)
+    table = new.sums.ravel()
+    for pair in range(len(triplets.users)):
+        prefetch_next(table, size, local.positives, local.negatives, pair)
+        u, i, v = triplets.users[pair], triplets.positives[pair], local.positives[pair]
+        if v >= 0:
+            positive = kept.positive[pair]
+            new.counts[v] += np.float32(1)
+            for f in range(size):
+                new.sums[v, f] += kept.negatives[pair, f] - positive * users[u, f]
+        for k in range(count):
+            v = local.negatives[pair, k]
+            if v >= 0:
+                with_i = kept.scale[pair, k]
+                with_u = with_i + kept.pairwise[pair, k]
+                new.counts[v] += each
+                for f in range(size):
+                    new.sums[v, f] += with_u * users[u, f] + with_i * items[i, f]
 
 
 class SIMLGCNConfig(RacedConfig, GraphConfig):

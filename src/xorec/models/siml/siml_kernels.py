@@ -18,7 +18,7 @@ candidates v of a pair, the positive and its negatives (distillation):
 
 A teacher with lists has other candidates and other p (`list_kernels`).
 
-`losses.scale_invariant` has the same in plain NumPy. Rows are `training.rows.Rows`: vectors that
+`losses.bound` has the same in plain NumPy. Rows are `training.rows.Rows`: vectors that
 move, and the snapshot that the others see. For vectors both are one. For codes the snapshot is
 sign(row) / sqrt(d), a unit vector, or drawn around the row, and the gradient at the snapshot moves
 the row behind it (straight-through). Items are read as they were before the block.

@@ -2,19 +2,173 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.kernels import kernel
 from xorec.core.options import RunOptions
+from xorec.core.rng import below, draw, stream
 from xorec.core.threads import ThreadPool
-from xorec.recommender.layout.equal_codes import EqualCodes
 from xorec.recommender.layout.features import item_codes
-from xorec.recommender.layout.neighbour_graph import NeighbourGraph, nearest, neighbour_graph
-from xorec.recommender.layout.neighbour_kernels import Step, move
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.similarity import SimilarityIndex
 from xorec.representations.codes import Codes
 from xorec.search.index import index_of
+
+_TURN = np.pi * (3 - 5**0.5)
+"""The golden angle: points at its multiples, at the roots of their numbers, fill a disc evenly."""
+
+
+class EqualCodes(NamedTuple):
+    """first: a row for each distinct code, the first of its items in tie order. of_item: the code
+    of each item. place: of each item among those of its code, in tie order."""
+
+    first: npt.NDArray[np.int64]
+    of_item: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: npt.NDArray[np.uint64], tie_rank: npt.NDArray[np.int32]) -> EqualCodes:
+        """
+        >>> codes = np.array([[7], [3], [7]], dtype=np.uint64)
+        >>> EqualCodes.of(codes, np.array([2, 1, 0], dtype=np.int32)).first.tolist()
+        [1, 2]
+        """
+        order = np.lexsort((tie_rank, *codes.T[::-1]))
+        ordered = codes[order]
+        begins = np.ones(len(order), dtype=np.bool_)
+        begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        starts = np.flatnonzero(begins)
+        number = np.cumsum(begins) - 1
+        of_item = np.empty(len(order), dtype=np.int64)
+        place = np.empty_like(of_item)
+        of_item[order], place[order] = number, np.arange(len(order)) - starts[number]
+        return cls(order[starts], of_item, place)
+
+    @classmethod
+    def all_distinct(cls, n: int) -> EqualCodes:
+        """Where nothing is equal."""
+        rows = np.arange(n)
+        return cls(rows, rows, np.zeros(n, dtype=np.int64))
+
+    def spread(
+        self, places: npt.NDArray[Any], apart: float, widest: float = np.inf
+    ) -> npt.NDArray[np.float64]:
+        """Places of all items from those of their codes: around them, `apart` from each other, or
+        nearer where they would reach further than `widest`."""
+        sizes = np.bincount(self.of_item)
+        step = np.minimum(apart, widest / np.sqrt(sizes))[self.of_item]
+        away, turn = step * np.sqrt(self.place), self.place * _TURN
+        found = places[self.of_item].astype(np.float64)
+        found[:, 0] += away * np.cos(turn)
+        found[:, 1] += away * np.sin(turn)
+        return found
+
+
+_AT_ONCE = 8192
+
+
+class NeighbourGraph(NamedTuple):
+    """Row i: the nodes linked[indptr[i]:indptr[i + 1]], ascending."""
+
+    indptr: npt.NDArray[np.int64]
+    linked: npt.NDArray[np.int32]
+
+
+def nearest(compared: SimilarityIndex, k: int, options: RunOptions) -> npt.NDArray[np.int32]:
+    """The k nearest of every row (rows, k), by the tie rule; -1 where there are fewer."""
+    n = compared.representation.n_items
+    found = np.full((n, k), -1, dtype=np.int32)
+    with options.progress.task("nearest items", n) as task:
+        for begin in range(0, n, _AT_ONCE):
+            rows = np.arange(begin, min(n, begin + _AT_ONCE))
+            hits = compared.nearest(rows, k, threads=options.thread_count)
+            there = np.arange(hits.items.shape[1]) < hits.counts[:, None]
+            found[rows, : there.shape[1]] = np.where(there, hits.items, -1)
+            task.advance(len(rows))
+    return found
+
+
+def neighbour_graph(near: npt.NDArray[np.int32]) -> NeighbourGraph:
+    """Links of each row with its nearest, and with those whose nearest it is.
+
+    >>> neighbour_graph(np.array([[1], [2], [1]], dtype=np.int32)).linked.tolist()
+    [1, 0, 2, 1]
+    """
+    n, k = near.shape
+    there = near.ravel().astype(np.int64)
+    here = np.repeat(np.arange(n, dtype=np.int64), k)[there >= 0]
+    there = there[there >= 0]
+    both = np.sort(np.concatenate([here * n + there, there * n + here]))
+    both = both[np.diff(both, prepend=-1) > 0]
+    first, second = np.divmod(both, n)
+    indptr = np.concatenate([[0], np.bincount(first, minlength=n).cumsum()]).astype(np.int64)
+    return NeighbourGraph(indptr, second.astype(np.int32))
+
+
+_LONGEST = 4.0
+_NEAR = 0.1
+
+
+class Step(NamedTuple):
+    """seed, number: key the draws of a round. length: of its steps. rest: how far linked items
+    stay apart. pairs: drawn links an item; strangers: others it is pushed away from for each."""
+
+    seed: int
+    number: int
+    length: float
+    rest: float
+    pairs: int
+    strangers: int
+
+
+@kernel
+def move(
+    graph: Any,
+    places: npt.NDArray[np.float32],
+    moved: npt.NDArray[np.float32],
+    step: Step,
+    rows: tuple[int, int],
+) -> None:
+    """Items of `rows` go from `places` to `moved`: towards linked ones, away from strangers.
+
+    The gradients are those of UMAP with w = 1 / (1 + d^2) (McInnes et al. 2018; LargeVis has the
+    same): 2 w (y_j - y_i) for a link, 2 w / (0.1 + d^2) (y_i - y_j) for a stranger, each at most 4
+    long in x and y; a link shorter than `rest` pushes as a spring would, times 1 - rest / d, so
+    that items with equal codes are not one dot. An item draws `pairs` of its links, or takes all of
+    them where it has fewer. Nobody writes what another reads: the same bits for any number of
+    threads.
+    """
+    n, rest = len(places), np.float32(step.rest)
+    for i in range(rows[0], rows[1]):
+        begin, count = graph.indptr[i], graph.indptr[i + 1] - graph.indptr[i]
+        key = stream(step.seed, step.number, i)
+        x, y = places[i, 0], places[i, 1]
+        dx, dy = np.float32(0), np.float32(0)
+        drawn = min(count, step.pairs)
+        for at in range(drawn):
+            place = at if count <= step.pairs else below(draw(key, at), count)
+            j = graph.linked[begin + place]
+            ax, ay = places[j, 0] - x, places[j, 1] - y
+            squared = ax * ax + ay * ay
+            pull = np.float32(2) / (np.float32(1) + squared)
+            if squared < rest * rest:
+                pull *= np.float32(1) - rest / np.sqrt(max(squared, np.float32(1e-6) * rest * rest))
+            dx += min(max(pull * ax, np.float32(-_LONGEST)), np.float32(_LONGEST))
+            dy += min(max(pull * ay, np.float32(-_LONGEST)), np.float32(_LONGEST))
+        for at in range(drawn * step.strangers):
+            j = below(draw(key, step.pairs + at), n)
+            ax, ay = x - places[j, 0], y - places[j, 1]
+            squared = ax * ax + ay * ay
+            push = np.float32(2) / ((np.float32(_NEAR) + squared) * (np.float32(1) + squared))
+            dx += min(max(push * ax, np.float32(-_LONGEST)), np.float32(_LONGEST))
+            dy += min(max(push * ay, np.float32(-_LONGEST)), np.float32(_LONGEST))
+        share = np.float32(step.length) / np.float32(max(drawn, 1))
+        moved[i, 0] = x + share * dx
+        moved[i, 1] = y + share * dy
+
 
 _NEIGHBOURS = 15
 _ROUNDS = 200

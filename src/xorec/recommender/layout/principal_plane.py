@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.blas import one_blas_thread
+from xorec.core.threads import one_blas_thread
 from xorec.recommender.layout.features import Features
 
 _SAMPLE = 20_000

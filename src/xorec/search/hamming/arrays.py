@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words
-from xorec.core.item_offsets import Offsets
+from xorec.core.code_rows import Offsets
 from xorec.data.tie_rank import TieRank
 from xorec.search.filters import Mask, Rows
 

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words
-from xorec.core.code_rows import CodeRows
-from xorec.core.item_offsets import NO_OFFSETS, Offsets
+from xorec.core.code_rows import NO_OFFSETS, CodeRows, Offsets
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.batches import (

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int, whole_numbers
 from xorec.core.bits import Words
-from xorec.core.code_rows import CodeRows
+from xorec.core.code_rows import CodeRows, as_offsets, joined_offsets
 from xorec.core.errors import DataError, OptionError
-from xorec.core.item_offsets import as_offsets, joined_offsets
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.search.batches import Nearest
@@ -24,9 +23,8 @@ from xorec.search.hamming.arrays import TieOrder
 from xorec.search.hamming.catalogue import Catalogue, ItemFilter
 from xorec.search.hamming.checks import Distance, check_segment, is_masked
 from xorec.search.hamming.list_kernels import unpack
-from xorec.search.hamming.radius import Within, within
 from xorec.search.hamming.segment import Segment, planes_over
-from xorec.search.hamming.single import SingleQuery
+from xorec.search.hamming.single import SingleQuery, Within, within
 from xorec.search.hamming.strategies import SAMPLE_QUERIES, SearchedSegment, Wish
 from xorec.search.hits import Exclude, Hits
 from xorec.search.index import SavedIndex

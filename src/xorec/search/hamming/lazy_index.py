@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
 from xorec.core.bits import Words
-from xorec.core.code_rows import CodeRows
-from xorec.core.item_offsets import as_offsets
+from xorec.core.code_rows import CodeRows, as_offsets
 from xorec.core.lazy import lazy_property
 from xorec.core.log import logged
 from xorec.data.tie_rank import TieRank

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.blas import one_blas_thread
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
 from xorec.search.checks import check_choice, check_lists, check_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
-from xorec.core.jsonable import jsonable
+from xorec.core.printable import jsonable
 from xorec.service.events.records import Id
 from xorec.service.http.problems import busy
 from xorec.service.ids import from_json, from_query

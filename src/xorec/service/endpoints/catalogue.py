@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xorec.core.errors import OptionError, UnknownIdError, XorecError
-from xorec.core.jsonable import jsonable
-from xorec.core.printable import quoted
+from xorec.core.printable import jsonable, quoted
 from xorec.service.endpoints.asking import items_of, one_of
 from xorec.service.events.records import Id
 from xorec.service.http.problems import HttpError

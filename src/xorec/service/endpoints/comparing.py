@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xorec.core.errors import OptionError
-from xorec.core.jsonable import jsonable
+from xorec.core.printable import jsonable
 from xorec.evaluation.significance import bootstrap_interval, sign_flip_test
 from xorec.service.endpoints.asking import Asked
 from xorec.service.endpoints.lists import make_list

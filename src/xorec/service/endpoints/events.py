@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from xorec.core.errors import XorecError
-from xorec.core.jsonable import jsonable
+from xorec.core.printable import jsonable
 from xorec.service.endpoints.asking import one_of
 from xorec.service.events.records import Event, NewEvent
 from xorec.service.http.problems import HttpError, http_error_of, status_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xorec.core.arrays import as_contiguous
-from xorec.core.jsonable import jsonable
+from xorec.core.printable import jsonable
 from xorec.recommender.state import Seen
 from xorec.service.events.records import Id
 from xorec.service.live.model import LiveModel, UserRows

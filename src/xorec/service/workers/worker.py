@@ -167,7 +167,7 @@ def ready_facts(started: Started) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from xorec.core.jsonable import jsonable
+    from xorec.core.printable import jsonable
 
     return jsonable(value)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.blas import one_blas_thread
+from xorec.core.threads import one_blas_thread
 
 _CHUNK = 4096
 """Rows in one product: sums have one fixed order."""

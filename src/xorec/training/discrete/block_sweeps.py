@@ -6,7 +6,7 @@ A sweep is 3 + B calls of the engine, B the blocks of items that go one after an
 2. exchange: the blocks of users send every triplet to the two items in it, in order;
 3. for each of the B blocks of items: its pieces find new codes side by side, and tell which of
    their triplets hold an item before them in the block: all that taking the codes one after
-   another asks for. The driver takes them (`accept_kernels`);
+   another asks for. The driver takes them (`sweeps`);
 4. the loss, summed by block of users, then on the driver in order.
 
 What travels: 8 bytes for each user and item and call, and in the exchange 4 (2 + 4 K) bytes a pair
@@ -23,7 +23,6 @@ import numpy.typing as npt
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.engine import Arrays, Engine, Shared
 from xorec.data.negatives import Negatives
-from xorec.training.discrete.accept_kernels import Proposals, accept
 from xorec.training.discrete.problem import (
     LossTerms,
     Problem,
@@ -43,7 +42,7 @@ from xorec.training.discrete.sweep_blocks import (
     user_blocks,
     users_block,
 )
-from xorec.training.discrete.sweeps import ITEM_BLOCKS, Proposer, SweepResult
+from xorec.training.discrete.sweeps import ITEM_BLOCKS, Proposals, Proposer, SweepResult, accept
 
 
 class BlockSweeps:

@@ -12,7 +12,7 @@ import numpy as np
 
 from xorec.core.bits import pack_signs
 from xorec.training.discrete.bqp.base import Solver
-from xorec.training.discrete.bqp.batch import BatchSolver
+from xorec.training.discrete.bqp.local_search import BatchSolver
 from xorec.training.discrete.bqp_kernels import assemble_rows, changes_of_loss, keep_lower
 from xorec.training.discrete.problem import Floats, Problem, Rows, Signs
 from xorec.training.discrete.triplet_kernels import ITEM

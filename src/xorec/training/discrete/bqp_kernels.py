@@ -14,7 +14,7 @@ from xorec.training.discrete.triplet_kernels import (
     most_triplets,
     triplets_loss,
 )
-from xorec.training.losses.bound_kernels import (
+from xorec.training.losses.bound import (
     TangentPoints,
     TripletRows,
     assemble_item,

@@ -26,9 +26,7 @@ import numpy.typing as npt
 from xorec.core.bits import Words, pack_signs
 from xorec.core.errors import DataError
 from xorec.training.discrete.triplet_kernels import USER, sort_negatives, sort_positives
-from xorec.training.losses.bound import role_tables
-from xorec.training.losses.logistic import logistic_loss
-from xorec.training.losses.scale_invariant import Margin
+from xorec.training.losses.bound import Margin, logistic_loss, role_tables
 from xorec.training.passes import Triplets
 
 Signs = npt.NDArray[np.int8]

@@ -16,7 +16,7 @@ from xorec.training.discrete.bqp.bound_kernels import (
     longest,
 )
 from xorec.training.discrete.bqp.exact import Exact
-from xorec.training.discrete.bqp.local_kernels import magnitude
+from xorec.training.discrete.bqp.local_search import magnitude
 
 Matrix = npt.NDArray[np.float64]
 

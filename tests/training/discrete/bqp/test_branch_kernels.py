@@ -6,8 +6,8 @@ import pytest
 
 from xorec.testing.solvers import random_problem
 from xorec.training.discrete.bqp.bound_kernels import convexify_roughly, homogenise
-from xorec.training.discrete.bqp.branch_kernels import arrange, explore, factor
-from xorec.training.discrete.bqp.local_kernels import magnitude
+from xorec.training.discrete.bqp.exact import arrange, explore, factor
+from xorec.training.discrete.bqp.local_search import magnitude
 
 Matrix = npt.NDArray[np.float64]
 Order = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from xorec.testing.solvers import random_problem
-from xorec.training.discrete.bqp.local_kernels import (
+from xorec.training.discrete.bqp.local_search import (
     changes,
     descend,
     magnitude,

@@ -5,7 +5,7 @@ import pytest
 
 from xorec.testing.block_problems import BlockProblems
 from xorec.training.discrete.bqp.bound_kernels import convexify, homogenise
-from xorec.training.discrete.bqp.local_kernels import magnitude
+from xorec.training.discrete.bqp.local_search import magnitude
 
 cvxpy = pytest.importorskip("cvxpy")
 

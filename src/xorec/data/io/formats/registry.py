@@ -21,13 +21,11 @@ from xorec.data.io.formats.base import (
     require_short_names,
 )
 from xorec.data.io.formats.frames import FRAMES
-from xorec.data.io.formats.inter import INTER
-from xorec.data.io.formats.item_lists import ITEM_LISTS
 from xorec.data.io.formats.json_lines import JSON_LINES
 from xorec.data.io.formats.matrices import MATRICES
+from xorec.data.io.formats.objects import PAIR_ROWS
 from xorec.data.io.formats.parquet import PARQUET
-from xorec.data.io.formats.python_rows import PAIR_ROWS
-from xorec.data.io.formats.separated import CSV, DAT, TSV
+from xorec.data.io.formats.separated import CSV, DAT, INTER, ITEM_LISTS, TSV
 
 FILE_FORMATS: dict[str, FileFormat] = {
     one.name: one for one in (CSV, TSV, INTER, JSON_LINES, ITEM_LISTS, DAT, PARQUET)

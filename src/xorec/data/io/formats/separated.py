@@ -20,6 +20,7 @@ from xorec.data.io.formats.base import DataFile, FileFormat, Source
 if TYPE_CHECKING:
     import polars as pl
 
+
 WHITESPACE = " "
 """Stands for any run of blanks."""
 _MOST = 0.6
@@ -244,4 +245,49 @@ DAT = FileFormat(
     _open_dat,
     (".dat",),
     recognises=lambda file: True,
+)
+
+
+def _open_inter(file: DataFile) -> Source:
+    separator = file.layout.separator or "\t"
+    if separator == WHITESPACE or len(separator.encode()) > 1:
+        return open_separated(file, separator)
+    table = text_table(file, separator, has_header=True)
+    raw = scan_csv(table, {}, quote_char=None).collect_schema().names()
+    names = [name.split(":")[0] for name in raw]  # user_id:token -> user_id
+    plain = dict(zip(raw, names if table.has_header else numbered(len(raw)), strict=True))
+
+    def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
+        wanted = {name: types[plain[name]] for name in raw if plain[name] in types}
+        return scan_csv(table, wanted, quote_char=None).rename(plain)
+
+    sequences = frozenset(plain[name] for name in raw if name.endswith(":token_seq"))
+    source = table.source(scan({}), list(plain.values()))
+    return replace(source, sequences=sequences, scan=scan)
+
+
+INTER = FileFormat("inter", "RecBole `.inter`", _open_inter, (".inter", ".item"))
+
+
+def _open_lists(file: DataFile) -> Source:
+    import polars as pl
+
+    lines = pl.scan_lines(file.place, glob=False).select(
+        pl.col("line").str.extract_all(r"\S+").alias("words")
+    )
+    words = pl.col("words").list
+    frame = lines.filter(words.len() > 1).select(user=words.first(), item=words.slice(1))
+    return Source(str(file.path), frame.explode("item"), ("user", "item"), text=True)
+
+
+def _are_lists(file: DataFile) -> bool:
+    """Whether lines have so different lengths that they can be no table."""
+    if file.layout.separator is not None or guess_separator(file.lines) is not None:
+        return False
+    lengths = {len(line.split()) for line in file.lines}
+    return len(lengths) > 1 or max(lengths) > 4
+
+
+ITEM_LISTS = FileFormat(
+    "list", "lists: `user item item ...` a line, as LightGCN has them", _open_lists, (), _are_lists
 )

@@ -16,8 +16,13 @@ from xorec.core.kernels import kernel
 from xorec.search.hamming.adders import LAG_PLANES
 from xorec.search.hamming.multi_index.levels import positions_by_lag
 from xorec.search.hamming.multi_index.probe_kernels import BUCKET, CANDIDATE, PROBE
-from xorec.search.hamming.multi_index.tables import WIDEST, bytes_for, rings_of, substrings
-from xorec.search.hamming.multi_index.tables_kernels import substring
+from xorec.search.hamming.multi_index.tables import (
+    WIDEST,
+    bytes_for,
+    rings_of,
+    substring,
+    substrings,
+)
 from xorec.search.hamming.segment import Segment, scan_cost
 from xorec.search.hamming.strategy import Option, Sample
 

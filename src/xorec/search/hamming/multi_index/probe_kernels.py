@@ -53,8 +53,8 @@ from xorec.search.hamming.multi_index.tables import (
     EntryFilter,
     HashTables,
     Table,
+    substring,
 )
-from xorec.search.hamming.multi_index.tables_kernels import substring
 
 PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
 """What a probe, a bucket that is not empty and a word of a candidate cost, in ns, about."""

@@ -10,14 +10,79 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import Words, words_for
-from xorec.core.item_offsets import Offsets
+from xorec.core.code_rows import Offsets
+from xorec.core.kernels import kernel
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows
 from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES
 from xorec.search.hamming.multi_index.levels import Level, Numbers, scanned_of
-from xorec.search.hamming.multi_index.tables_kernels import count_buckets, fill_table
 from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
 from xorec.search.hamming.segment import planes_of_lags
+
+
+@kernel
+def substring(code: Any, begin: int, width: int) -> Any:
+    """Bits begin .. begin + width - 1 of a code (W,), width up to 32."""
+    word, shift = begin >> 6, begin & 63
+    part = code[word] >> np.uint64(shift)
+    if shift + width > 64:
+        part |= code[word + 1] << np.uint64(64 - shift)
+    return np.uint32(part & np.uint64((1 << width) - 1))
+
+
+@kernel
+def count_buckets(
+    codes: Any, rows: Any, begin: int, width: int, ends: Any, full: Any, before: Any
+) -> Any:
+    """Count the items of every bucket of one table; returns how many buckets hold any.
+
+    codes (m, W) are by row; rows: the row at each tie position. ends (2**width + 1,), zeros: the
+    items before each bucket. full: a bit for each bucket that is not empty, zeros; before: how many
+    of these stand before each word of `full`.
+    """
+    for position in range(len(rows)):
+        ends[substring(codes[rows[position]], begin, width) + 1] += 1
+    there = 0
+    for bucket in range(1 << width):
+        if not bucket & 63:
+            before[bucket >> 6] = there
+        if ends[bucket + 1]:
+            full[bucket >> 6] |= np.uint64(1) << np.uint64(bucket & 63)
+            there += 1
+        ends[bucket + 1] += ends[bucket]
+    return there
+
+
+@kernel
+def fill_table(
+    codes: Any,
+    rows: Any,
+    begin: int,
+    width: int,
+    ends: Any,
+    starts: Any,
+    places: Any,
+    copies: Any,
+) -> None:
+    """One table: its s-th full bucket holds places[starts[s]:starts[s + 1]], and their codes.
+
+    ends: as `count_buckets` left it. copies: the words of all codes, one after the other.
+    """
+    there = 0
+    for bucket in range(1 << width):
+        if ends[bucket + 1] > ends[bucket]:
+            starts[there] = ends[bucket]
+            there += 1
+    starts[there] = len(rows)
+    for position in range(len(rows)):
+        code = codes[rows[position]]
+        bucket = substring(code, begin, width)
+        at = ends[bucket]
+        ends[bucket] = at + 1
+        places[at] = position
+        for w in range(len(code)):
+            copies[at * len(code) + w] = code[w]
+
 
 Copies = npt.NDArray[np.uint32 | np.uint64]
 BEGIN, WIDTH, FIRST, BLOCK, ENTRY, LAG = range(6)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from xorec import __version__
 from xorec.core.code_rows import bytes_for
-from xorec.core.jsonable import jsonable
+from xorec.core.printable import jsonable
 from xorec.recommender.layout.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 from xorec.search.top_k import top_k_row
