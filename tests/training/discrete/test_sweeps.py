@@ -199,6 +199,19 @@ def test_threads_do_not_change_the_bits(name: str) -> None:
         assert results == codes[0][2]
 
 
+def test_no_item_is_marked_as_moved_after_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    flipped, accept = [], sweeps.accept
+
+    def looked_at(problem: Any, proposals: Any, moved: Any) -> int:
+        flipped.append(accept(problem, proposals, moved))
+        assert (moved == -1).all()
+        return flipped[-1]
+
+    monkeypatch.setattr(sweeps, "accept", looked_at)
+    run("flip", *crowded(1))
+    assert sum(flipped) > 0
+
+
 def test_flips_end_where_no_single_bit_gains() -> None:
     B, D, triplets = random_problem(11, n=3, d=12, pairs=60)
     run("flip", B, D, triplets, items=np.arange(0))
