@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from xorec.data import near_ids
 from xorec.data.ids import Ids
+from xorec.data.near_ids import NEIGHBOURS, near_id
 from xorec.data.text import Text
-from xorec.recommender import state
-from xorec.recommender.state import NEIGHBOURS, near_id
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_the_work_is_bounded(make: Callable[[int], str], monkeypatch: pytest.Mon
         taken.extend(rows)
         return strings(self, rows)
 
-    is_slip, raw, strings = state._is_slip, Text.raw, Text.strings
-    monkeypatch.setattr(state, "_is_slip", counting)
+    is_slip, raw, strings = near_ids._is_slip, Text.raw, Text.strings
+    monkeypatch.setattr(near_ids, "_is_slip", counting)
     monkeypatch.setattr(Text, "raw", watched_raw)
     monkeypatch.setattr(Text, "strings", watched_strings)
     assert near_id(ids, f"{make(500_000)}y") == make(500_000)

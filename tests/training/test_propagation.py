@@ -6,8 +6,9 @@ import pytest
 
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.graph.encoder import Moments, adagrad, adam, through_unit, to_unit
+from xorec.models.graph.encoder import through_unit, to_unit
 from xorec.testing.data import planted
+from xorec.training.adam_kernels import Moments, adagrad, adam
 from xorec.training.propagation import Propagation
 
 Doubles = npt.NDArray[np.float64]

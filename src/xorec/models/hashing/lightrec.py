@@ -23,7 +23,6 @@ from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model, expect
 from xorec.models.factorization.bpr import BPR, BPRConfig
 from xorec.models.factorization.bpr_gradients import BPRGradientStep
-from xorec.models.graph.encoder import Moments, adam
 from xorec.models.hashing.lightrec_codebooks import (
     Array,
     ItemEncoder,
@@ -37,6 +36,7 @@ from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Bytes, Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.vectors import Floats, Vectors
+from xorec.training.adam_kernels import Moments, adam
 from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig, Float, Space
 from xorec.training.epochs import EpochTrainer
