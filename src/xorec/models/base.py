@@ -1,4 +1,13 @@
-"""Model: settings in, `fit`, a representation out. A model's own file holds its mathematics."""
+"""Model: settings in, `fit`, a representation out. A model's own file holds its mathematics.
+
+A fit in one piece, as one task of a remote engine: models whose steps cannot be cut run there.
+
+SGD reads what the step before has written, so its blocks would send kilobytes for every pair. Such
+a fit goes to one executor with all the pairs, and comes back fitted: the very same code, the very
+same bytes. Where executors see the folder of the checkpoint, the task writes it there as it goes: a
+task that is lost with its executor goes on from it, and so does a new driver with `resume`. Where
+they do not see it, a lost task starts anew.
+"""
 
 from __future__ import annotations
 

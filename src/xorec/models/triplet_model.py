@@ -2,6 +2,12 @@
 
 A model says with which arrays it starts, what its step over a block is (`training.passes`), how
 its arrays are a representation, and where a new user starts.
+
+Vectors for users and items that come late, the others as they are.
+
+Late rows learn by the model's own step, in passes in which nobody else moves, from the middle of
+what they are paired with; the mean over the second half of the passes is kept. A changed user's
+problem has their own pairs; an item's has everybody's, because those who lack it push it away.
 """
 
 from __future__ import annotations

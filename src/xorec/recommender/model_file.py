@@ -1,4 +1,12 @@
-"""A recommender's state as a model file, and back: which tensors and metadata it is made of."""
+"""A recommender's state as a model file, and back: which tensors and metadata it is made of.
+
+What a model file says is checked before a kernel sees it: sizes, types, ranges, offsets.
+
+A digest finds bytes that were changed by accident; these checks find a file that was written wrong,
+or on purpose. What a representation's tensors must be stands in its class (`schema`); what those of
+an index must be is checked by the index itself. `values=False`, for a file that was verified before
+(`stamps`), looks at types and shapes alone.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Users and items that are new get rows at the end; ids keep the rows they have. The model then
 refreshes the users who got pairs and the items that are mostly new, the rest stays as it is.
+
+A map outlives an update: known items stay where they are, new ones come to the item most alike.
+
+So that a map of a service does not turn round with every generation.
 """
 
 from __future__ import annotations

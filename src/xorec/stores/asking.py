@@ -1,4 +1,11 @@
-"""Asking a store: the list that `Recommender.recommend` gives, from what an export has."""
+"""Asking a store: the list that `Recommender.recommend` gives, from what an export has.
+
+Two stages from a store: it finds by code, the order is made here of the few rows that matter.
+
+The items that one user's list can be made of (the nearest codes, what the user's items speak for,
+what the user has) become a small catalogue of their own, in which the search that a model file is
+asked by finds the same candidates and gives them the same scores, to the bit.
+"""
 
 from __future__ import annotations
 

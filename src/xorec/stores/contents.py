@@ -1,4 +1,10 @@
-"""Contents: what `xorec export` writes of a model, as tables in bounded batches."""
+"""Contents: what `xorec export` writes of a model, as tables in bounded batches.
+
+The second stage of a model as tables: what puts the items that were found by code in order.
+
+Numbers are those of the model file: a vector or weight of bytes stays whole numbers, with its
+scale beside it, so that whoever multiplies gets the same to the bit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The settings of models: frozen, with legal ranges as data, to and from JSON; spaces to search."""
+"""The settings of models: frozen, with legal ranges as data, to and from JSON; spaces to search.
+
+Search spaces: which settings of a model move when it is tuned, and how far, as data.
+
+A model declares its own as `space`. `dimensions`, `bits` and `epochs` stay out: they are bought,
+not found.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,11 @@ E = (I + s A + ... + s^L A^L) E0 / (1 + s + ... + s^L),  A the pairs' graph, ent
 1 / sqrt(n_u n_i), users and items stacked; the smoothing s is 1 in LightGCN. It is linear and
 symmetric, so the gradient with respect to E0 is the same operator applied to the gradient with
 respect to E: no tape, no autograd. By Horner's rule, L products: E0 + s A (E0 + s A (E0 + ...)).
+
+One layer of a graph's propagation: every row adds up the messages of its neighbours.
+
+Rows are stacked, users before items. Rows have a scale s = 1 / sqrt(number of neighbours), and the
+message of a row is s times itself.
 """
 
 from __future__ import annotations

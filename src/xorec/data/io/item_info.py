@@ -1,4 +1,11 @@
-"""What a second file tells of the items: their names and categories."""
+"""What a second file tells of the items: their names and categories.
+
+What divides the categories in a text like "Comedy, School": guessed, with care.
+
+`|` always does. Another one does where it pays: the labels that come of it are no more than the
+texts there were, and the parts of divided texts come in two different texts or more on average.
+Genres do; "Action, Adventure & Co" beside "Comedy" does not, nor do paths like "Home/Kitchen/Pans".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Blocks of read rows to `Interactions` on the driver, equal to what one machine would read."""
+"""Blocks of read rows to `Interactions` on the driver, equal to what one machine would read.
+
+Rows to pairs: coded, brought together by ranges of users, sorted, and merged there.
+
+Rows keep their order on the way, so of equal pairs the same one stays as on one machine.
+"""
 
 from __future__ import annotations
 

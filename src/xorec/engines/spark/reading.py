@@ -1,4 +1,10 @@
-"""Interactions read by Spark where they lie; equal to what `xorec.read` and `prepare` give."""
+"""Interactions read by Spark where they lie; equal to what `xorec.read` and `prepare` give.
+
+Which files the driver reads though there is Spark: those that fit into its memory.
+
+The driver holds all pairs in the end, and reading 10 M rows of Parquet took it 3.5 CPU seconds,
+Spark 33: rows go to Python and pairs come back through Java.
+"""
 
 from __future__ import annotations
 

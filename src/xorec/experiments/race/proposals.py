@@ -3,6 +3,13 @@
 Item weights first: they are quick and, alone, the best on most data. Their settings move one at a
 time from the best so far (`moves`). Then a blend of them with SIML's vectors (whose settings race
 among themselves); what is left of the budget goes into finer settings, and the blend once more.
+
+Moves: the next settings of item weights to try, from the best so far.
+
+Each setting has a scale of values around its default, in coarse steps that are halved level by
+level. A move changes one setting of the best by one step, down or up; where that gains, the next
+goes on from there. First each value is tried once, whatever the other settings were then; when
+no level has a new one left, values are tried again beside the best.
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ Round r has the trials r n up to (r + 1) n - 1, n the number of trials at once. 
 from the trials of the rounds before and from the settings of those before it in its own round, and
 is compared with the rounds before as it goes. So a round that was broken off goes on as it would
 have.
+
+Which settings the next trial of a study has.
+
+Trial 0 has the model's defaults; a few points that fill the space evenly follow; then Optuna's TPE
+proposes. The answer hangs on the seed and the trials before it alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Items in blocks: each finds its neighbours from all pairs, which every block can see."""
+"""Items in blocks: each finds its neighbours from all pairs, which every block can see.
+
+Users as rows of items: what models of item-to-item weights take as a query.
+
+With weights, an entry is the root of the pair's weight: then X'X, which these models learn from,
+has the sums of the weights on its diagonal, as it has the numbers of pairs without them.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,11 @@
 minimise  sum over (u, i, j) of  softplus(-x) + reg/2 (|b_u|^2 + |d_i|^2 + |d_j|^2),
 x = b_u.(d_i - d_j), by stochastic gradient steps over blocks of pairs (`training.blocks`),
 `negatives` fresh negatives j for each positive pair (u, i) in each epoch.
+
+The two steps of BPR over a block of pairs: users, then items (see `training.passes`).
+
+Shapes: users (n, d), items (m, d); triplets of P pairs with K negatives; sigma (P, K), losses (P,).
+A negative of -1 is none. Nothing is written but `new` and `kept`.
 """
 
 from __future__ import annotations

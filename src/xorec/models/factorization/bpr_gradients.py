@@ -1,4 +1,12 @@
-"""The gradients of BPR's mean loss over a block, for models whose rows come from others."""
+"""The gradients of BPR's mean loss over a block, for models whose rows come from others.
+
+Gradients of a block of triplets, without taking a step: for models whose rows come from others.
+
+Users first, each user's pairs together, then items (see `training.passes`). new: the sums of the
+gradients and how often a row came (`training.rows.Gradients`), a negative counting as its share of
+the pair. share = 1 / triplets: the loss is a mean. Shapes as in `bpr`; kept.sigma is
+share sigma(-x).
+"""
 
 from __future__ import annotations
 

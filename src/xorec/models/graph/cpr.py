@@ -5,6 +5,10 @@ q = 1/k (sum_t f(u_t, i_t) - sum_t f(u_t, i_{t+1})),  minimise mean softplus(-q)
 over all ego rows. Anything that only a user or only an item adds to f cancels, popularity too:
 that is its point, and its price. Of a pool of cycles of 2 to `cycle` pairs, `oversampling` times
 as many as a batch needs, those with the smallest q are learned from.
+
+CPR's samples and their gradients.
+
+A sample of size k is a cycle of k pairs (u_t, i_t); the user u_t does not have the next one's item.
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@
 x_ui = sum over the groups g of eta_ug xi_ig b_ug.d_ig, with G groups of r bits. The weights come
 first and stay; then the codes are learned by DCF's sweeps on x with the targets
 divided by G (`factored_codes`): all groups of a user together, then all groups of an item.
+
+The weights of CCCF's groups: how near an entity is to the anchor of each group.
+
+Vectors of a small matrix factorisation (ALS), centred, because vectors that all point one way are
+equally near to every anchor. G users and G items are anchors: medoids of a sample. With a, the
+angle to an anchor as a share of a right angle, the weight is Epanechnikov's kernel
+
+    w = max(0, 3/4 (1 - (a / h)^2)),
+
+and the weights of an entity sum to 1. One that is near no anchor has them all equal.
 """
 
 from __future__ import annotations

@@ -10,6 +10,10 @@ X and Y real, balanced and decorrelated (`discrete.balance`). Nothing is sampled
 products of all items are kept (`dpr_kernels`). An epoch makes X and Y anew, then solves for every
 user, side by side, then every item, one after another, each bit by bit: no step raises
 the objective.
+
+DPR's two steps over all users or items, for codes (int8) and for real rows (float32).
+
+BLAS must have one thread (`threadpool_limits`): its sums then have one order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""DRMF's loss and solvers for the sweeps, and which triplets are easy enough yet."""
+"""DRMF's loss and solvers for the sweeps, and which triplets are easy enough yet.
+
+The kernels of DRMF: self-paced weights, and descent on the bound without writing A out.
+
+The bound of `losses.bound` on the triplets of one user or item, for x = scale b_u.(d_j - d_i)
+alone: with p = curvature at the present x and w, s of `losses.bound`, A is the sum of p w w' and
+half of c the sum of (p s + 1/4) w. For an item w is +-scale b_u: all triplets of a pair are one
+row of `coordinate_kernels`.
+"""
 
 from __future__ import annotations
 

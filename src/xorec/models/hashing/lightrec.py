@@ -4,6 +4,16 @@ Item vectors of another model (`start`) are frozen; an encoder turns each into c
 q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks and the encoder's
 matrices are learned with BPR's loss, decay, and a term that holds the scores near those of the
 start, by Adam.
+
+LightRec's distillation: quantised items are held to what the vectors of the start said.
+
+1/2 sum_i w_i mean_u (u.q_i - u0.v_i)^2 over all users and items, sum w = 1. Its gradients only need
+matrices of D x D, so none of the users is left out.
+
+LightRec's loss and its steps.
+
+mean of softplus(u.q_j - u.q_i) + decay/2 (|u|^2 + |q_i|^2 + |q_j|^2) over the triplets of a batch,
+q the quantised items, + distill x the error of the scores, by Adam.
 """
 
 from __future__ import annotations

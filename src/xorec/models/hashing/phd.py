@@ -9,6 +9,12 @@ minimise  sum over pairs of  (1 - s_i)^2 + sum over their negatives of (target -
 over the chances p = sigma(E) of the bits, which are drawn anew for each block of pairs; the
 gradient goes straight through the draw (`phd_kernels`). First the chances themselves stand for the
 bits, and by and by the drawn bits do (`softness`). In the end a bit is z = 1[p > 1/2].
+
+A start for codes: the leading singular vectors of the pairs, turned so that signs lose least.
+
+X = D_u^-1/2 R D_i^-1/2 of the 0/1 pairs R and the counts D, X ~ U S V' by a few rounds of subspace
+iteration; users are the rows of U S^1/2, items those of V S^1/2. Scaling by the counts keeps
+popularity from being the only thing that the first directions say.
 """
 
 from __future__ import annotations

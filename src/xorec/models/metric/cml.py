@@ -4,7 +4,18 @@ minimise  mean over pairs (u, i) of  w [margin + D_ui - D_uj*]_+  +  covariance 
 
 D a squared distance, j* the nearest of `negatives` fresh ones, w = log(1 + rank) with the rank of i
 estimated from how many of them come inside the margin, C the covariance of the rows of all users
-and items off its diagonal. (`tests/support/references/metric.py` has each of them in float64.)
+and items off its diagonal.
+
+The two steps of CML over a block of pairs: users, then items (`training.passes`), in float32.
+
+`tests/support/references/metric.py` has the same in float64, in plain NumPy. Users are as they are
+by then; items are read as they were before the block. Rows are `training.rows.Rows`. A negative of
+-1 is none. Nothing is written but `new` and `kept`.
+
+CML's second part: axes of the space that do not repeat each other.
+
+One step for all rows against the gradient of  weight sum_{a != b} C_ab^2, which is
+4 weight / N (x - mean) C without C's diagonal, C the covariance of the N rows of users and items.
 """
 
 from __future__ import annotations

@@ -7,6 +7,18 @@ D a squared distance between points in the unit ball. A margin stands still wher
 its triplets violate it. The authors' code adds the hinges of a batch up but averages what margins
 earn, which makes that share gamma / batch: with their numbers 2 %, and the users' margins collapse.
 `scaling="released"` does that.
+
+The two steps of SML over a block of pairs: users, then items (`training.passes`), in float32.
+
+Of each triplet (u, i, j_k), with x_k = 1 and y_k = lambda where a hinge is active (the same in
+`tests/support/references/metric.py`, in plain NumPy):
+
+    u:   2 sum_k  x_k (d_j - d_i) + y_k (b_u - d_i)             m_u: sum_k x_k - r_u
+    i:   2 sum_k  x_k (d_i - b_u) + y_k (d_j - b_u)             n_i: sum_k y_k - r_i
+    j_k: 2 x_k (b_u - d_j) + 2 y_k (d_i - d_j)
+
+Users and their margins are as they are by then; items and theirs are read as they were before the
+block. A negative of -1 is none. Nothing is written but `new` and `kept`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """DSIML in two stages: its codes find a shortlist, the vectors that it started from order it.
 
 What comes late is made as in `code_fold_in` and, of the vectors, as in `triplet_model`.
+
+Float users against item bits: users are refined against the items' signs, now fixed.
+
+Trained codes end with users whose signs fit; their lengths along each bit were never asked for.
+A few passes of the users' step alone, items as they are, give them that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
 """How DSIML learns its bits (METHOD, sections 3 and 4): the optimisers, and their registry.
 
 All about an optimiser is declared on its class.
+
+Straight-through: the gradient at the codes moves the rows behind them.
+
+The others see a row's code, or with `softness` bits that are drawn around the row, harder from
+epoch to epoch (`training.row_kernels`). Where the teacher has a weight, the codes also learn how
+the float vectors order each pair's candidates, and the lists, where it has some (`teacher_lists`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,12 @@ pushes an item from its negatives while the graph pulls everything together, so 
 (`smoothing`) than in LightGCN. What SIML leaves to a race is left to the same race here, of SIML's
 short fits: the loss is the same, and so is what the data want of it. As SIML, it adds popularity to
 its scores, and its vectors are means over the epochs.
+
+Gradients of a block of triplets, without taking a step: for models whose rows come from others.
+
+Users first, each user's pairs together, then items (see `training.passes`). new: the sums of the
+gradients and how often a row came (`training.rows.Gradients`), a negative counting as its share of
+the pair. Terms and shapes as in `siml_kernels`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,14 @@
 No value is right everywhere: with negatives by the root of popularity NDCG rises by a fifth on
 dense data whose popular items crowd the lists and falls on other data; sparse data like a steep
 loss with many negatives, dense data a soft one. A few epochs tell (docs/tuning.md).
+
+A race between settings: a few epochs on a validation part say which of them a fit takes.
+
+All candidates learn from the same pairs. After each round the better half goes on from where it
+stands, by NDCG@20 of at most 5,000 validation users (successive halving); a tie is won by the one
+that is named first. The answer hangs on the seed and the data alone, not on threads; nor on clocks,
+unless the fit has to end at a moment (options.until): then a race that takes more than a quarter of
+the time is broken off, so that the winner has time to learn.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """BlockIndex: exact top-k of scores that are added up column by column, a block of items at a time.
 
 No score is kept: what a block does not add to the lists is filtered with it.
+
+What searches by float scores share: which scores of a block of items make the list.
+
+A candidate is one 64-bit key, its score turned round above its tie position, as in
+`top_k_kernels`. Items come in tie order, so an equal score that comes later never makes the list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Flip: every user's and item's code goes down in the exact loss, bit by bit."""
+"""Flip: every user's and item's code goes down in the exact loss, bit by bit.
+
+The exact change of the loss by each single bit of a user or an item.
+
+For one triplet and one role the change takes four values only, by r = z_k p_k and s = z_k q_k of
+the bit (`problem` has the names). Four values are a polynomial in two signs,
+
+    change_k = a0 + a1 r + a2 s + a3 r s = a0 + z_k (a1 p_k + a2 q_k) + a3 p_k q_k,
+
+so a triplet costs a few looks into the tables and one pass over d numbers for all bits at once.
+"""
 
 from __future__ import annotations
 

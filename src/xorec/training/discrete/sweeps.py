@@ -6,6 +6,13 @@ between threads. Items meet in triplets, so they go in blocks: the new codes of 
 side by side while all items stand still, and are then taken one after another where the loss, with
 the codes of that moment, falls. A block of one item is the exact way, one by one. Either way the
 loss of the triplets never rises, and the codes do not depend on the number of threads.
+
+Items that were given new codes side by side take them one after another, if the loss falls.
+
+Each proposal was made while all items stood still, and its change of the loss is known for that
+moment. Items that moved since only matter where they share a triplet with the item: the change is
+corrected there. So the loss never rises, at a fraction of what the proposals cost. These sums have
+one order, whatever else the lists hold: on a cluster they hold such triplets alone.
 """
 
 from __future__ import annotations

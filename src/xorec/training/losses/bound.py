@@ -3,6 +3,23 @@
 Each term of the loss (the form "triplet") is l(t), and t is linear in any one code z of its
 triplet: t = w.z + s. Here are the numbers that make w and s, and kernels that make of them the
 quadratic bound on the loss of a user or an item, z'Az + c'z + constant.
+
+A and c of one user or one item from lists of triplets: z'Az + c'z bounds their loss.
+
+A term t = w.z + s of weight omega (lambda times that for y) adds, at the point xi where its bound
+touches it (xi is phi for x and eta for y), with p the curvature,
+
+    A += omega p(xi) w w'        c += omega (2 p(xi) s + 1/2) w
+
+Everywhere here: codes (B, D), +-1 in int8, (n, d) and (m, d); the triplets of a block are given by
+their numbers, in any integer type; loss (roles, lambda_), from `role_tables`. A (d, d) and
+c (d,) are overwritten; they may be float64 or float32, which rounds only there. The slow twin is
+`tests/support/references/bound.py: assemble`.
+
+l(t) = log(1 + e^t), its slope and the curvature of its bound: scalars in, a scalar out.
+
+Compiled into the caller, in the type of the argument; written for kernels with fast arithmetic:
+no step makes an infinity or a NaN.
 """
 
 from __future__ import annotations

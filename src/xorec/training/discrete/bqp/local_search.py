@@ -1,4 +1,15 @@
-"""Local search: fast, and nearly always at the optimum, which it cannot prove."""
+"""Local search: fast, and nearly always at the optimum, which it cannot prove.
+
+Local search for min z'Az + c'z over {-1,+1}^d: 1-flip descent, and tabu with kicks.
+
+Turning bit i changes the value by change_i = 4 A_ii - 2 z_i (2Az + c)_i. Turning bit k in turn
+changes every other change_i by 8 A_ik z_i z_k and reverses the sign of change_k: so the changes
+are kept up to date, and a turn and the choice of the next one cost one pass over d numbers.
+
+`descend` and `tabu` take one problem; `descend_range` and `tabu_range` take problems [begin, end)
+of a stack, for `map_ranges`. A may be float32: sums are float64. What is found depends on the
+problem and the seed, not on its place.
+"""
 
 from __future__ import annotations
 
