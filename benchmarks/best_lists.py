@@ -28,12 +28,12 @@ from xorec.data.prepare import prepare
 from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.significance import compare
-from xorec.experiments.race.budget import Budget
-from xorec.experiments.race.fit import fit_best
-from xorec.experiments.serving import serving_cost
 from xorec.models import model_class
 from xorec.representations.base import Representation, Rows, Scores
 from xorec.representations.two_stage import TwoStage
+from xorec.selection.race.budget import Budget
+from xorec.selection.race.fit import fit_best
+from xorec.selection.serving import serving_cost
 
 KS = (10, 20)
 METRICS = ("ndcg@10", "ndcg@20", "recall@20")

@@ -20,7 +20,7 @@ import numpy as np
 
 from xorec.data.ids import Ids
 from xorec.data.tie_rank import tie_rank
-from xorec.experiments.bench.data import make_data
+from xorec.lab.bench.data import make_data
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 

@@ -22,12 +22,12 @@ from typing import Any
 from xorec.cli.settings import read_config
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT, TerminalProgress
-from xorec.experiments.reproduce.cache import Cache
-from xorec.experiments.reproduce.comparison import Comparison
-from xorec.experiments.reproduce.dataset_run import DatasetRun, evaluation_of
-from xorec.experiments.reproduce.methods import lengths_of
-from xorec.experiments.reproduce.plan import Choice, make_plan
-from xorec.experiments.reproduce.steps import run_all
+from xorec.lab.reproduce.cache import Cache
+from xorec.lab.reproduce.comparison import Comparison
+from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.lab.reproduce.methods import lengths_of
+from xorec.lab.reproduce.plan import Choice, make_plan
+from xorec.lab.reproduce.steps import run_all
 
 MAIN = "ndcg@10"
 Row = dict[str, Any]

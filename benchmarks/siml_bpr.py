@@ -23,10 +23,10 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.prepare import prepare
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
-from xorec.experiments.tuning.rounds import even_point
-from xorec.experiments.tuning.spaces import space_of
 from xorec.models import model_class
 from xorec.models.base import Model
+from xorec.selection.tuning.rounds import even_point
+from xorec.selection.tuning.spaces import space_of
 
 METRICS = ("ndcg@20", "recall@20", "ndcg@10")
 Row = dict[str, Any]

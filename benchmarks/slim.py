@@ -22,8 +22,8 @@ from xorec.data.prepare import prepare
 from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.significance import compare
-from xorec.experiments.tuning.tuning import tune
 from xorec.models import model_class
+from xorec.selection.tuning.tuning import tune
 
 Row = dict[str, Any]
 METHODS = ("slim", "ease", "item-knn")

@@ -26,7 +26,7 @@ ENTRIES = {
     "A metric": "src/xorec/evaluation/metrics/registry.py",
     "A file format": "src/xorec/data/io/formats/registry.py",
     "A search strategy": "src/xorec/search/hamming/strategies.py",
-    "An experiment": "src/xorec/experiments/reproduce/plan.py",
+    "An experiment": "src/xorec/lab/reproduce/plan.py",
 }
 """The registry that a recipe makes its entry in."""
 ALSO = {

@@ -32,13 +32,13 @@ from jobs import make_codes, run
 from made_data import make_pairs, sizes_of
 from watched import EventLog
 
-from xorec.experiments.plan.asked import Asked
-from xorec.experiments.plan.constants import this_machine
-from xorec.experiments.plan.engine_shape import EngineShape
-from xorec.experiments.plan.forecast import forecast
-from xorec.experiments.plan.parts import Step
-from xorec.experiments.plan.sizes import DataSizes, given_sizes
 from xorec.models import model_class
+from xorec.selection.plan.asked import Asked
+from xorec.selection.plan.constants import this_machine
+from xorec.selection.plan.engine_shape import EngineShape
+from xorec.selection.plan.forecast import forecast
+from xorec.selection.plan.parts import Step
+from xorec.selection.plan.sizes import DataSizes, given_sizes
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
 from tests.support.spark_cluster import MASTER, running_cluster

@@ -17,9 +17,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from xorec.experiments.bench.http_sender import Load, Sender
-from xorec.experiments.bench.serve_requests import drawn_recommender, payload_of
-from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
+from xorec.lab.bench.http_sender import Load, Sender
+from xorec.lab.bench.serve_requests import drawn_recommender, payload_of
+from xorec.lab.bench.server_process import HOST, ServerProcess, xorec_serve
 from xorec.recommender.recommender import Recommender
 from xorec.search.sharded import Shard
 from xorec.service.shards.share import Share

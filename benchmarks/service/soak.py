@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from xorec.experiments.bench.http_sender import Sender
-from xorec.experiments.bench.serve import pinned, server_cores
-from xorec.experiments.bench.serve_requests import payload_of
-from xorec.experiments.bench.server_process import HOST
+from xorec.lab.bench.http_sender import Sender
+from xorec.lab.bench.serve import pinned, server_cores
+from xorec.lab.bench.serve_requests import payload_of
+from xorec.lab.bench.server_process import HOST
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
 from tests.support.load import Figures, Served, promise, serving

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from xorec.data.split import split as split
     from xorec.evaluation.protocol import evaluate as evaluate
     from xorec.evaluation.significance import compare as compare
-    from xorec.experiments.race.fit import fit as fit
-    from xorec.experiments.tuning.tuning import tune as tune
     from xorec.models import *  # noqa: F403
     from xorec.recommender.recommender import Recommender as Recommender
+    from xorec.selection.race.fit import fit as fit
+    from xorec.selection.tuning.tuning import tune as tune
 
 __version__ = "0.2.0"
 
@@ -42,13 +42,13 @@ _HOMES = {
     "XorecError": "xorec.core.errors",
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",
-    "fit": "xorec.experiments.race.fit",
+    "fit": "xorec.selection.race.fit",
     "folds": "xorec.data.folds",
     "load_data": "xorec.data.datasets.catalog",
     "prepare": "xorec.data.prepare",
     "read": "xorec.data.io.read",
     "split": "xorec.data.split",
-    "tune": "xorec.experiments.tuning.tuning",
+    "tune": "xorec.selection.tuning.tuning",
 }
 """Public name: the module that it is in. The models are in their registry."""
 

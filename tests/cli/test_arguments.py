@@ -19,7 +19,7 @@ from xorec.core.progress import SILENT
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, Interactions
 from xorec.data.split import Split, split
-from xorec.experiments.model_specs import merged, setting_of
+from xorec.selection.model_specs import merged, setting_of
 from xorec.testing.data import planted
 
 PAIRS = planted(40, 30)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.experiments.bench import hamming_methods
+from xorec.lab.bench import hamming_methods
 
 from .conftest import Run
 from .test_errors import refused

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from xorec.experiments.plan import measuring
-from xorec.experiments.plan.constants import this_machine
+from xorec.lab.measuring import measuring
+from xorec.selection.plan.constants import this_machine
 
 from .conftest import Run
 

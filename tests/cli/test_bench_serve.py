@@ -5,7 +5,7 @@ import json
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.experiments.bench.serve import ServeBench
+from xorec.lab.bench.serve import ServeBench
 
 from .conftest import Run
 from .test_errors import refused

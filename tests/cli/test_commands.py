@@ -477,7 +477,7 @@ def test_update_takes_new_pairs_into_the_file(run: Run, ratings: Path, tmp_path:
 
 
 def test_doctor_compiles_kernels(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xorec.experiments import kernel_jobs
+    from xorec.lab import kernel_jobs
 
     done = [kernel_jobs.Compiled("bpr", 3, 2.5), kernel_jobs.Compiled("als", 4, 1.5)]
     monkeypatch.setattr(kernel_jobs, "compile_kernels", lambda options: iter(done))

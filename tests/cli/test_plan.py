@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xorec.experiments.plan import constants
+from xorec.selection.plan import constants
 
 from .conftest import Run
 from .test_errors import refused

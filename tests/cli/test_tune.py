@@ -13,8 +13,8 @@ from tests.support.holding import held_command
 from xorec.cli.settings import read_config
 from xorec.cli.tune import settings_file
 from xorec.data.split import Split
-from xorec.experiments.tuning.tuning import Trial, Tuned
 from xorec.recommender.recommender import Recommender
+from xorec.selection.tuning.tuning import Trial, Tuned
 
 from .conftest import Run
 from .test_errors import refused
@@ -72,7 +72,7 @@ def test_options_reach_the_trials(
         done = [Trial(n, "complete", v, 2, 1.0, {}, {}) for n, v in enumerate((0.1, 0.3, 0.2))]
         return Tuned(model, how["metric"], {}, done)
 
-    monkeypatch.setattr("xorec.experiments.tuning.tuning.tune", trials)
+    monkeypatch.setattr("xorec.selection.tuning.tuning.tune", trials)
     words = ("--metric", "recall@7", "--no-prune", "--timeout", 60, "--seed", 4, "--study", "s")
     result = run("tune", ratings, *KNN, 3, *words, "--shrink", 2.5, "--json", "-q")
     answer = json.loads(result.stdout)

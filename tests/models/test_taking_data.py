@@ -16,7 +16,7 @@ import xorec
 from xorec.core.errors import DataError, NotFittedError, OptionError
 from xorec.core.options import RunOptions
 from xorec.core.progress import Progress
-from xorec.experiments.comparison import compare_models
+from xorec.selection.comparison import compare_models
 from xorec.testing.data import planted
 
 DATA = planted(50, 30)

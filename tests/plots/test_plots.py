@@ -13,8 +13,8 @@ import pytest
 import xorec
 from xorec import plots
 from xorec.core.errors import OptionError
-from xorec.experiments.pictures import Picture
-from xorec.experiments.reproduce.sections import Figure
+from xorec.plots.pictures import Picture
+from xorec.plots.series import Figure
 from xorec.testing.data import planted
 
 DATA = planted(60, 40, per_user=8)

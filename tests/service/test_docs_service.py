@@ -16,8 +16,8 @@ import pytest
 
 from tests.support.load import Caller
 from xorec.data.ids import Ids
-from xorec.experiments.bench.serve_requests import drawn_recommender
-from xorec.experiments.bench.server_process import ServerProcess, xorec_serve
+from xorec.lab.bench.serve_requests import drawn_recommender
+from xorec.lab.bench.server_process import ServerProcess, xorec_serve
 
 pytestmark = pytest.mark.docs
 

@@ -20,8 +20,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from xorec.experiments.bench.serve_requests import drawn_recommender
-from xorec.experiments.bench.server_process import HOST, ServerProcess, xorec_serve
+from xorec.lab.bench.serve_requests import drawn_recommender
+from xorec.lab.bench.server_process import HOST, ServerProcess, xorec_serve
 
 NEVER = 1_000_000_000
 """Events or minutes after which something happens that must not disturb."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import xorec
 from xorec import plots
-from xorec.experiments.comparison import compare_models
 from xorec.recommender.layout.item_map import with_map
+from xorec.selection.comparison import compare_models
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "bpr": {"epochs": 20},

@@ -68,7 +68,7 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
     is their interquartile range. First, xorec's answers are checked against brute force.
     """
     from xorec.cli.output import print_json
-    from xorec.experiments.bench.search import SearchBench
+    from xorec.lab.bench.search import SearchBench
 
     sizes = (settings.items,) if settings.sizes is None else _sizes(settings.sizes)
     same = ("bits", "k", "codes", "queries", "seen", "repeats", "threads", "seed", "budget")
@@ -76,12 +76,12 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
     methods = () if settings.methods is None else args.parse_names(settings.methods)
     bench = SearchBench(sizes=sizes, methods=methods, **wanted)
     if settings.plot is not None:
-        from xorec.experiments.bench.plot import check_plot
+        from xorec.lab.bench.plot import check_plot
 
         check_plot(settings.plot, sizes)
     result = bench.run(args.progress_of(quiet))
     if settings.plot is not None:
-        from xorec.experiments.bench.plot import plot_search
+        from xorec.lab.bench.plot import plot_search
 
         plot_search(result, settings.plot)
     if json:
@@ -101,8 +101,8 @@ def engine(
     The figures are kept in the user's cache, where `xorec plan` finds them.
     """
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.experiments.plan.constants import cpu_name, keep_constants
-    from xorec.experiments.plan.measuring import measure
+    from xorec.lab.measuring.measuring import measure
+    from xorec.selection.plan.constants import cpu_name, keep_constants
 
     found = measure(args.progress_of(quiet), spark)
     path = keep_constants(found, cpu_name())
@@ -160,7 +160,7 @@ def serve(settings: ServeSettings, quiet: args.Quiet = False, json: args.Json = 
     includes waiting in a queue. With two cores or more, the server has its own.
     """
     from xorec.cli.output import print_json
-    from xorec.experiments.bench.serve import ServeBench
+    from xorec.lab.bench.serve import ServeBench
 
     same = ("what", "seconds", "requests", "k", "items", "users", "bits", "seed", "workers")
     wanted: dict[str, Any] = {name: getattr(settings, name) for name in same}

@@ -15,7 +15,7 @@ from xorec.cli.settings import settings_by_model
 
 if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
-    from xorec.experiments.comparison import Contender
+    from xorec.selection.comparison import Contender
 
 _MODELS = "popularity,item-knn,bpr"
 
@@ -63,9 +63,9 @@ def compare(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.evaluation.metrics.names import heading
-    from xorec.experiments.comparison import compare_models, vectors_learned_once
-    from xorec.experiments.frontier.picture import Point, draw, picture_files, write_picture
-    from xorec.experiments.model_specs import parse_spec
+    from xorec.plots.frontier_picture import Point, draw, picture_files, write_picture
+    from xorec.selection.comparison import compare_models, vectors_learned_once
+    from xorec.selection.model_specs import parse_spec
 
     chosen, cuts = args.parse_metrics(metrics, ks)
     chosen = chosen or default_metrics(cuts[0])
@@ -121,7 +121,7 @@ def _models(
     given: str | None, frontier: bool, bits: Sequence[int], items: int = 0
 ) -> tuple[str, ...]:
     """The models to compare: those that are given, or what the command is asked for."""
-    from xorec.experiments.frontier.picture import ladder
+    from xorec.plots.frontier_picture import ladder
 
     if given is None and frontier:
         return ladder(items, bits)
@@ -135,7 +135,7 @@ def _title(source: args.DataSource, pairs: Interactions) -> str:
 
 
 def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:
-    from xorec.experiments.comparison import size_of
+    from xorec.selection.comparison import size_of
 
     return [
         {

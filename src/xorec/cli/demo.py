@@ -15,8 +15,8 @@ from xorec.cli.bundles import bundled
 
 if TYPE_CHECKING:
     from xorec.data.split import Split
-    from xorec.experiments.comparison import Contender
     from xorec.recommender.recommender import Recommender
+    from xorec.selection.comparison import Contender
 
 _MODELS = ("popularity", "item-knn", "bpr", "siml", "dsiml", "blend:bits=64")
 _BITS = (32, 64)
@@ -60,8 +60,8 @@ def demo(
     from xorec.cli.output import print_json, print_line
     from xorec.data.datasets.catalog import load_data
     from xorec.data.split import split
-    from xorec.experiments.comparison import compare_models, vectors_learned_once
     from xorec.recommender.recommender import Recommender
+    from xorec.selection.comparison import compare_models, vectors_learned_once
 
     options = run.options()
     data = load_data("debian")

@@ -190,7 +190,7 @@ def _kernel_cache() -> str:
 def _compile(options: RunOptions) -> dict[str, Any]:
     import time
 
-    from xorec.experiments.kernel_jobs import JOBS, compile_kernels
+    from xorec.lab.kernel_jobs import JOBS, compile_kernels
 
     count, began = options.thread_count, time.perf_counter()
     options.progress.note(f"compiling kernels of {len(JOBS)} jobs in {count} processes")

@@ -65,10 +65,10 @@ def evaluate(
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.metrics.registry import METRICS
     from xorec.evaluation.protocol import evaluate as evaluate_parts
-    from xorec.experiments.comparison import size_of
-    from xorec.experiments.serving import serving_cost
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.unseen import unseen_pairs
+    from xorec.selection.comparison import size_of
+    from xorec.selection.serving import serving_cost
 
     chosen, cuts = args.parse_metrics(metrics, ks)
     options = run.options()

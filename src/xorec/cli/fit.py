@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xorec.core.options import RunOptions
     from xorec.data.interactions import Interactions
     from xorec.data.split import Split
-    from xorec.experiments.race.race import RaceResult
+    from xorec.selection.race.race import RaceResult
 
 
 _OTHERS = 5
@@ -130,8 +130,8 @@ def fit(
     OUTPUT`. A run that was stopped continues with --resume.
     """
     from xorec.cli.output import print_json, print_line, show_bytes
-    from xorec.experiments.race.fit import about_race
     from xorec.recommender.recommender import Recommender
+    from xorec.selection.race.fit import about_race
 
     learn = _learner(context, model, race, config)
     checkpoint = Path(f"{output}.checkpoint")
@@ -194,9 +194,9 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
 
 
 def _racing(race: Race) -> Any:
-    from xorec.experiments.race.budget import Budget
-    from xorec.experiments.race.fit import fit_best
-    from xorec.experiments.race.target import Target
+    from xorec.selection.race.budget import Budget
+    from xorec.selection.race.fit import fit_best
+    from xorec.selection.race.target import Target
 
     target = Target.parse(race.target)
     if race.budget is not None and race.trials is not None:
@@ -213,7 +213,7 @@ def _print_race(found: RaceResult) -> None:
     from textwrap import fill
 
     from xorec.cli.output import print_line, print_table
-    from xorec.experiments.race.trial import METRIC
+    from xorec.selection.race.trial import METRIC
 
     shown = [found.winner, *found.others(_OTHERS)]
     rows = [

@@ -40,7 +40,7 @@ def map(
 
     path, options = output or model, run.options()
     if plot is not None:
-        from xorec.experiments.map_picture import require_png
+        from xorec.plots.map_picture import require_png
 
         require_png(plot)
     if not model.exists():
@@ -52,7 +52,7 @@ def map(
         made.save(path)
     seconds = round(time.perf_counter() - began, 2)
     if plot is not None:
-        from xorec.experiments.map_picture import write_map
+        from xorec.plots.map_picture import write_map
 
         write_map(made, plot)
     if run.json:

@@ -15,11 +15,11 @@ from xorec.cli.settings import settings_of
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.experiments.plan.asked import Asked
-    from xorec.experiments.plan.constants import Machine
-    from xorec.experiments.plan.engine_shape import EngineShape
-    from xorec.experiments.plan.forecast import Forecast
-    from xorec.experiments.plan.sizes import DataSizes
+    from xorec.selection.plan.asked import Asked
+    from xorec.selection.plan.constants import Machine
+    from xorec.selection.plan.engine_shape import EngineShape
+    from xorec.selection.plan.forecast import Forecast
+    from xorec.selection.plan.sizes import DataSizes
 
 
 _ASSUMED = "dsiml"
@@ -56,8 +56,8 @@ class PlannedData(args.DataSource):
 
     def sizes(self, run: args.Run) -> DataSizes:
         """Of the data, or as given."""
-        from xorec.experiments.plan.data_sizes import data_sizes
-        from xorec.experiments.plan.sizes import given_sizes
+        from xorec.selection.plan.data_sizes import data_sizes
+        from xorec.selection.plan.sizes import given_sizes
 
         named = {"users": self.users, "items": self.items, "pairs": self.pairs}
         if not self.data:
@@ -90,8 +90,8 @@ class PlannedEngine:
 
     def shape(self, threads: int | None) -> EngineShape:
         """How many work at the same time, with how much memory."""
-        from xorec.experiments.plan.engine_shape import engine_shape
-        from xorec.experiments.plan.sizes import parse_count
+        from xorec.selection.plan.engine_shape import engine_shape
+        from xorec.selection.plan.sizes import parse_count
 
         memory = None if self.memory is None else parse_count(self.memory, "--memory")
         sizes = {"executors": self.executors, "cores": self.cores, "memory": memory}
@@ -130,11 +130,11 @@ def plan(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.arrays import positive_int
-    from xorec.experiments.plan.asked import Asked
-    from xorec.experiments.plan.constants import this_machine
-    from xorec.experiments.plan.forecast import forecast
-    from xorec.experiments.plan.sizes import parse_count
     from xorec.models import model_class
+    from xorec.selection.plan.asked import Asked
+    from xorec.selection.plan.constants import this_machine
+    from xorec.selection.plan.forecast import forecast
+    from xorec.selection.plan.sizes import parse_count
 
     source = source.without_setting(context)
     name = model or _ASSUMED
@@ -153,7 +153,7 @@ def plan(
 
 def _about_race(pairs: int) -> str:
     """`fit` takes no model by itself, but a race has no plan: its clock is its limit."""
-    from xorec.experiments.race.budget import Budget
+    from xorec.selection.race.budget import Budget
 
     return (
         f"no model named: {_ASSUMED} is assumed; fit without --model compares several (its budget: "
@@ -163,7 +163,7 @@ def _about_race(pairs: int) -> str:
 
 def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
     from xorec.cli.output import print_line, print_table
-    from xorec.experiments.plan.verdict import advice
+    from xorec.selection.plan.verdict import advice
 
     sizes, engine = asked.sizes, asked.engine
     what = f"fit {found.model}" if found.job == "fit" else found.job

@@ -16,7 +16,7 @@ from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
-    from xorec.experiments.reproduce.plan import Plan
+    from xorec.lab.reproduce.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,17 +133,17 @@ def _carry_out(
 ) -> None:
     """Run the plan and write the report. before: what the data of an earlier run were."""
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.experiments.reproduce.cache import Cache
-    from xorec.experiments.reproduce.outputs import (
+    from xorec.lab.reproduce.cache import Cache
+    from xorec.lab.reproduce.outputs import (
         TITLE,
         check_installed_and_writable,
         outputs_json,
         write_outputs,
     )
-    from xorec.experiments.reproduce.report.rendering import Report, render
-    from xorec.experiments.reproduce.report.terminal import TerminalRenderer
-    from xorec.experiments.reproduce.run import open_datasets, reproduce
-    from xorec.experiments.reproduce.run_file import check_same_data
+    from xorec.lab.reproduce.report.rendering import Report, render
+    from xorec.lab.reproduce.report.terminal import TerminalRenderer
+    from xorec.lab.reproduce.run import open_datasets, reproduce
+    from xorec.lab.reproduce.run_file import check_same_data
 
     check_installed_and_writable(out)
     finished = Cache(cache)
@@ -162,7 +162,7 @@ def _carry_out(
 
 
 def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
-    from xorec.experiments.reproduce.run_file import read_run_file
+    from xorec.lab.reproduce.run_file import read_run_file
 
     return read_run_file(path)
 
@@ -170,7 +170,7 @@ def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
 def _plan(
     experiments: Experiments, seed: int, sources: list[dict[str, Any]], fields: dict[str, Any]
 ) -> Plan:
-    from xorec.experiments.reproduce.plan import QUESTIONS, QUICK, make_plan
+    from xorec.lab.reproduce.plan import QUESTIONS, QUICK, make_plan
 
     question = experiments.question
     if question is None:

@@ -15,12 +15,12 @@ from xorec.core.suggestions import did_you_mean
 if TYPE_CHECKING:
     import typer
 
-    from xorec.experiments.model_specs import ModelSpec
+    from xorec.selection.model_specs import ModelSpec
 
 
 def settings_of(context: typer.Context, model: str, config: Path | None) -> dict[str, Any]:
     """The settings of the one model of a command: those of the file, then `--epochs 20`."""
-    from xorec.experiments.model_specs import merged
+    from xorec.selection.model_specs import merged
 
     settings: dict[str, Any] = {}
     for name, value in _given(context.args):
@@ -33,7 +33,7 @@ def settings_by_model(
     context: typer.Context, specs: Sequence[ModelSpec], config: Path | None
 ) -> dict[str, dict[str, Any]]:
     """The settings of several models: those of the file, then `--dsiml.shortlist 200`."""
-    from xorec.experiments.model_specs import merged
+    from xorec.selection.model_specs import merged
 
     settings = read_config(config)
     names = list(dict.fromkeys(spec.name for spec in specs))
@@ -88,7 +88,7 @@ def _given(extra: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:
-    from xorec.experiments.model_specs import setting_of
+    from xorec.selection.model_specs import setting_of
 
     return setting_of(name, value)
 

@@ -14,7 +14,7 @@ from xorec.cli.settings import settings_of
 from xorec.core import interrupts
 
 if TYPE_CHECKING:
-    from xorec.experiments.tuning.tuning import Trial, Tuned
+    from xorec.selection.tuning.tuning import Trial, Tuned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +75,8 @@ def tune(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.files import write_text
-    from xorec.experiments.tuning.tuning import check
-    from xorec.experiments.tuning.tuning import tune as run_trials
+    from xorec.selection.tuning.tuning import check
+    from xorec.selection.tuning.tuning import tune as run_trials
 
     model, study = search.model, search.study_file
     fixed = settings_of(context, model, config)

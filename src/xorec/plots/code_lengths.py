@@ -7,10 +7,10 @@ from typing import Any
 
 from xorec.core.errors import OptionError
 from xorec.evaluation.metrics.names import heading
-from xorec.experiments.pictures import Picture, require_matplotlib
-from xorec.experiments.reproduce.report.figures import draw
-from xorec.experiments.reproduce.sections import Figure, Line, Panel
+from xorec.plots.figures import draw
+from xorec.plots.pictures import Picture, require_matplotlib
 from xorec.plots.rows import rows_of
+from xorec.plots.series import Figure, Line, Panel
 
 
 def bits(compared: Iterable[Any], *, metric: str = "ndcg@10", title: str = "") -> Picture:

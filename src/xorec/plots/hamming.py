@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
-from xorec.experiments.pictures import Picture, require_matplotlib
-from xorec.experiments.reproduce.report.figures import draw
-from xorec.experiments.reproduce.sections import Figure, Line, Panel
+from xorec.plots.figures import draw
+from xorec.plots.pictures import Picture, require_matplotlib
+from xorec.plots.series import Figure, Line, Panel
 from xorec.recommender.recommender import Recommender
 
 _PAIRS = 100_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xorec.experiments.map_picture import draw_map
-from xorec.experiments.pictures import Picture, require_matplotlib
+from xorec.plots.map_picture import draw_map
+from xorec.plots.pictures import Picture, require_matplotlib
 from xorec.recommender.recommender import Recommender
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from xorec.evaluation.metrics.names import heading
-from xorec.experiments.frontier.picture import Point, draw
-from xorec.experiments.pictures import Picture, require_matplotlib
+from xorec.plots.frontier_picture import Point, draw
+from xorec.plots.pictures import Picture, require_matplotlib
 from xorec.plots.rows import rows_of
 
 

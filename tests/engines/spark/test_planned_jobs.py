@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from xorec.core.options import RunOptions
-from xorec.experiments.plan.asked import Asked
-from xorec.experiments.plan.constants import Constants
-from xorec.experiments.plan.engine_shape import engine_shape
-from xorec.experiments.plan.forecast import forecast
-from xorec.experiments.plan.sizes import DataSizes
 from xorec.models import model_class
+from xorec.selection.plan.asked import Asked
+from xorec.selection.plan.constants import Constants
+from xorec.selection.plan.engine_shape import engine_shape
+from xorec.selection.plan.forecast import forecast
+from xorec.selection.plan.sizes import DataSizes
 from xorec.testing.data import planted
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import pytest
 from xorec.core.options import RunOptions
 from xorec.data.split import split
 from xorec.engines.spark.engine import SparkEngine
-from xorec.experiments.comparison import compare_models
-from xorec.experiments.reproduce.cache import Cache
-from xorec.experiments.reproduce.dataset_run import DatasetRun
-from xorec.experiments.reproduce.plan import Source, make_plan
-from xorec.experiments.reproduce.run import reproduce
-from xorec.experiments.tuning.tuning import tune
+from xorec.lab.reproduce.cache import Cache
+from xorec.lab.reproduce.dataset_run import DatasetRun
+from xorec.lab.reproduce.plan import Source, make_plan
+from xorec.lab.reproduce.run import reproduce
+from xorec.selection.comparison import compare_models
+from xorec.selection.tuning.tuning import tune
 from xorec.testing.data import planted
 
 PARTS = split(planted(120, 80, per_user=15), test=0.2, validation=0.1)

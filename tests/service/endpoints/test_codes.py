@@ -12,7 +12,7 @@ import xorec
 from tests.support.service_in_process import Served, served
 from tests.support.two_stage import two_stage
 from xorec.core.bits import unpack_signs
-from xorec.experiments.bench.serve_requests import drawn_recommender
+from xorec.lab.bench.serve_requests import drawn_recommender
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 from xorec.representations.composed import ComposedCodes

@@ -1,1 +1,0 @@
-"""Experiments: models fitted and evaluated side by side on one split."""

@@ -1,0 +1,222 @@
+"""A comparison of accuracy: several methods on one data set, all seeds; what rq1 and rq2 share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from xorec.evaluation.significance import compare
+from xorec.lab.reproduce.cache import Result
+from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.lab.reproduce.methods import label_of, lengths_of, method_of
+from xorec.lab.reproduce.paper import hit_rate
+from xorec.lab.reproduce.sections import Column, Table
+from xorec.lab.reproduce.steps import Stage, Step, fit_cost
+from xorec.plots.series import Figure, Line, Panel
+
+RATES = (10, 50, 100)
+"""The cut-offs of the paper's table of HR."""
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """One row of a comparison: a method (at one length of codes), its tests, one for each seed."""
+
+    method: str
+    label: str
+    bits: int | None
+    tests: Sequence[Result]
+
+    def mean(self, metric: str) -> float:
+        """Over seeds."""
+        return float(np.mean(self.values(metric)))
+
+    def deviation(self, metric: str) -> float | None:
+        """Standard deviation over seeds; None of one seed."""
+        return float(np.std(self.values(metric), ddof=1)) if len(self.tests) > 1 else None
+
+    def values(self, metric: str) -> list[float]:
+        """One for each seed."""
+        return [test.values["metrics"][metric] for test in self.tests]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """methods on one data set. lengths: of codes; none for vectors. proposed: the methods that the
+    paper proposes. key: of the question, which begins the names of tables and figures."""
+
+    dataset: DatasetRun
+    key: str
+    methods: Sequence[str]
+    proposed: Sequence[str]
+    lengths: tuple[int, ...] = ()
+    _p: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def steps(self) -> Iterator[Step]:
+        """A choice and then the tests, for each method and length."""
+        dataset = self.dataset
+        for method in self.methods:
+            cost = fit_cost(method_of(method, dataset.plan)[0], dataset.all_train.n_pairs)
+            for bits in self._lengths_of(method):
+                label = label_of(method, bits, self.lengths)
+                yield choice_step(dataset, method, bits, label, cost)
+                for seed in dataset.plan.seeds:
+                    yield Step(
+                        (dataset.name, method, bits, seed),
+                        f"{dataset.name}: test {label}, seed {seed}",
+                        cost,
+                        partial(dataset.is_tested, method, seed, bits),
+                        partial(self._test, method, seed, bits),
+                        Stage.FIT,
+                    )
+
+    def _test(self, method: str, seed: int, bits: int | None) -> str:
+        metric = self.dataset.main_metric
+        test = self.dataset.test(method, seed, bits)
+        return f"{metric} {test.values['metrics'][metric]:.4f}"
+
+    def _lengths_of(self, method: str) -> tuple[int | None, ...]:
+        """The lengths at which a method is tested; one that has none is tested once."""
+        return lengths_of(method, self.dataset.plan) if self.lengths else (None,)
+
+    @cached_property
+    def results(self) -> list[MethodResult]:
+        """All rows; tests that are missing are made."""
+        found = []
+        for slot, bits in enumerate(self.lengths or (None,)):
+            for method in self.methods:
+                has_length = bits in self._lengths_of(method)
+                if has_length or slot == 0:
+                    found.append(self._result(method, bits if has_length else None))
+        return found
+
+    def _result(self, method: str, bits: int | None) -> MethodResult:
+        tests = [self.dataset.test(method, seed, bits) for seed in self.dataset.plan.seeds]
+        return MethodResult(method, label_of(method, bits, self.lengths), bits, tests)
+
+    def result(self, method: str, bits: int | None = None) -> MethodResult:
+        """The row of a method at a length."""
+        return next(one for one in self.at(bits) if one.method == method)
+
+    def at(self, bits: int | None) -> list[MethodResult]:
+        """The rows of one length, those without a length too."""
+        return [one for one in self.results if one.bits in (bits, None)]
+
+    def p_value(self, a: MethodResult, b: MethodResult) -> float:
+        """The paired test of the main metric, values of each user averaged over seeds."""
+        key = a.label, b.label
+        if key not in self._p:
+            pair = evaluation_of(a.tests), evaluation_of(b.tests)
+            self._p[key] = compare(*pair, "ndcg").p_value
+        return self._p[key]
+
+    def _p_of(self, one: MethodResult) -> float | None:
+        """Against the first proposed method at the same length; None of itself, or without it."""
+        if self.proposed[0] not in self.methods:
+            return None
+        other = self.result(self.proposed[0], one.bits or self.dataset.plan.bits[0])
+        return None if other is one else self.p_value(one, other)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each method and length: means and deviations over seeds, the paper's
+        figures, sizes."""
+        rows = []
+        for one in self.results:
+            row: dict[str, Any] = {"data": self.dataset.name, "method": one.label}
+            row |= {} if one.bits is None else {"bits": one.bits}
+            for metric in one.tests[0].values["metrics"]:
+                row[metric] = one.mean(metric)
+                row[f"{metric}_sd"] = one.deviation(metric)
+            for k in RATES:
+                row[f"paper_hr@{k}"] = hit_rate(self.dataset.source.path, one.method, k)
+            row["p"] = self._p_of(one)
+            row |= one.tests[0].values["sizes"]
+            row["seconds_fit"] = float(np.median([test.values["seconds"] for test in one.tests]))
+            rows.append(row)
+        return rows
+
+    def tables(self) -> list[Table]:
+        """HR@10, 50, 100 in both readings, with the paper's; and NDCG at every cut-off, with
+        what a row of codes truly takes."""
+        rows, name, plan = self.rows(), self.dataset.name, self.dataset.plan
+        ks = [k for k in RATES if k in plan.ks]
+        rates: list[Column] = []
+        for k in ks:
+            rates.append(Column(f"hr@{k}", f"HR@{k}", spread=f"hr@{k}_sd", best=True))
+            if any(row[f"paper_hr@{k}"] is not None for row in rows):
+                rates.append(Column(f"paper_hr@{k}", f"paper, HR@{k}", "paper"))
+        users = [Column(f"user_hr@{k}", f"users, HR@{k}", best=True) for k in ks]
+        cuts = [
+            Column(f"ndcg@{k}", f"@{k}", spread=None if slot else f"ndcg@{k}_sd", best=True)
+            for slot, k in enumerate(plan.ks)
+        ]
+        first = self.proposed[0]
+        method = Column("method", "method", "text")
+        p = Column("p", f"p ({first})", "p", 3)
+        seeds = len(plan.seeds)
+        heads = {"user_bits": "bits a user", "item_bits": "an item"} if self.lengths else {}
+        sizes = [Column(key, head, "count") for key, head in heads.items()]
+        spread = f"± is the standard deviation over {seeds} seeds. " if seeds > 1 else ""
+        return [
+            Table(
+                f"{self.key}-hr-{name}",
+                f"HR on {name}",
+                [method, *rates, *users],
+                rows,
+                f"HR@k: hits / test items; users, HR@k: users with at least one hit. {spread}"
+                "The paper does not say which of the two it means.",
+            ),
+            Table(
+                f"{self.key}-ndcg-{name}",
+                f"NDCG@k on {name}",
+                [method, *cuts, p, *sizes, Column("seconds_fit", "fit, s", "time", 1)],
+                rows,
+                f"p: paired test of NDCG@{plan.ks[0]} against {first}, values of "
+                f"each user averaged over seeds. {spread}",
+            ),
+        ]
+
+    def figure(self) -> Figure:
+        """NDCG@k against k, a panel for each length."""
+        name, plan = self.dataset.name, self.dataset.plan
+        panels = []
+        for bits in self.lengths or (None,):
+            lines = [
+                Line(
+                    one.method,
+                    plan.ks,
+                    [one.mean(f"ndcg@{k}") for k in plan.ks],
+                    [one.deviation(f"ndcg@{k}") or 0.0 for k in plan.ks],
+                    highlight=one.method in self.proposed,
+                )
+                for one in self.at(bits)
+            ]
+            size = f"{bits} bits" if bits else f"{plan.dimensions} dimensions"
+            panels.append(Panel(f"{name}, {size}", "k", "NDCG@k", lines))
+        note = "Bands: standard deviation over seeds."
+        return Figure(f"{self.key}-ndcg-{name}", f"NDCG@k on {name}", panels, note)
+
+
+def choice_step(
+    dataset: DatasetRun, method: str, bits: int | None, label: str, cost: float
+) -> Step:
+    """The choice of a method's settings at one length of codes. cost: of one fit."""
+
+    def choose() -> str:
+        choice = dataset.choose(method, bits)
+        if choice.validation is None:
+            return "nothing to choose"
+        return f"validation ndcg@20 {choice.validation:.4f}, {choice.trials} trials"
+
+    return Step(
+        (dataset.name, method, bits),
+        f"{dataset.name}: choose {label}",
+        cost * dataset.plan.trials,
+        partial(dataset.is_chosen, method, bits),
+        choose,
+        Stage.CHOICE,
+    )

@@ -1,0 +1,301 @@
+"""The picture of the trade: how good lists are against bytes an item and microseconds a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import OptionError
+from xorec.core.paths import require_writable
+from xorec.plots.pictures import (
+    Picture,
+    one_style,
+    plain,
+    png_bytes,
+    require_matplotlib,
+    svg_text,
+)
+from xorec.selection.comparison import Contender
+
+EASE_ITEMS = 8_000
+"""With more items EASE, all items by all items, has no place: half a gigabyte, and minutes."""
+
+
+def ladder(items: int, bits: Sequence[int] = ()) -> tuple[str, ...]:
+    """The models to compare on a catalogue of so many items; bits: in place of 20, 32 and 64.
+
+    >>> ladder(50_000, bits=[16])[:4]
+    ('popularity', 'dsiml:bits=16', 'dsiml:bits=64:shortlist=200', 'slim:keep=int8')
+    """
+    return (
+        "popularity",
+        *(f"dsiml:bits={length}" for length in bits or (20, 32, 64)),
+        "dsiml:bits=64:shortlist=200",
+        "slim:keep=int8",
+        "slim",
+        *(["ease"] if items <= EASE_ITEMS else []),
+        "siml",
+        "blend:bits=64",
+    )
+
+
+class Point(NamedTuple):
+    """A row of a comparison; kind: of its representation."""
+
+    label: str
+    kind: str
+    value: float
+    bytes_per_item: float
+    us_per_query: float
+
+    @classmethod
+    def of(cls, one: Contender, metric: str) -> Point:
+        """The point of a model that was measured."""
+        cost, kind = one.serving, one.model.representation_.kind
+        return cls(one.label, kind, one.evaluation[metric], cost.bytes_per_item, cost.us_per_query)
+
+
+def frontier(costs: Sequence[float], values: Sequence[float]) -> list[int]:
+    """The places that none beats, the cheapest first: better than all that cost no more.
+
+    >>> frontier([1.0, 2.0, 2.0, 3.0], [0.1, 0.3, 0.2, 0.3])
+    [0, 1]
+    """
+    order = sorted(range(len(costs)), key=lambda place: (costs[place], -values[place]))
+    best: list[int] = []
+    for place in order:
+        if not best or values[place] > values[best[-1]]:
+            best.append(place)
+    return best
+
+
+_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_DISTANCES = (7.0, 14.0, 24.0, 36.0, 50.0, 70.0)
+_ROUNDS = 6
+_FORBIDDEN, _ON_A_LINE = 1000.0, 25.0
+
+
+class Box(NamedTuple):
+    """A rectangle: its left and lower, its right and upper ends."""
+
+    left: float
+    low: float
+    right: float
+    high: float
+
+    def grown(self, by: float) -> Box:
+        """The same with a margin."""
+        return Box(self.left - by, self.low - by, self.right + by, self.high + by)
+
+    def meets(self, other: Box) -> bool:
+        """Whether they have an area in common."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.low < other.high and other.low < self.high
+
+    def holds(self, other: Box) -> bool:
+        """Whether the other is inside."""
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.low <= other.low and other.high <= self.high
+
+
+def centre_box(x: float, y: float, size: Sequence[float]) -> Box:
+    """The box of a (width, height) around a centre."""
+    return Box(x - size[0] / 2, y - size[1] / 2, x + size[0] / 2, y + size[1] / 2)
+
+
+class Surroundings(NamedTuple):
+    """What labels keep clear of: the edge of the area, the marks of points, and lines."""
+
+    area: Box
+    marks: Sequence[Box]
+    lines: Sequence[Box]
+
+    def cost(self, box: Box, labels: Sequence[Box]) -> float:
+        """How bad a label is here."""
+        met = sum(box.meets(other) for other in (*self.marks, *labels))
+        crossed = sum(box.meets(line) for line in self.lines)
+        outside = not self.area.holds(box)
+        return _FORBIDDEN * (met + outside) + _ON_A_LINE * crossed
+
+
+def place_labels(
+    points: npt.NDArray[np.float64], sizes: Sequence[Sequence[float]], around: Surroundings
+) -> list[Box]:
+    """A box for the label of each point: the nearest that is free, better ones in some rounds.
+
+    points: (n, 2), sizes: width and height of each label, all in pixels.
+    """
+    placed: list[Box] = []
+    for _ in range(_ROUNDS):
+        before = list(placed)
+        for at, (x, y) in enumerate(points.tolist()):
+            others = [box for place, box in enumerate(placed) if place != at]
+            costs = [
+                (around.cost(box, others) + distance, turn, box)
+                for distance in _DISTANCES
+                for turn, box in enumerate(_around(x, y, sizes[at], distance))
+            ]
+            best = min(costs, key=lambda cost: cost[:2])[2]
+            placed[at : at + 1] = [best]
+        if placed == before:
+            break
+    return placed
+
+
+def _around(x: float, y: float, size: Sequence[float], distance: float) -> list[Box]:
+    """The boxes that a label may have at this distance of its point, the best first."""
+    width, height = size
+    return [
+        centre_box(x + right * (distance + width / 2), y + up * (distance + height / 2), size)
+        for right, up in _DIRECTIONS
+    ]
+
+
+INK, SOFT, GRID = "#222222", "#555555", "#e6e6e6"
+LOOKS = {
+    "shared-scores": ("one list for all", "X", "#777777"),
+    "codes": ("codes", "o", "#0072b2"),
+    "two-stage": ("codes, then finer", "D", "#d55e00"),
+    "neighbours": ("item weights", "^", "#009e73"),
+    "item-weights": ("all item weights", "v", "#009e73"),
+    "vectors": ("vectors", "s", "#aa4499"),
+}
+"""By the kind of representation: what it is, marker, colour."""
+OTHER = ("others", "P", "#999933")
+AXES = (("bytes an item", "bytes_per_item"), ("microseconds a query", "us_per_query"))
+_SIZE = (10.4, 4.7)
+_MARK = 11.0
+"""Pixels that a marker takes, with some room."""
+
+
+def picture_files(path: Path) -> tuple[Path, Path]:
+    """The PNG and the SVG at a path without an ending, or with one of these two; checked.
+
+    Complains before a long run, not after it.
+    """
+    require_matplotlib()
+    if path.suffix not in ("", ".png", ".svg") or not path.name:
+        raise OptionError(
+            f"the picture is {str(path)!r}: give a path without an ending, or one that ends in "
+            ".png or .svg; both are written."
+        )
+    files = path.with_suffix(".png"), path.with_suffix(".svg")
+    for file in files:
+        require_writable(file)
+    return files
+
+
+def write_picture(files: tuple[Path, Path], picture: Picture) -> None:
+    """The PNG and the SVG, each whole or not at all."""
+    for file in files:
+        picture.save(file)
+
+
+def draw(points: Sequence[Point], value_name: str, title: str) -> Picture:
+    """Two panels, costs on logarithmic axes; filled marks, and a line of steps, are not beaten."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with one_style():
+        canvas: Any = Figure(figsize=_SIZE, layout="constrained")
+        FigureCanvasAgg(canvas)
+        canvas.suptitle(plain(title), fontsize=11.5, color=INK)
+        panels = canvas.subplots(1, 2, sharey=True)
+        for axis, (name, cost) in zip(panels, AXES, strict=True):
+            _draw_panel(axis, [getattr(point, cost) for point in points], points, name)
+        panels[0].set_ylabel(value_name)
+        _legend(canvas, points)
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")
+        for axis, (_, cost) in zip(panels, AXES, strict=True):
+            _label(axis, [getattr(point, cost) for point in points], points)
+        return Picture(svg_text(canvas, title), png_bytes(canvas, title))
+
+
+def look_of(kind: str) -> tuple[str, str, str]:
+    """What points of this kind are called, their marker and their colour."""
+    return LOOKS.get(kind, OTHER)
+
+
+def _draw_panel(axis: Any, costs: Sequence[float], points: Sequence[Point], name: str) -> None:
+    from xorec.plots.scales import set_scale
+
+    values = [point.value for point in points]
+    best = frontier(costs, values)
+    line = {"drawstyle": "steps-post", "color": INK, "linewidth": 1.1, "zorder": 2}
+    axis.plot([costs[at] for at in best], [values[at] for at in best], **line)
+    for at, point in enumerate(points):
+        _, marker, colour = look_of(point.kind)
+        fill = colour if at in best else "white"
+        style = {"markersize": 7.5, "markerfacecolor": fill, "markeredgecolor": colour}
+        axis.plot(costs[at], values[at], marker=marker, linestyle="", zorder=4, **style)
+    spread = max(values) - min(values) or max(values) or 1.0
+    axis.set_ylim(min(values) - 0.12 * spread, max(values) + 0.14 * spread)
+    reach = max(2.0, max(costs) / min(costs)) ** 0.14
+    axis.set_xlim(min(costs) / reach, max(costs) * reach)
+    set_scale(axis, "x", log=True)
+    axis.set_xlabel(name)
+    axis.grid(which="major", color=GRID, linewidth=0.8)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.tick_params(colors=SOFT)
+
+
+def _legend(canvas: Any, points: Sequence[Point]) -> None:
+    """What the markers stand for, and the line, below the panels."""
+    from matplotlib.lines import Line2D
+
+    looks = dict.fromkeys(look_of(point.kind) for point in points)
+    handles: list[Any] = [
+        Line2D([], [], marker=marker, color=colour, linestyle="", label=name)
+        for name, marker, colour in looks
+    ]
+    handles.append(Line2D([], [], color=INK, linewidth=1.1, label="nothing better for less"))
+    look = {"frameon": False, "handlelength": 1.4, "columnspacing": 1.6, "handletextpad": 0.5}
+    canvas.legend(handles=handles, loc="outside lower center", ncols=len(handles), **look)
+
+
+def _label(axis: Any, costs: Sequence[float], points: Sequence[Point]) -> None:
+    """The names of the points, where they hide nothing; a thin line to those that are far."""
+    values = [point.value for point in points]
+    places = axis.transData.transform(np.column_stack([costs, values]))
+    size = {"fontsize": 8.5, "color": INK, "ha": "center", "va": "center"}
+    texts = [axis.text(0.5, 0.5, plain(point.label), **size) for point in points]
+    boxes = [text.get_window_extent() for text in texts]
+    for text in texts:
+        text.remove()
+    best = places[frontier(costs, values)]
+    edge = axis.get_window_extent()
+    around = Surroundings(
+        Box(edge.x0 + 2, edge.y0 + 2, edge.x1 + 8, edge.y1 + 2),
+        [centre_box(x, y, (_MARK, _MARK)) for x, y in places.tolist()],
+        _steps(best.tolist()),
+    )
+    sizes = [(box.width + 4, box.height + 1) for box in boxes]
+    points_per_pixel = 72 / axis.figure.dpi
+    for point, at, box in zip(points, places, place_labels(places, sizes, around), strict=True):
+        centre = np.array([box.left + box.right, box.low + box.high]) / 2
+        far = not box.grown(13).meets(centre_box(at[0], at[1], (1, 1)))
+        leader = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+        axis.annotate(
+            plain(point.label),
+            axis.transData.inverted().transform(at),
+            xytext=(centre - at) * points_per_pixel,
+            textcoords="offset points",
+            arrowprops=leader if far else None,
+            zorder=5,
+            **size,
+        )
+
+
+def _steps(best: Sequence[Sequence[float]]) -> list[Box]:
+    """The line of steps as thin boxes: along, then up."""
+    boxes: list[Box] = []
+    for (x, y), (then_x, then_y) in pairwise(best):
+        boxes += [Box(x, y - 1, then_x, y + 1), Box(then_x - 1, y, then_x + 1, then_y)]
+    return boxes

@@ -1,0 +1,97 @@
+"""The picture: labels keep clear of each other and of points, files are both written."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xorec.core.errors import MissingExtraError, OptionError
+from xorec.plots.frontier_picture import (
+    Box,
+    Point,
+    Surroundings,
+    centre_box,
+    draw,
+    picture_files,
+    place_labels,
+    write_picture,
+)
+from xorec.plots.pictures import Picture
+
+POINTS = [
+    Point("popularity", "shared-scores", 0.12, 8, 18),
+    Point("dsiml 20", "codes", 0.24, 21, 14),
+    Point("dsiml 64", "codes", 0.31, 33, 17),
+    Point("slim keep=int8", "neighbours", 0.418, 300, 30),
+    Point("slim, $1 & <more>", "neighbours", 0.419, 600, 31),
+    Point("ease", "item-weights", 0.39, 15400, 190),
+    Point("lightrec", "codebooks", 0.2, 90, 60),
+    Point("blend 64", "two-stage", 0.43, 420, 90),
+]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_labels_overlap_nothing_but_lines(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = np.column_stack([rng.uniform(30, 370, 12), rng.uniform(30, 270, 12)])
+    points[1:4] = points[0] + [[3, 2], [25, 1], [-4, 9]]  # a crowd
+    sizes = [(rng.uniform(30, 130), 12.0) for _ in points]
+    area = Box(0, 0, 400, 300)
+    marks = [centre_box(x, y, (9, 9)) for x, y in points.tolist()]
+    placed = place_labels(points, sizes, Surroundings(area, marks, []))
+    for box, size in zip(placed, sizes, strict=True):
+        assert (box.right - box.left, box.high - box.low) == pytest.approx(size)
+        assert area.holds(box)
+        assert not any(box.meets(mark) for mark in marks)
+    assert not any(one.meets(other) for one, other in combinations(placed, 2))
+
+
+def test_a_free_label_stands_beside_its_point_and_off_the_line() -> None:
+    at, size, area = np.array([[100.0, 100.0]]), [(40.0, 10.0)], Box(0, 0, 200, 200)
+    (alone,) = place_labels(at, size, Surroundings(area, [], []))
+    assert alone == Box(107, 95, 147, 105)
+    line = Box(100, 99, 200, 101)
+    (aside,) = place_labels(at, size, Surroundings(area, [], [line]))
+    assert not aside.meets(line)
+    assert aside.right == 93
+
+
+def test_both_panels_name_every_point_and_equal_input_gives_equal_bytes() -> None:
+    pytest.importorskip("matplotlib")
+    first, again = (draw(POINTS, "NDCG@10", "a set") for _ in range(2))
+    assert first == again
+    assert first.png.startswith(b"\x89PNG")
+    assert len(first.png) < 200_000
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", first.svg)
+    for label in ("dsiml 20", "ease", "slim, $1 &amp; &lt;more&gt;", "blend 64"):
+        assert texts.count(label) == 2, label
+    assert {"bytes an item", "microseconds a query", "NDCG@10", "a set"} <= {*texts}
+    assert {"codes", "item weights", "others", "nothing better for less"} <= {*texts}
+
+
+def test_one_point_is_a_picture_too() -> None:
+    pytest.importorskip("matplotlib")
+    assert draw(POINTS[:1], "NDCG@10", "one").png
+
+
+@pytest.mark.parametrize("name", ["trade", "trade.png", "trade.svg"])
+def test_both_files_are_written(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("matplotlib")
+    files = picture_files(tmp_path / "new" / name)
+    write_picture(files, Picture("<svg/>", b"png"))
+    assert (tmp_path / "new" / "trade.png").read_bytes() == b"png"
+    assert (tmp_path / "new" / "trade.svg").read_text() == "<svg/>"
+
+
+def test_what_is_missing_is_said_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(OptionError, match=r"a\.pdf.*\.png or \.svg"):
+        picture_files(tmp_path / "a.pdf")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'xorec\[plots\]'"):
+        picture_files(tmp_path / "a.png")

@@ -1,0 +1,206 @@
+"""Forecasts: exact where they can be, and growing with every size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xorec.core.options import RunOptions
+from xorec.data.negatives import Negatives
+from xorec.engines.spark import engine as spark_engine
+from xorec.evaluation import blocks as evaluation_blocks
+from xorec.models import MODELS, model_class
+from xorec.models.baselines.item_blocks import root_weights, shared_pairs
+from xorec.models.factorization.als import ALS
+from xorec.models.siml import siml_race, teacher_lists
+from xorec.recommender import batch
+from xorec.selection.plan import block_counts, codes_plan, lists_plan, one_task_plan
+from xorec.selection.plan.als_plan import placed_bytes, vector_bytes
+from xorec.selection.plan.asked import Asked, by_item_bytes, pairs_bytes
+from xorec.selection.plan.codes_plan import (
+    code_bytes,
+    stored_code_bytes,
+    user_blocks_bytes,
+)
+from xorec.selection.plan.constants import Constants
+from xorec.selection.plan.engine_shape import engine_shape
+from xorec.selection.plan.forecast import FITS, JOBS, Forecast, forecast
+from xorec.selection.plan.neighbours_plan import meetings, pairs_file
+from xorec.selection.plan.sizes import DataSizes
+from xorec.testing.data import planted
+from xorec.training.discrete.sweep_blocks import (
+    Draw,
+    ItemCut,
+    role_bytes,
+    roles_of_block,
+    user_blocks,
+)
+
+DATA = planted(700, 300, per_user=9)
+SIZES = DataSizes.of(DATA)
+SPARK, LOCAL = "spark:local[2]", "local"
+
+
+def asked(engine: str = LOCAL, sizes: DataSizes = SIZES, **shape: Any) -> Asked:
+    return Asked(sizes, engine_shape(engine, memory=8 << 30, **shape), Constants())
+
+
+def planned(model: str = "als", engine: str = LOCAL, job: str = "fit", **settings: Any) -> Forecast:
+    return forecast(asked(engine), job, model_class(model)(**settings))
+
+
+def nbytes(*arrays: Any) -> int:
+    return sum(array.nbytes for array in arrays)
+
+
+def test_bytes_are_those_of_the_arrays() -> None:
+    ids = 8 * (DATA.n_users + DATA.n_items)
+    assert pairs_bytes(SIZES) == nbytes(DATA.indptr, DATA.indices) + ids
+    orders = (*DATA.by_item, DATA.item_order, DATA.user_rows)
+    assert by_item_bytes(SIZES) == nbytes(*orders)
+    model = ALS(dimensions=24, epochs=1).fit(DATA, options=RunOptions(threads=1))
+    tensors = model.representation_.tensors()
+    assert vector_bytes(SIZES, 24) == nbytes(tensors["user_vectors"], tensors["item_vectors"])
+    for kind, side in zip(("users", "items"), model._sides(DATA), strict=True):
+        blocks = side.blocks()
+        assert placed_bytes(SIZES, kind) == nbytes(*(a for block in blocks for a in block.values()))
+    about = 20 * DATA.n_items  # tie ranks, their inverse, sizes
+    shared = shared_pairs(DATA, root_weights(DATA))
+    assert pairs_file(SIZES) == nbytes(*shared.values()) + about
+    assert meetings(SIZES) == pytest.approx(float((DATA.user_counts**2).sum()))
+
+
+@pytest.mark.parametrize("bits", [16, 64, 100])
+def test_codes_take_whole_words(bits: int) -> None:
+    settings = {"optimizer": "none", "bits": bits, "start": {"model": "als", "epochs": 1}}
+    model = model_class("dsiml")(**settings).fit(DATA, options=RunOptions(threads=1))
+    learned = model.representation_
+    assert code_bytes(SIZES, bits) == nbytes(learned.user_codes, learned.item_codes)
+    kept = learned.tensors()
+    assert stored_code_bytes(SIZES, bits) == nbytes(kept["user_codes"], kept["item_codes"])
+
+
+def test_an_exchange_sends_so_many_bytes() -> None:
+    sampler, cut = Negatives.of(DATA), ItemCut(DATA.n_items, 32, 2)
+    blocks = list(user_blocks(sampler))
+    assert user_blocks_bytes(SIZES) == nbytes(*(a for block in blocks for a in block.values()))
+    sent = 0
+    for block in blocks:
+        for _, part in roles_of_block(block, {}, Draw(5, 0, 0), cut):
+            sent += nbytes(*(part[name] for name in part if name != "target"))
+    assert role_bytes(SIZES.pairs, 5) == sent
+
+
+def test_numbers_that_stand_elsewhere_too() -> None:
+    waves = block_counts.FIRST_WAVE, block_counts.WAVE_GROWTH, block_counts.WAVE_BYTES
+    assert (*waves, block_counts.RESULT_RATIO) == (
+        spark_engine._FIRST_WAVE,
+        spark_engine._GROWTH,
+        spark_engine._WAVE_BYTES,
+        spark_engine._RESULT_RATIO,
+    )
+    best = codes_plan.ONE_IN, codes_plan.MOST_SCORES, codes_plan.USERS_AT_ONCE
+    assert best == (teacher_lists._ONE_IN, teacher_lists._MOST_SCORES, teacher_lists._USERS_OF_BEST)
+    assert one_task_plan.RACE_PAIRS == siml_race._PAIRS
+    assert lists_plan.BLOCK_HITS == batch.BLOCK_HITS
+    assert lists_plan.SCORES_BYTES == evaluation_blocks.BLOCK_BYTES
+
+
+@pytest.mark.parametrize("engine", [LOCAL, SPARK])
+@pytest.mark.parametrize("model", ["als", "slim", "item-knn", "siml", "bpr", "dsiml", "lightgcn"])
+def test_more_data_takes_no_less(model: str, engine: str) -> None:
+    large = DataSizes(200_000, 20_000, 10_000_000)
+    learner = model_class(model)()
+    before = forecast(asked(engine, large), "fit", learner)
+    for name in ("users", "items", "pairs", *(["user_spread"] if model == "slim" else [])):
+        more = replace(large, **{name: 3 * getattr(large, name)})
+        if name in ("users", "items"):  # the same number of pairs of each
+            more = replace(more, pairs=3 * large.pairs)
+        after = forecast(asked(engine, more), "fit", learner)
+        assert after.total_cpu_seconds >= before.total_cpu_seconds, name
+        assert after.total_seconds >= before.total_seconds, name
+        assert after.peak("driver") >= before.peak("driver"), name
+        assert after.total_shuffle_bytes >= before.total_shuffle_bytes, name
+        assert after.plan.disk >= before.plan.disk, name
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize("engine", [LOCAL, SPARK])
+def test_every_model_has_a_forecast(model: str, engine: str) -> None:
+    found = forecast(asked(engine), "fit", model_class(model)())
+    assert found.total_seconds > 0
+    assert found.peak("driver") > pairs_bytes(SIZES)
+    if engine == SPARK and model != "popularity":
+        assert sum(step.jobs for step in found.plan.steps) >= 1
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_settings_count(job: str) -> None:
+    few = forecast(asked(), job, model_class("dsiml")(bits=64), k=10)
+    many = forecast(asked(), job, model_class("dsiml")(bits=256), k=50)
+    assert many.plan.disk >= few.plan.disk
+    assert many.total_cpu_seconds >= few.total_cpu_seconds
+
+
+@pytest.mark.parametrize("engine", [LOCAL, SPARK])
+def test_an_evaluation_costs_what_its_users_cost(engine: str) -> None:
+    large, model = asked(engine, DataSizes(200_000, 20_000, 10_000_000)), model_class("dsiml")()
+    every, tenth = (forecast(large, "evaluate", model, tested=users) for users in (None, 20_000))
+    work = [one.plan.steps[-1].core_seconds for one in (every, tenth)]
+    assert work[0] == pytest.approx(10 * work[1])
+    assert tenth.total_shuffle_bytes <= every.total_shuffle_bytes
+    most = forecast(large, "evaluate", model, tested=10**9)
+    assert most.total_cpu_seconds == every.total_cpu_seconds
+
+
+def test_epochs_dimensions_and_negatives_count() -> None:
+    base = planned("als", epochs=2, dimensions=32).total_cpu_seconds
+    assert planned("als", epochs=4, dimensions=32).total_cpu_seconds > base
+    assert planned("als", epochs=2, dimensions=64).total_cpu_seconds > base
+    few, many = (planned("bpr", negatives=count).total_cpu_seconds for count in (2, 20))
+    assert many > few
+
+
+def test_more_executors_shorten_blocks_and_not_one_task() -> None:
+    large = DataSizes(1_000_000, 50_000, 30_000_000)
+
+    def seconds(model: Any, executors: int) -> float:
+        shape = asked("spark:yarn", large, executors=executors, cores=4)
+        found = forecast(shape, "fit", model)
+        work = [step for step in found.plan.steps if step.core_seconds and "start" not in step.name]
+        return sum(step.core_seconds / min(shape.engine.slots, step.tasks) for step in work)
+
+    blocks = model_class("dsiml")(optimizer="flip", start={"model": "als"})
+    assert seconds(blocks, 16) < 0.3 * seconds(blocks, 2)
+    alone = model_class("dsiml")()
+    assert seconds(alone, 16) == seconds(alone, 2)
+
+
+def test_what_does_not_fit_is_named_with_what_helps() -> None:
+    assert forecast(asked(), "fit", ALS()).to_dict()["fits"]
+    huge = asked(LOCAL, DataSizes(10**8, 10**7, 10**10))
+    told = forecast(huge, "fit", ALS()).to_dict()
+    assert not told["fits"]
+    assert "GB are needed and the driver has 8.6" in told["advice"][0]
+    sweeps = model_class("dsiml")(optimizer="flip", start={"model": "als"}, negatives=100)
+    local = forecast(asked(LOCAL, DataSizes(10**5, 10**4, 10**7)), "fit", sweeps)
+    assert "fewer --negatives" in local.to_dict()["advice"][0]
+    one = forecast(asked(SPARK, DataSizes(10**7, 10**6, 10**9)), "fit", model_class("siml")())
+    assert any("one executor" in line for line in one.to_dict()["advice"])
+
+
+def test_memory_of_phases_is_not_added_up() -> None:
+    found = planned("als")
+    parts = [one for one in found.plan.memory if one.where == "driver"]
+    phases = {one.phase for one in parts}
+    assert {"read", "fit", "write"} <= phases
+    assert found.peak("driver") < sum(one.bytes for one in parts)
+
+
+def test_plans_of_blocks_are_of_models_that_run_in_blocks() -> None:
+    settings = {"dsiml": {"optimizer": "flip"}}
+    assert all(model_class(name)(**settings.get(name, {})).runs_on_engine for name in FITS)
+    assert np.isfinite([planned(name, SPARK).total_seconds for name in FITS]).all()
