@@ -25,9 +25,9 @@ from xorec.core.progress import SILENT, TerminalProgress
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.comparison import Comparison
 from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
-from xorec.lab.reproduce.methods import lengths_of
+from xorec.lab.reproduce.plan import lengths_of
 from xorec.lab.reproduce.plan import Choice, make_plan
-from xorec.lab.reproduce.steps import run_all
+from xorec.lab.reproduce.question import run_all
 
 MAIN = "ndcg@10"
 Row = dict[str, Any]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from xorec.lab.measuring import measuring
+from xorec.lab import machine_constants as measuring
 from xorec.selection.plan.constants import this_machine
 
 from .conftest import Run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.holding import held_command
-from xorec.lab.reproduce.report.page import without_times
+from tests.support.report_pages import without_times
 
 from .conftest import Run
 from .test_errors import refused

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from xorec.core.progress import SILENT
-from xorec.lab.measuring import measuring
-from xorec.lab.measuring.made_pairs import made_pairs
+from xorec.lab import machine_constants as measuring
+from xorec.lab.machine_constants import made_pairs
 from xorec.selection.plan.constants import Constants
 
 

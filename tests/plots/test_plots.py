@@ -13,8 +13,8 @@ import pytest
 import xorec
 from xorec import plots
 from xorec.core.errors import OptionError
+from xorec.plots.figures import Figure
 from xorec.plots.pictures import Picture
-from xorec.plots.series import Figure
 from xorec.testing.data import planted
 
 DATA = planted(60, 40, per_user=8)
@@ -42,7 +42,7 @@ def test_curves_have_the_loss_and_the_validation_metric() -> None:
 
 
 def test_distances_are_shares_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xorec.plots import hamming
+    from xorec.plots import models
 
     kept = []
 
@@ -50,7 +50,7 @@ def test_distances_are_shares_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
         kept.append(figure)
         return Picture("", b"")
 
-    monkeypatch.setattr(hamming, "draw", keep)
+    monkeypatch.setattr(models, "draw", keep)
     shop = xorec.Recommender.from_model(xorec.Signs(bits=16).fit(DATA), DATA)
     plots.distances(shop)
     own, every = kept[0].panels[0].lines

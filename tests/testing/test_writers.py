@@ -19,10 +19,9 @@ from xorec.core.errors import XorecError
 from xorec.data.datasets import catalog
 from xorec.data.datasets.transfer import Transfer
 from xorec.lab.reproduce.cache import Cache, Result
+from xorec.lab.reproduce.outputs import write_run_file
 from xorec.lab.reproduce.plan import make_plan
-from xorec.lab.reproduce.report.files import write_report
-from xorec.lab.reproduce.report.rendering import Report
-from xorec.lab.reproduce.run_file import write_run_file
+from xorec.lab.reproduce.report import Report, write_report
 from xorec.recommender import batch
 from xorec.selection.tuning.study_file import open_study
 from xorec.testing.examples import shop

@@ -101,7 +101,7 @@ def engine(
     The figures are kept in the user's cache, where `xorec plan` finds them.
     """
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.lab.measuring.measuring import measure
+    from xorec.lab.machine_constants import measure
     from xorec.selection.plan.constants import cpu_name, keep_constants
 
     found = measure(args.progress_of(quiet), spark)

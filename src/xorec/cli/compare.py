@@ -62,8 +62,8 @@ def compare(
     model, `B/item` the bytes that serving needs for an item, `us` the microseconds of one query.
     """
     from xorec.cli.output import print_json, print_line
-    from xorec.evaluation.metrics.names import heading
-    from xorec.plots.frontier_picture import Point, draw, picture_files, write_picture
+    from xorec.plots import frontier as draw_frontier
+    from xorec.plots.comparisons import picture_files
     from xorec.selection.comparison import compare_models, vectors_learned_once
     from xorec.selection.model_specs import parse_spec
 
@@ -88,8 +88,9 @@ def compare(
     ):
         contenders = compare_models(parts, names, **how, by_category=by_category, options=used)
     if files is not None:
-        points = [Point.of(one, chosen[0]) for one in contenders]
-        write_picture(files, draw(points, heading(chosen[0]), _title(source, pairs)))
+        picture = draw_frontier(contenders, metric=chosen[0], title=_title(source, pairs))
+        for file in files:
+            picture.save(file)
     if run.json:
         firsts = dict.fromkeys([f"ndcg@{cuts[0]}", *chosen[:1]])
         rows = [one.row() for one in contenders]
@@ -121,7 +122,7 @@ def _models(
     given: str | None, frontier: bool, bits: Sequence[int], items: int = 0
 ) -> tuple[str, ...]:
     """The models to compare: those that are given, or what the command is asked for."""
-    from xorec.plots.frontier_picture import ladder
+    from xorec.selection.comparison import ladder
 
     if given is None and frontier:
         return ladder(items, bits)

@@ -40,7 +40,7 @@ def map(
 
     path, options = output or model, run.options()
     if plot is not None:
-        from xorec.plots.map_picture import require_png
+        from xorec.plots.models import require_png
 
         require_png(plot)
     if not model.exists():
@@ -52,9 +52,9 @@ def map(
         made.save(path)
     seconds = round(time.perf_counter() - began, 2)
     if plot is not None:
-        from xorec.plots.map_picture import write_map
+        from xorec.plots.models import item_map
 
-        write_map(made, plot)
+        item_map(made).save(plot)
     if run.json:
         print_json({"model": str(path), "items": len(made.items), **about, "seconds": seconds})
         return

@@ -135,15 +135,13 @@ def _carry_out(
     from xorec.cli.output import print_json, print_line, print_table
     from xorec.lab.reproduce.cache import Cache
     from xorec.lab.reproduce.outputs import (
-        TITLE,
         check_installed_and_writable,
+        check_same_data,
         outputs_json,
         write_outputs,
     )
-    from xorec.lab.reproduce.report.rendering import Report, render
-    from xorec.lab.reproduce.report.terminal import TerminalRenderer
     from xorec.lab.reproduce.run import open_datasets, reproduce
-    from xorec.lab.reproduce.run_file import check_same_data
+    from xorec.lab.reproduce.terminal import print_sections
 
     check_installed_and_writable(out)
     finished = Cache(cache)
@@ -156,13 +154,13 @@ def _carry_out(
     if json:
         print_json(outputs_json(sections, paths))
         return
-    render(Report(TITLE, sections), TerminalRenderer(print_table, print_line))
+    print_sections(sections, print_table, print_line)
     print_line()
     print_line(f"{len(paths)} files; the page: {out / 'report.html'}")
 
 
 def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
-    from xorec.lab.reproduce.run_file import read_run_file
+    from xorec.lab.reproduce.outputs import read_run_file
 
     return read_run_file(path)
 

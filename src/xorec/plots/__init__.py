@@ -4,10 +4,10 @@ Each is a `Picture`: a notebook shows it, `save("trade.svg")` or `save("trade.pn
 Equal input gives equal bytes.
 """
 
-from xorec.plots.code_lengths import bits as bits
-from xorec.plots.curves import training_curves as training_curves
-from xorec.plots.hamming import distances as distances
-from xorec.plots.maps import item_map as item_map
-from xorec.plots.trade import frontier as frontier
+from xorec.plots.comparisons import bits as bits
+from xorec.plots.comparisons import frontier as frontier
+from xorec.plots.models import distances as distances
+from xorec.plots.models import item_map as item_map
+from xorec.plots.models import training_curves as training_curves
 
 __all__ = ["bits", "distances", "frontier", "item_map", "training_curves"]

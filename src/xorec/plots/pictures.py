@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.core.files import replacing
 
+INK, SOFT, GRID = "#222222", "#555555", "#e6e6e6"
 FONTS = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-"""The letters of the SVG: whatever the reader's machine has. DejaVu, which is wider, lays out."""
-
+"""The letters of the SVG: those of the reader's machine. DejaVu, which is wider, lays out."""
 SETTINGS: dict[str, Any] = {
     "svg.hashsalt": "xorec",
     "svg.fonttype": "none",
@@ -27,12 +28,8 @@ SETTINGS: dict[str, Any] = {
     "ytick.labelsize": 9,
     "legend.fontsize": 9.5,
     "hatch.linewidth": 0.6,
-    "axes.unicode_minus": True,
-    "text.usetex": False,
-    "path.simplify": True,
-    "figure.dpi": 100,
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "savefig.dpi": 160,
-    "savefig.bbox": None,
 }
 
 
@@ -67,15 +64,15 @@ class Picture(NamedTuple):
         return self.png
 
 
-def require_matplotlib(what: str = "the picture") -> None:
+def require_matplotlib(what: str = "the picture", extra: str = "plots") -> None:
     """Complain if the drawing library is missing."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError(f"{what} needs matplotlib: pip install 'xorec[plots]'.")
+        raise MissingExtraError(f"{what} needs matplotlib: pip install 'xorec[{extra}]'.")
 
 
 @contextmanager
 def one_style() -> Iterator[None]:
-    """Whatever is drawn inside looks the same on every machine, whatever its own settings are."""
+    """What is drawn inside looks the same on every machine, with any settings of its user."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -84,27 +81,53 @@ def one_style() -> Iterator[None]:
         yield
 
 
-def plain(text: str) -> str:
-    r"""The text as it is: a dollar would begin a formula.
+def canvas_of(width: float, height: float) -> Any:
+    """An empty figure of matplotlib, in inches, without a window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    >>> print(plain("5 $ off"))
-    5 \$ off
-    """
-    return text.replace("$", r"\$")
+    canvas = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    return canvas
 
 
-def svg_text(canvas: Any, title: str) -> str:
-    """The drawing as SVG."""
+def picture_of(canvas: Any, title: str) -> Picture:
+    """The drawing as SVG and as PNG, without dates and names of programs."""
+    text, pixels = io.StringIO(), io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    buffer = io.StringIO()
-    canvas.savefig(buffer, format="svg", metadata={**nothing, "Title": title})
+    canvas.savefig(text, format="svg", metadata={**nothing, "Title": title})
+    canvas.savefig(pixels, format="png", metadata={"Software": None, "Title": title})
     idle = r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*"
-    text = re.sub(idle, "", buffer.getvalue(), flags=re.DOTALL)
-    return text.replace("'DejaVu Sans'", FONTS)
+    svg = re.sub(idle, "", text.getvalue(), flags=re.DOTALL)
+    return Picture(svg.replace("'DejaVu Sans'", FONTS), pixels.getvalue())
 
 
-def png_bytes(canvas: Any, title: str) -> bytes:
-    """The drawing as PNG."""
-    buffer = io.BytesIO()
-    canvas.savefig(buffer, format="png", metadata={"Software": None, "Title": title})
-    return buffer.getvalue()
+def number(value: float) -> str:
+    """A number as a person writes it: 0.001, 0.25, 17.7, 1,000, 25,000, 10M."""
+    size = abs(value)
+    if size >= 1e6:
+        text = f"{value / 1e6:,.4g}M"
+    elif size >= 100:
+        text = f"{value:,.0f}"
+    elif size == 0 or size >= 1e-4:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:.10f}".rstrip("0")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def set_scale(axis: Any, side: Literal["x", "y"], *, log: bool) -> None:
+    """Plain numbers along one side, once the data are drawn: 1, 2, 5 of few decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    scale = axis.xaxis if side == "x" else axis.yaxis
+    if not log:
+        scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        return
+    axis.set(**{f"{side}scale": "log"})
+    low, high = scale.get_view_interval()
+    decades = math.log10(high / low) if 0 < low < high else 1.0
+    marks = (1.0, 2.0, 5.0) if decades < 2.2 else (1.0,)
+    scale.set_major_locator(LogLocator(base=10, subs=marks, numticks=12))
+    scale.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    scale.set_minor_formatter(NullFormatter())

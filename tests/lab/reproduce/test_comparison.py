@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from xorec.lab.reproduce.cache import Result
-from xorec.lab.reproduce.comparison import Comparison
+from xorec.lab.reproduce.comparison import Comparison, best_of_all
 from xorec.lab.reproduce.plan import Plan, Source
 from xorec.lab.reproduce.sections import Verdict
-from xorec.lab.reproduce.verdicts import best_of_all
 
 from .conftest import MakeDataset
 

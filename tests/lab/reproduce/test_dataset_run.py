@@ -13,8 +13,8 @@ from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.lab.reproduce.outputs import choices
 from xorec.lab.reproduce.plan import Source
-from xorec.lab.reproduce.run_file import choices
 from xorec.models import model_class
 from xorec.selection.tuning.tuning import Trial, Tuned
 

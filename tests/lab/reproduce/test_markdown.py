@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from xorec.lab.reproduce.report.markdown import MarkdownRenderer
-from xorec.lab.reproduce.report.rendering import Report, render
+from xorec.lab.reproduce.report import Report, contents_of
 from xorec.lab.reproduce.sections import Claim, Column, Section, Table
-from xorec.plots.series import Figure
+from xorec.plots.figures import Figure
 
 
 def test_claims_tables_and_figures() -> None:
@@ -20,9 +19,8 @@ def test_claims_tables_and_figures() -> None:
     table = Table("t", "T", columns, rows, "a note")
     claim = Claim("it works", "holds in part", "1 | 2")
     section = Section("rq1", "RQ1. S", "Why?", ["Because."], [table], [Figure("f/1", "F", [])])
-    renderer = MarkdownRenderer()
-    render(Report("Title", [section, Section("rq2", "RQ2", "?", claims=[claim])]), renderer)
-    text = renderer.text
+    report = Report("Title", [section, Section("rq2", "RQ2", "?", claims=[claim])])
+    text = contents_of(report)["report.md"].decode()
     lines = text.splitlines()
     assert lines[0] == "# Title"
     assert "| it works | **holds in part** | 1 \\| 2 |" in lines

@@ -6,9 +6,16 @@ from typing import Any
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.lab.reproduce.methods import label_of, method_of
 from xorec.lab.reproduce.paper import CONTINUOUS, HASHING, HR, hit_rate, set_of
-from xorec.lab.reproduce.plan import QUICK, QUICK_EPOCHS, Plan, Source, make_plan
+from xorec.lab.reproduce.plan import (
+    QUICK,
+    QUICK_EPOCHS,
+    Plan,
+    Source,
+    label_of,
+    make_plan,
+    method_of,
+)
 from xorec.models import model_class
 
 

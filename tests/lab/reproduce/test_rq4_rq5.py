@@ -7,7 +7,7 @@ import pytest
 
 from xorec.core.options import RunOptions
 from xorec.evaluation.protocol import evaluate
-from xorec.lab.reproduce.report.table_cells import cells_of
+from xorec.lab.reproduce.report import cells_of
 from xorec.lab.reproduce.rq4_imbalance import RIVALS, Imbalance, training_pairs
 from xorec.lab.reproduce.rq5_sensitivity import Sensitivity
 from xorec.models import model_class

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from xorec.core.options import RunOptions
 from xorec.core.progress import Progress, Task, TerminalProgress
-from xorec.lab.reproduce.steps import Step, run_all
+from xorec.lab.reproduce.question import Step, run_all
 
 
 class _Notes(Progress):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from xorec.evaluation.significance import compare
 from xorec.lab.reproduce.cache import Result
 from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
-from xorec.lab.reproduce.methods import label_of, lengths_of, method_of
 from xorec.lab.reproduce.paper import hit_rate
-from xorec.lab.reproduce.sections import Column, Table
-from xorec.lab.reproduce.steps import Stage, Step, fit_cost
-from xorec.plots.series import Figure, Line, Panel
+from xorec.lab.reproduce.plan import Plan, label_of, lengths_of, method_of
+from xorec.lab.reproduce.question import DatasetQuestion, Stage, Step, fit_cost
+from xorec.lab.reproduce.sections import Claim, Column, Table, Verdict
+from xorec.plots.figures import Figure, Line, Panel
 
 RATES = (10, 50, 100)
 """The cut-offs of the paper's table of HR."""
@@ -220,3 +220,76 @@ def choice_step(
         choose,
         Stage.CHOICE,
     )
+
+
+LEVEL = 0.05
+"""A difference with a larger p-value is no difference."""
+
+
+def best_of_all(
+    comparison: Comparison, text: str, proposed: str, others: Sequence[str], bits: int | None = None
+) -> Claim:
+    """Is `proposed` ahead of all the `others`, in NDCG at every cut-off and in HR@10?
+
+    holds: everywhere, and significantly at the main metric. holds in part: somewhere.
+    """
+    mine = comparison.result(proposed, bits)
+    rivals = [comparison.result(other, bits) for other in others]
+    ks = comparison.dataset.plan.ks
+    metrics = [f"ndcg@{k}" for k in ks] + [f"hr@{ks[0]}"]
+    ahead = {m: all(mine.mean(m) > rival.mean(m) for rival in rivals) for m in metrics}
+    main = comparison.dataset.main_metric
+    best = max(rivals, key=lambda rival: rival.mean(main))
+    sure = comparison.p_value(best, mine) < LEVEL
+    beaten = [rival for rival in rivals if mine.mean(main) > rival.mean(main)]
+    if all(ahead.values()):
+        verdict: Verdict = "holds" if sure else "holds in part"
+    else:
+        verdict = "holds in part" if any(ahead.values()) or beaten else "does not hold"
+    return Claim(text, verdict, _evidence(comparison, mine, best, beaten, rivals, ahead))
+
+
+def _evidence(
+    comparison: Comparison,
+    mine: MethodResult,
+    best: MethodResult,
+    beaten: list[MethodResult],
+    rivals: list[MethodResult],
+    ahead: dict[str, bool],
+) -> str:
+    main = comparison.dataset.main_metric
+    name = main.upper()
+    gain = mine.mean(main) / best.mean(main) - 1 if best.mean(main) else float("inf")
+    p = comparison.p_value(best, mine)
+    sure = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    text = (
+        f"{name} {mine.mean(main):.4f}, the best other ({best.label}) {best.mean(main):.4f}: "
+        f"{gain:+.1%}, {sure}"
+    )
+    behind = [metric.upper() for metric, yes in ahead.items() if not yes]
+    if not behind:
+        return f"{text}; ahead at every cut-off."
+    if len(beaten) < len(rivals):
+        missed = ", ".join(rival.label for rival in rivals if rival not in beaten)
+        return f"{text}; behind {missed} at {name}."
+    return f"{text}; not ahead at {', '.join(behind)}."
+
+
+class ComparisonQuestion(DatasetQuestion):
+    """key, proposed: of the comparison. Its methods are those of the question."""
+
+    key: ClassVar[str]
+    proposed: ClassVar[Sequence[str]]
+
+    def __init__(self, dataset: DatasetRun) -> None:
+        super().__init__(dataset)
+        methods, lengths = self.methods(dataset.plan), self.lengths(dataset.plan)
+        self.comparison = Comparison(dataset, self.key, methods, self.proposed, lengths)
+
+    @classmethod
+    def lengths(cls, plan: Plan) -> tuple[int, ...]:
+        """The lengths of codes; none for vectors."""
+        return ()
+
+    def steps(self) -> Iterator[Step]:
+        return self.comparison.steps()

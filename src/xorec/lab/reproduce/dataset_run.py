@@ -23,8 +23,7 @@ from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.evaluation.result import Evaluation
 from xorec.lab.reproduce.cache import Cache, Result
-from xorec.lab.reproduce.methods import method_of
-from xorec.lab.reproduce.plan import Choice, Plan, Source
+from xorec.lab.reproduce.plan import Choice, Plan, Source, method_of
 from xorec.models import model_class
 from xorec.models.fitting import checkpoints
 from xorec.representations.base import Representation

@@ -22,7 +22,7 @@ from xorec.core.options import RunOptions
 from xorec.core.pickles import pickled, unpickled
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun
-from xorec.lab.reproduce.steps import Stage, Step
+from xorec.lab.reproduce.question import Stage, Step
 
 if TYPE_CHECKING:
     from xorec.lab.reproduce.question import Run

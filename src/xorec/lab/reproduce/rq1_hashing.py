@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xorec.lab.reproduce.comparison_question import ComparisonQuestion
-from xorec.lab.reproduce.methods import method_of
-from xorec.lab.reproduce.plan import Plan
+from xorec.lab.reproduce.comparison import ComparisonQuestion, best_of_all
+from xorec.lab.reproduce.plan import Plan, method_of
 from xorec.lab.reproduce.sections import Claim, Section
-from xorec.lab.reproduce.verdicts import best_of_all
 
 PROPOSED, FLOAT_USERS = "dsiml", "lightrec"
 """The paper's model, and the one whose items alone are codes."""

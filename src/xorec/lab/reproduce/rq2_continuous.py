@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xorec.lab.reproduce.comparison_question import ComparisonQuestion
+from xorec.lab.reproduce.comparison import ComparisonQuestion, best_of_all
 from xorec.lab.reproduce.plan import Plan
 from xorec.lab.reproduce.sections import Section
-from xorec.lab.reproduce.verdicts import best_of_all
 
 PROPOSED = ("siml", "siml-gcn")
 

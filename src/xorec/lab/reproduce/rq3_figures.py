@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xorec.lab.bench.everybody import CODES, FAISS_CODES, FAISS_FLOATS, FLOATS
-from xorec.plots.series import Figure, Line, Panel
+from xorec.plots.figures import Figure, Line, Panel
 
 Wide = Mapping[str, Any]
 

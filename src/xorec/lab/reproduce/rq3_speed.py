@@ -16,11 +16,10 @@ from xorec.lab.bench.data import BenchData, learned_data
 from xorec.lab.bench.everybody import CODES, EverybodyBench, Size, drawn_data
 from xorec.lab.reproduce.cache import Result
 from xorec.lab.reproduce.dataset_run import DatasetRun
-from xorec.lab.reproduce.methods import method_of
-from xorec.lab.reproduce.question import Question, Run
+from xorec.lab.reproduce.plan import method_of
+from xorec.lab.reproduce.question import Question, Run, Step
 from xorec.lab.reproduce.rq3_section import CATALOGUE, DATA, PAPER, section
 from xorec.lab.reproduce.sections import Section
-from xorec.lab.reproduce.steps import Step
 from xorec.search.hits import Exclude
 
 K = 10

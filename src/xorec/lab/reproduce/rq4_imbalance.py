@@ -13,12 +13,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from xorec.lab.reproduce.comparison_question import ComparisonQuestion
+from xorec.lab.reproduce.comparison import ComparisonQuestion
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.plan import Plan
 from xorec.lab.reproduce.question import Run
 from xorec.lab.reproduce.sections import Claim, Column, Section, Table, Verdict
-from xorec.plots.series import Figure, Line, Panel
+from xorec.plots.figures import Figure, Line, Panel
 
 PROPOSED, RIVALS = "siml", ("cml", "sml")
 METHODS = (PROPOSED, *RIVALS)

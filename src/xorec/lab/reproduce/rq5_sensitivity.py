@@ -19,12 +19,11 @@ from xorec.lab.reproduce.cache import Result
 from xorec.lab.reproduce.comparison import choice_step
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.plan import Plan
-from xorec.lab.reproduce.question import DatasetQuestion
+from xorec.lab.reproduce.question import DatasetQuestion, Stage, Step, fit_cost
 from xorec.lab.reproduce.sections import Claim, Column, Section, Table, Verdict
-from xorec.lab.reproduce.steps import Stage, Step, fit_cost
 from xorec.models import model_class
 from xorec.models.pretraining import pretrain
-from xorec.plots.series import Figure, Line, Panel
+from xorec.plots.figures import Figure, Line, Panel
 from xorec.representations.vectors import Vectors
 
 METHOD = "dsiml"

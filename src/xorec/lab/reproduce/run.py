@@ -10,10 +10,9 @@ from xorec.core.options import RunOptions
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.plan import Plan
-from xorec.lab.reproduce.question import Run, question_class
+from xorec.lab.reproduce.question import Run, question_class, run_all
 from xorec.lab.reproduce.remote_steps import run_ahead
 from xorec.lab.reproduce.sections import Section
-from xorec.lab.reproduce.steps import run_all
 
 
 def open_datasets(plan: Plan, cache: Cache, options: RunOptions) -> list[DatasetRun]:

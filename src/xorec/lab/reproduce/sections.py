@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from xorec.plots.series import Figure
+from xorec.plots.figures import Figure
 
 Kind = Literal["text", "count", "measure", "p", "time", "paper"]
 Verdict = Literal["holds", "holds in part", "does not hold", "not tested"]

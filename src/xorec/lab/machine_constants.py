@@ -6,6 +6,7 @@ slower side by side. What hangs on caches is measured on data that fit one and o
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -18,19 +19,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.engine import LocalEngine
+from xorec.core.engine import Arrays, LocalEngine
 from xorec.core.files import temporary_folder
 from xorec.core.options import RunOptions
 from xorec.core.progress import Progress
 from xorec.core.threads import ThreadPool, available_threads
+from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.lab.measuring.made_pairs import made_pairs
-from xorec.lab.measuring.measuring_spark import measure_spark
 from xorec.selection.plan.als_plan import row_flops
 from xorec.selection.plan.constants import farness, typed
 from xorec.selection.plan.neighbours_plan import candidates, meetings
-from xorec.selection.plan.sizes import DataSizes
+from xorec.selection.plan.sizes import DataSizes, lognormal_points
+
+
+def made_pairs(users: int, items: int, mean: float, seed: int = 21) -> Interactions:
+    """Users with log-normal histories, items by a power law."""
+    rng = np.random.Generator(np.random.Philox(seed))
+    lengths = rng.choice(lognormal_points(mean, 2.0), users).astype(np.int64) + 1
+    owners = np.repeat(np.arange(users), np.minimum(lengths, items // 4))
+    places = np.floor(items * rng.random(len(owners)) ** 2.5).astype(np.int64)
+    ids = Ids.sorted(range(users)), Ids.sorted(range(items))
+    return Interactions.from_rows(*ids, owners.astype(np.int32), places.astype(np.int32))
+
 
 _USERS, _ITEMS, _DIMENSIONS, _NEGATIVES = 8_000, 2_000, 64, 5
 _FAR_USERS, _FAR_ITEMS = 100_000, 25_000
@@ -317,3 +328,105 @@ def _evaluation() -> Measured:
         taken.append(_cpu(run, 2))
     user, score = np.maximum(1e-11, np.linalg.solve(np.array(rows, dtype=np.float64), taken))
     return {"us_ranked": 1e6 * user, "ns_score": 1e9 * score}
+
+
+def measure_spark() -> dict[str, float]:
+    """Constants by name; none where there is no Spark."""
+    import shutil
+    from importlib.util import find_spec
+
+    if find_spec("pyspark") is None or shutil.which("java") is None:
+        return {}
+    from xorec.engines.spark.engine import open_spark
+    from xorec.engines.spark.machine import machine_facts
+    from xorec.models.factorization.als import ALS
+
+    machine_facts()  # loads what kernels need: a fit has it anyway
+    before, own = _tree_seconds(), _own_memory()
+    with open_spark("local[2]") as engine:
+        started = _tree_seconds() - before
+        blocks = [{"x": np.zeros(4, dtype=np.int64)} for _ in range(2)]
+        before = _tree_seconds()
+        list(engine.map_blocks(echo_block, blocks))
+        first = _tree_seconds() - before
+        placed = engine.place(blocks)
+        list(engine.map_blocks(echo_block, placed))
+        before = _tree_seconds()
+        few = made_pairs(40, 20, 4.0)
+        ALS(dimensions=8, epochs=1).fit(few, options=RunOptions(engine=engine))
+        kernels = _tree_seconds() - before
+        before, began, rounds = _tree_seconds(), time.perf_counter(), 8
+        for _ in range(rounds):
+            list(engine.map_blocks(echo_block, placed))
+        job = (_tree_seconds() - before) / rounds
+        clock = (time.perf_counter() - began) / rounds
+        small, grown_by = _tree_memory(), _own_memory() - own
+        rng = np.random.Generator(np.random.Philox(11))
+        large = [{"x": rng.integers(0, 1 << 20, 1 << 20, dtype=np.int32)} for _ in range(24)]
+        for count in (8, len(large)):  # the second time Java has compiled what it needs
+            size = sum(block["x"].nbytes for block in large[:count])
+            before, alone = _tree_seconds(), time.process_time()
+            list(engine.map_blocks(echo_block, large[:count]))
+            moved = max(1e-3, _tree_seconds() - before - 2 * job)
+            by_driver = max(1e-3, time.process_time() - alone)
+        memory = _tree_memory()
+    jvm, grown = (float(max(one.get("java", [0]))) for one in (small, memory))
+    return {
+        "spark_start_seconds": started,
+        "worker_seconds": max(0.1, (first - job) / 2 + max(0.0, kernels - 2 * job) / 2),
+        "spark_job_seconds": min(job, clock),
+        "bytes_per_second": 2 * size / moved,
+        "driver_bytes_per_second": 2 * size / by_driver,
+        "pyspark_bytes": max(0.0, grown_by),
+        "jvm_bytes": jvm,
+        "jvm_bytes_byte": max(0.0, grown - jvm) / (2 * size),
+        "worker_bytes": float(max(small.get("worker", [0]))),
+    }
+
+
+def echo_block(block: Arrays, shared: Arrays) -> Arrays:
+    """What came, for nothing but the way there and back."""
+    return {"x": block["x"]}
+
+
+def _tree() -> dict[int, tuple[str, int, float]]:
+    """pid -> (name, parent, CPU seconds) of the processes below this one, and this one."""
+    tick, known = os.sysconf("SC_CLK_TCK"), {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            name = text[text.index("(") + 1 : text.rindex(")")]
+            words = text[text.rindex(")") + 2 :].split()
+            known[int(entry.name)] = name, int(words[1]), sum(map(int, words[11:15])) / tick
+    ours = {os.getpid()}
+    while more := {pid for pid, row in known.items() if row[1] in ours} - ours:
+        ours |= more
+    return {pid: known[pid] for pid in ours if pid in known}
+
+
+def _own_memory() -> float:
+    """Resident bytes of this process."""
+    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
+    return float(int(pages) * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _tree_seconds() -> float:
+    return sum(row[2] for row in _tree().values())
+
+
+def _tree_memory() -> dict[str, list[int]]:
+    """Resident bytes of Java and of Python workers below this process."""
+    found: dict[str, list[int]] = {}
+    page = os.sysconf("SC_PAGE_SIZE")
+    for pid, (name, _, _) in _tree().items():
+        if pid == os.getpid():
+            continue
+        try:
+            pages = Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]
+        except OSError:
+            continue
+        found.setdefault("java" if name == "java" else "worker", []).append(int(pages) * page)
+    return found

@@ -1,4 +1,4 @@
-"""Models that are fitted as tasks are those that are fitted one after the other."""
+"""Comparisons: fits as tasks are those in turn, what each model learns from, the usual models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ import pytest
 from xorec.core.errors import XorecError
 from xorec.core.options import RunOptions
 from xorec.data.split import split
+from xorec.evaluation.protocol import evaluate
 from xorec.models.base import Model
+from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import SIML
-from xorec.selection.comparison import Parts, compare_models, fitted, vectors_learned_once
+from xorec.selection.comparison import (
+    EASE_ITEMS,
+    Parts,
+    compare_models,
+    fitted,
+    ladder,
+    make_models,
+    vectors_learned_once,
+)
+from xorec.selection.model_specs import parse_spec
 from xorec.testing.data import planted
 from xorec.testing.engines import InProcess
 
@@ -67,3 +78,25 @@ def test_a_fit_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BPR, "_learn", fails)
     with pytest.raises(XorecError, match="diverged in epoch 3"):
         compare_models(PARTS, ["bpr"], options=ELSEWHERE)
+
+
+def test_a_contender_learns_from_validation_pairs_too_and_is_not_ranked_against_them() -> None:
+    parts = split(planted(80, 60), test=0.2, validation=0.2)
+    assert parts.validation is not None
+    known = parts.train.union(parts.validation)
+    (found,) = compare_models(parts, ["item-knn"], ks=(10,))
+    plain = evaluate(ItemKNN().fit(known).representation_, known, parts.test, ks=(10,))
+    assert found.evaluation.metrics == plain.metrics
+
+
+def test_the_ladder_goes_from_few_bits_to_the_served_recipe() -> None:
+    made = make_models([parse_spec(text) for text in ladder(1000)])
+    names = [model.name for _, model in made]
+    assert names == [
+        *("popularity", "dsiml", "dsiml", "dsiml", "dsiml", "slim", "slim", "ease", "siml", "blend")
+    ]
+    assert [model.config.bits for _, model in made if model.name == "dsiml"] == [20, 32, 64, 64]
+    assert [model.config.keep for _, model in made if model.name == "slim"] == ["int8", "float32"]
+    assert [model.config.shortlist for _, model in made if model.name == "dsiml"] == [0, 0, 0, 200]
+    assert "ease" not in ladder(EASE_ITEMS + 1)
+    assert ladder(10, bits=(16, 128))[1:3] == ("dsiml:bits=16", "dsiml:bits=128")

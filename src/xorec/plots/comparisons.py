@@ -1,8 +1,8 @@
-"""The picture of the trade: how good lists are against bytes an item and microseconds a query."""
+"""Pictures of comparisons: what a bit buys, and how good lists are against what they cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,36 +12,111 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.paths import require_writable
+from xorec.evaluation.metrics.names import heading
+from xorec.plots.figures import Figure, Line, Panel
+from xorec.plots.figures import draw as draw_figure
 from xorec.plots.pictures import (
+    GRID,
+    INK,
+    SOFT,
     Picture,
+    canvas_of,
     one_style,
-    plain,
-    png_bytes,
+    picture_of,
     require_matplotlib,
-    svg_text,
+    set_scale,
 )
-from xorec.selection.comparison import Contender
-
-EASE_ITEMS = 8_000
-"""With more items EASE, all items by all items, has no place: half a gigabyte, and minutes."""
 
 
-def ladder(items: int, bits: Sequence[int] = ()) -> tuple[str, ...]:
-    """The models to compare on a catalogue of so many items; bits: in place of 20, 32 and 64.
+def bits(compared: Iterable[Any], *, metric: str = "ndcg@10", title: str = "") -> Picture:
+    """A metric against the length of codes, a line for each model of codes.
 
-    >>> ladder(50_000, bits=[16])[:4]
-    ('popularity', 'dsiml:bits=16', 'dsiml:bits=64:shortlist=200', 'slim:keep=int8')
+    compared: what `compare_models(data, models, bits=...)` gives, or the rows of `xorec compare
+    --bits 16,32,64 --json`. The best of the rows without codes is a level to compare with.
+
+    >>> import xorec
+    >>> rows = [{"model": "dsiml", "bits": n, "ndcg@10": n / 200} for n in (16, 32, 64)]
+    >>> "dsiml" in xorec.plots.bits(rows).svg
+    True
     """
-    return (
-        "popularity",
-        *(f"dsiml:bits={length}" for length in bits or (20, 32, 64)),
-        "dsiml:bits=64:shortlist=200",
-        "slim:keep=int8",
-        "slim",
-        *(["ease"] if items <= EASE_ITEMS else []),
-        "siml",
-        "blend:bits=64",
-    )
+    require_matplotlib()
+    rows = rows_of(compared, "model", metric)
+    coded = [row for row in rows if row.get("bits") is not None]
+    if not coded:
+        raise OptionError("no row has bits: compare models of codes, such as dsiml, with bits=.")
+    lines = []
+    for name in dict.fromkeys(str(row["model"]) for row in coded):
+        best: dict[int, float] = {}
+        for row in coded:
+            if row["model"] == name:
+                best[row["bits"]] = max(float(row[metric]), best.get(row["bits"], float("-inf")))
+        lines.append(Line(name, sorted(best), [best[one] for one in sorted(best)]))
+    others = [(float(row[metric]), str(row["model"])) for row in rows if row.get("bits") is None]
+    title = title or (f"{heading(metric)} of {lines[0].label}" if len(lines) == 1 else "")
+    panel = Panel(title, "bits", heading(metric), lines, level=max(others, default=None))
+    return draw_figure(Figure("bits", title or "What a bit buys", [panel]))
+
+
+def frontier(compared: Iterable[Any], *, metric: str = "ndcg@10", title: str = "") -> Picture:
+    """How good lists are, against bytes an item and against microseconds a query.
+
+    compared: what `compare_models` gives, or the rows of `xorec compare --json`. Filled marks, and
+    the line of steps, are those that nothing beats for less.
+
+    >>> from xorec import plots
+    >>> cheap = {"label": "dsiml 64", "kind": "codes", "bytes_per_item": 25, "us_per_query": 12}
+    >>> dear = {"label": "slim", "kind": "neighbours", "bytes_per_item": 300, "us_per_query": 40}
+    >>> picture = plots.frontier([{**cheap, "ndcg@10": 0.31}, {**dear, "ndcg@10": 0.42}])
+    >>> "dsiml 64" in picture.svg
+    True
+    """
+    require_matplotlib()
+    rows = rows_of(compared, "label", metric, "bytes_per_item", "us_per_query")
+    points = [
+        Point(
+            str(row["label"]),
+            str(row.get("kind", "")),
+            float(row[metric]),
+            float(row["bytes_per_item"]),
+            float(row["us_per_query"]),
+        )
+        for row in rows
+    ]
+    return draw_points(points, heading(metric), title or f"{heading(metric)} against what it costs")
+
+
+def rows_of(compared: Iterable[Any], *needed: str) -> list[Mapping[str, Any]]:
+    """Flat rows that have the columns `needed`.
+
+    >>> rows_of([{"model": "bpr", "ndcg@10": 0.1}], "ndcg@10")
+    [{'model': 'bpr', 'ndcg@10': 0.1}]
+    """
+    rows = [one if isinstance(one, Mapping) else one.row() for one in compared]
+    if not rows:
+        raise OptionError("there is nothing to draw: give at least one row of a comparison.")
+    for row in rows:
+        for name in needed:
+            if name not in row:
+                known = ", ".join(map(str, row))
+                raise OptionError(f"a row has no {name!r}: it has {known}.")
+    return rows
+
+
+def picture_files(path: Path) -> tuple[Path, Path]:
+    """The PNG and the SVG at a path without an ending, or with one of these two; checked.
+
+    Complains before a long run, not after it.
+    """
+    require_matplotlib()
+    if path.suffix not in ("", ".png", ".svg") or not path.name:
+        raise OptionError(
+            f"the picture is {str(path)!r}: give a path without an ending, or one that ends in "
+            ".png or .svg; both are written."
+        )
+    files = path.with_suffix(".png"), path.with_suffix(".svg")
+    for file in files:
+        require_writable(file)
+    return files
 
 
 class Point(NamedTuple):
@@ -53,24 +128,19 @@ class Point(NamedTuple):
     bytes_per_item: float
     us_per_query: float
 
-    @classmethod
-    def of(cls, one: Contender, metric: str) -> Point:
-        """The point of a model that was measured."""
-        cost, kind = one.serving, one.model.representation_.kind
-        return cls(one.label, kind, one.evaluation[metric], cost.bytes_per_item, cost.us_per_query)
 
+def unbeaten(costs: Sequence[float], values: Sequence[float]) -> list[int]:
+    """Positions of the points that no other beats, the cheapest first: better than all that cost
+    no more.
 
-def frontier(costs: Sequence[float], values: Sequence[float]) -> list[int]:
-    """The places that none beats, the cheapest first: better than all that cost no more.
-
-    >>> frontier([1.0, 2.0, 2.0, 3.0], [0.1, 0.3, 0.2, 0.3])
+    >>> unbeaten([1.0, 2.0, 2.0, 3.0], [0.1, 0.3, 0.2, 0.3])
     [0, 1]
     """
-    order = sorted(range(len(costs)), key=lambda place: (costs[place], -values[place]))
+    order = sorted(range(len(costs)), key=lambda at: (costs[at], -values[at]))
     best: list[int] = []
-    for place in order:
-        if not best or values[place] > values[best[-1]]:
-            best.append(place)
+    for at in order:
+        if not best or values[at] > values[best[-1]]:
+            best.append(at)
     return best
 
 
@@ -134,7 +204,7 @@ def place_labels(
     for _ in range(_ROUNDS):
         before = list(placed)
         for at, (x, y) in enumerate(points.tolist()):
-            others = [box for place, box in enumerate(placed) if place != at]
+            others = [box for other, box in enumerate(placed) if other != at]
             costs = [
                 (around.cost(box, others) + distance, turn, box)
                 for distance in _DISTANCES
@@ -156,7 +226,6 @@ def _around(x: float, y: float, size: Sequence[float], distance: float) -> list[
     ]
 
 
-INK, SOFT, GRID = "#222222", "#555555", "#e6e6e6"
 LOOKS = {
     "shared-scores": ("one list for all", "X", "#777777"),
     "codes": ("codes", "o", "#0072b2"),
@@ -173,38 +242,11 @@ _MARK = 11.0
 """Pixels that a marker takes, with some room."""
 
 
-def picture_files(path: Path) -> tuple[Path, Path]:
-    """The PNG and the SVG at a path without an ending, or with one of these two; checked.
-
-    Complains before a long run, not after it.
-    """
-    require_matplotlib()
-    if path.suffix not in ("", ".png", ".svg") or not path.name:
-        raise OptionError(
-            f"the picture is {str(path)!r}: give a path without an ending, or one that ends in "
-            ".png or .svg; both are written."
-        )
-    files = path.with_suffix(".png"), path.with_suffix(".svg")
-    for file in files:
-        require_writable(file)
-    return files
-
-
-def write_picture(files: tuple[Path, Path], picture: Picture) -> None:
-    """The PNG and the SVG, each whole or not at all."""
-    for file in files:
-        picture.save(file)
-
-
-def draw(points: Sequence[Point], value_name: str, title: str) -> Picture:
+def draw_points(points: Sequence[Point], value_name: str, title: str) -> Picture:
     """Two panels, costs on logarithmic axes; filled marks, and a line of steps, are not beaten."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     with one_style():
-        canvas: Any = Figure(figsize=_SIZE, layout="constrained")
-        FigureCanvasAgg(canvas)
-        canvas.suptitle(plain(title), fontsize=11.5, color=INK)
+        canvas = canvas_of(*_SIZE)
+        canvas.suptitle(title, fontsize=11.5, color=INK)
         panels = canvas.subplots(1, 2, sharey=True)
         for axis, (name, cost) in zip(panels, AXES, strict=True):
             _draw_panel(axis, [getattr(point, cost) for point in points], points, name)
@@ -214,7 +256,7 @@ def draw(points: Sequence[Point], value_name: str, title: str) -> Picture:
         canvas.set_layout_engine("none")
         for axis, (_, cost) in zip(panels, AXES, strict=True):
             _label(axis, [getattr(point, cost) for point in points], points)
-        return Picture(svg_text(canvas, title), png_bytes(canvas, title))
+        return picture_of(canvas, title)
 
 
 def look_of(kind: str) -> tuple[str, str, str]:
@@ -223,10 +265,8 @@ def look_of(kind: str) -> tuple[str, str, str]:
 
 
 def _draw_panel(axis: Any, costs: Sequence[float], points: Sequence[Point], name: str) -> None:
-    from xorec.plots.scales import set_scale
-
     values = [point.value for point in points]
-    best = frontier(costs, values)
+    best = unbeaten(costs, values)
     line = {"drawstyle": "steps-post", "color": INK, "linewidth": 1.1, "zorder": 2}
     axis.plot([costs[at] for at in best], [values[at] for at in best], **line)
     for at, point in enumerate(points):
@@ -263,27 +303,27 @@ def _legend(canvas: Any, points: Sequence[Point]) -> None:
 def _label(axis: Any, costs: Sequence[float], points: Sequence[Point]) -> None:
     """The names of the points, where they hide nothing; a thin line to those that are far."""
     values = [point.value for point in points]
-    places = axis.transData.transform(np.column_stack([costs, values]))
+    pixels = axis.transData.transform(np.column_stack([costs, values]))
     size = {"fontsize": 8.5, "color": INK, "ha": "center", "va": "center"}
-    texts = [axis.text(0.5, 0.5, plain(point.label), **size) for point in points]
+    texts = [axis.text(0.5, 0.5, point.label, **size) for point in points]
     boxes = [text.get_window_extent() for text in texts]
     for text in texts:
         text.remove()
-    best = places[frontier(costs, values)]
+    best = pixels[unbeaten(costs, values)]
     edge = axis.get_window_extent()
     around = Surroundings(
         Box(edge.x0 + 2, edge.y0 + 2, edge.x1 + 8, edge.y1 + 2),
-        [centre_box(x, y, (_MARK, _MARK)) for x, y in places.tolist()],
+        [centre_box(x, y, (_MARK, _MARK)) for x, y in pixels.tolist()],
         _steps(best.tolist()),
     )
     sizes = [(box.width + 4, box.height + 1) for box in boxes]
     points_per_pixel = 72 / axis.figure.dpi
-    for point, at, box in zip(points, places, place_labels(places, sizes, around), strict=True):
+    for point, at, box in zip(points, pixels, place_labels(pixels, sizes, around), strict=True):
         centre = np.array([box.left + box.right, box.low + box.high]) / 2
         far = not box.grown(13).meets(centre_box(at[0], at[1], (1, 1)))
         leader = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
         axis.annotate(
-            plain(point.label),
+            point.label,
             axis.transData.inverted().transform(at),
             xytext=(centre - at) * points_per_pixel,
             textcoords="offset points",

@@ -1,4 +1,4 @@
-"""The picture: labels keep clear of each other and of points, files are both written."""
+"""The frontier: which points are on it, and labels that keep clear of each other and of points."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.plots.frontier_picture import (
+from xorec.plots.comparisons import (
     Box,
     Point,
     Surroundings,
     centre_box,
-    draw,
+    draw_points,
     picture_files,
     place_labels,
-    write_picture,
+    unbeaten,
 )
-from xorec.plots.pictures import Picture
 
 POINTS = [
     Point("popularity", "shared-scores", 0.12, 8, 18),
@@ -62,7 +61,7 @@ def test_a_free_label_stands_beside_its_point_and_off_the_line() -> None:
 
 def test_both_panels_name_every_point_and_equal_input_gives_equal_bytes() -> None:
     pytest.importorskip("matplotlib")
-    first, again = (draw(POINTS, "NDCG@10", "a set") for _ in range(2))
+    first, again = (draw_points(POINTS, "NDCG@10", "a set") for _ in range(2))
     assert first == again
     assert first.png.startswith(b"\x89PNG")
     assert len(first.png) < 200_000
@@ -75,16 +74,14 @@ def test_both_panels_name_every_point_and_equal_input_gives_equal_bytes() -> Non
 
 def test_one_point_is_a_picture_too() -> None:
     pytest.importorskip("matplotlib")
-    assert draw(POINTS[:1], "NDCG@10", "one").png
+    assert draw_points(POINTS[:1], "NDCG@10", "one").png
 
 
 @pytest.mark.parametrize("name", ["trade", "trade.png", "trade.svg"])
-def test_both_files_are_written(tmp_path: Path, name: str) -> None:
+def test_both_files_are_named(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")
-    files = picture_files(tmp_path / "new" / name)
-    write_picture(files, Picture("<svg/>", b"png"))
-    assert (tmp_path / "new" / "trade.png").read_bytes() == b"png"
-    assert (tmp_path / "new" / "trade.svg").read_text() == "<svg/>"
+    files = picture_files(tmp_path / name)
+    assert files == (tmp_path / "trade.png", tmp_path / "trade.svg")
 
 
 def test_what_is_missing_is_said_before_the_run(
@@ -95,3 +92,20 @@ def test_what_is_missing_is_said_before_the_run(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xorec\[plots\]'"):
         picture_files(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_frontier_is_what_nothing_beats(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs, values = (rng.integers(1, 12, 30).astype(float).tolist() for _ in range(2))
+    best = unbeaten(costs, values)
+    rows = list(zip(costs, values, strict=True))
+    beaten = [
+        any(c <= cost and v >= value and (c, v) != (cost, value) for c, v in rows)
+        for cost, value in rows
+    ]
+    assert {rows[at] for at in best} == {
+        row for row, lost in zip(rows, beaten, strict=True) if not lost
+    }
+    assert len({rows[at] for at in best}) == len(best)
+    assert [rows[at] for at in best] == sorted(rows[at] for at in best)
