@@ -197,7 +197,7 @@ class Comparison:
             ]
             size = f"{bits} bits" if bits else f"{plan.dimensions} dimensions"
             panels.append(Panel(f"{name}, {size}", "k", "NDCG@k", lines))
-        note = "Bands: standard deviation over seeds."
+        note = "Bars: standard deviation over seeds."
         return Figure(f"{self.key}-ndcg-{name}", f"NDCG@k on {name}", panels, note)
 
 
