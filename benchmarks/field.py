@@ -25,8 +25,7 @@ from xorec.core.progress import SILENT, TerminalProgress
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.comparison import Comparison
 from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
-from xorec.lab.reproduce.plan import lengths_of
-from xorec.lab.reproduce.plan import Choice, make_plan
+from xorec.lab.reproduce.plan import Choice, lengths_of, make_plan
 from xorec.lab.reproduce.question import run_all
 
 MAIN = "ndcg@10"
