@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 ENTRIES = {
     "A model": "src/xorec/models/__init__.py",
     "A metric": "src/xorec/evaluation/metrics/registry.py",
-    "A file format": "src/xorec/data/io/formats/registry.py",
+    "A file format": "src/xorec/data/io/registry.py",
     "A search strategy": "src/xorec/search/hamming/strategies.py",
     "An experiment": "src/xorec/lab/reproduce/plan.py",
 }

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from xorec.core.errors import XorecError as XorecError
     from xorec.core.options import RunOptions as RunOptions
     from xorec.data.datasets.catalog import load_data as load_data
-    from xorec.data.folds import folds as folds
     from xorec.data.interactions import Interactions as Interactions
     from xorec.data.io.read import read as read
     from xorec.data.prepare import prepare as prepare
+    from xorec.data.split import folds as folds
     from xorec.data.split import split as split
     from xorec.evaluation.protocol import evaluate as evaluate
     from xorec.evaluation.significance import compare as compare
@@ -43,7 +43,7 @@ _HOMES = {
     "compare": "xorec.evaluation.significance",
     "evaluate": "xorec.evaluation.protocol",
     "fit": "xorec.selection.race.fit",
-    "folds": "xorec.data.folds",
+    "folds": "xorec.data.split",
     "load_data": "xorec.data.datasets.catalog",
     "prepare": "xorec.data.prepare",
     "read": "xorec.data.io.read",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError
-from xorec.data.folds import folds
 from xorec.data.interactions import Interactions
+from xorec.data.split import folds
 from xorec.testing.data import planted
 
 DATA = planted(30, 40, per_user=9)

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from xorec.data import near_ids
-from xorec.data.ids import Ids
-from xorec.data.near_ids import NEIGHBOURS, near_id
+from xorec.data import ids as near_ids
+from xorec.data.ids import NEIGHBOURS, Ids, near_id
 from xorec.data.text import Text
 
 

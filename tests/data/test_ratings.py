@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xorec
-from xorec.data.weights import rating_note
+from xorec.data.io.values import rating_note
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import xorec
 from xorec.core.errors import DataError, OptionError
-from xorec.data.weights import scaled_weights
+from xorec.data.io.values import scaled_weights
 
 ROWS = {"user": ["a", "a", "b", "c"], "item": [1, 2, 1, 3], "plays": [1.0, 500.0, 20.0, 3.0]}
 

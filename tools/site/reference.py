@@ -20,7 +20,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "xorec.data.datasets.catalog.load_data",
             "xorec.data.prepare.prepare",
             "xorec.data.split.split",
-            "xorec.data.folds.folds",
+            "xorec.data.split.folds",
             "xorec.data.split.Split",
             "xorec.data.interactions.Interactions",
         ),

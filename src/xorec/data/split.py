@@ -3,11 +3,18 @@
 Who goes where hangs on (seed, raw user id, raw item id) and, where asked for, on times: never on
 the order of the rows. The test part does not change when a validation part is asked for, so one
 can tune on the validation part and then train on everything but the same test part.
+
+folds: cross-validation. Every pair is tested once, by a model that has not learned it.
+
+The kernels go over pairs in the order of `Interactions`. Every pair has two numbers to sort by:
+`when` (a time, or a random number) and its key, a random number that breaks ties. The last pairs by
+(when, key) are held out first; the first ones come back first. Both belong to the pair and not to
+its place, so nothing depends on the order of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
@@ -15,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
+from xorec.core.kernels import inlined, kernel
+from xorec.core.rng import mix
 from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.io.read import ReadOptions, as_interactions, refuse_reading, refuse_unknown
@@ -23,6 +32,8 @@ Method = Literal["random", "per-user", "leave-last", "time", "given"]
 METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")
 
 Mask = npt.NDArray[np.bool_]
+Times = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -196,7 +207,6 @@ def _hold_out(
     keep_last: bool,
 ) -> tuple[Interactions, Interactions, Mask]:
     """Cut the validation part from the training part; the mask is that of `_cut`."""
-    from xorec.data.cut import reseed
 
     held_out, stays = _cut(train, reseed(keys), method, share, keep_last)
     if not held_out.any():
@@ -214,7 +224,6 @@ def _cut(
     keep_last: bool,
 ) -> tuple[Mask, Mask]:
     """The pairs that leave, and those that would have left but are the last of someone."""
-    from xorec.data.cut import bring_back, first_in_order, last_of_each_user
 
     by_time = method in ("leave-last", "time")
     when = data.times if by_time and data.times is not None else keys.view(np.int64)
@@ -253,7 +262,6 @@ def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
 
 
 def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
-    from xorec.data.cut import pair_keys
 
     users, items = data.users.hashes(seed), data.items.hashes(seed)
     keys: npt.NDArray[np.uint64] = pair_keys(data.indptr, data.indices, users, items)
@@ -308,3 +316,151 @@ def _why_empty(data: Interactions, method: str) -> str:
         f"{data.n_users:,} users, {data.n_items:,} items and {data.n_pairs:,} pairs are too few; "
         "give a larger share, more data, or keep_last=False."
     )
+
+
+def folds(
+    data: Any,
+    count: int = 5,
+    *,
+    validation: float = 0.0,
+    seed: int = 0,
+    keep_last: bool = True,
+    **reading: Unpack[ReadOptions],
+) -> Iterator[Split]:
+    """Split `data` into `count` random parts of the same size, each the test part of one split.
+
+    data: Interactions, or what `read` takes; a split that it brings along is not used.
+    reading: how `read` reads it: user_column, ...
+    validation: a share of each training part. keep_last: a user or item whose training pairs would
+    all leave gets the first of them back, so that pair is tested in no fold. Which part a pair is
+    in hangs on the seed and the raw ids alone.
+
+    >>> pairs = [(user, item) for user in range(5) for item in range(20)]
+    >>> [(parts.train.n_pairs, parts.test.n_pairs) for parts in folds(pairs, 4)]
+    [(75, 25), (75, 25), (75, 25), (75, 25)]
+    """
+
+    if isinstance(count, bool) or not isinstance(count, int) or count < 2:
+        raise OptionError(f"count is {count!r}: give a whole number of folds, 2 or more.")
+    data = as_interactions(data, **reading)
+    data.require_pairs()
+    keys = _keys_of(data, seed)
+    fold_of = np.empty(data.n_pairs, dtype=np.int64)
+    fold_of[np.argsort(keys, kind="stable")] = np.arange(data.n_pairs) % count
+    for fold in range(count):
+        held_out = fold_of == fold
+        wanted = int(np.count_nonzero(held_out))
+        if keep_last:
+            when = keys.view(np.int64)
+            bring_back(data.indptr, data.indices, when, keys, held_out, data.n_items)
+        parts = np.where(held_out, TEST, TRAIN).astype(np.int8)
+        given = split(
+            replace(data, parts=parts, parts_from={}),
+            method="given",
+            validation=validation,
+            seed=seed,
+            keep_last=keep_last,
+        )
+        settings = {**given.settings, "method": "folds", "fold": fold, "folds": count}
+        kept_back = given.kept_back + wanted - int(np.count_nonzero(held_out))
+        yield replace(given, settings=settings, kept_back=kept_back)
+
+
+@kernel
+def pair_keys(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    user_hashes: Keys,
+    item_hashes: Keys,
+) -> Any:
+    """A 64-bit random number for every pair, from the hashes of its two ids."""
+    keys = np.empty(len(indices), dtype=np.uint64)
+    for user in range(len(indptr) - 1):
+        for pair in range(indptr[user], indptr[user + 1]):
+            keys[pair] = mix(np.uint64(user_hashes[user]) + mix(item_hashes[indices[pair]]))
+    return keys
+
+
+@kernel
+def reseed(keys: Keys) -> Any:
+    """Fresh random numbers from those of an earlier cut."""
+    fresh = np.empty_like(keys)
+    for pair in range(len(keys)):
+        fresh[pair] = mix(keys[pair] + np.uint64(1))
+    return fresh
+
+
+@kernel
+def last_of_each_user(indptr: npt.NDArray[np.int64], when: Times, keys: Keys) -> Any:
+    """Mark the last pair of each user."""
+    held_out = np.zeros(len(when), dtype=np.bool_)
+    for user in range(len(indptr) - 1):
+        last = indptr[user]
+        for pair in range(indptr[user] + 1, indptr[user + 1]):
+            if _before(when, keys, last, pair):
+                last = pair
+        if indptr[user] < indptr[user + 1]:
+            held_out[last] = True
+    return held_out
+
+
+@kernel
+def first_in_order(
+    order: npt.NDArray[np.int64],
+    user_rows: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.int64],
+) -> Any:
+    """Mark the first `counts[u]` pairs of each user `u`, taken in the order given."""
+    held_out = np.zeros(len(order), dtype=np.bool_)
+    taken = np.zeros(len(counts), dtype=np.int64)
+    for place in range(len(order)):
+        pair = order[place]
+        user = user_rows[pair]
+        if taken[user] < counts[user]:
+            held_out[pair] = True
+            taken[user] += 1
+    return held_out
+
+
+@kernel
+def bring_back(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    when: Times,
+    keys: Keys,
+    held_out: Mask,
+    n_items: int,
+) -> None:
+    """Unmark the first pair of every user, then of every item, that would have none left.
+
+    An item is looked at after all users, so a pair that came back for its user serves its item.
+    """
+    stays_of_item = np.zeros(n_items, dtype=np.int64)
+    for user in range(len(indptr) - 1):
+        first, stays = indptr[user], 0
+        for pair in range(indptr[user], indptr[user + 1]):
+            stays += not held_out[pair]
+            if _before(when, keys, pair, first):
+                first = pair
+        if stays == 0 and indptr[user] < indptr[user + 1]:
+            held_out[first] = False
+        for pair in range(indptr[user], indptr[user + 1]):
+            stays_of_item[indices[pair]] += not held_out[pair]
+    first_of_item = np.full(n_items, -1, dtype=np.int64)
+    for pair in range(len(indices)):
+        item = indices[pair]
+        if stays_of_item[item] == 0 and (
+            first_of_item[item] < 0 or _before(when, keys, pair, first_of_item[item])
+        ):
+            first_of_item[item] = pair
+    for item in range(n_items):
+        if first_of_item[item] >= 0:
+            held_out[first_of_item[item]] = False
+
+
+@inlined
+def _before(when: Times, keys: Keys, one: int, other: int) -> bool:
+    """Whether pair `one` comes before pair `other` by (when, key)."""
+    if when[one] != when[other]:
+        return bool(when[one] < when[other])
+    return bool(keys[one] < keys[other])

@@ -11,10 +11,10 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.progress import Progress
-from xorec.data.align import align
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
+from xorec.data.prepare import align
 from xorec.data.tie_rank import TieRank
 from xorec.data.tie_rank import tie_rank as make_tie_rank
 from xorec.evaluation.result import Evaluation, per_user_values, totals

@@ -31,10 +31,10 @@ from xorec.core.errors import ModelFileError, NotFittedError, OptionError
 from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.pickles import pickled, unpickled
-from xorec.data.align import align
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
+from xorec.data.prepare import align
 from xorec.representations.base import Representation
 from xorec.representations.learned_arrays import LearnedArrays
 from xorec.training.config import ModelConfig, Space, format_error, settings_text

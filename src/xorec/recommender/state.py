@@ -13,8 +13,7 @@ import numpy.typing as npt
 from xorec.core.errors import DataError, OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.data.categories import Categories
-from xorec.data.ids import Ids
-from xorec.data.near_ids import near_id
+from xorec.data.ids import Ids, near_id
 from xorec.data.text import Text, gather_spans
 from xorec.recommender.results import Kind, Recommended
 from xorec.representations.base import Representation

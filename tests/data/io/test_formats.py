@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from xorec.core.errors import DataError, OptionError
-from xorec.data.io.formats import registry
-from xorec.data.io.formats.base import DataFile, FileFormat, Source
-from xorec.data.io.formats.registry import ENDINGS, FILE_FORMATS, OBJECT_FORMATS, open_file
+from xorec.data.io import registry
+from xorec.data.io.base import DataFile, FileFormat, Source
 from xorec.data.io.read import read
+from xorec.data.io.registry import ENDINGS, FILE_FORMATS, OBJECT_FORMATS, open_file
 
 DOCS = Path(__file__).parents[3] / "docs" / "data.md"
 

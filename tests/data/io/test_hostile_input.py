@@ -312,7 +312,7 @@ def test_frames_that_are_none(tmp_path: Path) -> None:
 
 
 def test_a_panic_of_polars_is_an_error_of_the_data() -> None:
-    from xorec.data.io.formats.base import polars_errors
+    from xorec.data.io.base import polars_errors
 
     with pytest.raises(DataError, match=r"a.csv cannot be read \(oh no\)"), polars_errors("a.csv"):
         raise pl.exceptions.PanicException("oh no")

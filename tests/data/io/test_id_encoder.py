@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xorec.data.io import id_encoder
-from xorec.data.io.id_encoder import GrowingArray, HashCollision, IdEncoder
-from xorec.data.io.id_kernels import IdKeys, hash_keys
+from xorec.data.io.encode import sorted_ids
+from xorec.data.io.id_encoder import GrowingArray, HashCollision, IdEncoder, IdKeys, hash_keys
 from xorec.data.io.read import read
 
 
@@ -26,7 +26,7 @@ def test_codes_lead_back_to_the_ids(batches: list[list[str]]) -> None:
     for batch in batches:
         series = pl.Series(batch, dtype=pl.String)
         codes.append(encoder.add(series))
-    ids, rows = encoder.finish(whole_numbers=False)
+    ids, rows = sorted_ids(encoder.known(), whole_numbers=False)
     decoded = [ids[int(rows[code])] for piece in codes for code in piece]
     assert decoded == [value for batch in batches for value in batch]
     assert list(ids) == sorted({value for batch in batches for value in batch})

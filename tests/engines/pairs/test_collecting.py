@@ -16,10 +16,10 @@ from tests.support.same_data import assert_same_data
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import Interactions
+from xorec.data.io.base import Source
 from xorec.data.io.columns import choose_columns
 from xorec.data.io.encode import Weighing, gather
-from xorec.data.io.formats.base import Source
-from xorec.data.io.formats.frames import FRAME
+from xorec.data.io.objects import FRAME
 from xorec.data.prepare import prepare
 from xorec.engines.pairs.collecting import ReadRows, to_interactions
 from xorec.engines.pairs.filtering import Filters

@@ -17,11 +17,11 @@ from tests.support.same_data import assert_same_data
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError
 from xorec.data.interactions import Interactions
+from xorec.data.io.base import DataFile, Layout
 from xorec.data.io.columns import choose_columns
 from xorec.data.io.content import Content, Limits
 from xorec.data.io.encode import Weighing
-from xorec.data.io.formats.base import DataFile, Layout
-from xorec.data.io.formats.registry import format_of
+from xorec.data.io.registry import format_of
 from xorec.engines.pairs.collecting import to_interactions
 from xorec.engines.pairs.filtering import Filters
 from xorec.engines.spark.packing import unpack

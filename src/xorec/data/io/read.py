@@ -16,11 +16,11 @@ from xorec.core.progress import SILENT, Progress
 from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import REPEATS, Columns, choose_columns
-from xorec.data.weights import check_scale
+from xorec.data.io.values import check_scale
 
 if TYPE_CHECKING:
+    from xorec.data.io.base import Layout, Source
     from xorec.data.io.content import Limits
-    from xorec.data.io.formats.base import Layout, Source
 
 
 class ReadOptions(TypedDict, total=False):
@@ -74,8 +74,8 @@ def read(
       Columns without a header are called column_1, column_2, ...
     weight_column: how strong a pair is: counts, hours, ...; "repeats", where no column is called
       so, weighs a pair by its number of rows. Weights of repeated pairs are summed.
-    weight_scale: "log" (`data.weights`) for strengths of a wide range, "none" for ready weights.
-    format: a name of `data.io.formats.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
+    weight_scale: "log" (`data.io.values`) for strengths of a wide range, "none" for ready weights.
+    format: a name of `data.io.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
       is wrong; so separator and has_header, for the layout of a text file.
     item_info: a second file, address or frame with item names and categories.
     since: only rows of this time or later: a date, or the number that the column of times has.
@@ -97,13 +97,13 @@ def read(
     >>> data.notes[1]
     '1 repeated pairs merged, the last kept'
     """
+    from xorec.data.io.base import Layout
     from xorec.data.io.content import make_limits
     from xorec.data.io.databases.source import open_address
     from xorec.data.io.encode import Weighing, encode
-    from xorec.data.io.formats.base import Layout
-    from xorec.data.io.formats.registry import open_object
     from xorec.data.io.item_info import add_item_info
-    from xorec.data.io.since import parse_since
+    from xorec.data.io.registry import open_object
+    from xorec.data.io.values import parse_since
 
     require_address_space()
     check_scale(weight_scale)
@@ -205,8 +205,7 @@ def _open_path(
 ) -> tuple[Source, list[Any]]:
     """A file, or what a folder holds, and the item files found beside it."""
     from xorec.core.paths import what_is_at
-    from xorec.data.io.folders import Folder, discover
-    from xorec.data.io.formats.registry import join_parts, open_file
+    from xorec.data.io.registry import Folder, discover, join_parts, open_file
 
     is_folder = what_is_at(path, DataError) == "a folder"
     folder = discover(path) if is_folder else Folder((path,), ("",), ())

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from xorec.core.engine import Arrays, Blocks, Engine
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
+from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
 from xorec.data.io.encode import (
     Tally,
@@ -26,11 +27,9 @@ from xorec.data.io.encode import (
     reading_notes,
     weights_and_note,
 )
-from xorec.data.io.formats.base import Source
 from xorec.data.io.id_encoder import GrowingArray
-from xorec.data.io.values import time_note
+from xorec.data.io.values import note_of_values, rating_note, time_note
 from xorec.data.merge import merge_pairs
-from xorec.data.weights import note_of_values, rating_note
 from xorec.engines.pairs.distinct_ids import CodedIds, collect_ids, rows_of_ids
 from xorec.engines.pairs.filtering import Filters, filter_pairs, pairs_that_stay, rating_values
 

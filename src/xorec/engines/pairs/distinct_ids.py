@@ -14,11 +14,10 @@ from xorec.core.errors import DataError
 from xorec.core.rng import hash_integers, hash_text
 from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
+from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
-from xorec.data.io.encode import refused_id
-from xorec.data.io.formats.base import Source
+from xorec.data.io.encode import refused_id, sorted_ids
 from xorec.data.io.id_encoder import IdEncoder
-from xorec.data.io.id_rules import sorted_ids
 from xorec.data.io.values import Place
 from xorec.data.text import Text
 from xorec.engines.pairs.row_blocks import ID_ROLES, pack_ids, text_of, unpack_ids

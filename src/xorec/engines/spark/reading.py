@@ -25,15 +25,14 @@ from xorec.core.paths import what_is_at
 from xorec.core.progress import SILENT, Progress
 from xorec.data.datasets.catalog import CATALOG
 from xorec.data.interactions import Interactions
+from xorec.data.io.base import Layout, Source
 from xorec.data.io.columns import REPEATS, Columns, choose_columns
 from xorec.data.io.content import Limits, make_limits
 from xorec.data.io.encode import Weighing, no_rows
-from xorec.data.io.folders import discover
-from xorec.data.io.formats.base import Layout, Source
 from xorec.data.io.item_info import add_item_info
 from xorec.data.io.read import only_since
-from xorec.data.io.since import parse_since
-from xorec.data.weights import check_scale
+from xorec.data.io.registry import discover
+from xorec.data.io.values import check_scale, parse_since
 from xorec.engines.pairs.collecting import BLOCK_ROWS, ReadRows, to_interactions
 from xorec.engines.pairs.filtering import Filters
 from xorec.engines.spark.addresses import parse_spark_address

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xorec.core.errors import DataError, XorecError
+from xorec.data.io.base import Source, polars_errors
 from xorec.data.io.columns import Columns
 from xorec.data.io.encode import gather
-from xorec.data.io.formats.base import Source, polars_errors
 from xorec.engines.pairs.row_blocks import row_block
 from xorec.engines.spark.packing import pack
 from xorec.engines.spark.text_chunks import TextFile

@@ -19,17 +19,16 @@ from typing import Any
 from xorec.core.errors import DataError, XorecError
 from xorec.core.paths import open_once, what_is_at
 from xorec.core.printable import quoted
-from xorec.data.io.columns import Columns
-from xorec.data.io.content import GZIP, Content, Limits
-from xorec.data.io.folders import discover
-from xorec.data.io.formats.base import (
+from xorec.data.io.base import (
     DataFile,
     Layout,
     Source,
     ending_of,
     require_short_names,
 )
-from xorec.data.io.formats.registry import ENDINGS, format_of, join_parts
+from xorec.data.io.columns import Columns
+from xorec.data.io.content import GZIP, Content, Limits
+from xorec.data.io.registry import ENDINGS, discover, format_of, join_parts
 from xorec.engines.spark.addresses import SparkAddress
 from xorec.engines.spark.failures import one_line_errors
 from xorec.engines.spark.row_tasks import FILE, LINE, START

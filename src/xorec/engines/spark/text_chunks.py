@@ -16,11 +16,11 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.core.printable import listed
+from xorec.data.io.base import Layout, Source, polars_errors
 from xorec.data.io.columns import Columns
 from xorec.data.io.content import Content, Limits
 from xorec.data.io.encode import role_batches, with_numbers
-from xorec.data.io.formats.base import Layout, Source, polars_errors
-from xorec.data.io.formats.registry import open_file
+from xorec.data.io.registry import open_file
 
 if TYPE_CHECKING:
     import polars as pl

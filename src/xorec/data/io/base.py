@@ -21,6 +21,7 @@ from xorec.data.io.content import Content
 if TYPE_CHECKING:
     import polars as pl
 
+
 Wanted = Mapping[str, str | None]
 """The name of the column asked for, by role; None where it is to be guessed, "" for none."""
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.printable import LONGEST_VALUE, shortened
+from xorec.data.io.base import DataFile, FileFormat, Source
 from xorec.data.io.columns import is_known_name
-from xorec.data.io.formats.base import DataFile, FileFormat, Source
 
 if TYPE_CHECKING:
     import polars as pl
