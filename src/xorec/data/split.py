@@ -26,7 +26,7 @@ from xorec.core.kernels import inlined, kernel
 from xorec.core.rng import mix
 from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
-from xorec.data.io.read import ReadOptions, as_interactions, refuse_reading, refuse_unknown
+from xorec.data.io.read import ReadOptions, as_interactions, refuse_reading
 
 Method = Literal["random", "per-user", "leave-last", "time", "given"]
 METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")
@@ -153,7 +153,6 @@ def as_split(thing: Any, *, seed: int = 0, **reading: Unpack[ReadOptions]) -> Sp
     20
     """
     if isinstance(thing, Split):
-        refuse_unknown(reading)
         refuse_reading(reading, "the data: this is a split")
         return thing
     data = as_interactions(thing, **reading)

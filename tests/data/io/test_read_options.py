@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,8 @@ def shop(tmp_path: Path) -> Path:
     return path
 
 
-def test_they_are_those_of_read() -> None:
-    taken = list(inspect.signature(xorec.read).parameters)
-    assert list(ReadOptions.__annotations__) == [
-        name for name in taken if name not in ("source", "threads", "progress")
-    ]
+def test_the_docstring_of_read_says_what_each_is() -> None:
+    assert all(name in str(xorec.read.__doc__) for name in ReadOptions.__annotations__)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -1,9 +1,10 @@
-"""read: interactions from wherever they are."""
+"""read: interactions from wherever they are; and its options, which all take that read data."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -15,16 +16,16 @@ from xorec.core.printable import listed, quoted
 from xorec.core.progress import SILENT, Progress
 from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import Interactions
-from xorec.data.io.columns import REPEATS, Columns, choose_columns
-from xorec.data.io.values import check_scale
+from xorec.data.io.columns import REPEATS, ROLES, Columns, choose_columns
 
 if TYPE_CHECKING:
-    from xorec.data.io.base import Layout, Source
+    from xorec.data.io.base import Layout, Source, Wanted
     from xorec.data.io.content import Limits
+    from xorec.data.io.encode import Weighing
 
 
 class ReadOptions(TypedDict, total=False):
-    """What `read` takes beside the source, for functions that read what they are given."""
+    """The options of `read`, for all that read what they are given; None is as left out."""
 
     user_column: str | None
     item_column: str | None
@@ -39,28 +40,15 @@ class ReadOptions(TypedDict, total=False):
     since: Any
     max_expanded: int | str | None
     max_line: int | str | None
-    weight_scale: str
+    weight_scale: str | None
 
 
 def read(
     source: Any,
     *,
-    user_column: str | None = None,
-    item_column: str | None = None,
-    rating_column: str | None = None,
-    weight_column: str | None = None,
-    time_column: str | None = None,
-    split_column: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    has_header: bool | None = None,
-    item_info: Any = None,
-    since: Any = None,
-    max_expanded: int | str | None = None,
-    max_line: int | str | None = None,
-    weight_scale: str = "log",
     threads: int | None = None,
     progress: Progress = SILENT,
+    **options: Unpack[ReadOptions],
 ) -> Interactions:
     """Interactions from a file, a folder, a database, a data frame, a SciPy matrix, Python pairs.
 
@@ -70,13 +58,15 @@ def read(
       Arrow frame; a SciPy sparse matrix; rows of (user, item[, rating[, time]]); the address of a
       database with a table or a query: "postgresql://host/shop?table=orders",
       "shop.duckdb?query=SELECT user, item FROM orders", shop.sqlite, "clickhouse://host/shop".
-    user_column ... split_column: names of columns; None guesses, "" means "there is none".
-      Columns without a header are called column_1, column_2, ...
+    user_column, item_column, rating_column, weight_column, time_column, split_column: names of
+      columns; None guesses, "" means "there is none". Columns without a header are called
+      column_1, column_2, ...
     weight_column: how strong a pair is: counts, hours, ...; "repeats", where no column is called
       so, weighs a pair by its number of rows. Weights of repeated pairs are summed.
-    weight_scale: "log" (`data.io.values`) for strengths of a wide range, "none" for ready weights.
-    format: a name of `data.io.registry.FILE_FORMATS` (csv, parquet, ...), where the guess
-      is wrong; so separator and has_header, for the layout of a text file.
+    weight_scale: "log" (the default; see `data.io.values`) for strengths of a wide range, "none"
+      for ready weights.
+    format: a name of `data.io.registry.FILE_FORMATS` (csv, parquet, ...), where the guess is
+      wrong; so separator and has_header, for the layout of a text file.
     item_info: a second file, address or frame with item names and categories.
     since: only rows of this time or later: a date, or the number that the column of times has.
     max_expanded: what a compressed file or a pipe may become, in bytes or as "20GB"; None: 256 MB,
@@ -97,44 +87,92 @@ def read(
     >>> data.notes[1]
     '1 repeated pairs merged, the last kept'
     """
-    from xorec.data.io.base import Layout
-    from xorec.data.io.content import make_limits
-    from xorec.data.io.databases.source import open_address
-    from xorec.data.io.encode import Weighing, encode
-    from xorec.data.io.item_info import add_item_info
-    from xorec.data.io.registry import open_object
-    from xorec.data.io.values import parse_since
+    from xorec.data.io.encode import encode
 
     require_address_space()
-    check_scale(weight_scale)
-    wanted = {
-        "user": user_column,
-        "item": item_column,
-        "rating": rating_column,
-        "weight": weight_column,
-        "time": time_column,
-        "split": split_column,
-    }
-    infos = [] if item_info is None else [item_info]
-    earliest = None if since is None else parse_since(since)
-    limits = make_limits(max_expanded, max_line)
-    address = parse_address(source) if isinstance(source, (str, os.PathLike)) else None
-    if address is not None:
-        opened = open_address(address, wanted, earliest)
-    elif isinstance(source, (str, os.PathLike)):
-        named = tuple(name for name in wanted.values() if name)
-        layout = Layout(separator, has_header, named)
-        opened, found = _open_path(Path(source), layout, format, limits)
-        infos = infos or found
-    else:
-        opened = open_object(source, wanted)
-    columns = opened.chosen or choose_columns(opened.columns, wanted, opened.name, opened.positions)
-    opened = only_since(opened, columns, earliest)
-    weighing = Weighing(weight_scale, by_repeats=weight_column == REPEATS and not columns.weight)
-    data = encode(opened, columns, RunOptions(threads=threads, progress=progress), weighing)
-    for info in infos:
-        data = add_item_info(data, info, limits)
-    return data
+    reading = Reading.of(options)
+    opened, item_files = reading.opened(source)
+    opened, columns = reading.chosen(opened)
+    run = RunOptions(threads=threads, progress=progress)
+    return reading.described(encode(opened, columns, run, reading.weighing(columns)), item_files)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The options of `read`, checked, as opening, encoding and Spark take them.
+
+    wanted: the names of columns asked for, by role.
+    """
+
+    wanted: Wanted
+    layout: Layout
+    format: str | None
+    limits: Limits
+    item_info: Any
+    since: int | None
+    weight_scale: str
+
+    @classmethod
+    def of(cls, options: ReadOptions) -> Reading:
+        """Check the options; one that `read` does not have is refused."""
+        from xorec.data.io.base import Layout
+        from xorec.data.io.content import make_limits
+        from xorec.data.io.values import check_scale, parse_since
+
+        _refuse_unknown(options)
+        scale, since = options.get("weight_scale"), options.get("since")
+        scale = "log" if scale is None else scale
+        check_scale(scale)
+        columns: dict[str, Any] = {role: options.get(f"{role}_column") for role in ROLES}
+        named = tuple(name for name in columns.values() if name)
+        return cls(
+            columns,
+            Layout(options.get("separator"), options.get("has_header"), named),
+            options.get("format"),
+            make_limits(options.get("max_expanded"), options.get("max_line")),
+            options.get("item_info"),
+            None if since is None else parse_since(since),
+            scale,
+        )
+
+    def opened(self, source: Any) -> tuple[Source, Sequence[Path]]:
+        """What `read` is given as a Source; and the files about items beside it."""
+        from xorec.data.io.databases.source import open_address
+        from xorec.data.io.registry import open_object, open_path
+
+        if not isinstance(source, (str, os.PathLike)):
+            return open_object(source, self.wanted), ()
+        address = parse_address(source)
+        if address is not None:
+            return open_address(address, self.wanted, self.since), ()
+        return open_path(Path(source), self.layout, self.format, self.limits)
+
+    def chosen(self, source: Source) -> tuple[Source, Columns]:
+        """The column of each role, one of times for `since`; and the source from then on."""
+        columns = source.chosen or choose_columns(
+            source.columns, self.wanted, source.name, source.positions
+        )
+        if self.since is not None and columns.time is None:
+            raise DataError(
+                f"{source.name} has no column of times for since; name it with time_column "
+                f"(--time-column); there are: {listed(source.columns)}."
+            )
+        return replace(source, since=self.since), columns
+
+    def weighing(self, columns: Columns) -> Weighing:
+        """How pairs get their weights."""
+        from xorec.data.io.encode import Weighing
+
+        by_repeats = self.wanted["weight"] == REPEATS and not columns.weight
+        return Weighing(self.weight_scale, by_repeats=by_repeats)
+
+    def described(self, data: Interactions, item_files: Sequence[Path] = ()) -> Interactions:
+        """With names and categories of items; item_files: found beside the data."""
+        from xorec.data.io.item_info import add_item_info
+
+        for info in item_files if self.item_info is None else [self.item_info]:
+            data = add_item_info(data, info, self.limits)
+        return data
 
 
 def as_interactions(
@@ -146,7 +184,7 @@ def as_interactions(
     """Interactions as they are; a named data set; all else through `read`: a frame, a path, pairs.
 
     what: what it is, for the message. progress: is told what was guessed and merged. reading: how
-    `read` reads it; of no use to what is read already.
+    `read` reads it; Interactions take none.
 
     >>> as_interactions([("ann", "tea"), ("bob", "tea")])
     Interactions(2 users x 1 items, 2 pairs)
@@ -155,7 +193,6 @@ def as_interactions(
     xorec.core.errors.DataError: the training part: a int cannot be read: give a path, or one of: \
 a SciPy sparse matrix, a data frame, (user, item) pairs.
     """
-    refuse_unknown(reading)
     if isinstance(thing, Interactions):
         refuse_reading(reading, f"{what}: these are Interactions")
         return thing
@@ -172,8 +209,15 @@ a SciPy sparse matrix, a data frame, (user, item) pairs.
     return data
 
 
-def refuse_unknown(reading: ReadOptions) -> None:
-    """Refuse the names that `read` does not have."""
+def refuse_reading(reading: ReadOptions, what: str) -> None:
+    """Refuse options for data that is read already."""
+    _refuse_unknown(reading)
+    given = ", ".join(name for name, value in reading.items() if value is not None)
+    if given:
+        raise OptionError(f"{what}, read already: leave {given} out, or give it to xorec.read.")
+
+
+def _refuse_unknown(reading: ReadOptions) -> None:
     known = list(ReadOptions.__annotations__)
     for name in reading:
         if name not in known:
@@ -181,37 +225,3 @@ def refuse_unknown(reading: ReadOptions) -> None:
                 f"there is no option {quoted(name)}: data is read with {', '.join(known)}."
                 f"{did_you_mean(name, known)}"
             )
-
-
-def refuse_reading(reading: ReadOptions, what: str) -> None:
-    """Refuse to say how to read what is read already."""
-    given = ", ".join(name for name, value in reading.items() if value is not None)
-    if given:
-        raise OptionError(f"{what}, read already: leave {given} out, or give it to xorec.read.")
-
-
-def only_since(source: Source, columns: Columns, since: int | None) -> Source:
-    """The rows from a time on: for that there must be times."""
-    if since is not None and columns.time is None:
-        raise DataError(
-            f"{source.name} has no column of times for since; name it with time_column "
-            f"(--time-column); there are: {listed(source.columns)}."
-        )
-    return replace(source, since=since)
-
-
-def _open_path(
-    path: Path, layout: Layout, format: str | None, limits: Limits
-) -> tuple[Source, list[Any]]:
-    """A file, or what a folder holds, and the item files found beside it."""
-    from xorec.core.paths import what_is_at
-    from xorec.data.io.registry import Folder, discover, join_parts, open_file
-
-    is_folder = what_is_at(path, DataError) == "a folder"
-    folder = discover(path) if is_folder else Folder((path,), ("",), ())
-    opened = [open_file(file, layout, format=format, limits=limits) for file in folder.files]
-    if any(source.format == "list" for source in opened):  # short lists alone look like a table
-        contents = [source.contents[0] for source in opened]
-        opened = [open_file(one.path, format="list", content=one) for one in contents]
-    source = opened[0] if len(opened) == 1 else join_parts(str(path), opened, folder.parts)
-    return source, list(folder.item_info)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError, OptionError
-from xorec.core.paths import reason
+from xorec.core.paths import reason, what_is_at
 from xorec.core.printable import listed, quoted
 from xorec.data.io.base import (
     DataFile,
@@ -129,6 +129,20 @@ _PARTS = {"train": ("train",), "validation": ("validation", "valid", "val"), "te
 _ITEM_FILES = ("items", "item_categories", "item_info", "movies")
 
 
+def open_path(
+    path: Path, layout: Layout, format: str | None, limits: Limits
+) -> tuple[Source, tuple[Path, ...]]:
+    """A file, or what a folder holds; and the item files found beside it."""
+    is_folder = what_is_at(path, DataError) == "a folder"
+    folder = discover(path) if is_folder else Folder((path,), ("",), ())
+    opened = [open_file(file, layout, format=format, limits=limits) for file in folder.files]
+    if any(source.format == "list" for source in opened):  # short lists alone look like a table
+        contents = [source.contents[0] for source in opened]
+        opened = [open_file(one.path, format="list", content=one) for one in contents]
+    source = opened[0] if len(opened) == 1 else join_parts(str(path), opened, folder.parts)
+    return source, folder.item_info
+
+
 @dataclass(frozen=True)
 class Folder:
     """The files of a folder; `parts` runs parallel to `files`, "" where there is one file only."""
@@ -141,41 +155,27 @@ class Folder:
 def discover(folder: Path) -> Folder:
     """Find the data of a folder by the names that data sets use."""
     try:
-        return _discover(folder)
+        names = {path.name: path for path in folder.iterdir() if path.is_file()}
     except OSError as error:
         raise DataError(f"the folder {folder} cannot be read: {reason(error)}.") from None
 
+    def find(*stems: str) -> Path | None:
+        wanted = (f"{stem}{end}{gz}" for stem in stems for end in ENDINGS for gz in ("", ".gz"))
+        return next((names[name] for name in wanted if name in names), None)
 
-def _discover(folder: Path) -> Folder:
-    whole = _find(folder, _ONE_FILE) or _only(folder, ".inter") or _named(folder, "u.data")
-    item_info = tuple(found for name in _ITEM_FILES if (found := _find(folder, (name,))))
-    recbole = _only(folder, ".item")
-    item_info += (recbole,) if recbole else ()
+    def only(suffix: str) -> Path | None:
+        found = [path for path in names.values() if path.suffix == suffix]
+        return found[0] if len(found) == 1 else None
+
+    whole = find(*_ONE_FILE) or only(".inter") or names.get("u.data")
+    about_items = (*(find(name) for name in _ITEM_FILES), only(".item"))
+    item_info = tuple(path for path in about_items if path is not None)
     if whole:
         return Folder((whole,), ("",), item_info)
-    looked_for = {part: _find(folder, names) for part, names in _PARTS.items()}
-    parts = {part: file for part, file in looked_for.items() if file is not None}
+    parts = {part: file for part, stems in _PARTS.items() if (file := find(*stems))}
     if "train" in parts and "test" in parts:
         return Folder(tuple(parts.values()), tuple(parts), item_info)
     raise DataError(
         f"the folder {folder} holds no data: it needs interactions{ENDINGS[0]} (or ratings, or "
         f"{', '.join(ENDINGS[1:])}), one .inter file, or train.txt and test.txt; or name a file."
     )
-
-
-def _find(folder: Path, stems: tuple[str, ...]) -> Path | None:
-    for stem in stems:
-        for ending in ENDINGS:
-            for name in (f"{stem}{ending}", f"{stem}{ending}.gz"):
-                if (folder / name).is_file():
-                    return folder / name
-    return None
-
-
-def _only(folder: Path, suffix: str) -> Path | None:
-    found = [path for path in folder.iterdir() if path.suffix == suffix and path.is_file()]
-    return found[0] if len(found) == 1 else None
-
-
-def _named(folder: Path, name: str) -> Path | None:
-    return folder / name if (folder / name).is_file() else None

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from xorec.core.addresses import parse_address, without_secrets
 from xorec.core.engine import Blocks
@@ -25,14 +25,11 @@ from xorec.core.paths import what_is_at
 from xorec.core.progress import SILENT, Progress
 from xorec.data.datasets.catalog import CATALOG
 from xorec.data.interactions import Interactions
-from xorec.data.io.base import Layout, Source
-from xorec.data.io.columns import REPEATS, Columns, choose_columns
-from xorec.data.io.content import Limits, make_limits
-from xorec.data.io.encode import Weighing, no_rows
-from xorec.data.io.item_info import add_item_info
-from xorec.data.io.read import only_since
+from xorec.data.io.base import Source
+from xorec.data.io.columns import Columns
+from xorec.data.io.encode import no_rows
+from xorec.data.io.read import Reading, ReadOptions
 from xorec.data.io.registry import discover
-from xorec.data.io.values import check_scale, parse_since
 from xorec.engines.pairs.collecting import BLOCK_ROWS, ReadRows, to_interactions
 from xorec.engines.pairs.filtering import Filters
 from xorec.engines.spark.addresses import parse_spark_address
@@ -101,22 +98,9 @@ def read_with_spark(
     source: str | os.PathLike[str],
     *,
     filters: Filters = Filters(),  # noqa: B008 - immutable
-    user_column: str | None = None,
-    item_column: str | None = None,
-    rating_column: str | None = None,
-    weight_column: str | None = None,
-    time_column: str | None = None,
-    split_column: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    has_header: bool | None = None,
-    item_info: Any = None,
-    since: Any = None,
-    max_expanded: int | str | None = None,
-    max_line: int | str | None = None,
-    weight_scale: str = "log",
     progress: Progress = SILENT,
     block_rows: int = BLOCK_ROWS,
+    **options: Unpack[ReadOptions],
 ) -> Interactions:
     """Interactions of a file, a folder, a table of Spark or a database by JDBC.
 
@@ -124,41 +108,21 @@ def read_with_spark(
     lie. The driver gets the distinct ids and the pairs that stay, never the rows. Files of a
     folder count in the order of their names. block_rows: rows of a block, at most (about).
     """
-    check_scale(weight_scale)
     filters.check()
-    wanted = {
-        "user": user_column,
-        "item": item_column,
-        "rating": rating_column,
-        "weight": weight_column,
-        "time": time_column,
-        "split": split_column,
-    }
-    earliest = None if since is None else parse_since(since)
-    limits = make_limits(max_expanded, max_line)
-    named = tuple(name for name in wanted.values() if name)
-    table = _open(engine, os.fspath(source), Layout(separator, has_header, named), format, limits)
-    rules = table.source
-    columns = choose_columns(rules.columns, wanted, rules.name, rules.positions)
-    rules = only_since(rules, columns, earliest)
-    by_repeats = weight_column == REPEATS and not columns.weight
-    infos = list(table.item_info) if item_info is None else [item_info]
-
-    def describe(data: Interactions) -> Interactions:
-        return reduce(lambda so_far, info: add_item_info(so_far, info, limits), infos, data)
-
+    reading = Reading.of(options)
+    table = _open(engine, os.fspath(source), reading)
+    rules, columns = reading.chosen(table.source)
+    describe = partial(reading.described, item_files=table.item_info)
     with _rows(engine, table, rules, columns, block_rows, progress) as rows:
-        weighing = Weighing(weight_scale, by_repeats=by_repeats)
+        weighing = reading.weighing(columns)
         return to_interactions(engine, rows, weighing, filters, describe, block_rows=block_rows)
 
 
-def _open(
-    engine: SparkEngine, source: str, layout: Layout, format: str | None, limits: Limits
-) -> SparkTable:
+def _open(engine: SparkEngine, source: str, reading: Reading) -> SparkTable:
     address = parse_spark_address(source)
     if address is not None:
         return open_address(engine.session, address)
-    return open_path(engine.session, source, layout, format, limits)
+    return open_path(engine.session, source, reading.layout, reading.format, reading.limits)
 
 
 @contextmanager
