@@ -47,10 +47,10 @@ def make_model(items: int, bits: int, path: Path) -> None:
     prior = rng.integers(1_000, size=items)
     Recommender(
         Codes(made.query_codes, made.item_codes, bits),
-        users=users,
-        items=ids,
+        user_ids=users,
+        item_ids=ids,
         seen=(np.arange(1_001, dtype=np.int64) * 100, seen.reshape(-1)),
-        prior=prior,
+        item_counts=prior,
         tie_rank=tie_rank(ids, prior),
         metadata={"model": "dsiml", "config": {"bits": bits}},
     ).save(path)

@@ -31,9 +31,8 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.read import read
 from xorec.data.split import split
 from xorec.data.tie_rank import tie_rank
-from xorec.evaluation.blocks import block_size
-from xorec.evaluation.protocol import KS, evaluate
-from xorec.evaluation.result import Evaluation
+from xorec.evaluation.protocol import KS, Evaluation, evaluate
+from xorec.evaluation.rankings import block_size
 from xorec.representations.vectors import Vectors
 from xorec.search.top_k import top_k
 

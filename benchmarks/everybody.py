@@ -36,7 +36,7 @@ def by_codes(recommender: Recommender, k: int, options: RunOptions) -> dict[str,
     lists, found = batch.for_all_users(recommender, k), 0
     lists.search(np.arange(2), options.thread_count)  # kernels are compiled or loaded
     began = time.perf_counter()
-    with options.progress.task("codes", len(recommender.users)) as task:
+    with options.progress.task("codes", len(recommender.user_ids)) as task:
         for rows, hits in lists.blocks(options):
             found += int(hits.counts.sum())
             task.advance(len(rows))
@@ -53,7 +53,7 @@ def by_codes(recommender: Recommender, k: int, options: RunOptions) -> dict[str,
         "seconds": searched,
         "seconds_with_parquet": written,
         "parquet_bytes": size,
-        "us_per_query": 1e6 * searched / len(recommender.users),
+        "us_per_query": 1e6 * searched / len(recommender.user_ids),
         "hits": found,
     }
 
@@ -101,7 +101,11 @@ def main() -> None:
     floats = by_floats(recommender, arguments.k, arguments.float_users, options)
     codes = by_codes(recommender, arguments.k, options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    data = {"users": len(recommender.users), "items": len(recommender.items), "k": arguments.k}
+    data = {
+        "users": len(recommender.user_ids),
+        "items": len(recommender.item_ids),
+        "k": arguments.k,
+    }
     ratio = floats["us_per_query"] / codes["us_per_query"]
     report = {"data": data, "rows": [codes, floats], "ratio": ratio, "peak_mb": peak}
     print(json.dumps(report) if arguments.json else json.dumps(report, indent=2))

@@ -45,10 +45,10 @@ def make(model: str, items: int, kind: str) -> Recommender:
     prior = rng.integers(1_000, size=items)
     return Recommender(
         learned,
-        users=Ids.of([f"user-{n}" for n in range(USERS)]),
-        items=ids,
+        user_ids=Ids.of([f"user-{n}" for n in range(USERS)]),
+        item_ids=ids,
         seen=(np.arange(USERS + 1, dtype=np.int64) * SEEN, seen.reshape(-1)),
-        prior=prior,
+        item_counts=prior,
         tie_rank=tie_rank(ids, prior),
         metadata={"model": model, "config": config},
     )
@@ -72,10 +72,10 @@ def measure(model: str, items: int, kind: str, calls: int) -> dict[str, Any]:
         began = time.perf_counter()
         shop = Recommender.load(path)
         opened = time.perf_counter()
-        shop.items.find(shop.items[items // 2])
+        shop.item_ids.find(shop.item_ids[items // 2])
         found = time.perf_counter()
         rng = np.random.default_rng(1)
-        lists = [shop.items.take(rng.choice(items, HISTORY, replace=False)) for _ in range(100)]
+        lists = [shop.item_ids.take(rng.choice(items, HISTORY, replace=False)) for _ in range(100)]
         users = [f"user-{rng.integers(USERS)}" for _ in range(100)]
         shop.warm_up()
         return {
@@ -84,7 +84,7 @@ def measure(model: str, items: int, kind: str, calls: int) -> dict[str, Any]:
             "ids": kind,
             "open": round((opened - began) * 1e6, 1),
             "first_find": round((found - opened) * 1e6, 1),
-            "find_20": microseconds(lambda n: shop.items.find_many(lists[n % 100]), calls),
+            "find_20": microseconds(lambda n: shop.item_ids.find_many(lists[n % 100]), calls),
             "fold_in_20": microseconds(
                 lambda n: shop.fold_in_rows(np.arange(20) * 7 + n % 100), calls
             ),

@@ -51,10 +51,10 @@ def write_file(path: Path, items: int, ids: str, method: str) -> None:
         named = Ids("int64", np.arange(items))
     state = RecommenderState(
         Codes(users, codes, BITS),
-        users=Ids("int64", np.arange(USERS)),
-        items=named,
+        user_ids=Ids("int64", np.arange(USERS)),
+        item_ids=named,
         seen=(np.arange(USERS + 1) * PER_USER, seen.reshape(-1)),
-        prior=np.ones(items, dtype=np.int64),
+        item_counts=np.ones(items, dtype=np.int64),
         tie_rank=rank,
         metadata={"model": "signs", "config": {}},
     )

@@ -96,7 +96,7 @@ def check_my_data(names: dict[str, Any]) -> None:
 
 def check_fresh(names: dict[str, Any]) -> None:
     assert not {*names["newer"].recommend(9000, 50).ids()} & {*names["shop"].item_ids[:2]}
-    assert Recommender.load("next.xorec").users.find(9001) >= 0
+    assert Recommender.load("next.xorec").user_ids.find(9001) >= 0
 
 
 CHECKS = {"first-model": check_first_model, "my-data": check_my_data, "fresh": check_fresh}

@@ -72,7 +72,7 @@ def test_a_model_is_fitted_listed_saved_and_loaded(installed: Path) -> None:
     model = model_class("pure-svd")(dimensions=6).fit("ratings.csv")
     again = Recommender.from_model(model, "ratings.csv")
     assert shop.recommend("u3").ids() == again.recommend("u3").ids()
-    own = shop.items.take(shop.items_of(shop.user_row("u3")))
+    own = shop.item_ids.take(shop.items_of(shop.user_row("u3")))
     assert shop.recommend_for(own).ids() == shop.recommend("u3").ids()
 
 

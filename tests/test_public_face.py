@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import xorec
+from xorec.testing.examples import shop
 
 
 def test_every_public_name_is_there() -> None:
@@ -37,7 +38,23 @@ def test_the_older_paths_work() -> None:
     from xorec.recommender import Recommender
 
     assert Recommender is xorec.Recommender
-    assert Recommender.only is Recommender.item_filter
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("users", "user_ids"),
+        ("items", "item_ids"),
+        ("prior", "item_counts"),
+        ("places", "map_xy"),
+        ("facts", "metadata"),
+        ("only", "item_filter"),
+    ],
+)
+def test_older_names_of_a_recommender_work_and_say_so(old: str, new: str) -> None:
+    made = shop()
+    with pytest.warns(DeprecationWarning, match=f"Recommender.{old} is called {new} now"):
+        assert repr(getattr(made, old)) == repr(getattr(made, new))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

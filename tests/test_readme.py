@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def own_items(shop: Recommender, user: int) -> set[int]:
-    return set(shop.items.take(shop.items_of(shop.user_row(user))))
+    return set(shop.item_ids.take(shop.items_of(shop.user_row(user))))
 
 
 def test_the_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +95,7 @@ def check_race(output: str) -> None:
 
 def check_target(output: str) -> None:
     small = Recommender.load("small.xorec")
-    assert small.representation.item_nbytes <= 17 * len(small.items)
+    assert small.representation.item_nbytes <= 17 * len(small.item_ids)
     assert "at most 16 bytes an item" in output
 
 
@@ -172,14 +172,14 @@ def check_doctor(output: str) -> None:
 
 def check_map(output: str) -> None:
     shop = Recommender.load("shop.xorec")
-    assert shop.places is not None
-    assert shop.places.shape == (len(shop.items), 2)
+    assert shop.map_xy is not None
+    assert shop.map_xy.shape == (len(shop.item_ids), 2)
     assert output.startswith("shop.xorec: ")
 
 
 def check_export(output: str) -> None:
     shop = Recommender.load("shop.xorec")
-    assert f"shop.duckdb: {len(shop.items)} items, 60 users, " in output
+    assert f"shop.duckdb: {len(shop.item_ids)} items, 60 users, " in output
     assert "64-bit codes; the store ranks by Hamming distance" in output
 
 

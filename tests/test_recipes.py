@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).parent.parent
 ENTRIES = {
     "A model": "src/xorec/models/__init__.py",
-    "A metric": "src/xorec/evaluation/metrics/registry.py",
+    "A metric": "src/xorec/evaluation/metrics/__init__.py",
     "A file format": "src/xorec/data/io/registry.py",
     "A search strategy": "src/xorec/search/hamming/strategies.py",
     "An experiment": "src/xorec/lab/reproduce/plan.py",

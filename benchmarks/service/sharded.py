@@ -114,7 +114,7 @@ def _index_mb(model: Path, shards: int) -> Figures:
     whole = Recommender.load(model, index=False)
     sizes = {"whole": whole.index.nbytes}
     for number in range(1, shards + 1):
-        rows = Share(number, shards).rows(len(whole.items))
+        rows = Share(number, shards).rows(len(whole.item_ids))
         sizes[f"shard {number}"] = Shard.of(whole.representation, whole.tie_rank, rows).nbytes
     return {which: round(size / 2**20, 3) for which, size in sizes.items()}
 

@@ -56,10 +56,10 @@ class Model:
     """What the service should know, as plain dictionaries."""
 
     def __init__(self, recommender: Recommender) -> None:
-        self.items = list(recommender.items)
+        self.items = list(recommender.item_ids)
         self.has = {
-            user: set(recommender.items.take(recommender.items_of(row).tolist()))
-            for row, user in enumerate(recommender.users)
+            user: set(recommender.item_ids.take(recommender.items_of(row).tolist()))
+            for row, user in enumerate(recommender.user_ids)
         }
         self.events: dict[int, list[str]] = {}
         self.known: set[str] = set()

@@ -29,7 +29,7 @@ def measure(model: Path, address: str, lists: int) -> dict[str, Any]:
     from xorec.stores.registry import open_store
 
     recommender = Recommender.load(model)
-    recommender.user_row(recommender.users[0])
+    recommender.user_row(recommender.user_ids[0])
     before = _peak_mb()
     with open_store(address) as store:
         contents = contents_of(recommender, users=True, lists=lists)

@@ -80,7 +80,7 @@ def main() -> None:
                 stores[f"{opened.address}, without sqlite-vec"] = plain
         ways = asking(model, stores)
         users = [
-            model.users[row]
+            model.user_ids[row]
             for row in np.random.default_rng(1).integers(given.users, size=given.rounds + 1)
         ]
         for name, ask in ways.items():  # warm, and right

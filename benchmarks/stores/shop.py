@@ -35,10 +35,10 @@ def save_shop(path: Path, items: int, users: int, bits: int, per_user: int = 10)
     learned = Codes(codes(users), codes(items), bits)
     Recommender(
         learned,
-        users=ids("user", users),
-        items=ids("item", items),
+        user_ids=ids("user", users),
+        item_ids=ids("item", items),
         seen=(np.arange(users + 1) * per_user, seen.reshape(-1)),
-        prior=np.ones(items, dtype=np.int64),
+        item_counts=np.ones(items, dtype=np.int64),
         tie_rank=rng.permutation(items).astype(np.int32),
         metadata={"model": "signs", "config": {}, **learned.metadata()},
     ).save(path, index=False)

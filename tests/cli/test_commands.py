@@ -117,7 +117,7 @@ def test_rules_hold_for_somebody_new_and_seen_for_everybody(run: Run, model: Pat
         *range(1000, 1080),
     } - {1002, 1003, 1008, 1011}
     assert sorted(listed("--user", "u7", "--seen")) == [*range(1000, 1080)]
-    own = set(shop.items.take(shop.items_of(shop.user_row("u7"))))
+    own = set(shop.item_ids.take(shop.items_of(shop.user_row("u7"))))
     assert set(listed("--user", "u7")) == {*range(1000, 1080)} - own
     table = run("recommend", model, "--user", "u7", "-k", 3).stdout.splitlines()
     ranks = [line.split()[0] for line in table if line.split() and line.split()[0].isdigit()]
@@ -465,13 +465,15 @@ def test_update_takes_new_pairs_into_the_file(run: Run, ratings: Path, tmp_path:
     words = ("--bits", 16, "--epochs", 2, "-q")
     assert run("fit", ratings, "--model", "dsiml", "-o", model, *words).exit_code == 0
     before = Recommender.load(model)
-    known = before.items[0]
-    more.write_text(f"user_id,item_id\n999999,{known}\n999999,888888\n{before.users[0]},888888\n")
+    known = before.item_ids[0]
+    more.write_text(
+        f"user_id,item_id\n999999,{known}\n999999,888888\n{before.user_ids[0]},888888\n"
+    )
     result = run("update", model, more, "-o", out, "-q")
     assert result.exit_code == 0, result.output
     assert "1 new users, 1 new items, 3 new pairs" in result.stdout
     after = Recommender.load(out)
-    assert known not in after.recommend(after.users[len(before.users)], 50).ids()
+    assert known not in after.recommend(after.user_ids[len(before.user_ids)], 50).ids()
     report = json.loads(run("update", out, more, "--json", "-q").stdout)
     assert report["new"] == {"users": 0, "items": 0, "pairs": 0}
 

@@ -41,7 +41,7 @@ def test_a_fit_from_a_database_is_that_from_a_file(
     assert of_database.metadata["data"] == of_file.metadata["data"]
     assert of_database.metadata["source"] == shop.replace("?", ", ").replace("=", " ")
     assert "source" not in of_file.metadata
-    for user in [*of_file.users][::20]:
+    for user in [*of_file.user_ids][::20]:
         assert of_database.recommend(user) == of_file.recommend(user)
 
 

@@ -23,9 +23,9 @@ def test_the_layout_is_kept_in_the_file(run: Run, model: Path, tmp_path: Path) -
     assert "80 items, layout neighbours" in result.stdout
     assert "10 nearest on the map" in result.stdout
     after = Recommender.load(path)
-    assert after.places is not None
-    assert after.places.shape == (80, 2)
-    assert after.recommend(after.users[0]) == before.recommend(before.users[0])
+    assert after.map_xy is not None
+    assert after.map_xy.shape == (80, 2)
+    assert after.recommend(after.user_ids[0]) == before.recommend(before.user_ids[0])
     assert sorted(one.name for one in tmp_path.iterdir()) == ["m.xorec"]
 
 
@@ -38,7 +38,7 @@ def test_equal_files_for_any_number_of_threads(run: Run, model: Path, tmp_path: 
         assert 0 < report["kept_10"] <= report["kept_50"] <= 1
         assert report["seed"] == 5
     assert outs[0].read_bytes() == outs[1].read_bytes()
-    assert Recommender.load(model).places is None
+    assert Recommender.load(model).map_xy is None
 
 
 def test_layouts_differ_and_others_are_refused(run: Run, model: Path, tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ def test_layouts_differ_and_others_are_refused(run: Run, model: Path, tmp_path: 
         assert run("map", model, "-o", out, "--layout", layout, "-q").exit_code == 0
         made = Recommender.load(out)
         assert made.metadata["map"]["layout"] == layout
-        assert made.places is not None
-        places.append(made.places)
+        assert made.map_xy is not None
+        places.append(made.map_xy)
     assert not np.array_equal(places[0], places[1])
     result = run("map", model, "--layout", "tsne", "-q")
     assert result.exit_code == 2

@@ -51,7 +51,7 @@ def test_without_users_nobody_is_in_it(run: Run, model: Path, tmp_path: Path) ->
     out = tmp_path / "page.html"
     assert run("page", model, "-o", out, "--users", 0).exit_code == 0
     assert _data(out)["users"] == []
-    users = [str(user) for user in Recommender.load(model).users]
+    users = [str(user) for user in Recommender.load(model).user_ids]
     assert not any(f'"{user}"' in out.read_text() for user in users)
 
 

@@ -126,7 +126,7 @@ def test_updates_of_one_file_at_once_are_all_in_it(place: Path, tmp_path: Path) 
             subprocess.Popen([*XOREC, *words], cwd=tmp_path, stdout=subprocess.DEVNULL)
         )
     assert [process.wait(timeout=300) for process in processes] == [0] * 4
-    users = xorec.Recommender.load(tmp_path / "m.xorec").users
+    users = xorec.Recommender.load(tmp_path / "m.xorec").user_ids
     assert all(f"new{number}" in users for number in range(4))
     assert sorted(os.listdir(tmp_path)) == ["0.csv", "1.csv", "2.csv", "3.csv", "m.xorec"]
 

@@ -160,6 +160,6 @@ def test_evaluate_names_ids_that_do_not_match(run: Run, model: Path, tmp_path: P
     data.write_text("user,item\nu7,5\nu8,6\n")
     refused(run("evaluate", model, data, "-q"), "no item of the data", "5, 6", "1000")
     seen = Recommender.load(model)
-    item = seen.items[int(seen.items_of(seen.user_row("u7"))[0])]
+    item = seen.item_ids[int(seen.items_of(seen.user_row("u7"))[0])]
     data.write_text(f"user,item\nu7,{item}\n")
     refused(run("evaluate", model, data, "-q"), "nothing to test on", "fitted on them")

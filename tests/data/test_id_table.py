@@ -15,8 +15,7 @@ from xorec.core.errors import DataError
 from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
 from xorec.data.text import Text
-from xorec.recommender.model_file import check_ids
-from xorec.recommender.storage import pack_ids
+from xorec.recommender.model_file import check_ids, pack_ids
 
 # few letters and NUL, so that prefixes of each other are common
 texts = st.lists(st.text(alphabet="a\0b", max_size=6) | st.text(max_size=9), unique=True)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xorec.evaluation.metrics import USER_METRICS
 from xorec.evaluation.metrics.base import MISSED, Floats, RankedTests, make_cuts
-from xorec.evaluation.metrics.ndcg import expected_gain
-from xorec.evaluation.metrics.registry import USER_METRICS
+from xorec.evaluation.metrics.by_rank import expected_gain
 
 KS = (1, 2, 3, 5, 8)
 CUTS = make_cuts(KS, 8)

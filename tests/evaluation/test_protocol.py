@@ -9,10 +9,9 @@ from xorec.core.options import RunOptions
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.evaluation import blocks
-from xorec.evaluation.metrics.registry import USER_METRICS
-from xorec.evaluation.protocol import evaluate
-from xorec.evaluation.result import Evaluation
+from xorec.evaluation import rankings
+from xorec.evaluation.metrics import USER_METRICS
+from xorec.evaluation.protocol import Evaluation, evaluate
 from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.baselines.popularity import Popularity
 from xorec.representations.base import Representation
@@ -146,7 +145,7 @@ def same(a: Evaluation, b: Evaluation) -> bool:
 
 
 def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(rankings, "BLOCK_BYTES", 1)
     rng = np.random.default_rng(3)
     _, train, test = made(3, n=333, m=150)
     vectors = Vectors(
@@ -154,7 +153,7 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
         rng.standard_normal((150, 17)).astype(np.float32),
         rng.standard_normal(150).astype(np.float32),
     )
-    assert blocks.block_size(150) < 50
+    assert rankings.block_size(150) < 50
     first = evaluate(vectors, pairs(train), pairs(test), options=RunOptions(threads=1))
     for threads in (2, 3, 8):
         options = RunOptions(threads=threads)
@@ -163,7 +162,7 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("kind", ["vectors", "codes", "neighbours"])
 def test_the_same_bits_elsewhere(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "block_size", lambda _: 33)
+    monkeypatch.setattr(rankings, "block_size", lambda _: 33)
     _, train, test = made(3, n=333, m=150)
     rng = np.random.default_rng(3)
     learned: dict[str, Representation] = {
@@ -187,7 +186,7 @@ def test_what_was_made_elsewhere_of_one_model_is_not_taken_for_another() -> None
 def test_the_size_of_a_block_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, train, test = made(4, n=200, levels=5)
     whole = evaluate(scored(scores), pairs(train), pairs(test))
-    monkeypatch.setattr(blocks, "block_size", lambda _: 7)
+    monkeypatch.setattr(rankings, "block_size", lambda _: 7)
     assert same(whole, evaluate(scored(scores), pairs(train), pairs(test)))
 
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xorec.evaluation.rank_kernels import count_exposure, place_row
+from xorec.evaluation.rankings import count_exposure, place_row
 from xorec.search.top_k_kernels import CHUNK, best_keys
 
 

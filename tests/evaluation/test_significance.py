@@ -4,9 +4,14 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.core.rng import below, draw, stream
-from xorec.evaluation.resampling_kernels import bootstrap_ratios, flipped_sums
-from xorec.evaluation.result import Evaluation
-from xorec.evaluation.significance import bootstrap_interval, compare, sign_flip_test
+from xorec.evaluation.protocol import Evaluation
+from xorec.evaluation.significance import (
+    bootstrap_interval,
+    bootstrap_ratios,
+    compare,
+    flipped_sums,
+    sign_flip_test,
+)
 
 Floats = npt.NDArray[np.float64]
 

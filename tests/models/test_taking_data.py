@@ -64,7 +64,7 @@ def test_rows_and_columns_of_a_matrix_without_pairs_stay() -> None:
 
 def test_an_update_takes_pairs() -> None:
     shop = xorec.Recommender.from_model(fitted(CSR), CSR).update([(99, 3), (99, 4)])
-    assert shop.users.find(99) == 50
+    assert shop.user_ids.find(99) == 50
 
 
 def test_tuning_and_comparing_hold_out_their_own_parts() -> None:

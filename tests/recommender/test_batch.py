@@ -52,7 +52,7 @@ def test_lists_of_all_users(shop: Recommender, tmp_path: Path, ending: str, seen
     frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
     assert len(frame) == written == 90 * 7
     for row in (0, 16, 17, 89):
-        user = shop.users[row]
+        user = shop.user_ids[row]
         one = shop.recommend(user, 7, seen=seen)
         part = frame.filter(pl.col("user") == user)
         assert part["item"].to_list() == one.ids()
@@ -70,7 +70,7 @@ def test_lists_of_all_items(shop: Recommender, tmp_path: Path) -> None:
     frame = pl.read_parquet(path)
     assert (frame["item"] != frame["similar"]).all()
     for row in (0, 31, 59):
-        item = shop.items[row]
+        item = shop.item_ids[row]
         alike = frame.filter(pl.col("item") == item)
         assert alike["similar"].to_list() == shop.similar(item, 5).ids()
 
@@ -79,7 +79,7 @@ def test_lists_of_all_items(shop: Recommender, tmp_path: Path) -> None:
 def test_other_processes_find_the_same_lists(
     shop: Recommender, tmp_path: Path, ending: str
 ) -> None:
-    few, denied = shop.item_filter([*shop.items][:40]), [shop.items[3], shop.items[8]]
+    few, denied = shop.item_filter([*shop.item_ids][:40]), [shop.item_ids[3], shop.item_ids[8]]
     here, there = tmp_path / f"here.{ending}", tmp_path / f"there.{ending}"
     for job in (
         batch.for_all_users(shop, 7),

@@ -63,13 +63,13 @@ def test_an_item_that_the_user_has_is_said_to_be_seen(shop: Recommender, user: i
 @pytest.mark.parametrize("item", [1000, 1013, 1039])
 def test_reasons_are_the_nearest_own_items(shop: Recommender, item: int) -> None:
     """Nearest first, ties by the tie rule, against a sort of all of the user's items."""
-    learned, row = shop.representation, shop.items.find(item)
+    learned, row = shop.representation, shop.item_ids.find(item)
     for user in range(0, 60, 7):
         own = [one for one in own_items(user) if one != row]
         alike = {one: float(learned.likeness(np.array([one]), row)[0]) for one in own}
         nearest = sorted(own, key=lambda one: (-alike[one], shop.tie_rank[one]))[:4]
         because = shop.explain(user, item, k=4).because
-        assert [one.id for one in because] == shop.items.take(nearest)
+        assert [one.id for one in because] == shop.item_ids.take(nearest)
         assert [one.score for one in because] == [alike[one] for one in nearest]
 
 
@@ -77,7 +77,7 @@ def test_likeness_of_vectors_is_their_cosine() -> None:
     shop = Recommender.from_model(PERSONAL["bpr"].fit(DATA), DATA)
     vectors = shop.representation.tensors()["item_vectors"]
     for one in shop.explain(4, 1011).because:
-        v, w = vectors[shop.items.find(one.id)], vectors[11]
+        v, w = vectors[shop.item_ids.find(one.id)], vectors[11]
         assert one.score == pytest.approx(v @ w / np.sqrt((v @ v) * (w @ w)), abs=1e-5)
 
 
@@ -92,7 +92,7 @@ def test_bits_are_counted_one_by_one(codes: Recommender) -> None:
             assert (why.bits, why.bits_agreed, why.distance) == (24, agreed, 24 - agreed)
             assert why.score == pytest.approx(agreed / 24)
             for one in why.because:
-                differ = items[codes.items.find(one.id)] != items[row]
+                differ = items[codes.item_ids.find(one.id)] != items[row]
                 assert one.distance == np.count_nonzero(differ)
 
 

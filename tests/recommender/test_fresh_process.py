@@ -23,8 +23,8 @@ from xorec.recommender.recommender import Recommender
 
 def ask(path):
     shop = Recommender.load(path)
-    user, item, other = shop.users[3], shop.items[5], shop.items[6]
-    best = shop.recommend(user, 7, deny=[item], allow=list(shop.items)[:20]).to_dict()
+    user, item, other = shop.user_ids[3], shop.item_ids[5], shop.item_ids[6]
+    best = shop.recommend(user, 7, deny=[item], allow=list(shop.item_ids)[:20]).to_dict()
     alike = shop.similar(item, 4).to_dict() if shop.representation.compares_items else None
     return best, alike, shop.explain(user, other).to_dict()
 
@@ -65,9 +65,9 @@ def test_it_never_loads_the_compiler(answers: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", [*SMALL, "tables", "text"])
 def test_kernels_say_the_same(case: str, folder: Path, answers: dict[str, Any]) -> None:
     shop = Recommender.load(folder / f"{case}.xorec").warm_up()
-    user, item, other = shop.users[3], shop.items[5], shop.items[6]
+    user, item, other = shop.user_ids[3], shop.item_ids[5], shop.item_ids[6]
     best, alike, why = answers["found"][case]
-    allow = shop.item_filter(list(shop.items)[:20])
+    allow = shop.item_filter(list(shop.item_ids)[:20])
     assert shop.recommend(user, 7, deny=[item], allow=allow).to_dict() == best
     many = shop.recommend_many([user, user], 7, deny=[item], allow=allow)
     assert many[1].ids() == [one["id"] for one in best["items"]]

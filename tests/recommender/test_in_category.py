@@ -47,7 +47,7 @@ def knn() -> Recommender:
 
 def labels_of(shop: Recommender) -> list[list[str]]:
     assert shop.categories is not None
-    return [shop.categories.of(row) for row in range(len(shop.items))]
+    return [shop.categories.of(row) for row in range(len(shop.item_ids))]
 
 
 CHOICES: list[tuple[dict[str, Any], Callable[[int], bool]]] = [
@@ -69,29 +69,29 @@ def test_lists_are_the_full_ranking_without_the_others(
     shop: Recommender, choice: dict[str, Any], is_in: Callable[[int], bool]
 ) -> None:
     chosen = shop.in_category(**choice)
-    wanted = {item for row, item in enumerate(shop.items) if is_in(row)}
+    wanted = {item for row, item in enumerate(shop.item_ids) if is_in(row)}
     assert len(chosen) == len(wanted)
-    users, denied = shop.users.take(range(9)), [shop.items[6], shop.items[9]]
+    users, denied = shop.user_ids.take(range(9)), [shop.item_ids[6], shop.item_ids[9]]
     lists = shop.recommend(users, 7, allow=chosen, deny=denied)
     for user, found in zip(users, lists, strict=True):
         everything = shop.recommend(user, ITEMS).ids()
         brute = [item for item in everything if item in wanted and item not in denied][:7]
         assert found.ids() == brute
         assert shop.recommend(user, 7, allow=chosen, deny=denied).ids() == brute
-    history = shop.items.take([1, 2])
+    history = shop.item_ids.take([1, 2])
     brute = [item for item in shop.recommend_for(history, ITEMS).ids() if item in wanted][:7]
     assert shop.recommend_for(history, 7, allow=chosen).ids() == brute
 
 
 def test_lists_of_everybody_in_a_category(shop: Recommender) -> None:
-    chosen, denied = shop.in_category("three", not_in="five"), [shop.items[6]]
+    chosen, denied = shop.in_category("three", not_in="five"), [shop.item_ids[6]]
     job = batch.for_all_users(shop, 6, allow=chosen, deny=denied)
     ((rows, hits),) = job.blocks()
     assert len(rows) == 90
     for row in (0, 44, 89):
-        best = shop.recommend(shop.users[row], 6, allow=chosen, deny=denied).ids()
+        best = shop.recommend(shop.user_ids[row], 6, allow=chosen, deny=denied).ids()
         assert best
-        assert shop.items.take(hits.items[row, : hits.counts[row]].tolist()) == best
+        assert shop.item_ids.take(hits.items[row, : hits.counts[row]].tolist()) == best
 
 
 def test_the_file_keeps_them(knn: Recommender, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_file_keeps_them(knn: Recommender, tmp_path: Path) -> None:
         loaded.categories.indices,
     ):
         assert not array.flags.owndata  # mapped, not read
-    user, three = loaded.users[0], loaded.in_category("three")
+    user, three = loaded.user_ids[0], loaded.in_category("three")
     assert loaded.recommend(user, allow=three) == knn.recommend(
         user, allow=knn.in_category("three")
     )
@@ -169,7 +169,7 @@ def test_altered_tensors_are_refused(
 
 def test_new_items_bring_theirs_by_an_update(knn: Recommender, tmp_path: Path) -> None:
     """Known items keep what they have; new labels come behind the known ones."""
-    known = knn.items[7]
+    known = knn.item_ids[7]
     pairs = xorec.read([(5, known), (5, 3000), (6, 2000), (6, 2500)])
     told = {known: ["new"], 2000: ["three", "new"], 2500: [], 3000: ["five"]}
     new = replace(pairs, categories=categories_of([told[item] for item in pairs.items]))

@@ -80,7 +80,7 @@ def test_users_beside_users(shop: Recommender) -> None:
 
 def test_a_choice_made_ready(shop: Recommender) -> None:
     some = [DATA.items[row] for row in range(0, 60, 2)]
-    ready = shop.only(some)
+    ready = shop.item_filter(some)
     for user in DATA.users:
         assert shop.recommend(user, 5, allow=ready) == shop.recommend(user, 5, allow=some)
 

@@ -28,10 +28,10 @@ def board() -> Recommender:
 
 
 def test_lists_are_ranked_by_score_then_tie_rule(board: Recommender) -> None:
-    user = board.users.find("u08")
+    user = board.user_ids.find("u08")
     scores = board.representation.scores(np.array([user]))[0]
     best = board.recommend("u08", 50, seen=True)
-    rows = [board.items.find(one) for one in best.ids()]
+    rows = [board.item_ids.find(one) for one in best.ids()]
     assert rows == sorted(range(50), key=lambda row: (-scores[row], board.tie_rank[row]))
     assert [one.score for one in best.items] == [scores[row] for row in rows]
 
@@ -149,4 +149,4 @@ def test_the_tie_rule_is_that_of_evaluation() -> None:
     data = planted(60, 40)
     shop = Recommender.from_model(Popularity().fit(data), data)
     np.testing.assert_array_equal(shop.tie_rank, tie_rank(data.items, data.item_counts))
-    np.testing.assert_array_equal(shop.prior, data.item_counts)
+    np.testing.assert_array_equal(shop.item_counts, data.item_counts)

@@ -113,14 +113,14 @@ def test_distances_are_counted_not_computed_from_scores(bits: int, asymmetric: b
     assert isinstance(learned, Codes)
     users, items = (unpack_signs(c, bits) for c in (learned.user_codes, learned.item_codes))
     for one in shop.recommend(7, 40).items:
-        differ = np.count_nonzero(users[7] != items[shop.items.find(one.id)])
+        differ = np.count_nonzero(users[7] != items[shop.item_ids.find(one.id)])
         assert one.distance == (None if asymmetric else differ)
     for one in shop.similar(1005, 39).items:
-        assert one.distance == np.count_nonzero(items[5] != items[shop.items.find(one.id)])
+        assert one.distance == np.count_nonzero(items[5] != items[shop.item_ids.find(one.id)])
     for one in shop.similar_users(7, 59).items:
-        assert one.distance == np.count_nonzero(users[7] != users[shop.users.find(one.id)])
+        assert one.distance == np.count_nonzero(users[7] != users[shop.user_ids.find(one.id)])
     for one in shop.explain(7, 1005).because:
-        assert one.distance == np.count_nonzero(items[5] != items[shop.items.find(one.id)])
+        assert one.distance == np.count_nonzero(items[5] != items[shop.item_ids.find(one.id)])
 
 
 def test_distances_of_masked_codes_are_what_the_item_lacks() -> None:
@@ -129,5 +129,5 @@ def test_distances_of_masked_codes_are_what_the_item_lacks() -> None:
     assert isinstance(learned, Codes)
     users, items = (unpack_signs(c, 24) > 0 for c in (learned.user_codes, learned.item_codes))
     for one in shop.recommend(7, 40).items:
-        lacking = users[7] & ~items[shop.items.find(one.id)]
+        lacking = users[7] & ~items[shop.item_ids.find(one.id)]
         assert one.distance == np.count_nonzero(lacking)

@@ -174,7 +174,7 @@ def test_nothing_is_printed_unless_somebody_listens(capfd: pytest.CaptureFixture
 
 
 def test_the_older_names_still_work(shop: Recommender) -> None:
-    assert shop.facts is shop.metadata
-    assert shop.recommend(3, 4, allow=shop.only([1000, 1001])) == shop.recommend(
+    assert shop.metadata is shop.metadata
+    assert shop.recommend(3, 4, allow=shop.item_filter([1000, 1001])) == shop.recommend(
         3, 4, allow=[1000, 1001]
     )

@@ -47,7 +47,7 @@ def whole(request: pytest.FixtureRequest) -> Recommender:
 @pytest.mark.parametrize("cuts", CUTS, ids=str)
 def test_lists_scores_distances_and_ties_are_the_same(whole: Recommender, cuts: Any) -> None:
     parts = whole.sharded(cuts)
-    items, users = list(whole.items), list(whole.users)
+    items, users = list(whole.item_ids), list(whole.user_ids)
     assert isinstance(parts.index, ShardedIndex)
     for user in users[:6]:
         assert parts.recommend(user, 20) == whole.recommend(user, 20)
@@ -67,7 +67,7 @@ def test_lists_for_everybody_are_the_same_file(whole: Recommender, tmp_path: Pat
     frames = []
     for number, one in enumerate((whole, whole.sharded(7))):
         path = tmp_path / f"{number}.parquet"
-        batch.write(batch.for_all_users(one, 15, deny=list(whole.items)[:9]), path)
+        batch.write(batch.for_all_users(one, 15, deny=list(whole.item_ids)[:9]), path)
         frames.append(pl.read_parquet(path))
     assert frames[0].equals(frames[1])
 
@@ -76,12 +76,12 @@ def test_ties_that_are_cut_in_the_middle() -> None:
     whole = recommender_of(codes(20, n_items=60, distinct=2), categories=True)
     for cut in range(61):
         parts = whole.sharded([cut])
-        for user in list(whole.users)[:4]:
+        for user in list(whole.user_ids)[:4]:
             assert parts.recommend(user, 25) == whole.recommend(user, 25)
     assert whole.categories is not None
     label = whole.categories.labels[0]
     chosen = [one.in_category(label) for one in (parts, whole)]
-    user = whole.users[1]
+    user = whole.user_ids[1]
     assert parts.recommend(user, allow=chosen[0]) == whole.recommend(user, allow=chosen[1])
 
 

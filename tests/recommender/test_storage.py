@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from xorec.core.errors import ModelFileError
 from xorec.data.ids import Ids
 from xorec.data.text import Text
-from xorec.recommender import storage
+from xorec.recommender import model_file, storage
 
 FACTS = {"model": "bpr", "representation": "vectors"}
 
@@ -111,9 +111,9 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("raw", [[3, 1, 2], ["b", "ä", ""], [1.5, 2.0], [True, False]])
 def test_ids_round_trip_in_their_type(tmp_path: Path, raw: list[object]) -> None:
     ids = Ids.of(raw)
-    storage.write(tmp_path / "x", storage.pack_ids("ids", ids), FACTS)
+    storage.write(tmp_path / "x", model_file.pack_ids("ids", ids), FACTS)
     tensors, _ = storage.read(tmp_path / "x")
-    back = storage.unpack_ids("ids", ids.kind, tensors)
+    back = model_file.check_ids("ids", ids.kind, tensors, values=True)
     assert list(back) == raw
     assert [type(one) for one in back] == [type(one) for one in raw]
     assert [back.find(one) for one in raw] == list(range(len(raw)))
@@ -121,9 +121,9 @@ def test_ids_round_trip_in_their_type(tmp_path: Path, raw: list[object]) -> None
 
 def test_text_round_trip(tmp_path: Path) -> None:
     text = Text.pack(["Star Wars", "", "Amélie"])
-    storage.write(tmp_path / "x", storage.pack_text("names", text), FACTS)
+    storage.write(tmp_path / "x", model_file.pack_text("names", text), FACTS)
     tensors, _ = storage.read(tmp_path / "x")
-    assert list(storage.unpack_text("names", tensors)) == ["Star Wars", "", "Amélie"]
+    assert list(model_file.check_text("names", tensors, values=True)) == ["Star Wars", "", "Amélie"]
 
 
 def rewritten(file: Path, change: Any) -> Path:

@@ -61,7 +61,7 @@ def test_the_part_that_is_asked_for_without_what_the_model_knows(
     train, test, notes = unseen_pairs(_shop(), split_data(), part)
     assert told(train) == told(KNOWN)
     assert told(test) == expected
-    assert (test.users, test.items) == (_shop().users, _shop().items)
+    assert (test.users, test.items) == (_shop().user_ids, _shop().item_ids)
     left_out = ["4 pairs left out: their user", "1 pairs left out: the model"]
     assert [note[: len(text)] for note, text in zip(notes, left_out, strict=False)] == (
         left_out if part != "validation" else []

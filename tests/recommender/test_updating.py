@@ -42,8 +42,8 @@ def test_known_rows_stay_and_new_ones_come_behind(
     known = list(train.items)
     new = Interactions.from_pairs([(10_000, known[3]), (10_000, known[5]), (0, 77_777)])
     grown = old.update(new)
-    assert list(grown.users) == [*old.users, 10_000]
-    assert list(grown.items) == [*old.items, 77_777]
+    assert list(grown.user_ids) == [*old.user_ids, 10_000]
+    assert list(grown.item_ids) == [*old.item_ids, 77_777]
     assert grown.metadata["data"]["pairs"] == train.n_pairs + 3
     assert grown.metadata["updates"] == 1
     assert grown.update(Interactions.from_pairs([(1, 77_777)])).metadata["updates"] == 2
@@ -77,8 +77,8 @@ def test_users_that_come_late_are_served_nearly_as_by_a_full_fit(
     first = train.select(train.user_rows < 100).compact()
     late = train.select(train.user_rows >= 100).compact()
     grown = Recommender.from_model(DSIML(**SETTINGS).fit(first), first).update(late)
-    rows = np.argsort([int(user) for user in grown.users])
-    columns = np.argsort([int(item) for item in grown.items])
+    rows = np.argsort([int(user) for user in grown.user_ids])
+    columns = np.argsort([int(item) for item in grown.item_ids])
     full = evaluate(DSIML(**SETTINGS).fit(train).representation_, train, test, ks=(10,))
     codes = grown.representation
 
@@ -109,11 +109,12 @@ def test_text_ids_and_names_of_all_items_are_right(tmp_path: Path) -> None:
         grown = named_shop().update(replace(new, names=names))
         grown.save(tmp_path / "m.xorec")
         shop = Recommender.load(tmp_path / "m.xorec")
-        assert set(shop.users) == {"ann", "bob", "cy", "zoe"}
-        assert list(shop.users)[:2] == ["ann", "bob"]
-        assert list(shop.items)[:3] == list(named_shop().items)
+        assert set(shop.user_ids) == {"ann", "bob", "cy", "zoe"}
+        assert list(shop.user_ids)[:2] == ["ann", "bob"]
+        assert list(shop.item_ids)[:3] == list(named_shop().item_ids)
         own = {
-            user: set(shop.items.take(shop.items_of(shop.user_row(user)))) for user in shop.users
+            user: set(shop.item_ids.take(shop.items_of(shop.user_row(user))))
+            for user in shop.user_ids
         }
         assert own == {
             "ann": {"tea", "milk", "kiwi"},
@@ -142,8 +143,8 @@ def test_an_item_is_made_anew_where_more_than_half_of_its_pairs_are_new(
     pairs = [("cy", "tea"), ("dee", "tea"), ("cy", "milk"), ("cy", "rye"), ("dee", "rye")]
     grown = named_shop(seed=5).update(Interactions.from_pairs([*pairs, ("ann", "fig")]))
     (update,) = updates
-    assert set(grown.items.take(update.items)) == {"rye", "fig"}
-    assert set(grown.users.take(update.users)) == {"ann", "cy", "dee"}
+    assert set(grown.item_ids.take(update.items)) == {"rye", "fig"}
+    assert set(grown.user_ids.take(update.users)) == {"ann", "cy", "dee"}
     assert update.known.tolist() == [2, 2, 0, 0]
     assert grown.metadata["seed"] == 5
 

@@ -53,10 +53,10 @@ def learned(request: pytest.FixtureRequest) -> Representation:
 def shop(learned: Representation) -> Recommender:
     return Recommender(
         learned,
-        users=DATA.users,
-        items=DATA.items,
+        user_ids=DATA.users,
+        item_ids=DATA.items,
         seen=(DATA.indptr, DATA.indices),
-        prior=DATA.item_counts,
+        item_counts=DATA.item_counts,
         tie_rank=tie_rank(DATA.items, DATA.item_counts),
         metadata={"model": "x", "config": {}, **learned.metadata()},
     )
@@ -66,8 +66,8 @@ def test_lists_are_the_best_scores_of_what_is_not_seen(shop: Recommender) -> Non
     scores = shop.representation.scores(np.arange(90))
     expected = top_k(scores, 7, shop.tie_rank, shop.seen)
     for row in (0, 5, 89):
-        one = shop.recommend(shop.users[row], 7)
-        assert one.ids() == [shop.items[int(item)] for item in expected.items[row]]
+        one = shop.recommend(shop.user_ids[row], 7)
+        assert one.ids() == [shop.item_ids[int(item)] for item in expected.items[row]]
         assert [i.score for i in one.items] == expected.scores[row].tolist()
     lists = batch.for_all_users(shop, 7)
     (block,) = lists.blocks(RunOptions(threads=2))
@@ -82,10 +82,10 @@ def test_a_file_gives_the_same_lists(shop: Recommender, tmp_path: Path) -> None:
         assert type(again.representation) is type(shop.representation)
         assert again.metadata == shop.metadata
         for row in (3, 44):
-            user = shop.users[row]
+            user = shop.user_ids[row]
             assert again.recommend(user, 9) == shop.recommend(user, 9)
-            choice = [shop.items[item] for item in range(0, 60, 2)]
-            allowed = again.recommend(user, 9, allow=again.only(choice), deny=choice[:3])
+            choice = [shop.item_ids[item] for item in range(0, 60, 2)]
+            allowed = again.recommend(user, 9, allow=again.item_filter(choice), deny=choice[:3])
             assert allowed == shop.recommend(user, 9, allow=choice[3:])
 
 
@@ -94,15 +94,15 @@ def test_similar_items_and_users(shop: Recommender) -> None:
     for row in (0, 17):
         scores = everything[row]
         rows = sorted(set(range(60)) - {row}, key=lambda i: (-scores[i], shop.tie_rank[i]))[:5]
-        found = shop.similar(shop.items[row], 5)
+        found = shop.similar(shop.item_ids[row], 5)
         assert [i.score for i in found.items] == pytest.approx(scores[rows].tolist(), abs=1e-6)
         if shop.representation.kind != "codebooks":
-            assert found.ids() == [shop.items[i] for i in rows]
-    assert len(shop.similar_users(shop.users[4], 5).items) == 5
+            assert found.ids() == [shop.item_ids[i] for i in rows]
+    assert len(shop.similar_users(shop.user_ids[4], 5).items) == 5
 
 
 def test_explanations_agree_with_the_lists(shop: Recommender) -> None:
-    user = shop.users[7]
+    user = shop.user_ids[7]
     for place, one in enumerate(shop.recommend(user, 4).items, start=1):
         why = shop.explain(user, one.id)
         assert (why.rank, why.score) == (place, one.score)
@@ -112,7 +112,7 @@ def test_explanations_agree_with_the_lists(shop: Recommender) -> None:
 
 def test_evaluation_ranks_what_is_served(learned: Representation, shop: Recommender) -> None:
     """Every user's first item of the list as the only test item: each is found at place 1."""
-    first = [shop.recommend(user, 1).ids()[0] for user in list(shop.users)]
-    rows = np.arange(90), shop.items.find_many(first)
+    first = [shop.recommend(user, 1).ids()[0] for user in list(shop.user_ids)]
+    rows = np.arange(90), shop.item_ids.find_many(first)
     test = Interactions.from_rows(DATA.users, DATA.items, *rows)
     assert evaluate(learned, DATA, test, ks=(1,))["recall@1"] == 1

@@ -38,7 +38,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
         drawn = drawn_recommender(40, 12, seed=seed, seen=5)
         users = Ids.of([*USERS, *(f"u{n}" for n in range(8))])
         items = Ids.of([*ITEMS, *(f"lib{n}" for n in range(37))])
-        replace(drawn, users=users, items=items).save(folder / name)
+        replace(drawn, user_ids=users, item_ids=items).save(folder / name)
     (settings,) = [text for language, text in BLOCKS if language == "toml"]
     assert tomllib.loads(settings)["models"] == {"b": "other.xorec"}
     config = folder / "serve.toml"

@@ -121,7 +121,7 @@ def test_an_erasure_goes_through_the_files_of_every_machine(events: str, tmp_pat
 
         def has_user(folder: str) -> bool:
             files = (tmp_path / folder / "serve" / "models" / "default").glob("*.xorec")
-            return any(Recommender.load(path).users.find(USER) >= 0 for path in files)
+            return any(Recommender.load(path).user_ids.find(USER) >= 0 for path in files)
 
         assert not has_user("b")
         until(lambda: not has_user("a"))
@@ -136,7 +136,7 @@ def test_an_erasure_that_a_kill_left_is_carried_out(tmp_path: Path) -> None:
     with served(_shop(), tmp_path) as ask:
         until(lambda: ask.service.require_tasks().tasks())
         ask.finish(ask.service.require_tasks().tasks()[0].id)
-        until(lambda: ask.service.models.default.recommender.users.find(USER) < 0)
+        until(lambda: ask.service.models.default.recommender.user_ids.find(USER) < 0)
         assert ask.service.reader.changes("erase") == []
 
 

@@ -43,7 +43,7 @@ class TestClickhouse(StoreTests):
         assert plain <= there
         assert len(there) == len(plain) + 3  # the tables behind three views
         ((rows, words),) = store.run("SELECT count(), any(w1) > 0 FROM shop_items")
-        assert (rows, words) == (len(shop.items), True)
+        assert (rows, words) == (len(shop.item_ids), True)
 
     def test_an_export_counts_from_one_step_on(
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -82,7 +82,7 @@ class TestClickhouse(StoreTests):
             after = recommender_of(codes(20, distinct=5))
             self.write(store, after)
             with pytest.raises(StoreError, match="exported to anew in this moment: ask again"):
-                other.recommend(after.users[0])
+                other.recommend(after.user_ids[0])
             self.lists_agree(other, after, every=20)
 
     def test_a_folder_that_nobody_made_is_not_made_by_asking(self, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_lists_over_http(server: str) -> None:
     ):
         with open_store(f"{server}?prefix=a{number % 2}_") as store:
             store.write(contents_of(shop, users=True))
-            for user in [*shop.users][::2]:
+            for user in [*shop.user_ids][::2]:
                 assert store.recommend(user) == shop.recommend(user), user
 
 
@@ -187,6 +187,6 @@ def test_a_server_that_is_killed_in_the_middle(tmp_path: Path) -> None:
         open_store(server.address()) as store,
     ):
         for shop in (before, after):
-            for user in shop.users:
+            for user in shop.user_ids:
                 assert store.recommend(user) == shop.recommend(user)
             store.write(contents_of(after, users=True))

@@ -44,7 +44,7 @@ def test_seen_pairs_are_those_of_the_users(monkeypatch: pytest.MonkeyPatch) -> N
         for batch in seen.batches()
         for pair in zip(batch["user_row"].tolist(), batch["item_row"].tolist(), strict=True)
     ]
-    every = range(len(shop.users))
+    every = range(len(shop.user_ids))
     assert pairs == [(user, item) for user in every for item in shop.items_of(user).tolist()]
 
 
@@ -63,7 +63,7 @@ def test_float_users_have_lists_only(tmp_path: Path) -> None:
     assert (contents.about.ranking, contents.about.bits) == ("lists", 0)
     with open_store(str(tmp_path / "a.sqlite")) as store:
         store.write(contents)
-        for user in shop.users:
+        for user in shop.user_ids:
             found, expected = store.recommend(user, 5), shop.recommend(user, 5)
             assert found.ids() == expected.ids()
 

@@ -41,7 +41,7 @@ def test_duckdb_asks_a_folder_of_parquet(tmp_path: Path, monkeypatch: pytest.Mon
     shop = recommender_of(codes(64, distinct=9))
     with open_store("shop.parquet") as store:
         store.write(contents_of(shop, users=True))
-    for user in shop.users:
+    for user in shop.user_ids:
         rows = duckdb.execute(block("-- DuckDB, asking files"), {"user": user, "k": 10}).fetchall()
         assert [row[0] for row in rows] == shop.recommend(user, 10).ids()
 
@@ -56,7 +56,7 @@ def test_two_stages_in_sql(tmp_path: Path) -> None:
     near, best, *_ = learned.sources
     asked = {"near": near, "best": best, "blend": float(learned.blend), "k": 10}
     with duckdb.connect(str(path), read_only=True) as connection:
-        for user in shop.users:
+        for user in shop.user_ids:
             rows = connection.execute(block("-- DuckDB: the $near"), {**asked, "user": user})
             found = rows.fetchall()
             expected = shop.recommend(user, 10)

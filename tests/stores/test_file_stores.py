@@ -56,7 +56,9 @@ def test_a_file_of_another_export_is_not_asked(tmp_path: Path, ending: str, kind
     with open_store(str(path)) as store:
         assert isinstance(store, CodeFile)
         assert not store.is_current
-        assert [store.recommend(u) for u in shop.users] == [shop.recommend(u) for u in shop.users]
+        assert [store.recommend(u) for u in shop.user_ids] == [
+            shop.recommend(u) for u in shop.user_ids
+        ]
     path.unlink()
     with open_store(str(path)) as store:
         assert store.recommend(3) == shop.recommend(3)
@@ -79,8 +81,8 @@ def test_the_faiss_file_is_in_tie_order(tmp_path: Path) -> None:
     item_at = np.argsort(shop.tie_rank)
     _, labels = index.search(learned.user_rows.bytes, 50)
     for user in range(learned.n_users):
-        expected = shop.recommend(shop.users[user], 50, seen=True).ids()
-        assert shop.items.take(item_at[labels[user]]) == expected
+        expected = shop.recommend(shop.user_ids[user], 50, seen=True).ids()
+        assert shop.item_ids.take(item_at[labels[user]]) == expected
 
 
 def test_a_folder_of_others_is_left_alone(tmp_path: Path) -> None:

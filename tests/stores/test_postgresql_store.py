@@ -60,7 +60,7 @@ class PostgresqlTests(StoreTests):
     def test_how_codes_are_compared(self, store: Store) -> None:
         shop = recommender_of(codes(64))
         self.write(store, shop)
-        store.recommend(shop.users[0])
+        store.recommend(shop.user_ids[0])
         assert isinstance(store, PostgresqlStore)
         assert self.operator in store.query(store.about)
 
@@ -146,7 +146,7 @@ def test_a_server_that_is_killed_in_the_middle(kind: str) -> None:
     before, after = recommender_of(codes(64)), recommender_of(codes(20, 50, 200))
     with server, open_store(server.address) as store, open_store(server.address) as reader:
         store.write(contents_of(before, users=True))
-        user = before.users[0]
+        user = before.user_ids[0]
         assert reader.recommend(user) == before.recommend(user)
         new = contents_of(after, users=True)
         with pytest.raises(StoreError) as caught:
@@ -160,12 +160,12 @@ def test_a_server_that_is_killed_in_the_middle(kind: str) -> None:
                 one.recommend(user)
         server.start()
         assert reader.recommend(user) == before.recommend(user)
-        for user in [*before.users][::7]:
+        for user in [*before.user_ids][::7]:
             assert store.recommend(user) == before.recommend(user)
         store.write(new)
         assert isinstance(store, PostgresqlStore)
         assert not [name for name in store.tables_there() if "__new" in name]
-        for user in [*after.users][::7]:
+        for user in [*after.user_ids][::7]:
             assert store.recommend(user) == after.recommend(user)
 
 
@@ -190,8 +190,8 @@ def test_two_exports_at_once_take_turns(debian: PostgreSQL) -> None:
         assert not one.is_alive()
     assert not failed
     with open_store(address) as store:
-        last = next(shop for shop in shops if len(shop.items) == store.about.items)
-        for user in [*last.users][::5]:
+        last = next(shop for shop in shops if len(shop.item_ids) == store.about.items)
+        for user in [*last.user_ids][::5]:
             assert store.recommend(user) == last.recommend(user)
 
 
@@ -207,7 +207,7 @@ def test_readers_go_on_while_tables_are_swapped(debian: PostgreSQL) -> None:
         with open_store(address) as reader:
             while not stop.is_set():
                 try:
-                    assert reader.recommend(shop.users[3]) == shop.recommend(shop.users[3])
+                    assert reader.recommend(shop.user_ids[3]) == shop.recommend(shop.user_ids[3])
                     asked[0] += 1
                 except Exception as error:
                     failed.append(error)
@@ -249,7 +249,7 @@ def test_a_reader_with_another_order_is_not_broken_off(debian: PostgreSQL) -> No
             reader.commit()
             thread.join(PATIENCE)
             assert not thread.is_alive()
-        assert store.recommend(shop.users[3]) == shop.recommend(shop.users[3])
+        assert store.recommend(shop.user_ids[3]) == shop.recommend(shop.user_ids[3])
 
 
 def test_a_user_that_may_not_write(debian: PostgreSQL) -> None:

@@ -105,7 +105,7 @@ def altered(path: Path, seed: int) -> Iterator[tuple[str, Write]]:
 def ask(path: Path) -> None:
     """Open a file and ask everything that reaches a kernel."""
     shop = Recommender.load(path, verify=False, threads=1)
-    users, items = shop.users, shop.items
+    users, items = shop.user_ids, shop.item_ids
     for row in range(0, len(users), max(1, len(users) // 3)):
         shop.recommend(users[row], 5)
         shop.recommend(users[row], 5, deny=[items[0]])
@@ -132,7 +132,7 @@ def ask(path: Path) -> None:
 
 def _pairs(shop: Recommender) -> Interactions:
     """A few pairs that may be new, one of them of somebody new."""
-    users, items = shop.users, shop.items
+    users, items = shop.user_ids, shop.item_ids
     new = "somebody" if users.kind == "str" else -123
     last = len(items) - 1
     return Interactions.from_pairs(

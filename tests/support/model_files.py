@@ -10,7 +10,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.models import model_class
 from xorec.recommender import model_file
-from xorec.recommender.layout.item_map import with_map
+from xorec.recommender.item_map import with_map
 from xorec.recommender.recommender import Recommender
 from xorec.search.hamming.index import HammingIndex
 from xorec.testing.data import planted

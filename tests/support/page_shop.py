@@ -66,7 +66,7 @@ def shop_recommender(model: str = "dsiml") -> Recommender:
     data = shop_data()
     learner = xorec.DSIML(bits=64, epochs=4) if model == "dsiml" else xorec.SLIM()
     made = Recommender.from_model(learner.fit(data), data)
-    names = [item_name(row, str(item)) for row, item in enumerate(made.items)]
+    names = [item_name(row, str(item)) for row, item in enumerate(made.item_ids)]
     labels = [
         sorted({GROUPS[row % len(GROUPS)], *([HARM_CATEGORY] if row < len(HARM) else [])})
         for row in np.arange(len(names))

@@ -11,7 +11,7 @@ from typing import Any
 
 import xorec
 from xorec import plots
-from xorec.recommender.layout.item_map import with_map
+from xorec.recommender.item_map import with_map
 from xorec.selection.comparison import compare_models
 
 SETTINGS: dict[str, dict[str, Any]] = {

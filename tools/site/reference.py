@@ -34,7 +34,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "xorec.selection.tuning.tuning.Tuned",
             "xorec.selection.tuning.tuning.Trial",
             "xorec.evaluation.protocol.evaluate",
-            "xorec.evaluation.result.Evaluation",
+            "xorec.evaluation.protocol.Evaluation",
             "xorec.evaluation.significance.compare",
             "xorec.evaluation.significance.PairedTest",
             "xorec.evaluation.significance.Interval",
@@ -50,7 +50,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "xorec.recommender.results.RecommendationLists",
             "xorec.recommender.results.Recommended",
             "xorec.recommender.results.ItemFilter",
-            "xorec.recommender.explanation.Explanation",
+            "xorec.recommender.similarity.Explanation",
         ),
     ),
     "search": (

@@ -330,7 +330,7 @@ def parse_ks(text: str) -> tuple[int, ...]:
 
 def parse_metrics(text: str | None, ks: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """`recall@20,ndcg@10` as metrics, and the cut-offs of these and of --ks together."""
-    from xorec.evaluation.metrics.names import parse_metric
+    from xorec.evaluation.metrics import parse_metric
 
     cuts = parse_ks(ks)
     if text is None:

@@ -152,7 +152,7 @@ def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:
 
 def _significance(one: Contender, all_of_them: list[Contender], metric: str) -> dict[str, Any]:
     """The bootstrap interval, and the p-value against the best model, where users have values."""
-    from xorec.evaluation.metrics.names import is_per_user
+    from xorec.evaluation.metrics import is_per_user
     from xorec.evaluation.significance import compare as paired_test
 
     if not is_per_user(metric):
@@ -182,7 +182,7 @@ def _print_categories(contenders: list[Contender], k: int) -> None:
 def print_comparison(contenders: list[Contender], metrics: Sequence[str]) -> None:
     """The table of `compare` and `demo`; what does not fit the width is left out."""
     from xorec.cli.output import print_table
-    from xorec.evaluation.metrics.names import heading
+    from xorec.evaluation.metrics import heading
 
     first, *others = metrics
     heads = ("model", heading(first), "95 %", "p", *map(heading, others))
@@ -195,7 +195,7 @@ def _cells(
     one: Contender, contenders: list[Contender], first: str, others: Sequence[str]
 ) -> list[str]:
     from xorec.cli.output import show_bytes
-    from xorec.evaluation.metrics.names import parse_metric
+    from xorec.evaluation.metrics import parse_metric
 
     row, spread = one.row(), _significance(one, contenders, first)
     low, high, p = (

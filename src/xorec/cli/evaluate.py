@@ -63,7 +63,7 @@ def evaluate(
     reported.
     """
     from xorec.cli.output import print_json, print_line, print_table
-    from xorec.evaluation.metrics.registry import METRICS
+    from xorec.evaluation.metrics import METRICS
     from xorec.evaluation.protocol import evaluate as evaluate_parts
     from xorec.recommender.recommender import Recommender
     from xorec.recommender.unseen import unseen_pairs

@@ -12,7 +12,7 @@ from xorec.cli.bundles import bundled
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.recommender.explanation import Explanation
+    from xorec.recommender.similarity import Explanation
 
 
 @bundled
@@ -33,11 +33,11 @@ def explain(
     if asker.user is None and asker.items is None:
         raise OptionError("say to whom: give either --user ID or --items ID,ID,...")
     recommender = Recommender.load(model)
-    offered = recommender.items.parse(item)
+    offered = recommender.item_ids.parse(item)
     if asker.user is not None:
-        why = recommender.explain(recommender.users.parse(asker.user), offered, k)
+        why = recommender.explain(recommender.user_ids.parse(asker.user), offered, k)
     else:
-        history = args.parse_ids(recommender.items, str(asker.items))
+        history = args.parse_ids(recommender.item_ids, str(asker.items))
         why = recommender.explain_for(history, offered, k)
     if json:
         print_json(why.to_dict())

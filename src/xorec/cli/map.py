@@ -35,7 +35,7 @@ def map(
     """
     from xorec.cli.output import print_json, print_line
     from xorec.core.locks import locked
-    from xorec.recommender.layout.item_map import with_map
+    from xorec.recommender.item_map import with_map
     from xorec.recommender.recommender import Recommender
 
     path, options = output or model, run.options()
@@ -56,9 +56,9 @@ def map(
 
         item_map(made).save(plot)
     if run.json:
-        print_json({"model": str(path), "items": len(made.items), **about, "seconds": seconds})
+        print_json({"model": str(path), "items": len(made.item_ids), **about, "seconds": seconds})
         return
-    print_line(f"{path}: {len(made.items):,} items, layout {layout}, {seconds:,.1f} s.")
+    print_line(f"{path}: {len(made.item_ids):,} items, layout {layout}, {seconds:,.1f} s.")
     if "kept_10" in about:
         print_line(
             f"Of an item's 10 nearest, {about['kept_10']:.1%} are among its 10 nearest on the map, "

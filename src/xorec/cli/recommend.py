@@ -41,11 +41,11 @@ class Rules:
 
     def denied(self, recommender: Recommender) -> list[Hashable]:
         """The items that may not be listed."""
-        return args.parse_ids(recommender.items, self.deny)
+        return args.parse_ids(recommender.item_ids, self.deny)
 
     def allowed(self, recommender: Recommender) -> ItemFilter | None:
         """The items that may be listed, if not all."""
-        ids = recommender.items
+        ids = recommender.item_ids
         allow = None if self.allow is None else args.parse_ids(ids, self.allow)
         if self.category or self.not_category:
             return recommender.in_category(
@@ -110,9 +110,9 @@ def recommend(
 def _best(recommender: Recommender, asker: args.Asker, k: int, rules: Rules) -> Recommendations:
     allow, deny = rules.allowed(recommender), rules.denied(recommender)
     if asker.user is None:
-        history = args.parse_ids(recommender.items, str(asker.items))
+        history = args.parse_ids(recommender.item_ids, str(asker.items))
         return recommender.recommend_for(history, k, allow=allow, deny=deny)
-    user: Hashable = recommender.users.parse(asker.user)
+    user: Hashable = recommender.user_ids.parse(asker.user)
     return recommender.recommend(user, k, seen=rules.seen, allow=allow, deny=deny)
 
 

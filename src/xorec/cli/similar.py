@@ -49,7 +49,7 @@ def similar(
 
         write_lists(for_all_items(recommender, k), output, run, where)
     elif item is not None:
-        print_list(recommender.similar(recommender.items.parse(item), k), run.json, raw)
+        print_list(recommender.similar(recommender.item_ids.parse(item), k), run.json, raw)
     else:
-        alike = recommender.similar_users(recommender.users.parse(str(user)), k)
+        alike = recommender.similar_users(recommender.user_ids.parse(str(user)), k)
         print_list(alike, run.json, raw)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 
@@ -108,6 +110,23 @@ def listed(names: Any) -> str:
     """
     first = ", ".join(shortened(str(name), LONGEST_VALUE) for name in list(names)[:20])
     return first if len(names) <= 20 else f"{first}, and {len(names) - 20:,} more"
+
+
+def html_table(rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """A table for a notebook, the first row its heads; everything is escaped.
+
+    >>> html_table([["item"], ["tea & milk"]])
+    '<table><tr><th>item</th></tr><tr><td>tea &amp; milk</td></tr></table>'
+    """
+    from html import escape
+
+    tags = chain(["th"], repeat("td"))
+    body = (
+        "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        for tag, row in zip(tags, rows, strict=False)
+    )
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{above}{''.join(body)}</table>"
 
 
 def json_text(value: Any) -> str:

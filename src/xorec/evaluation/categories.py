@@ -17,9 +17,9 @@ from xorec.core.arrays import as_contiguous
 from xorec.core.kernels import kernel
 from xorec.data.categories import Categories
 from xorec.data.interactions import UserItems
-from xorec.evaluation.blocks import Rankings
 from xorec.evaluation.metrics.base import Cuts, Ints
-from xorec.evaluation.metrics.ndcg import expected_gain
+from xorec.evaluation.metrics.by_rank import expected_gain
+from xorec.evaluation.rankings import Rankings
 
 
 class ItemLabels(NamedTuple):

@@ -1,4 +1,7 @@
-"""How sure is a figure, and is one model better than another? By resampling users."""
+"""How sure is a figure, and is one model better than another? By resampling users.
+
+The random numbers are counter-based: no state, no memory, the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError, OptionError
+from xorec.core.kernels import kernel
+from xorec.core.printable import html_table
+from xorec.core.rng import below, draw, stream
+from xorec.evaluation.metrics.base import Floats
 
 if TYPE_CHECKING:
-    from xorec.evaluation.result import Evaluation
-
-Floats = npt.NDArray[np.float64]
+    from xorec.evaluation.protocol import Evaluation
 
 
 @dataclass(frozen=True)
@@ -48,26 +52,49 @@ class PairedTest:
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows."""
-        from html import escape
+        interval = f"{self.interval.low:+.4f} to {self.interval.high:+.4f}"
+        heads = ("metric", "difference", f"{self.interval.level:.0%} interval", "p")
+        cells = (self.metric, f"{self.difference:+.4f}", interval, f"{self.p_value:.4f}")
+        return html_table([heads, cells])
 
-        sure = f"{self.interval.level:.0%} interval"
-        cells = {
-            "metric": escape(self.metric),
-            "difference": f"{self.difference:+.4f}",
-            sure: f"{self.interval.low:+.4f} to {self.interval.high:+.4f}",
-            "p": f"{self.p_value:.4f}",
-        }
-        heads = "".join(f"<th>{head}</th>" for head in cells)
-        values = "".join(f"<td>{value}</td>" for value in cells.values())
-        return f"<table><tr>{heads}</tr><tr>{values}</tr></table>"
+
+@kernel
+def bootstrap_ratios(top: Floats, bottom: Floats, samples: int, seed: int) -> Floats:
+    """sum(top) / sum(bottom) over n users drawn with replacement, for each sample: (samples,)."""
+    n = len(top)
+    ratios = np.empty(samples)
+    for sample in range(samples):
+        key = stream(seed, sample, 0)
+        above, under = 0.0, 0.0
+        for place in range(n):
+            user = below(draw(key, place), n)
+            above += top[user]
+            under += bottom[user]
+        ratios[sample] = above / under
+    return ratios
+
+
+@kernel
+def flipped_sums(differences: Floats, samples: int, seed: int) -> Floats:
+    """The sum of the differences, each with a random sign, for each sample: (samples,)."""
+    n = len(differences)
+    sums = np.empty(samples)
+    for sample in range(samples):
+        key = stream(seed, sample, 1)
+        total = 0.0
+        for start in range(0, n, 64):
+            signs = draw(key, start)
+            for place in range(start, min(start + 64, n)):
+                total += differences[place] * (1.0 - 2.0 * np.float64(signs & np.uint64(1)))
+                signs >>= np.uint64(1)
+        sums[sample] = total
+    return sums
 
 
 def bootstrap_interval(
     top: Floats, bottom: Floats, *, level: float = 0.95, samples: int = 1000, seed: int = 0
 ) -> Interval:
     """Percentile bootstrap over users of sum(top) / sum(bottom); a mean has ones at the bottom."""
-    from xorec.evaluation.resampling_kernels import bootstrap_ratios
-
     if not 0 < level < 1:
         raise OptionError(f"level is {level}: give a number between 0 and 1, for example 0.95.")
     positive_int(samples, "samples")
@@ -81,8 +108,6 @@ def sign_flip_test(differences: Floats, *, samples: int = 10_000, seed: int = 0)
 
     The observed signs count as one of the draws, so p is never 0 and never too small.
     """
-    from xorec.evaluation.resampling_kernels import flipped_sums
-
     positive_int(samples, "samples")
     differences = differences[differences != 0]
     observed = abs(differences.sum())

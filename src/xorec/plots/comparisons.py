@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.paths import require_writable
-from xorec.evaluation.metrics.names import heading
+from xorec.evaluation.metrics import heading
 from xorec.plots.figures import Figure, Line, Panel
 from xorec.plots.figures import draw as draw_figure
 from xorec.plots.pictures import (

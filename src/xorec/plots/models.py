@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xorec.core.errors import OptionError
 from xorec.plots.figures import Figure, Line, Panel, draw
 from xorec.plots.pictures import Picture, canvas_of, one_style, picture_of, require_matplotlib
-from xorec.recommender.layout.item_map import LARGEST, layout_of, principal_places
+from xorec.recommender.item_map import LARGEST, layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 
 _PAIRS = 100_000
@@ -118,10 +118,10 @@ def item_map(shop: Recommender) -> Picture:
     True
     """
     require_matplotlib()
-    found = shop.places
+    found = shop.map_xy
     laid = principal_places(shop) if found is None else found
-    order = np.argsort(shop.prior, kind="stable")
-    places, counts = laid[order], shop.prior[order]
+    order = np.argsort(shop.item_counts, kind="stable")
+    places, counts = laid[order], shop.item_counts[order]
     title = f"{len(order):,} items of {shop.metadata.get('model', 'a model')}"
     with one_style():
         canvas = canvas_of(7, 6)

@@ -114,7 +114,7 @@ def _job_of(shared: Arrays, lists: str, k: int, seen: bool) -> BatchJob:
     recommender = Recommender.load(str(shared["model"]), verify=False, threads=1)
     if lists == "items":
         return for_all_items(recommender, k)
-    ids, index = recommender.items, recommender.index
+    ids, index = recommender.item_ids, recommender.index
     allow = ItemFilter(ids, shared["allow"], index) if "allow" in shared else None
     return for_all_users(recommender, k, seen=seen, allow=allow, deny=ids.take(shared["deny"]))
 
@@ -132,7 +132,7 @@ def for_all_users(
     allow, deny: only these items, for nobody these; see `Recommender.recommend`.
     """
     index, denied = recommender.index, recommender.item_rows(deny)
-    allowed = None if allow is None else allow.prepared_for(recommender.items, index)
+    allowed = None if allow is None else allow.prepared_for(recommender.item_ids, index)
 
     def search(rows: Rows, threads: int) -> Hits:
         indptr, items = recommender.seen
@@ -144,7 +144,7 @@ def for_all_users(
             queries, k, exclude=exclude, allow=allowed, deny=denied, threads=threads
         )
 
-    ids, names = (recommender.users, recommender.items), recommender.names
+    ids, names = (recommender.user_ids, recommender.item_ids), recommender.names
     rows = {"deny": denied} if allow is None else {"deny": denied, "allow": allow.rows}
     elsewhere = Elsewhere(recommender, "users", k, seen, rows)
     return BatchJob(*ids, ("user", "item"), positive_int(k), search, names, elsewhere)
@@ -163,7 +163,7 @@ def for_all_items(recommender: Recommender, k: int) -> BatchJob:
     def search(rows: Rows, threads: int) -> Hits:
         return neighbours.nearest(rows, k, threads)
 
-    ids, names = (recommender.items, recommender.items), recommender.names
+    ids, names = (recommender.item_ids, recommender.item_ids), recommender.names
     elsewhere = Elsewhere(recommender, "items", k, False, NOTHING)
     return BatchJob(*ids, ("item", "similar"), positive_int(k), search, names, elsewhere)
 

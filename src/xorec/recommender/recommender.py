@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -24,8 +25,7 @@ from xorec.recommender.results import (
 from xorec.recommender.state import ItemRows, RecommenderState
 
 if TYPE_CHECKING:
-    from xorec.recommender.explanation import Explanation
-    from xorec.recommender.similarity import SimilarityIndex
+    from xorec.recommender.similarity import Explanation, SimilarityIndex
     from xorec.search.hits import Hits
     from xorec.search.index import Index
 
@@ -34,6 +34,20 @@ __all__ = ["RecommendationLists", "Recommendations", "Recommended", "Recommender
 Allowed = Iterable[Hashable] | ItemFilter | None
 _SCORED_AT_ONCE = 256
 """Users whose scores of all items are in memory at a time."""
+
+
+def _renamed(old: str, new: str) -> Any:
+    """A property that has the value of `new`, and says that it is called so now."""
+
+    def value(self: Recommender) -> Any:
+        warnings.warn(
+            f"Recommender.{old} is called {new} now; the old name goes in 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(self, new)
+
+    return property(value, doc=f"`{new}`, by its older name.")
 
 
 class Recommender(RecommenderState):
@@ -68,8 +82,8 @@ class Recommender(RecommenderState):
 
     What is below it: the settings of the model, and the indexes.
 
-    >>> shop.model(), shop.metadata["data"]["pairs"], shop.facts is shop.metadata
-    (ItemKNN(neighbours=100, shrink=0.0), 7, True)
+    >>> shop.model(), shop.metadata["data"]["pairs"]
+    (ItemKNN(neighbours=100, shrink=0.0), 7)
     >>> hits = shop.index.search(shop.fold_in_rows(shop.item_rows(["rice"])), k=1)
     >>> hits.items, shop.searched_by(shop.index).index is shop.index
     (array([[2]], dtype=int32), True)
@@ -79,8 +93,8 @@ class Recommender(RecommenderState):
 
     def __repr__(self) -> str:
         return (
-            f"Recommender({self.metadata.get('model', '?')}, {len(self.users):,} users x "
-            f"{len(self.items):,} items, {self.representation.nbytes:,} bytes)"
+            f"Recommender({self.metadata.get('model', '?')}, {len(self.user_ids):,} users x "
+            f"{len(self.item_ids):,} items, {self.representation.nbytes:,} bytes)"
         )
 
     @overload
@@ -214,7 +228,7 @@ class Recommender(RecommenderState):
         """
         users, several = _asked(user)
         rows = self.user_rows(users)
-        columns = np.arange(len(self.items)) if items is None else self.item_rows(items)
+        columns = np.arange(len(self.item_ids)) if items is None else self.item_rows(items)
         scores = np.empty((len(rows), len(columns)), dtype=np.float32)
         for start in range(0, len(rows), _SCORED_AT_ONCE):
             block = slice(start, start + _SCORED_AT_ONCE)
@@ -235,12 +249,12 @@ class Recommender(RecommenderState):
            1  tea   4.0000
            2  milk  2.0000
         """
-        order = np.lexsort((self.tie_rank, -self.prior))
+        order = np.lexsort((self.tie_rank, -self.item_counts))
         if allow is not None:
             rows = allow.rows if isinstance(allow, ItemFilter) else self.item_rows(allow)
             order = order[np.isin(order, rows)]
         rows = order[~np.isin(order, self.item_rows(deny))][: positive_int(k)]
-        return Recommendations("everybody", self.describe(rows, self.prior[rows]))
+        return Recommendations("everybody", self.describe(rows, self.item_counts[rows]))
 
     @overload
     def similar(
@@ -313,7 +327,7 @@ class Recommender(RecommenderState):
         >>> why.rank, why.because[0].id
         (1, 'tea')
         """
-        from xorec.recommender.explanation import explain
+        from xorec.recommender.similarity import explain
 
         row, (at,) = self.user_row(user), self.item_rows([item])
         query = self.representation.queries(np.array([row]))
@@ -326,7 +340,7 @@ class Recommender(RecommenderState):
         >>> shop().explain_for(["rice"], "tea").score_description
         "the sum of what each of the user's items says for the item"
         """
-        from xorec.recommender.explanation import explain
+        from xorec.recommender.similarity import explain
 
         rows, (at,) = self.item_rows(history), self.item_rows([item])
         return explain(self, list(history), self.fold_in_rows(rows), np.unique(rows), int(at), k)
@@ -341,7 +355,7 @@ class Recommender(RecommenderState):
         >>> pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "rice")]
         >>> data = xorec.read(pairs)
         >>> shop = xorec.Recommender.from_model(xorec.ALS(dimensions=2, epochs=2).fit(data), data)
-        >>> len(shop.update([("cem", "tea")]).users)
+        >>> len(shop.update([("cem", "tea")]).user_ids)
         3
         """
         from xorec.data.io.read import as_interactions
@@ -350,7 +364,7 @@ class Recommender(RecommenderState):
         new = as_interactions(new, "the update")
         with logged("update", pairs=new.n_pairs) as log:
             after = self._of(update(self, new))
-            log |= {"users": len(after.users), "items": len(after.items)}
+            log |= {"users": len(after.user_ids), "items": len(after.item_ids)}
         return after
 
     def warm_up(self, k: int = 10) -> Self:
@@ -362,8 +376,8 @@ class Recommender(RecommenderState):
         >>> shop().warm_up().recommend("cem", k=1).ids()
         ['milk']
         """
-        if len(self.users) and len(self.items):
-            user, item = self.users[0], self.items[0]
+        if len(self.user_ids) and len(self.item_ids):
+            user, item = self.user_ids[0], self.item_ids[0]
             self.recommend(user, k)
             self.recommend_many([user, user], k, threads=1)
             self.recommend_for([item], k)
@@ -391,8 +405,8 @@ class Recommender(RecommenderState):
         from xorec.recommender import model_file
 
         if index is None:
-            index = len(self.items) >= model_file.INDEX_FROM
-        with logged("save", path=str(path), items=len(self.items)), locked(path):
+            index = len(self.item_ids) >= model_file.INDEX_FROM
+        with logged("save", path=str(path), items=len(self.item_ids)), locked(path):
             model_file.save(Path(path), self, self.index.tensors() if index else {})
 
     @classmethod
@@ -421,10 +435,10 @@ class Recommender(RecommenderState):
         from xorec.recommender import model_file
 
         with logged("load", path=str(path)) as log:
-            how: dict[str, Any] = {"key": key, "threads": threads, "index": index}
-            state, found = model_file.load(Path(path), verify, **how)
-            log |= {"users": len(state.users), "items": len(state.items)}
-        made = cls._of(replace(state, threads=threads))
+            made, found = model_file.load(
+                cls, Path(path), verify, key=key, threads=threads, index=index
+            )
+            log |= {"users": len(made.user_ids), "items": len(made.item_ids)}
         return made if found is None else made.searched_by(found)
 
     def sharded(self, shards: int | Sequence[int]) -> Self:
@@ -439,7 +453,7 @@ class Recommender(RecommenderState):
         """
         from xorec.search.sharded import ShardedIndex, even_cuts
 
-        cuts = even_cuts(len(self.items), shards) if isinstance(shards, int) else shards
+        cuts = even_cuts(len(self.item_ids), shards) if isinstance(shards, int) else shards
         return self.searched_by(
             ShardedIndex.of(self.representation, self.tie_rank, cuts, self.threads)
         )
@@ -455,7 +469,7 @@ class Recommender(RecommenderState):
         """The exact search over all items; made when it is first needed, or kept in the file."""
         from xorec.search.index import index_of
 
-        with logged("index", items=len(self.items)):
+        with logged("index", items=len(self.item_ids)):
             return index_of(self.representation, self.tie_rank, threads=self.threads)
 
     @lazy_property
@@ -477,7 +491,7 @@ class Recommender(RecommenderState):
         """
         from xorec.recommender.similarity import SimilarityIndex
 
-        with logged("index of users", users=len(self.users)):
+        with logged("index of users", users=len(self.user_ids)):
             return SimilarityIndex.of_users(self)
 
     def item_filter(self, items: Iterable[Hashable]) -> ItemFilter:
@@ -488,7 +502,7 @@ class Recommender(RecommenderState):
         >>> shop().recommend("cem", allow=in_stock).ids()
         ['rice']
         """
-        return ItemFilter(self.items, self.item_rows(items), self.index)
+        return ItemFilter(self.item_ids, self.item_rows(items), self.index)
 
     def in_category(
         self,
@@ -514,7 +528,7 @@ class Recommender(RecommenderState):
                 "the model has no categories of items: fit it on data that has them, read with "
                 "item_info (on the command line --item-info)."
             )
-        chosen = np.ones(len(self.items), dtype=np.bool_)
+        chosen = np.ones(len(self.item_ids), dtype=np.bool_)
         if category is not None:
             chosen[:] = False
             chosen[self.categories.items_in(_several(category))] = True
@@ -523,10 +537,14 @@ class Recommender(RecommenderState):
             allowed = np.zeros_like(chosen)
             allowed[self.item_rows(allow)] = True
             chosen &= allowed
-        return ItemFilter(self.items, np.flatnonzero(chosen), self.index)
+        return ItemFilter(self.item_ids, np.flatnonzero(chosen), self.index)
 
-    only = item_filter
-    facts = property(lambda self: self.metadata, doc="`metadata`, by its older name.")
+    users = _renamed("users", "user_ids")
+    items = _renamed("items", "item_ids")
+    prior = _renamed("prior", "item_counts")
+    places = _renamed("places", "map_xy")
+    facts = _renamed("facts", "metadata")
+    only = _renamed("only", "item_filter")
 
     @classmethod
     def _of(cls, state: RecommenderState) -> Self:
@@ -566,7 +584,7 @@ class Recommender(RecommenderState):
     def _allowed_rows(self, allow: Allowed, index: Index | None = None) -> Any:
         """What a search takes for `allow`; index: that is searched, unless it is the usual one."""
         if isinstance(allow, ItemFilter):
-            return allow.prepared_for(self.items, self.index if index is None else index)
+            return allow.prepared_for(self.item_ids, self.index if index is None else index)
         return None if allow is None else self.item_rows(allow)
 
 

@@ -53,9 +53,9 @@ class ItemFilter:
 
     >>> from xorec.testing.examples import shop
     >>> in_stock = shop().item_filter(["rice", "tea"])
-    >>> len(in_stock), shop().items.take(in_stock.rows)
+    >>> len(in_stock), shop().item_ids.take(in_stock.rows)
     (2, ['rice', 'tea'])
-    >>> prepared = in_stock.prepared_for(shop().items, shop().index)  # for index.search(allow=...)
+    >>> prepared = in_stock.prepared_for(shop().item_ids, shop().index)  # allow=
     """
 
     def __init__(self, items: Ids, rows: npt.NDArray[np.int64], index: Index) -> None:

@@ -31,24 +31,25 @@ Seen = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 class RecommenderState(LearnedArrays):
     """A representation with the ids, seen items and tie order around it. Never changes.
 
-    seen: each user's training items. prior (n_items,): how many users have an item. tie_rank
-    (n_items,): the order of items of equal score. metadata: what the model file says of itself:
-    model, config, seed, data digest, codes. places (n_items, 2): where items lie on the map, where
-    `xorec map` has laid them out; metadata["map"] says how. threads: at most this many where an
-    index is made or pairs are merged; None takes every core that this process may use.
+    user_ids, item_ids: the raw ids, by row. seen: each user's training items. item_counts
+    (n_items,): how many users have an item. tie_rank (n_items,): the order of items of equal score.
+    metadata: what the model file says of itself: model, config, seed, data digest, codes. map_xy
+    (n_items, 2): the points of the items on the map that `xorec map` made; metadata["map"] says
+    how. threads: at most this many make an index or merge pairs; None takes every core that this
+    process may use.
     """
 
     representation: Representation
     _: KW_ONLY
-    users: Ids
-    items: Ids
+    user_ids: Ids
+    item_ids: Ids
     seen: Seen
-    prior: npt.NDArray[np.int64]
+    item_counts: npt.NDArray[np.int64]
     tie_rank: npt.NDArray[np.int32]
     names: Text | None = None
     categories: Categories | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
-    places: npt.NDArray[np.int16] | None = None
+    map_xy: npt.NDArray[np.int16] | None = None
     threads: int | None = None
 
     @classmethod
@@ -74,10 +75,10 @@ class RecommenderState(LearnedArrays):
             )
         return cls(
             model.representation_,
-            users=train.users,
-            items=train.items,
+            user_ids=train.users,
+            item_ids=train.items,
             seen=(train.indptr, train.indices),
-            prior=train.item_counts,
+            item_counts=train.item_counts,
             tie_rank=tie_rank(train.items, train.item_counts),
             names=train.names,
             categories=train.categories,
@@ -95,16 +96,6 @@ class RecommenderState(LearnedArrays):
                 **metadata,
             },
         )
-
-    @property
-    def user_ids(self) -> Ids:
-        """The raw ids of the users, by row: `users`, by the name that a model has for it."""
-        return self.users
-
-    @property
-    def item_ids(self) -> Ids:
-        """The raw ids of the items, by row: `items`, by the name that a model has for it."""
-        return self.items
 
     def _learned(self) -> Representation:
         return self.representation
@@ -129,7 +120,7 @@ class RecommenderState(LearnedArrays):
 
     def user_row(self, user: Hashable) -> int:
         """The row of a raw id."""
-        row = self.users.find(user)
+        row = self.user_ids.find(user)
         if row < 0:
             raise self._unknown_user(user)
         return row
@@ -137,7 +128,7 @@ class RecommenderState(LearnedArrays):
     def user_rows(self, users: Iterable[Hashable]) -> npt.NDArray[np.int64]:
         """The rows of raw ids."""
         wanted = list(users)
-        rows = self.users.find_many(wanted)
+        rows = self.user_ids.find_many(wanted)
         if len(rows) and rows.min() < 0:
             raise self._unknown_user(wanted[int(np.argmin(rows))])
         return rows
@@ -147,11 +138,11 @@ class RecommenderState(LearnedArrays):
         if isinstance(items, (str, bytes)):
             raise OptionError(f"a list of items is asked for: give [{items!r}], not {items!r}.")
         wanted = list(items)
-        rows = self.items.find_many(wanted)
+        rows = self.item_ids.find_many(wanted)
         if len(rows) and rows.min() < 0:
             missing = wanted[int(np.argmin(rows))]
-            hint = _meant(self.items, missing) or "it was not in the training data."
-            typical = self.items[len(self.items) // 2]  # the first by the alphabet is often odd
+            hint = _meant(self.item_ids, missing) or "it was not in the training data."
+            typical = self.item_ids[len(self.item_ids) // 2]  # the first is often odd
             raise UnknownIdError(
                 f"item {quoted(missing)} is not in the model: {hint} Ids look like "
                 f"{quoted(typical)}."
@@ -166,8 +157,8 @@ class RecommenderState(LearnedArrays):
     def items_of_many(self, user_rows: npt.NDArray[np.integer]) -> Seen:
         """`seen` of some users, in their order."""
         indptr, items = self.seen
-        places, starts = gather_spans(indptr, user_rows)
-        return starts, items[places]
+        at, starts = gather_spans(indptr, user_rows)
+        return starts, items[at]
 
     def describe(
         self,
@@ -180,21 +171,21 @@ class RecommenderState(LearnedArrays):
 
         scores, distances: one for each row. kind: whether they are rows of items or of users.
         """
-        ids, names = (self.items, self.names) if kind == "item" else (self.users, None)
-        places = rows.tolist()
-        missing = [None] * len(places)
+        ids, names = (self.item_ids, self.names) if kind == "item" else (self.user_ids, None)
+        at = rows.tolist()
+        missing = [None] * len(at)
         return tuple(
             map(
                 Recommended,
-                ids.take(places),
-                missing if names is None else names.strings(places),
+                ids.take(at),
+                missing if names is None else names.strings(at),
                 map(float, scores.tolist()),
                 missing if distances is None else map(int, distances.tolist()),
             )
         )
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
-        meant = _meant(self.users, user)
+        meant = _meant(self.user_ids, user)
         way_out = "recommend_for([item ids]) (on the command line --items) to fold in somebody new."
         hint = f"{meant} Else use {way_out}" if meant else f"use {way_out}"
         return UnknownIdError(f"user {quoted(user)} is not in the model: {hint}")

@@ -1,36 +1,34 @@
-"""The model file: one safetensors file, `*.xorec`, with everything that recommending needs.
+"""The bytes of a model file: one safetensors file, `*.xorec`, read without trust.
 
-Tensors are plain arrays; all metadata about them are one JSON object under the key "xorec" of the
-safetensors metadata (one key, so equal models have equal bytes). Any safetensors reader opens
-it; nothing in it is ever executed. `docs/file-format.md` lists the names.
+The rules are those of safetensors: a length in eight bytes, a JSON object, then tensors that fill
+the rest without holes and without sharing a byte. Our metadata are one JSON object under the key
+"xorec" (one key, so equal models have equal bytes). Any safetensors reader opens the file; nothing
+in it is ever executed. `docs/file-format.md` lists the names. The metadata are checked in plain
+Python: importing pydantic would take longer than opening a file.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import Arrays, add_arrays, digest
+from xorec.core.bits import MOST_BITS
 from xorec.core.errors import ModelFileError, XorecError
 from xorec.core.files import save_tensors
 from xorec.core.paths import did_you_mean_file
 from xorec.core.threads import available_threads
-from xorec.data.categories import Categories
-from xorec.data.id_table import IdTable
-from xorec.data.ids import Ids
-from xorec.data.text import Text
-from xorec.recommender.header import LONGEST, CutShortError, parse_object, places_of, tensor_at
-from xorec.recommender.metadata import check_metadata, parse_metadata
 
 FORMAT = 3
 """1 had a digest of the tensors alone, by BLAKE2b; 2 had whole words for every code."""
@@ -38,11 +36,28 @@ _KEY = "xorec"
 _ALGORITHM = "blake3"
 _LARGE = 1 << 20
 """Bytes from which on threads share the hashing."""
+_LONGEST_HEADER = 100_000_000
+"""Bytes, as in safetensors itself."""
+_DEEPEST = 32
+_MOST_DIMENSIONS = 8
+_LARGEST = 2**31
+"""Rows or columns of a tensor that has no values."""
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "U16": np.dtype("<u2"),
+    "I8": np.dtype("|i1"),
+    "U64": np.dtype("<u8"),
+    "U32": np.dtype("<u4"),
+    "U8": np.dtype("|u1"),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class OpenFile:
-    """A model file that is mapped: what it says, and what the system says of that very file.
+    """A mapped model file: its content, and the system's facts about that very file.
 
     data: all its bytes. tensors: read-only views of them. status: taken before the first byte was
     read, at the time `opened_ns`.
@@ -92,23 +107,19 @@ def opened(path: Path) -> Iterator[OpenFile]:
     """
     with _handle(path) as handle:
         opened_ns, status = time.time_ns(), os.fstat(handle.fileno())
-        header, start = _header(path, handle, status.st_size)
-        metadata = _metadata(path, header.pop("__metadata__", {}))
-        try:
-            places = places_of(header, status.st_size - start)
-        except CutShortError as error:
+        with complete(path):
+            header, start = _header(path, handle, status.st_size)
+            metadata = _metadata(path, header.pop("__metadata__", {}))
+            spans = _tensor_spans(header)
+        expected = start + max((span.end for span in spans.values()), default=0)
+        if status.st_size != expected:
             raise ModelFileError(
-                f"{path} is {status.st_size:,} bytes long but should be "
-                f"{start + error.expected:,}: it was cut short or added to. "
-                "Copy it again, or fit the model again."
-            ) from None
-        except ValueError as error:
-            raise corrupt(path, error) from None
+                f"{path} is {status.st_size:,} bytes long but should be {expected:,}: it was cut "
+                "short or added to. Copy it again, or fit the model again."
+            )
         # a plain view: np.memmap's own indexing costs microseconds, and ids are many small slices
         data = np.asarray(np.memmap(handle, dtype=np.uint8, mode="c", shape=(status.st_size,)))
-        tensors = {name: tensor_at(place, data[start:]) for name, place in places.items()}
-        for tensor in tensors.values():
-            tensor.flags.writeable = False
+        tensors = {name: _tensor(span, data[start:]) for name, span in spans.items()}
         yield OpenFile(path, status, opened_ns, data, tensors, metadata, handle)
 
 
@@ -122,12 +133,32 @@ def check_digest(file: OpenFile, threads: int | None = None) -> None:
         about = {name: file.metadata[name] for name in file.metadata if name != "digest"}
         found = f"{_ALGORITHM}:{_blake3(about, file.tensors, threads)}"
     else:
-        raise corrupt(file.path, f"its digest is by {algorithm!r}, which this xorec does not know")
+        raise _corrupt(file.path, f"its digest is by {algorithm!r}, which this xorec does not know")
     if found != said:
         raise ModelFileError(
             f"{file.path} is corrupt: it has the digest {found} but says {said}. "
             "Copy it again, or fit the model again."
         )
+
+
+@contextmanager
+def complete(path: Path) -> Iterator[None]:
+    """Errors inside this block mean that the file lacks something or fits badly: say what."""
+    try:
+        yield
+    except KeyError as error:
+        raise _corrupt(path, f"{error} is missing") from None
+    except ModelFileError:
+        raise
+    except (XorecError, ValueError, TypeError, IndexError, ArithmeticError) as error:
+        raise _corrupt(path, error) from None
+
+
+def _corrupt(path: Path, reason: object) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is not a xorec model, or is corrupt ({reason}): "
+        "copy it again, or make one with `xorec fit`."
+    )
 
 
 def _blake3(about: Mapping[str, Any], tensors: Arrays, threads: int | None) -> str:
@@ -169,96 +200,180 @@ def _header(path: Path, handle: BinaryIO, size: int) -> tuple[dict[str, Any], in
     """The safetensors header, and where the tensors begin."""
     try:
         length = int.from_bytes(handle.read(8), "little")
-        if not 2 <= length <= min(size - 8, LONGEST):
+        if not 2 <= length <= min(size - 8, _LONGEST_HEADER):
             raise ValueError("its first bytes are not those of a safetensors file")
-        return parse_object(handle.read(length)), 8 + length
-    except ValueError as error:
-        raise corrupt(path, error) from None
+        return _parse_object(handle.read(length)), 8 + length
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror}.") from None
 
 
+class _Span(NamedTuple):
+    """Which bytes behind the header a tensor has, and its type and shape."""
+
+    begin: int
+    end: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def _tensor_spans(header: dict[str, Any]) -> dict[str, _Span]:
+    """The span of each tensor, without holes and overlaps; or a ValueError."""
+    spans = {name: _span(name, entry) for name, entry in header.items()}
+    end = 0
+    for name, span in sorted(spans.items(), key=lambda item: item[1][:2]):
+        if span.begin != end:
+            raise ValueError(f"{name} begins at {span.begin} and not where another ends, {end}")
+        end = span.end
+    return spans
+
+
+def _span(name: str, entry: Any) -> _Span:
+    """The entry of one tensor in a header, checked by itself."""
+    if not isinstance(entry, dict):
+        raise ValueError(f"{name} is described by {_short(entry)}")
+    kind = entry.get("dtype")
+    if not isinstance(kind, str) or kind not in _DTYPES:
+        raise ValueError(f"{name} is of type {_short(kind)}")
+    shape, offsets = _sizes(name, entry, "shape"), _sizes(name, entry, "data_offsets")
+    if len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
+        raise ValueError(f"{name} has the shape {_short(shape)} and lies at {_short(offsets)}")
+    dtype, (begin, end) = _DTYPES[kind], offsets
+    if end - begin != math.prod(shape) * dtype.itemsize or max(shape, default=0) > max(
+        _LARGEST, end - begin
+    ):
+        raise ValueError(f"{name} has the shape {_short(shape)} but {end - begin} bytes")
+    return _Span(begin, end, dtype, tuple(shape))
+
+
+def _sizes(name: str, entry: dict[str, Any], key: str) -> list[int]:
+    sizes = entry.get(key)
+    if not isinstance(sizes, list) or not all(type(n) is int and 0 <= n < 2**63 for n in sizes):
+        raise ValueError(f"{name} has the {key} {_short(sizes)}")
+    return sizes
+
+
+def _tensor(span: _Span, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """The read-only tensor in the bytes behind the header; a view where it is aligned."""
+    tensor = data[span.begin : span.end].view(span.dtype).reshape(span.shape)
+    tensor = tensor if tensor.flags.aligned else tensor.copy()  # kernels count on it
+    tensor.flags.writeable = False
+    return tensor
+
+
+def _parse_object(text: bytes | str) -> dict[str, Any]:
+    """A JSON object of UTF-8 that names nothing twice and is not too deep; else a ValueError."""
+
+    def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("it has a name twice")
+        return found
+
+    try:
+        if isinstance(text, bytes):
+            text = text.decode()
+        found = json.loads(text, object_pairs_hook=without_doubles)
+        json.dumps(found, ensure_ascii=False).encode()  # no halves of characters
+        too_deep = _depth(found) > _DEEPEST
+    except RecursionError:
+        too_deep = True
+    if too_deep:
+        raise ValueError("it is nested too deeply")
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    return found
+
+
+def _depth(value: Any) -> int:
+    """Levels of objects and lists."""
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+Check = Callable[[Any], bool]
+
+
+def _whole(least: int, most: int) -> Check:
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def _text(least: int = 1) -> Check:
+    return lambda value: isinstance(value, str) and least <= len(value) <= 200
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < float("inf")
+
+
+def _interval(value: Any) -> bool:
+    """Two numbers, or none where they are not known."""
+    return isinstance(value, list) and len(value) in (0, 2) and all(map(_number, value))
+
+
+def _settings(value: Any) -> bool:
+    """Names that a model takes as keywords; the model itself checks their values."""
+    return isinstance(value, dict) and all(name.isidentifier() and name != "self" for name in value)
+
+
+_COUNT = _whole(0, 2**63 - 1)
+_REQUIRED: Mapping[str, Check] = {
+    "digest": _text(least=0),
+    "model": _text(),
+    "representation": _text(),
+}
+_OPTIONAL: Mapping[str, Check] = {
+    "config": _settings,
+    "seed": _whole(-(2**63), 2**64 - 1),
+    "updates": _COUNT,
+}
+_OBJECTS: Mapping[str, Mapping[str, Check]] = {
+    "data": {"users": _COUNT, "items": _COUNT, "pairs": _COUNT, "digest": _text()},
+    "codes": {"bits": _whole(1, MOST_BITS), "digest": _text()},
+    "id_kinds": {"user_ids": _text(), "item_ids": _text()},
+    "validation": {
+        "metric": _text(),
+        "value": _number,
+        "interval": _interval,
+        "users": _COUNT,
+        "judged_on": _text(least=0),
+    },
+    "map": {"layout": _text()},
+}
+"""The fields of each object, where a file has it. `docs/file-format.md` says what they mean."""
+
+
 def _metadata(path: Path, metadata: Any) -> dict[str, Any]:
+    """The checked metadata; unknown fields may stand beside. Of newer formats nothing is known."""
     if not isinstance(metadata, dict) or _KEY not in metadata:
         raise ModelFileError(
             f"{path} is a safetensors file but not a xorec model: give a file made by `xorec fit`."
         )
-    try:
-        found, form = parse_metadata(metadata[_KEY])
-        if form > FORMAT:
-            raise ModelFileError(
-                f"{path} has format {form}, but this xorec reads up to {FORMAT}: "
-                "upgrade with `pip install -U xorec`."
-            )
-        check_metadata(found)
-    except ValueError as error:
-        raise corrupt(path, error) from None
+    text = metadata[_KEY]
+    if not isinstance(text, str):
+        raise ValueError(f"its metadata are {type(text).__name__} and not text")
+    found = _parse_object(text)
+    _check(found, {"format": _whole(1, 2**31)})
+    if found["format"] > FORMAT:
+        raise ModelFileError(
+            f"{path} has format {found['format']}, but this xorec reads up to {FORMAT}: "
+            "upgrade with `pip install -U xorec`."
+        )
+    _check(found, {**_REQUIRED, **{name: _OPTIONAL[name] for name in _OPTIONAL if name in found}})
+    for name in _OBJECTS.keys() & found.keys():
+        if not isinstance(found[name], dict):
+            raise ValueError(f"{name} in its metadata is not an object")
+        _check(found[name], _OBJECTS[name], f"{name}.")
     return found
 
 
-def corrupt(path: Path, reason: object) -> ModelFileError:
-    """The error that says why a file cannot be read."""
-    return ModelFileError(
-        f"{path} is not a xorec model, or is corrupt ({reason}): "
-        "copy it again, or make one with `xorec fit`."
-    )
-
-
-def pack_ids(name: str, ids: Ids) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of ids: one of integers, or the two of a `Text`; and where each id stands."""
-    values, table = ids.values, ids.table
-    packed = pack_text(name, values) if isinstance(values, Text) else {name: values}
-    if table is not None:
-        packed |= {f"{name}.table.starts": table.starts, f"{name}.table.rows": table.rows}
-    return packed
-
-
-def unpack_ids(name: str, kind: str, tensors: Arrays) -> Ids:
-    """The inverse of `pack_ids`."""
-    values = tensors[name] if kind == "int64" else unpack_text(name, tensors)
-    table = None
-    if f"{name}.table.rows" in tensors:
-        table = IdTable(tensors[f"{name}.table.starts"], tensors[f"{name}.table.rows"])
-    return Ids(kind, values, table)
-
-
-def pack_text(name: str, text: Text) -> dict[str, npt.NDArray[Any]]:
-    """The two tensors of a `Text`."""
-    return {f"{name}.data": text.data, f"{name}.offsets": text.offsets}
-
-
-def unpack_text(name: str, tensors: Arrays) -> Text:
-    """The inverse of `pack_text`."""
-    return Text(tensors[f"{name}.data"], tensors[f"{name}.offsets"])
-
-
-def pack_categories(categories: Categories) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of the categories of items; `file_checks.CATEGORIES` says what they must be."""
-    return {
-        **pack_text("item_categories.labels", categories.labels),
-        "item_categories.indptr": categories.indptr.astype(np.int64, copy=False),
-        "item_categories.indices": categories.indices.astype(np.int32, copy=False),
-    }
-
-
-def pack_places(places: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
-    """The bits of int16 under a type that every xorec reads: older ones pass over the map."""
-    return np.ascontiguousarray(places, dtype=np.int16).view(np.uint16)
-
-
-def unpack_places(stored: npt.NDArray[np.uint16]) -> npt.NDArray[np.int16]:
-    """The inverse of `pack_places`."""
-    return stored.view(np.int16)
-
-
-@contextmanager
-def complete(path: Path) -> Iterator[None]:
-    """Inside this block what fails means that the file lacks something or fits badly: say what."""
-    try:
-        yield
-    except KeyError as error:
-        raise corrupt(path, f"{error} is missing") from None
-    except ModelFileError:
-        raise
-    except (XorecError, ValueError, TypeError, IndexError, ArithmeticError) as error:
-        raise corrupt(path, error) from None
+def _check(found: Mapping[str, Any], checks: Mapping[str, Check], prefix: str = "") -> None:
+    for name, is_right in checks.items():
+        if name not in found:
+            raise ValueError(f"{prefix}{name} is missing in its metadata")
+        if not is_right(found[name]):
+            raise ValueError(f"{prefix}{name} cannot be {_short(found[name])}")

@@ -51,11 +51,11 @@ def unseen_pairs(
         raise DataError(f"the data has no split column, so there is no {part} part to take.")
     if data.parts is not None:
         data = data.select(data.parts == _PARTS[part or "test"])
-    train = Interactions(state.users, state.items, *state.seen)
-    users = state.users.find_many(data.users)[data.user_rows]
-    items = state.items.find_many(data.items)[data.indices]
-    _refuse_foreign("user", data.users, state.users, users)
-    _refuse_foreign("item", data.items, state.items, items)
+    train = Interactions(state.user_ids, state.item_ids, *state.seen)
+    users = state.user_ids.find_many(data.users)[data.user_rows]
+    items = state.item_ids.find_many(data.items)[data.indices]
+    _refuse_foreign("user", data.users, state.user_ids, users)
+    _refuse_foreign("item", data.items, state.item_ids, items)
     known = (users >= 0) & (items >= 0)
     pairs = train.from_rows(train.users, train.items, users[known], items[known])
     seen = known_pairs((train.indptr, train.indices), pairs.user_rows, pairs.indices)

@@ -6,12 +6,15 @@ refreshes the users who got pairs and the items that are mostly new, the rest st
 A map outlives an update: known items stay where they are, new ones come to the item most alike.
 
 So that a map of a service does not turn round with every generation.
+
+Forgetting: a recommender without some of its users. Items stay as they were learned.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,32 +24,32 @@ from xorec.core.options import RunOptions
 from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.data.text import Text
+from xorec.data.text import Text, gather_spans
+from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate
-from xorec.recommender.layout.features import item_codes
+from xorec.recommender.similarity import compared_items
 from xorec.recommender.state import RecommenderState
-from xorec.representations.codes import Codes
+from xorec.representations.base import Representation
 
 _AT_ONCE = 64
 
 
 def carry_map(before: RecommenderState, after: RecommenderState) -> RecommenderState:
     """`after`, whose first rows are the items of `before`, with the places of `before`."""
-    if before.places is None:
+    if before.map_xy is None:
         return after
-    known, total = len(before.items), len(after.items)
+    known, total = len(before.item_ids), len(after.item_ids)
     places = np.zeros((total, 2), dtype=np.int16)
-    places[:known] = before.places
+    places[:known] = before.map_xy
     if total > known and after.representation.compares_items:
-        coded = item_codes(after)
-        among = Codes(coded[0], *coded) if coded else after.representation.among_items()
+        among = compared_items(after)
         for begin in range(known, total, _AT_ONCE):
             rows = np.arange(begin, min(total, begin + _AT_ONCE))
             likeness = among.score(among.queries(rows))[:, :known]
             places[rows] = places[likeness.argmax(axis=1)]
     said = before.metadata.get("map", {})
     about = {"layout": said.get("layout", "unknown"), "seed": said.get("seed", 0)}
-    return replace(after, places=places, metadata={**after.metadata, "map": about})
+    return replace(after, map_xy=places, metadata={**after.metadata, "map": about})
 
 
 Rows = npt.NDArray[np.int64]
@@ -68,7 +71,9 @@ class UpdateSummary:
     @classmethod
     def of(cls, before: RecommenderState, after: RecommenderState) -> UpdateSummary:
         """The difference of two recommenders."""
-        sizes = ((len(one.users), len(one.items), len(one.seen[1])) for one in (before, after))
+        sizes = (
+            (len(one.user_ids), len(one.item_ids), len(one.seen[1])) for one in (before, after)
+        )
         users, items, pairs = (new - old for old, new in zip(*sizes, strict=True))
         return cls(users, items, pairs, after.metadata["data"])
 
@@ -81,11 +86,11 @@ class UpdateSummary:
 def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     """The state that knows the pairs of `new` too."""
     new.require_pairs("the update")
-    users, user_rows = _extended(state.users, new.users, "user")
-    items, item_rows = _extended(state.items, new.items, "item")
+    users, user_rows = _extended(state.user_ids, new.users, "user")
+    items, item_rows = _extended(state.item_ids, new.items, "item")
     indptr, seen = state.seen
     threads = RunOptions(threads=state.threads).thread_count
-    before = np.repeat(np.arange(len(state.users)), np.diff(indptr))
+    before = np.repeat(np.arange(len(state.user_ids)), np.diff(indptr))
     train = Interactions.from_rows(
         users,
         items,
@@ -153,3 +158,64 @@ def _categories(
 def _joined(first: Text, second: Text) -> Text:
     offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
     return Text(np.concatenate([first.data, second.data]), offsets)
+
+
+State = TypeVar("State", bound=RecommenderState)
+
+
+def without_users(state: State, users: Iterable[Hashable]) -> State:
+    """The same without these users: their ids, histories, codes and vectors are gone.
+
+    What items have learned from them stays. Ids that are not there are passed over; somebody has
+    to be left.
+
+    >>> from xorec.testing.examples import shop
+    >>> len(without_users(shop(), ["ann", "nobody"]).user_ids)
+    3
+    """
+    gone = state.user_ids.find_many(users)
+    kept = np.setdiff1d(np.arange(len(state.user_ids)), gone)
+    if len(kept) == len(state.user_ids):
+        return state
+    if not len(kept):
+        raise DataError("nobody would be left in the model: fit a new one, or delete the file.")
+    indptr, seen = state.seen
+    at, starts = gather_spans(indptr, kept)
+    data = Interactions(state.user_ids.select(kept), state.item_ids, starts, seen[at])
+    about = {
+        "users": data.n_users,
+        "items": data.n_items,
+        "pairs": data.n_pairs,
+        "digest": data.digest(),
+    }
+    return replace(
+        state,
+        representation=_of_users(state.representation, kept),
+        user_ids=data.users,
+        seen=(data.indptr, data.indices),
+        item_counts=data.item_counts,
+        tie_rank=tie_rank(data.items, data.item_counts),
+        metadata={**state.metadata, "data": about},
+    )
+
+
+def _of_users(learned: Representation, kept: Rows) -> Representation:
+    """The representation with the rows `kept` of users, by what its schema says of each tensor."""
+    schema, tensors = learned.schema, learned.tensors()
+    chosen: dict[str, npt.NDArray[Any]] = dict(tensors)
+    for name, one in schema.items():
+        if name not in tensors:
+            continue
+        if one.shape[0] == "users":
+            chosen[name] = tensors[name][kept]
+        elif one.shape[0] == "users+1":
+            places, starts = gather_spans(tensors[name], kept)
+            chosen[name] = starts
+            cut = schema[one.offsets_of].shape[0]
+            pieces = [at for at, other in schema.items() if other.shape[0] == cut and at in tensors]
+            chosen |= {at: tensors[at][places] for at in pieces}
+    if "n_users" in tensors:
+        chosen["n_users"] = np.array([len(kept)])
+    if "sizes" in tensors:
+        chosen["sizes"] = np.array([len(kept), learned.n_items])
+    return type(learned).from_tensors(chosen)

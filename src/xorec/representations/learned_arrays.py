@@ -35,15 +35,13 @@ class LearnedArrays:
     @abstractmethod
     def _learned(self) -> Representation: ...
 
-    @property
-    @abstractmethod
-    def user_ids(self) -> Ids:
-        """The raw ids of the users, by row; `to_numpy` makes an array of them."""
+    if TYPE_CHECKING:  # properties of a model, fields of a recommender
 
-    @property
-    @abstractmethod
-    def item_ids(self) -> Ids:
-        """The raw ids of the items, by row; `to_numpy` makes an array of them."""
+        @property
+        def user_ids(self) -> Ids: ...
+
+        @property
+        def item_ids(self) -> Ids: ...
 
     @property
     def user_vectors(self) -> Floats:

@@ -19,8 +19,7 @@ from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.pickles import pickled, unpickled
 from xorec.data.interactions import Interactions
 from xorec.data.split import as_split
-from xorec.evaluation.protocol import evaluate
-from xorec.evaluation.result import Evaluation
+from xorec.evaluation.protocol import Evaluation, evaluate
 from xorec.models import model_class
 from xorec.models.base import Model, opened_model, packed_model
 from xorec.models.fitting import fit_with_validation

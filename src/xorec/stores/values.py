@@ -40,7 +40,7 @@ def about(recommender: Recommender, told: About) -> Values:
 
 def items(recommender: Recommender, told: About) -> Values:
     """Row, id, place among equals, name, code, and what the distance is corrected by."""
-    ids, names, tie_rank = recommender.items, recommender.names, recommender.tie_rank
+    ids, names, tie_rank = recommender.item_ids, recommender.names, recommender.tie_rank
     makers: dict[str, Callable[[slice], Any]] = {
         "item_row": row_numbers,
         "item_id": lambda span: _ids(ids, span, "the id of an item"),
@@ -59,7 +59,7 @@ def items(recommender: Recommender, told: About) -> Values:
 
 def users(recommender: Recommender, told: About) -> Values:
     """Row, id and code."""
-    ids = recommender.users
+    ids = recommender.user_ids
     makers: dict[str, Callable[[slice], Any]] = {
         "user_row": row_numbers,
         "user_id": lambda span: _ids(ids, span, "the id of a user"),

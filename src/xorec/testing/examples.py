@@ -35,7 +35,7 @@ def shop_with_categories() -> Recommender:
     'drinks'
     """
     rows = {"milk": ["drinks", "white"], "rice": ["white"], "tea": ["drinks"]}
-    return replace(shop(), categories=categories_of([rows[item] for item in shop().items]))
+    return replace(shop(), categories=categories_of([rows[item] for item in shop().item_ids]))
 
 
 def categories_of(labels: Sequence[Sequence[str]]) -> Categories:

@@ -21,8 +21,8 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class, model_names
 from xorec.models.base import Model
 from xorec.models.baselines.popularity import Popularity
-from xorec.recommender.forgetting import without_users
 from xorec.recommender.recommender import Recommender
+from xorec.recommender.updating import without_users
 from xorec.testing.data import checkerboard, halves, planted, weighted
 from xorec.training import passes
 
@@ -172,7 +172,7 @@ class ModelTests:
         left = without_users(before, data.users.take([0, 7, 59]))
         kept = np.setdiff1d(np.arange(60), [0, 7, 59])
         learned = left.representation
-        assert learned.n_users == len(left.users) == 57
+        assert learned.n_users == len(left.user_ids) == 57
         scores = before.representation.scores(kept)
         assert np.allclose(learned.scores(np.arange(57)), scores, atol=1e-6)
         left.save(tmp_path / "left.xorec")

@@ -73,10 +73,10 @@ def recommender_of(
     codes = learned.codes if isinstance(learned, TwoStage) else learned
     return Recommender(
         learned,
-        users=Ids.of(range(learned.n_users) if users is None else users),
-        items=item_ids,
+        user_ids=Ids.of(range(learned.n_users) if users is None else users),
+        item_ids=item_ids,
         seen=(indptr, np.nonzero(has)[1].astype(np.int32)),
-        prior=prior.astype(np.int64),
+        item_counts=prior.astype(np.int64),
         tie_rank=tie_rank(item_ids, prior),
         names=None if names is None else Text.pack(names),
         categories=Categories(labels, of_items, (of_items[:-1] % 3).astype(np.int32))
@@ -117,10 +117,10 @@ def debian(bits: int) -> Recommender:
     learned = Codes.from_signs(users, items)
     return Recommender(
         learned,
-        users=data.users,
-        items=data.items,
+        user_ids=data.users,
+        item_ids=data.items,
         seen=(data.indptr, data.indices),
-        prior=data.item_counts,
+        item_counts=data.item_counts,
         tie_rank=tie_rank(data.items, data.item_counts),
         names=data.names,
         categories=data.categories,

@@ -79,7 +79,7 @@ class StoreTests:
         self, store: Store, shop: Recommender, *, k: int = 10, seen: bool = False, every: int = 1
     ) -> None:
         """The store's lists are the recommender's, in ids, names, distances and scores."""
-        for user in [*shop.users][::every]:
+        for user in [*shop.user_ids][::every]:
             expected = shop.recommend(user, k, seen=seen)
             found = store.recommend(user, k, seen=seen)
             assert found.ids() == expected.ids(), user
@@ -91,7 +91,7 @@ class StoreTests:
         contents = contents_of(shop, **{"users": True, **options})
         counts = store.write(contents)
         assert list(counts) == [*schema_of(contents.about)]
-        assert counts["items"] == len(shop.items)
+        assert counts["items"] == len(shop.item_ids)
         return contents
 
     @pytest.mark.parametrize("bits", [20, 64, 128])
@@ -113,9 +113,9 @@ class StoreTests:
             shop = recommender_of(codes(bits, 1000, 2000, distinct=7), seen=0.01)
         self.write(store, shop)
         count = 60 if bits == 64 else 200
-        rows = sorted(range(len(shop.users)), key=lambda row: len(shop.items_of(row)))
+        rows = sorted(range(len(shop.user_ids)), key=lambda row: len(shop.items_of(row)))
         some = {*range(0, len(rows), len(rows) // count), *rows[:10], *rows[-10:]}
-        users = [shop.users[row] for row in sorted(some)]
+        users = [shop.user_ids[row] for row in sorted(some)]
         expected = shop.recommend_many(users, 10, threads=1)
         assert [store.recommend(user, 10) for user in users] == expected
 
@@ -284,7 +284,7 @@ class StoreTests:
         ):
             contents = self.write(store, shop, **options)
             text = store.sql(contents)
-            user = shop.users[7]
+            user = shop.user_ids[7]
             rows = store.run(text.query.rstrip(";"), {"user": user, "k": 9})
             expected = shop.recommend(user, 9).items
             assert [row[1] for row in rows] == [one.id for one in expected]

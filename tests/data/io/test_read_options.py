@@ -14,7 +14,7 @@ from xorec.data.io.read import ReadOptions
 
 PAIRS = [(user, item) for user in range(30) for item in range(user % 4, 20, 4)]
 READERS: dict[str, Callable[..., Any]] = {
-    "fit": lambda data, **reading: len(xorec.fit(data, trials=1, **reading).users),
+    "fit": lambda data, **reading: len(xorec.fit(data, trials=1, **reading).user_ids),
     "split": lambda data, **reading: xorec.split(data, **reading).train.n_users,
     "folds": lambda data, **reading: next(xorec.folds(data, 2, **reading)).train.n_users,
     "prepare": lambda data, **reading: xorec.prepare(data, **reading).n_users,

@@ -10,7 +10,7 @@ import pytest
 from xorec.core.options import RunOptions
 from xorec.data.split import split
 from xorec.engines.spark.engine import SparkEngine
-from xorec.evaluation import blocks
+from xorec.evaluation import rankings
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import Model
 from xorec.models.baselines.item_knn import ItemKNN
@@ -31,7 +31,7 @@ MODELS: dict[str, Model[Any]] = {
 def test_the_same_values_and_the_same_exposure(
     spark: SparkEngine, name: str, partitions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "block_size", lambda items: 33)
+    monkeypatch.setattr(rankings, "block_size", lambda items: 33)
     model = MODELS[name].fit(PARTS.train, options=RunOptions(threads=1))
     here = evaluate(model, PARTS.train, PARTS.test, options=RunOptions(threads=2))
     options = RunOptions(engine=spark.with_partitions(partitions))

@@ -57,7 +57,7 @@ def test_the_files_are_equal_for_any_number_of_partitions(
 def test_filters_and_neighbours_travel_too(
     shop: Recommender, spark: SparkEngine, tmp_path: Path
 ) -> None:
-    allow, deny = shop.item_filter([*shop.items][:40]), [shop.items[3], shop.items[8]]
+    allow, deny = shop.item_filter([*shop.item_ids][:40]), [shop.item_ids[3], shop.item_ids[8]]
     jobs = [
         batch.for_all_users(shop, 7, seen=True, allow=allow, deny=deny),
         batch.for_all_items(shop, 5),

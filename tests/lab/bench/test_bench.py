@@ -112,10 +112,10 @@ def save_codes(path: Path, users: int, items: int, bits: int) -> Recommender:
     rng = np.random.default_rng(0)
     made = Recommender(
         Codes.from_signs(rng.normal(size=(users, bits)), rng.normal(size=(items, bits))),
-        users=Ids.of(list(range(users))),
-        items=Ids.of(list(range(items))),
+        user_ids=Ids.of(list(range(users))),
+        item_ids=Ids.of(list(range(items))),
         seen=(np.zeros(users + 1, np.int64), np.zeros(0, np.int32)),
-        prior=np.zeros(items, np.int64),
+        item_counts=np.zeros(items, np.int64),
         tie_rank=rng.permutation(items).astype(np.int32),
         metadata={"model": "dsiml", "config": {}},
     )

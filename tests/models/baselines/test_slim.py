@@ -134,7 +134,7 @@ def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(neighbour_ridge.NeighbourRidge, "weights", watched)
     after = shop.update(Interactions.from_pairs(later))
-    train = Interactions.from_rows(after.users, after.items, *rows_of(after))
+    train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
     again = SLIM(l2=2.0, **settings).fit(train)
     assert solved == ([41, 41] if settings.get("keep") == "int8" else [21, 41])
     for name, tensor in again.representation_.tensors().items():
@@ -149,7 +149,7 @@ def test_an_update_that_changes_what_is_typical_solves_all(monkeypatch: pytest.M
     data = Interactions.from_pairs(first)
     shop = Recommender.from_model(SLIM(l2=2.0).fit(data), data)
     after = shop.update(Interactions.from_pairs(later))
-    train = Interactions.from_rows(after.users, after.items, *rows_of(after))
+    train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
     assert round(np.log2(train.n_pairs / 65)) < round(np.log2(data.n_pairs / 40))
     assert round(np.log2(train.n_pairs / 81)) == round(np.log2(data.n_pairs / 80))
     again = SLIM(l2=2.0).fit(train).representation_.tensors()

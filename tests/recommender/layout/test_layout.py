@@ -15,18 +15,25 @@ from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.ids import Ids
 from xorec.data.tie_rank import tie_rank
-from xorec.recommender.layout.features import Features, features_of, weight_directions
-from xorec.recommender.layout.item_map import compared_items, principal_places, whole, with_map
-from xorec.recommender.layout.neighbour_layout import (
+from xorec.recommender.item_map import (
+    Features,
+    features_of,
+    kept_neighbours,
+    principal_places,
+    principal_plane,
+    weight_directions,
+    whole,
+    with_map,
+)
+from xorec.recommender.neighbour_layout import (
     EqualCodes,
     Step,
     laid_out,
     move,
     neighbour_graph,
 )
-from xorec.recommender.layout.preservation import kept_neighbours
-from xorec.recommender.layout.principal_plane import principal_plane
 from xorec.recommender.recommender import Recommender
+from xorec.recommender.similarity import compared_items
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 
@@ -43,10 +50,10 @@ def planted_codes(items: int = 1200, bits: int = 64, seed: int = 3) -> Recommend
     ids, counts = Ids("int64", np.arange(items)), rng.integers(1, 50, items)
     return Recommender(
         Codes(codes[:5], codes, bits),
-        users=Ids("int64", np.arange(5)),
-        items=ids,
+        user_ids=Ids("int64", np.arange(5)),
+        item_ids=ids,
         seen=(np.zeros(6, dtype=np.int64), np.zeros(0, dtype=np.int32)),
-        prior=counts.astype(np.int64),
+        item_counts=counts.astype(np.int64),
         tie_rank=tie_rank(ids, counts),
         metadata={"model": "dsiml", "config": xorec.DSIML().config.model_dump()},
     )
@@ -64,8 +71,8 @@ def purity(places: Places, k: int = 10) -> float:
 def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
     shop = planted_codes()
     made, about = with_map(shop)
-    assert made.places is not None
-    assert purity(made.places) > 0.97
+    assert made.map_xy is not None
+    assert purity(made.map_xy) > 0.97
     by_pca = kept_neighbours(compared_items(shop), principal_places(shop))
     assert purity(principal_places(shop)) < 0.8
     assert about["kept_10"] > 1.3 * by_pca[10]
@@ -77,7 +84,7 @@ def test_planted_groups_are_together_and_better_kept_than_by_pca() -> None:
 def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> None:
     shop = planted_codes(700)
     one, two, other = (
-        with_map(shop, options=RunOptions(seed=seed, threads=threads))[0].places
+        with_map(shop, options=RunOptions(seed=seed, threads=threads))[0].map_xy
         for seed, threads in ((0, 1), (0, 3), (1, 1))
     )
     assert one is not None
@@ -91,8 +98,8 @@ def test_the_same_bits_for_any_number_of_threads_another_seed_another_map() -> N
 def test_small_catalogues(items: int) -> None:
     for layout in ("pca", "neighbours") if items > 1 else ("pca",):
         made, _ = with_map(planted_codes(items), layout)
-        assert made.places is not None
-        assert made.places.shape == (items, 2)
+        assert made.map_xy is not None
+        assert made.map_xy.shape == (items, 2)
 
 
 def test_one_item_or_a_model_that_compares_nothing_has_no_neighbours() -> None:
@@ -165,8 +172,8 @@ def test_equal_codes_lie_around_one_place_the_most_popular_amid() -> None:
         order = np.argsort(equal.tie_rank[rows])
         np.testing.assert_allclose(away[order], np.sqrt(np.arange(10)), atol=1e-9)
     made, _ = with_map(equal)
-    assert made.places is not None
-    assert purity_of(made.places, groups.of_item) > 0.97
+    assert made.map_xy is not None
+    assert purity_of(made.map_xy, groups.of_item) > 0.97
 
 
 def purity_of(places: Places, group: npt.NDArray[np.int64]) -> float:

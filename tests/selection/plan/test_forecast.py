@@ -11,7 +11,7 @@ import pytest
 from xorec.core.options import RunOptions
 from xorec.data.negatives import Negatives
 from xorec.engines.spark import engine as spark_engine
-from xorec.evaluation import blocks as evaluation_blocks
+from xorec.evaluation import rankings as evaluation_blocks
 from xorec.models import MODELS, model_class
 from xorec.models.baselines.item_blocks import root_weights, shared_pairs
 from xorec.models.factorization.als import ALS

@@ -242,7 +242,7 @@ def test_the_embedded_data_by_name() -> None:
 
 def test_an_update_keeps_what_raced() -> None:
     shop = xorec.fit(planted(150, 80), trials=2)
-    after = shop.update([(shop.users[0], shop.items[0]), (10_000, shop.items[1])])
+    after = shop.update([(shop.user_ids[0], shop.item_ids[0]), (10_000, shop.item_ids[1])])
     assert after.metadata["race"] == shop.metadata["race"]
 
 

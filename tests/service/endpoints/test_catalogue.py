@@ -125,7 +125,7 @@ def test_letters_find_users_and_items(tmp_path: Path) -> None:
         assert ask.get("users", q="no such letters")["users"] == []
         user = ask.get("users", user=USER)["users"][0]
         rows = _shop().items_of(_shop().user_row(USER))
-        assert user["history"] == _shop().items.take(rows)
+        assert user["history"] == _shop().item_ids.take(rows)
 
 
 def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(tmp_path: Path) -> None:
@@ -139,15 +139,15 @@ def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(tmp_path: Pa
 def test_popular_counts_events_and_leaves_out_what_it_must(tmp_path: Path) -> None:
     with served(_shop(), tmp_path) as ask:
         order = sorted(range(50), key=lambda row: _shop().tie_rank[row])
-        best = _shop().items.take(order)
+        best = _shop().item_ids.take(order)
         rare = best[-1]
-        most = int(_shop().prior.max())
+        most = int(_shop().item_counts.max())
         ask.post("events", {"events": [{"user": 10**6 + n, "item": rare} for n in range(most + 1)]})
         found = ask.get("popular", k=3)["items"]
         assert [one["id"] for one in found] == [rare, *best[:2]]
-        assert found[0]["score"] == _shop().prior[order[-1]] + most + 1
+        assert found[0]["score"] == _shop().item_counts[order[-1]] + most + 1
         assert [one["id"] for one in ask.get("popular", k=2, deny=[rare])["items"]] == best[:2]
-        own = set(_shop().items.take(_shop().items_of(_shop().user_row(USER))))
+        own = set(_shop().item_ids.take(_shop().items_of(_shop().user_row(USER))))
         listed = [one["id"] for one in ask.get("popular", k=50, user=USER)["items"]]
         assert listed == [item for item in [rare, *best[:-1]] if item not in own]
         assert ask.get("recommend", user=10**8, k=2)["items"][0]["id"] == rare

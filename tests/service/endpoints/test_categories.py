@@ -38,7 +38,7 @@ def test_without_categories_there_are_none(tmp_path: Path) -> None:
 
 def test_rank_is_the_place_by_popularity(tmp_path: Path) -> None:
     with served(shop(), tmp_path) as ask:
-        ranks = {item: ask.get("items", item=item)["items"][0]["rank"] for item in shop().items}
+        ranks = {item: ask.get("items", item=item)["items"][0]["rank"] for item in shop().item_ids}
         popular = [one["id"] for one in ask.get("popular", k=3)["items"]]
         assert sorted(ranks, key=lambda item: ranks[item]) == popular
         assert sorted(ranks.values()) == [1, 2, 3]

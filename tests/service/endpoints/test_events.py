@@ -95,7 +95,7 @@ def test_erasure_forgets_a_user_everywhere(tmp_path: Path, kept: dict[str, Any])
         assert ask.status == 404
         ask.finish(gone["task"])
         for path in (tmp_path / "serve" / "models" / "default").glob("*.xorec"):
-            assert Recommender.load(path).users.find(USER) < 0
+            assert Recommender.load(path).user_ids.find(USER) < 0
         assert ask.service.reader.changes("erase") == []  # not even that it was this one
         ask.post("events", {"user": USER, "item": DATA.items[4]})  # somebody new by the same id
         expected = _shop().recommend_for([DATA.items[4]], 5).ids()

@@ -34,7 +34,7 @@ NAMES = {
 def named_shop() -> Recommender:
     data = xorec.read(PAIRS)
     shop = Recommender.from_model(xorec.Popularity().fit(data), data)
-    return replace(shop, names=Text.pack([NAMES[item] for item in shop.items]))
+    return replace(shop, names=Text.pack([NAMES[item] for item in shop.item_ids]))
 
 
 @pytest.fixture

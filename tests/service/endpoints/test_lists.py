@@ -84,7 +84,7 @@ def test_ids_with_commas_between_them_get_a_hint(tmp_path: Path) -> None:
 def test_a_user_with_items_besides_is_folded_in(shop: tuple[Served, Recommender]) -> None:
     ask, recommender = shop
     more = ask.ids(USER, 2)
-    own = recommender.items.take(recommender.items_of(recommender.user_row(USER)))
+    own = recommender.item_ids.take(recommender.items_of(recommender.user_row(USER)))
     answer = ask.post("recommend", {"user": USER, "items": more, "k": 6})
     assert [one["id"] for one in answer["items"]] == recommender.recommend_for(
         [*own, *more], 6
@@ -135,7 +135,7 @@ def test_batch_each_with_its_own_status_and_distinct_shelves(
 
 def test_because_names_own_items(shop: tuple[Served, Recommender]) -> None:
     ask, recommender = shop
-    own = set(recommender.items.take(recommender.items_of(recommender.user_row(USER))))
+    own = set(recommender.item_ids.take(recommender.items_of(recommender.user_row(USER))))
     for item in ask.get("recommend", user=USER, k=3, explain=True)["items"]:
         why = recommender.explain(USER, item["id"], 3)
         assert [one["id"] for one in item["because"]] == [one.id for one in why.because]
@@ -158,7 +158,7 @@ def test_the_next_list_knows_the_event(tmp_path: Path) -> None:
         before = ask.ids(USER, 5)
         said = ask.post("events", {"user": USER, "item": before[0], "event_id": "one"})
         assert (said["accepted"], said["duplicates"], said["durability"]) == (1, 0, "disk")
-        own = _slim().items.take(_slim().items_of(_slim().user_row(USER)))
+        own = _slim().item_ids.take(_slim().items_of(_slim().user_row(USER)))
         assert ask.ids(USER, 5) == _slim().recommend_for([*own, before[0]], 5).ids()
         again = ask.post("events", {"user": USER, "item": before[0], "event_id": "one"})
         assert (again["accepted"], again["duplicates"], again["seq"]) == (0, 1, said["seq"])

@@ -28,7 +28,7 @@ def owners(row: int) -> list[Any]:
 
 
 def test_who_has_an_item_with_events_and_without_the_erased(tmp_path: Path) -> None:
-    row = int(_shop().prior.argmax())
+    row = int(_shop().item_counts.argmax())
     item, base = DATA.items[row], owners(row)
     with served(_shop(), tmp_path) as ask:
         assert sorted(who(ask, item)) == base

@@ -48,10 +48,10 @@ def live_model(users: Ids, items: Ids, names: list[str] | None, since: Since) ->
     indices = np.concatenate([np.arange(0), *(np.arange(one) for one in counts)]).astype(np.int32)
     recommender = Recommender(
         SharedScores(np.zeros(m, dtype=np.float32), n),
-        users=users,
-        items=items,
+        user_ids=users,
+        item_ids=items,
         seen=(indptr, indices),
-        prior=np.bincount(indices, minlength=m),
+        item_counts=np.bincount(indices, minlength=m),
         tie_rank=np.arange(m, dtype=np.int32),
         names=None if names is None else Text.pack(names),
     )

@@ -49,4 +49,4 @@ def test_old_ones_go_but_none_that_is_served(tmp_path: Path) -> None:
     assert folder.numbers() == [2, 3, 5, 6]
     folder.remove_leftovers()
     assert not list(tmp_path.glob(".*.tmp"))
-    assert len(Recommender.load(folder.path(6)).users) == 4
+    assert len(Recommender.load(folder.path(6)).user_ids) == 4

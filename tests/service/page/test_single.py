@@ -49,14 +49,14 @@ def data(shop: Recommender) -> Any:
 
 def test_users_lists_and_reasons_are_those_of_the_recommender(shop: Recommender, data: Any) -> None:
     ids = data["items"]["ids"]
-    assert [user["id"] for user in data["users"]] == list(shop.users)
+    assert [user["id"] for user in data["users"]] == list(shop.user_ids)
     for user in data["users"][::40]:
         best = shop.recommend(user["id"], 10)
         assert [ids[place] for place, _, _ in user["list"]] == best.ids()
         for (_, score, distance), item in zip(user["list"], best.items, strict=True):
             assert distance == item.distance
             assert score == pytest.approx(item.score, rel=1e-4)
-        have = {shop.items[int(row)] for row in shop.items_of(shop.user_row(user["id"]))}
+        have = {shop.item_ids[int(row)] for row in shop.items_of(shop.user_row(user["id"]))}
         assert {ids[place] for place in user["history"]} == have
         first = ids[user["list"][0][0]]
         because = [one.id for one in shop.explain(user["id"], first, 3).because]
@@ -76,16 +76,16 @@ def test_similar_items_names_and_counts(shop: Recommender, data: Any) -> None:
     assert shop.names is not None
     for place, near in list(data["similar"].items())[::30]:
         assert [ids[one] for one, _, _ in near] == shop.similar(ids[int(place)]).ids()
-        row = shop.items.find(ids[int(place)])
+        row = shop.item_ids.find(ids[int(place)])
         assert names[int(place)] == shop.names[row]
-        assert data["items"]["counts"][int(place)] == shop.prior[row]
+        assert data["items"]["counts"][int(place)] == shop.item_counts[row]
 
 
 def test_points_of_the_map_are_the_items_of_the_table_first(shop: Recommender, data: Any) -> None:
-    made = replace(shop, places=np.arange(480, dtype=np.int16).reshape(240, 2))
+    made = replace(shop, map_xy=np.arange(480, dtype=np.int16).reshape(240, 2))
     found = content(made, 3, 5)
     places = np.frombuffer(base64.b64decode(found["map"]["places"]), "<i2").reshape(-1, 2)
-    rows = [made.items.find(one) for one in found["items"]["ids"]]
+    rows = [made.item_ids.find(one) for one in found["items"]["ids"]]
     np.testing.assert_array_equal(places[: len(rows), 0], 2 * np.array(rows))
     assert found["map"]["points"] == 240
     few = content(made, 3, 5, points=100)["map"]

@@ -87,7 +87,7 @@ def both(
 
 
 def test_lists_are_the_same_to_the_byte(both: Both) -> None:
-    items, users = list(both.shop.items), list(both.shop.users)
+    items, users = list(both.shop.item_ids), list(both.shop.user_ids)
     rng = np.random.default_rng(0)
     for user in users[:15]:
         both.same("GET", "/v1/recommend", params={"user": user, "k": int(rng.integers(1, 90))})
@@ -115,7 +115,7 @@ def test_lists_are_the_same_to_the_byte(both: Both) -> None:
 
 
 def test_a_batch_and_what_goes_on_after_a_list(both: Both) -> None:
-    users = list(both.shop.users)
+    users = list(both.shop.user_ids)
     queries = [{"user": user, "k": 7} for user in users[:9]] + [{"user": "x"}, {"items": [1003]}]
     both.same("POST", "/v1/recommend/batch", json={"queries": queries, "distinct": True})
     for service in (both.whole, both.front):
@@ -126,9 +126,9 @@ def test_a_batch_and_what_goes_on_after_a_list(both: Both) -> None:
 
 
 def test_events_are_known_to_the_very_next_list(both: Both) -> None:
-    items = list(both.shop.items)
+    items = list(both.shop.item_ids)
     for number in range(12):
-        user = int(both.shop.users[number % 4]) if number % 3 else 10**6 + number
+        user = int(both.shop.user_ids[number % 4]) if number % 3 else 10**6 + number
         event = {"user": user, "item": items[(number * 7) % 80], "event_id": f"e{number}"}
         both.same("POST", "/v1/events", json=event)
         answer = both.same("GET", "/v1/recommend", params={"user": user, "k": 12})
@@ -144,7 +144,10 @@ def test_events_are_known_to_the_very_next_list(both: Both) -> None:
 
 
 def test_similar_items_where_shards_can_find_them(both: Both) -> None:
-    path, params = "/v1/similar", {"item": both.shop.items[5], "k": 9, "deny": both.shop.items[6]}
+    path, params = (
+        "/v1/similar",
+        {"item": both.shop.item_ids[5], "k": 9, "deny": both.shop.item_ids[6]},
+    )
     if both.shop.representation.kind == "codes":
         both.same("GET", path, params=params)
         return
@@ -155,7 +158,7 @@ def test_similar_items_where_shards_can_find_them(both: Both) -> None:
 
 
 def test_what_the_front_answers_itself(both: Both) -> None:
-    user, item = both.shop.users[3], both.shop.items[9]
+    user, item = both.shop.user_ids[3], both.shop.item_ids[9]
     both.same("GET", "/v1/explain", params={"user": user, "item": item})
     both.same("GET", "/v1/popular", params={"k": 5})
     both.same("GET", "/v1/users", params={"user": user})

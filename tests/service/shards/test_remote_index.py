@@ -65,7 +65,7 @@ class Nothing:
 
 
 def held(share: Share) -> HeldShard:
-    shard = Shard.of(SHOP.representation, SHOP.tie_rank, share.rows(len(SHOP.items)), threads=1)
+    shard = Shard.of(SHOP.representation, SHOP.tie_rank, share.rows(len(SHOP.item_ids)), threads=1)
     about = Generation(1, Path("m"), DIGEST, 0, 0, "", 40, 300, 0, "dsiml")
     return HeldShard(LiveModel("default", about, SHOP.searched_by(shard), Nothing()), share)
 

@@ -50,10 +50,10 @@ def drawn_recommender(
     codes = Codes(data.query_codes, data.item_codes, bits)
     return Recommender(
         codes,
-        users=Ids("int64", np.arange(users)),
-        items=ids,
+        user_ids=Ids("int64", np.arange(users)),
+        item_ids=ids,
         seen=(indptr, taken),
-        prior=counts,
+        item_counts=counts,
         tie_rank=tie_rank(ids, counts),
         metadata={
             "model": "dsiml",

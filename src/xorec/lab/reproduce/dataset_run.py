@@ -20,8 +20,7 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare
 from xorec.data.split import Split, split
-from xorec.evaluation.protocol import evaluate
-from xorec.evaluation.result import Evaluation
+from xorec.evaluation.protocol import Evaluation, evaluate
 from xorec.lab.reproduce.cache import Cache, Result
 from xorec.lab.reproduce.plan import Choice, Plan, Source, method_of
 from xorec.models import model_class

@@ -17,7 +17,7 @@ from xorec.search.index import SavedIndex
 from xorec.search.top_k import top_k, top_k_row
 
 BLOCK_BYTES = 24 << 20
-"""Scores of one block, about: see `evaluation.blocks`."""
+"""Scores of one block, about: see `evaluation.rankings`."""
 
 
 class ScoreIndex:

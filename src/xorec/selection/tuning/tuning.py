@@ -22,7 +22,7 @@ from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecEr
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.data.io.read import ReadOptions
 from xorec.data.split import as_split
-from xorec.evaluation.metrics.registry import USER_METRICS
+from xorec.evaluation.metrics import USER_METRICS
 from xorec.models import model_class
 from xorec.selection.tuning.rounds import next_round, running
 from xorec.selection.tuning.spaces import as_json, space_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
-from xorec.recommender.explanation import explain
+from xorec.recommender.similarity import explain
 from xorec.service.endpoints.asking import check_seq, items_of, one_of
 from xorec.service.endpoints.lists import described
 from xorec.service.http.routes import Call, Route

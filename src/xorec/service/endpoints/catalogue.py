@@ -146,7 +146,7 @@ def item_out(service: Service, live: LiveModel, item: Id) -> ItemOut:
         until=iso(said.until),
         available=said.is_available(time.time_ns() // 1000),
         known=row >= 0,
-        count=int(live.recommender.prior[row]) if row >= 0 else 0,
+        count=int(live.recommender.item_counts[row]) if row >= 0 else 0,
         rank=int(live.recommender.tie_rank[row]) + 1 if row >= 0 else None,
     )
 

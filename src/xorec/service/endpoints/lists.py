@@ -141,7 +141,7 @@ def _popular(live: LiveModel, asked: Asked, out: ItemRows) -> tuple[list[int], l
             only[live.item_rows(asked.allow)[0]] = True
             mask &= only
     rows = live.popular(asked.k, mask, out).tolist()
-    return rows, [float(live.recommender.prior[row]) for row in rows], None
+    return rows, [float(live.recommender.item_counts[row]) for row in rows], None
 
 
 def described(

@@ -47,7 +47,7 @@ def get_map(service: Service, call: Call) -> MapAnswer | Reply:
         items=live.item_ids(rows.tolist()),
         x=places[rows, 0].tolist(),
         y=places[rows, 1].tolist(),
-        count=live.recommender.prior[rows].tolist(),
+        count=live.recommender.item_counts[rows].tolist(),
         layout=live.item_map.layout,
     )
 
@@ -95,7 +95,7 @@ def get_map_items(service: Service, call: Call) -> MapItemsAnswer:
         rows += live.asker(user).positive.tolist()[-MOST_ROWS:]
     ids = live.item_ids(rows)
     listed = _listed(live)
-    counts = live.recommender.prior
+    counts = live.recommender.item_counts
     about = zip(rows, ids, live.item_names(rows, ids), strict=True)
     return MapItemsAnswer(
         model=live.ref,

@@ -28,7 +28,7 @@ def get_popular(service: Service, call: Call) -> RankedAnswer:
     mask = live.filters.mask(_where(query), _now())
     rows = live.popular(query.k, mask, _out(live, query)).tolist()
     fresh = dict(zip(*(array.tolist() for array in live.fresh_counts()), strict=True))
-    counts = [float(live.recommender.prior[row] + fresh.get(row, 0)) for row in rows]
+    counts = [float(live.recommender.item_counts[row] + fresh.get(row, 0)) for row in rows]
     return RankedAnswer(model=live.ref, items=described(live, rows, counts, None))
 
 

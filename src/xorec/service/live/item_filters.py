@@ -44,7 +44,7 @@ class ItemFilters:
         named = "" if where is None else json.dumps(where.model_dump(), sort_keys=True)
         key = (named, catalogue.version, catalogue.boundary(now))
         if allow is not None:
-            chosen = np.zeros(len(self._recommender.items), dtype=np.bool_)
+            chosen = np.zeros(len(self._recommender.item_ids), dtype=np.bool_)
             chosen[np.fromiter(allow, dtype=np.int64)] = True
             return np.flatnonzero(chosen & self._mask(where, now))
         found = self._kept.get(key, _MISSING)
@@ -64,7 +64,7 @@ class ItemFilters:
 
     def _mask(self, where: Where | None, now: int) -> Mask:
         told = self._told()
-        mask = np.ones(len(self._recommender.items), dtype=np.bool_)
+        mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
         if where is not None:
             mask = self._matches(where, told)
         for row, info in told:
@@ -77,18 +77,18 @@ class ItemFilters:
         version, rows = self._rows
         if version != self._catalogue.version:
             version, infos = self._catalogue.version, dict(self._catalogue.infos)
-            found = self._recommender.items.find_many(map(self._raw, infos))
+            found = self._recommender.item_ids.find_many(map(self._raw, infos))
             rows = [(int(row), info) for row, info in zip(found, infos.values(), strict=True)]
             rows = [pair for pair in rows if pair[0] >= 0]
             self._rows = version, rows
         return rows
 
     def _raw(self, item: Any) -> Any:
-        ids = self._recommender.items
+        ids = self._recommender.item_ids
         return item if ids.kind in ("int64", "int", "str", "float") else ids.parse(str(item))
 
     def _matches(self, where: Where, told: list[tuple[int, ItemInfo]]) -> Mask:
-        mask = np.ones(len(self._recommender.items), dtype=np.bool_)
+        mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
         if where.any:
             mask = np.zeros_like(mask)
             for label in where.any:
@@ -106,7 +106,7 @@ class ItemFilters:
         return mask
 
     def _in_category(self, label: str, told: list[tuple[int, ItemInfo]]) -> Mask:
-        mask = np.zeros(len(self._recommender.items), dtype=np.bool_)
+        mask = np.zeros(len(self._recommender.item_ids), dtype=np.bool_)
         categories = self._recommender.categories
         if categories is not None and (
             label in set(categories.labels) or not self._catalogue.has_label(label)

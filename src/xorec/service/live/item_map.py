@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.log import logged
-from xorec.recommender.layout.item_map import layout_of, principal_places
+from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 from xorec.service.http.problems import busy
 
@@ -21,7 +21,7 @@ class ItemMap:
 
     def __init__(self, recommender: Recommender) -> None:
         self._recommender = recommender
-        self._places, self.layout = recommender.places, layout_of(recommender) or "pca"
+        self._places, self.layout = recommender.map_xy, layout_of(recommender) or "pca"
         self._made, self._lock = threading.Event(), threading.Lock()
         self._failure: Exception | None = None
         self._begun = False
@@ -42,7 +42,7 @@ class ItemMap:
 
     def _make(self) -> None:
         try:
-            with logged("map", items=len(self._recommender.items)):
+            with logged("map", items=len(self._recommender.item_ids)):
                 self._places = principal_places(self._recommender)
         except Exception as failure:
             self._failure = failure

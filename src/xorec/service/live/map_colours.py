@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
-from xorec.recommender.layout.features import item_codes
+from xorec.recommender.similarity import item_codes
 from xorec.service.events.records import Id
 from xorec.service.live.map_classes import Classes, classes_of
 from xorec.service.live.model import NOBODY, LiveModel
@@ -37,7 +37,7 @@ class Colours(NamedTuple):
 def by_popularity(live: LiveModel) -> Colours:
     """How many users have an item, events counted: 0, then each power of ten the same number of
     bytes, by the logarithm inside."""
-    counts = live.recommender.prior.astype(np.int64)
+    counts = live.recommender.item_counts.astype(np.int64)
     rows, fresh = live.fresh_counts()
     counts[rows] += fresh
     decades = len(str(int(counts.max(initial=1))))

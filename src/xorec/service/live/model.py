@@ -84,12 +84,12 @@ class LiveModel:
     @property
     def users(self) -> Ids:
         """Raw ids of the users that the generation knows."""
-        return self.recommender.users
+        return self.recommender.user_ids
 
     @property
     def items(self) -> Ids:
         """Raw ids of its items."""
-        return self.recommender.items
+        return self.recommender.item_ids
 
     def user_row(self, user: Id) -> int:
         """The row of a user, or -1."""
@@ -198,7 +198,7 @@ class LiveModel:
                 break
         rising = rows if mask is None else rows[mask[rows]]
         both = np.union1d(best, np.setdiff1d(rising, out))
-        taken = self.recommender.prior[both].astype(np.int64)
+        taken = self.recommender.item_counts[both].astype(np.int64)
         taken[np.searchsorted(both, rows[np.isin(rows, both)])] += counts[np.isin(rows, both)]
         return both[np.lexsort((self.recommender.tie_rank[both], -taken))][:k]
 

@@ -32,9 +32,9 @@ def opener(config: Config, front: Front | None) -> OpenModel:
 def open_share(about: Generation, share: Share) -> Recommender:
     """The file mapped, and an index of the share's items alone: nothing else is made."""
     whole = Recommender.load(about.path, threads=1, index=False)
-    rows = share.rows(len(whole.items))
+    rows = share.rows(len(whole.item_ids))
     shard = Shard.of(whole.representation, whole.tie_rank, rows, threads=1)
-    if len(whole.users):
+    if len(whole.user_ids):
         for users in ([0, 0], [0]):  # by both, nobody waits for kernels or the index later
             shard.search(whole.representation.queries(np.array(users)), _WARM_K)
     return whole.searched_by(shard)

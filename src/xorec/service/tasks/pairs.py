@@ -35,8 +35,8 @@ def erased_users(log: LogLocation, after: int = 0) -> list[Id]:
 
 def as_pairs(state: RecommenderState, events: Sequence[Event]) -> Interactions:
     """The events as interactions, with ids of the types that the model has."""
-    users, user_rows = _coded(state.users, [event.user for event in events], "user")
-    items, item_rows = _coded(state.items, [event.item for event in events], "item")
+    users, user_rows = _coded(state.user_ids, [event.user for event in events], "user")
+    items, item_rows = _coded(state.item_ids, [event.item for event in events], "item")
     return Interactions.from_rows(users, items, user_rows, item_rows)
 
 

@@ -17,8 +17,8 @@ from xorec.core.errors import OptionError, XorecError
 from xorec.core.options import RunOptions
 from xorec.core.progress import Progress, TrackedTask
 from xorec.data.interactions import Interactions
-from xorec.recommender.forgetting import without_users
 from xorec.recommender.recommender import Recommender
+from xorec.recommender.updating import without_users
 from xorec.service.live.generations import Generation
 from xorec.service.tasks.gate import judge
 from xorec.service.tasks.orders import Order
@@ -47,8 +47,8 @@ def refit(order: Order) -> dict[str, Any]:
     older, newest = events[: len(events) - held], events[len(events) - held :]
     before = served.update(as_pairs(served, older)) if older else served
     train = Interactions(
-        before.users,
-        before.items,
+        before.user_ids,
+        before.item_ids,
         *before.seen,
         names=before.names,
         categories=before.categories,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from xorec import __version__
 from xorec.core.code_rows import bytes_for
 from xorec.core.printable import jsonable
-from xorec.recommender.layout.item_map import layout_of, principal_places
+from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 from xorec.search.top_k import top_k_row
 
@@ -54,7 +54,7 @@ def content(recommender: Recommender, users: int, k: int, points: int = POINTS) 
     ]
     near = _similar(recommender, lists)
     table = _table(recommender, lists, reasons, near)
-    places = np.full(len(recommender.items), -1, dtype=np.int64)
+    places = np.full(len(recommender.item_ids), -1, dtype=np.int64)
     places[table] = np.arange(len(table))
     return {
         "facts": facts(recommender),
@@ -72,8 +72,8 @@ def facts(recommender: Recommender) -> Json:
     names = ("model", "config", "seed", "data", "race", "validation", "updates")
     return {
         "xorec": __version__,
-        "users": len(recommender.users),
-        "items": len(recommender.items),
+        "users": len(recommender.user_ids),
+        "items": len(recommender.item_ids),
         "pairs": int(recommender.seen[0][-1]),
         "bytes": int(recommender.representation.nbytes),
         "score": recommender.representation.score_description,
@@ -93,7 +93,7 @@ def _lists(recommender: Recommender, users: Rows, k: int) -> UserLists:
         return UserLists(users, [], [], [], [])
     hits = recommender.index.search(
         recommender.representation.queries(users),
-        min(k, len(recommender.items)),
+        min(k, len(recommender.item_ids)),
         exclude=recommender.items_of_many(users),
     )
     found = [hits.row(b) for b in range(len(users))]
@@ -121,12 +121,12 @@ def _reasons(recommender: Recommender, own: Rows, row: int) -> Rows:
 
 def _similar(recommender: Recommender, lists: UserLists) -> dict[int, tuple[Any, Any, Any]]:
     """Rows, scores and distances of the items most like each that is listed, then owned."""
-    if not recommender.representation.compares_items or len(recommender.items) < 2:
+    if not recommender.representation.compares_items or len(recommender.item_ids) < 2:
         return {}
     rows = _distinct([*lists.items, *lists.history])[:_COMPARED]
     if not len(rows):
         return {}
-    hits = recommender.item_neighbours.nearest(rows, min(SIMILAR, len(recommender.items) - 1))
+    hits = recommender.item_neighbours.nearest(rows, min(SIMILAR, len(recommender.item_ids) - 1))
     found = {}
     for at, row in enumerate(rows.tolist()):
         near, scores = hits.row(at)
@@ -170,9 +170,9 @@ def _items(recommender: Recommender, table: Rows) -> Json:
         raw = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
         codes = _base64(raw.reshape(len(table), -1)[:, : bytes_for(bits)])
     return {
-        "ids": [jsonable(one) for one in recommender.items.take(rows)],
+        "ids": [jsonable(one) for one in recommender.item_ids.take(rows)],
         "names": None if names is None else names.strings(rows),
-        "counts": recommender.prior[table].tolist(),
+        "counts": recommender.item_counts[table].tolist(),
         "codes": codes,
     }
 
@@ -189,7 +189,7 @@ def _users(
             code = words.astype("<u8").tobytes()[: bytes_for(bits)].hex()
         found.append(
             {
-                "id": jsonable(recommender.users[row]),
+                "id": jsonable(recommender.user_ids[row]),
                 "code": code,
                 "count": len(lists.history[at]),
                 "history": places[_first_of(recommender, lists.history[at])].tolist(),
@@ -213,14 +213,14 @@ def _listed(places: Rows, rows: Any, scores: Any, distances: Any) -> list[list[A
 
 def _map(recommender: Recommender, table: Rows, points: int) -> Json:
     """Where items lie, whole numbers of two bytes, and one byte for how many users have each."""
-    where = recommender.places if recommender.places is not None else principal_places(recommender)
+    where = recommender.map_xy if recommender.map_xy is not None else principal_places(recommender)
     others = np.setdiff1d(np.arange(len(where)), table)
     room = max(0, points - len(table))
     if len(others) > room:
         others = others[np.linspace(0, len(others) - 1, room).astype(np.int64)]
     rows = np.concatenate([table, others])
-    counts = recommender.prior[rows].astype(np.float64)
-    most = float(recommender.prior.max(initial=1))
+    counts = recommender.item_counts[rows].astype(np.float64)
+    most = float(recommender.item_counts.max(initial=1))
     scale = np.log1p(counts) / np.log1p(most) * _TOP
     return {
         "layout": layout_of(recommender) or "pca",
@@ -228,7 +228,7 @@ def _map(recommender: Recommender, table: Rows, points: int) -> Json:
         "items": len(where),
         "places": _base64(np.asarray(where[rows], dtype="<i2")),
         "colours": _base64(np.rint(scale).astype(np.uint8)),
-        "legend": _legend(recommender.prior[rows], most),
+        "legend": _legend(recommender.item_counts[rows], most),
     }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from xorec.core.errors import ModelFileError
-from xorec.recommender import model_file, stamps, storage
+from xorec.recommender import model_file, storage, verified_cache
 from xorec.recommender.recommender import Recommender
 from xorec.testing.examples import shop
 
@@ -22,8 +23,8 @@ def model(tmp_path: Path) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where stamps go; files that changed just now get one too."""
-    monkeypatch.setenv(stamps.FOLDER, str(tmp_path / "stamps"))
-    monkeypatch.setattr(stamps, "_SETTLED", -(10**12))
+    monkeypatch.setenv(verified_cache.FOLDER, str(tmp_path / "stamps"))
+    monkeypatch.setattr(verified_cache, "_SETTLED", -(10**12))
     return tmp_path / "stamps"
 
 
@@ -31,18 +32,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was looked at: digests and values."""
     found: list[str] = []
-    check_digest, check_state = storage.check_digest, model_file.check_state
+    check_digest, checked_fields = storage.check_digest, model_file._checked_fields
 
     def note_digest(file: storage.OpenFile, threads: int | None = None) -> None:
         found.append("digest")
         check_digest(file, threads)
 
-    def note_values(state: Recommender, *, values: bool) -> None:
+    def note_values(*of_file: Any, values: bool) -> dict[str, Any]:
         found.extend(["values"] * values)
-        check_state(state, values=values)
+        return checked_fields(*of_file, values=values)
 
     monkeypatch.setattr(storage, "check_digest", note_digest)
-    monkeypatch.setattr(model_file, "check_state", note_values)
+    monkeypatch.setattr(model_file, "_checked_fields", note_values)
     return found
 
 
@@ -87,7 +88,7 @@ def test_a_change_that_leaves_size_and_time_is_noticed(model: Path, folder: Path
 def test_a_file_that_changed_just_now_gets_no_stamp(
     model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stamps, "_SETTLED", 3600 * 10**9)
+    monkeypatch.setattr(verified_cache, "_SETTLED", 3600 * 10**9)
     Recommender.load(model)
     assert not folder.exists()
 
@@ -126,7 +127,7 @@ def test_other_checks_look_anew(
     model: Path, folder: Path, looks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Recommender.load(model)
-    monkeypatch.setattr(stamps, "checks_digest", lambda: "another xorec")
+    monkeypatch.setattr(verified_cache, "checks_digest", lambda: "another xorec")
     Recommender.load(model)
     assert looks == ["digest", "values"] * 2
 
@@ -146,19 +147,19 @@ def test_no_place_for_stamps_is_no_harm(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     chosen = {"off": "off", "file": str(tmp_path / "file"), "nowhere": "/proc/none/stamps"}
-    monkeypatch.setenv(stamps.FOLDER, chosen[place])
-    monkeypatch.setattr(stamps, "_SETTLED", -(10**12))
+    monkeypatch.setenv(verified_cache.FOLDER, chosen[place])
+    monkeypatch.setattr(verified_cache, "_SETTLED", -(10**12))
     for _ in range(2):
         assert Recommender.load(model).recommend("cem", 1).ids() == ["milk"]
     assert looks == ["digest", "values"] * 2
 
 
 def test_the_oldest_stamps_go(model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stamps, "MOST", 3)
+    monkeypatch.setattr(verified_cache, "MOST", 3)
     for at in range(5):
         Recommender.load(shop_at(model.with_name(f"{at}.xorec")))
         assert len(list(folder.iterdir())) == min(at + 1, 3)
 
 
 def test_the_fingerprint_is_of_files_that_are_there() -> None:
-    assert len(stamps.checks_digest()) == 32
+    assert len(verified_cache.checks_digest()) == 32

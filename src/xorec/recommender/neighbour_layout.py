@@ -11,9 +11,8 @@ from xorec.core.kernels import kernel
 from xorec.core.options import RunOptions
 from xorec.core.rng import below, draw, stream
 from xorec.core.threads import ThreadPool
-from xorec.recommender.layout.features import item_codes
 from xorec.recommender.recommender import Recommender
-from xorec.recommender.similarity import SimilarityIndex
+from xorec.recommender.similarity import SimilarityIndex, item_codes
 from xorec.representations.codes import Codes
 from xorec.search.index import index_of
 
