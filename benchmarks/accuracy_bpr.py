@@ -21,8 +21,8 @@ from xorec.core.progress import TerminalProgress
 from xorec.data.datasets.catalog import load_data
 from xorec.data.split import split
 from xorec.evaluation.protocol import evaluate
+from xorec.models.base import fit_with_validation
 from xorec.models.factorization.bpr import BPR
-from xorec.models.fitting import fit_with_validation
 
 METRICS = ("recall@20", "ndcg@20", "recall@20_expected", "hr@10", "user_hr@10", "ndcg@10")
 

@@ -26,9 +26,8 @@ from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
-from xorec.models.base import Model
+from xorec.models.base import Model, fit_with_validation
 from xorec.models.baselines.popularity import Popularity
-from xorec.models.fitting import fit_with_validation
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation

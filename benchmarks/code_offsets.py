@@ -17,7 +17,7 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.prepare import prepare
 from xorec.data.split import Split, as_split
 from xorec.evaluation.protocol import evaluate
-from xorec.models.fitting import fit_with_validation
+from xorec.models.base import fit_with_validation
 from xorec.models.siml.dsiml import DSIML
 from xorec.representations.codes import Codes
 

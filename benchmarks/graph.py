@@ -27,8 +27,7 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.data.split import split
-from xorec.models.graph.encoder import Encoder, start_arrays
-from xorec.models.graph.lightgcn import LightGCN
+from xorec.models.graph.lightgcn import Encoder, LightGCN, start_arrays
 from xorec.training.blocks import blocks_of
 from xorec.training.passes import Pass, Triplets
 from xorec.training.propagation import Propagation

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from xorec.core.bits import pack_signs
-from xorec.models.blend.blend import Blend
+from xorec.models.blend import Blend
 from xorec.representations.codes import Codes
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours

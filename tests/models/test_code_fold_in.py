@@ -9,7 +9,7 @@ import pytest
 
 from xorec.core.bits import unpack_signs
 from xorec.models.base import DataUpdate
-from xorec.models.code_fold_in import mean_direction, updated_codes
+from xorec.models.new_rows import mean_direction, updated_codes
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 

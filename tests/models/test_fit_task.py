@@ -12,7 +12,7 @@ from xorec.core.engine import Arrays, LocalEngine
 from xorec.core.options import RunOptions
 from xorec.models.factorization.bpr import BPR
 from xorec.testing.data import planted
-from xorec.training.checkpoint import Checkpoint, TrainingState
+from xorec.training.epochs import Checkpoint, TrainingState
 
 DATA = planted(60, 40, per_user=6)
 

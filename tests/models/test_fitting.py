@@ -11,8 +11,7 @@ import pytest
 
 from xorec.core.options import RunOptions
 from xorec.models import model_class
-from xorec.models.base import Model
-from xorec.models.fitting import checkpoints, fit_with_validation
+from xorec.models.base import Model, checkpoints, fit_with_validation
 from xorec.testing.data import halves, planted
 from xorec.training.epochs import EpochTrainer
 

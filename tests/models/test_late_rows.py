@@ -5,7 +5,7 @@ import gc
 import numpy as np
 
 from xorec.models.base import DataUpdate
-from xorec.models.late_rows import once_for_each, signs_of, solve_late_rows, with_room
+from xorec.models.new_rows import once_for_each, signs_of, solve_late_rows, with_room
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import planted
 

@@ -7,8 +7,8 @@ import xorec
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.split import split
-from xorec.models.fitting import fit_with_validation
-from xorec.models.popularity_offsets import GRID, choose_offset, popularity_offsets, with_popularity
+from xorec.models.base import fit_with_validation
+from xorec.models.siml.dsiml_ranking import GRID, choose_offset, popularity_offsets, with_popularity
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 

@@ -9,7 +9,7 @@ import pytest
 from xorec.core.options import RunOptions
 from xorec.models import model_class
 from xorec.models.factorization.bpr import BPR
-from xorec.models.graph.encoder import Encoder, start_arrays
+from xorec.models.graph.lightgcn import Encoder, start_arrays
 from xorec.testing.data import planted
 from xorec.training.passes import Pass
 
@@ -19,8 +19,8 @@ MODULES = {
     "siml": "xorec.models.triplet_model",
     "cml": "xorec.models.triplet_model",
     "phd": "xorec.models.triplet_model",
-    "lightgcn": "xorec.models.graph.graph_model",
-    "siml-gcn": "xorec.models.graph.graph_model",
+    "lightgcn": "xorec.models.graph.lightgcn",
+    "siml-gcn": "xorec.models.graph.lightgcn",
 }
 
 
@@ -73,6 +73,6 @@ def test_adam_counts_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(start_arrays(*how))
         return seen[-1]
 
-    monkeypatch.setattr("xorec.models.graph.graph_model.start_arrays", spy)
+    monkeypatch.setattr("xorec.models.graph.lightgcn.start_arrays", spy)
     model_class("lightgcn")(epochs=3, batch_size=300).fit(DATA)
     assert seen[0]["steps"][0] == 3 * 4

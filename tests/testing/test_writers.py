@@ -25,7 +25,7 @@ from xorec.lab.reproduce.report import Report, write_report
 from xorec.recommender import batch
 from xorec.selection.tuning.study_file import open_study
 from xorec.testing.examples import shop
-from xorec.training.checkpoint import Checkpoint, TrainingState
+from xorec.training.epochs import Checkpoint, TrainingState
 
 Write = Callable[[], object]
 

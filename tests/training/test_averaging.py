@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xorec.training import averaging
-from xorec.training.averaging import LATE, add_to_means, mean_of, start_means
+from xorec.training import table_steps
+from xorec.training.table_steps import LATE, add_to_means, mean_of, start_means
 
 
 @pytest.mark.parametrize("rows_at_once", [2, 1 << 16])
 def test_the_mean_is_that_of_all_epochs_weighed_by_how_late_they_are(
     monkeypatch: pytest.MonkeyPatch, rows_at_once: int
 ) -> None:
-    monkeypatch.setattr(averaging, "_ROWS", rows_at_once)
+    monkeypatch.setattr(table_steps, "_ROWS", rows_at_once)
     rng = np.random.default_rng(0)
     epochs = rng.standard_normal((6, 5, 3)).astype(np.float32)
     arrays = {"rows": np.zeros((5, 3), np.float32), "others": np.ones(4, np.float32)}

@@ -15,9 +15,8 @@ import pytest
 from xorec.core.errors import XorecError
 from xorec.core.options import RunOptions
 from xorec.testing.data import halves, planted
-from xorec.training.checkpoint import TrainingState
 from xorec.training.config import EpochConfig
-from xorec.training.epochs import EpochTrainer, validation_sample
+from xorec.training.epochs import EpochTrainer, TrainingState, validation_sample
 
 TRAIN, VALIDATION = halves(planted(40, 30))
 EACH = {"validate_every": 1}
@@ -68,7 +67,7 @@ class Run:
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunOptions:
     """With a checkpoint that is written after every epoch: writing takes no time."""
     clock = SimpleNamespace(monotonic=lambda: 0.0)
-    monkeypatch.setattr("xorec.training.checkpoint.time", clock)
+    monkeypatch.setattr("xorec.training.epochs.time", clock)
     return RunOptions(seed=3, checkpoint=tmp_path / "run.checkpoint")
 
 
@@ -136,7 +135,7 @@ def test_the_end_is_kept_however_long_writing_takes(
 ) -> None:
     ticks = count()
     clock = SimpleNamespace(monotonic=lambda: float(next(ticks)))
-    monkeypatch.setattr("xorec.training.checkpoint.time", clock)
+    monkeypatch.setattr("xorec.training.epochs.time", clock)
     Run([0.1] * 6, options).fit(Learner(epochs=6), validation=None)
     again = Run([0.1] * 6, replace(options, resume=True))
     assert again.fit(Learner(epochs=6), validation=None).arrays == {"epochs": np.array([6])}

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xorec.training.fold_in import fold_in_passes, fold_in_user
+from xorec.models.triplet_model import fold_in_passes, fold_in_user
 
 
 class Table(NamedTuple):

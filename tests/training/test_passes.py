@@ -15,8 +15,7 @@ import pytest
 from tests.support.steps import nothing_written, take_step
 from xorec.core.threads import ThreadPool
 from xorec.data.negatives import Negatives
-from xorec.models.factorization.bpr import BPR
-from xorec.models.factorization.bpr_gradients import BPRGradientStep
+from xorec.models.factorization.bpr import BPR, BPRGradientStep
 from xorec.models.hashing.phd import PHD
 from xorec.models.metric.cml import CML
 from xorec.models.metric.sml import SML

@@ -6,10 +6,10 @@ import pytest
 
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.graph.encoder import through_unit, to_unit
+from xorec.models.graph.lightgcn import through_unit, to_unit
 from xorec.testing.data import planted
-from xorec.training.adam_kernels import Moments, adagrad, adam
 from xorec.training.propagation import Propagation
+from xorec.training.table_steps import Moments, adagrad, adam
 
 Doubles = npt.NDArray[np.float64]
 

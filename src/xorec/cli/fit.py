@@ -183,7 +183,7 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
             )
         return _racing(race)
     from xorec.models import model_class
-    from xorec.models.fitting import fit_with_validation
+    from xorec.models.base import fit_with_validation
 
     race.refuse_with(model)
     learner = model_class(model)(**settings_of(context, model, config))
@@ -248,7 +248,7 @@ def _keep_test_part(split: Split | None, output: Path, options: RunOptions) -> N
 
 
 def _remove(checkpoint: Path) -> None:
-    from xorec.models.fitting import checkpoints
+    from xorec.models.base import checkpoints
 
     for leftover in checkpoints(checkpoint):
         if not leftover.is_dir():
@@ -256,7 +256,7 @@ def _remove(checkpoint: Path) -> None:
 
 
 def _how_to_go_on(checkpoint: Path) -> str:
-    from xorec.models.fitting import checkpoints
+    from xorec.models.base import checkpoints
 
     there = any(path.exists() for path in checkpoints(checkpoint))
     return "Run the same command with --resume to go on." if there else ""

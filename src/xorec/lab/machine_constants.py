@@ -262,12 +262,11 @@ def _sweeps(near: Interactions, far: Interactions, signs: tuple[Signs, Signs]) -
 
 def _sweep_triplets(data: Interactions, signs: Signs, negatives: int, repeats: int) -> Measured:
     """Nanoseconds of a triplet."""
-    from xorec.training.discrete.block_sweeps import BlockSweeps
+    from xorec.training.discrete.block_sweeps import BlockSweeps, Draw
     from xorec.training.discrete.bounds import Bounds
     from xorec.training.discrete.bqp import make_solver
     from xorec.training.discrete.flips import Flips
     from xorec.training.discrete.problem import LossTerms, make_problem
-    from xorec.training.discrete.sweep_blocks import Draw
     from xorec.training.discrete.sweeps import Proposer, sweep
     from xorec.training.passes import Triplets
 

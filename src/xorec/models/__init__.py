@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from xorec.models.hashing.phd import PHD as PHD
     from xorec.models.hashing.lightrec import LightRec as LightRec
     from xorec.models.siml.dsiml import DSIML as DSIML
-    from xorec.models.blend.blend import Blend as Blend
+    from xorec.models.blend import Blend as Blend
     # isort: on
 
 

@@ -1,16 +1,15 @@
 """Model: settings in, `fit`, a representation out. A model's own file holds its mathematics.
 
-A fit in one piece, as one task of a remote engine: models whose steps cannot be cut run there.
-
-SGD reads what the step before has written, so its blocks would send kilobytes for every pair. Such
-a fit goes to one executor with all the pairs, and comes back fitted: the very same code, the very
-same bytes. Where executors see the folder of the checkpoint, the task writes it there as it goes: a
-task that is lost with its executor goes on from it, and so does a new driver with `resume`. Where
-they do not see it, a lost task starts anew.
+A model whose steps cannot be cut into blocks runs on a remote engine as one task. (SGD reads what
+the step before has written, so its blocks would send kilobytes for every pair.) The task gets all
+pairs and sends the fitted model back: the same code, the same bytes. Where executors see the folder
+of the checkpoint, a task that is lost with its executor goes on from it, and so does a new driver
+with `resume`. Where they do not see it, a lost task starts again.
 """
 
 from __future__ import annotations
 
+import glob
 import inspect
 import secrets
 from abc import ABC, abstractmethod
@@ -371,3 +370,31 @@ class Model(LearnedArrays, ABC, Generic[C]):
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
+
+
+def fit_with_validation(
+    model: Model[Any],
+    train: Interactions,
+    validation: Interactions | None,
+    options: RunOptions = DEFAULTS,
+) -> Model[Any]:
+    """Find the number of epochs on `validation`, then fit anew on both parts together.
+
+    So every model, with epochs or without, learns from the same pairs in the end. A model that
+    has no epochs (nor a start that has), or no validation part, is fitted once. Returns the model
+    of the last fit.
+    """
+    if validation is None or not {"epochs", "start"} & set(type(model.config).model_fields):
+        both = train if validation is None else train.union(validation, options.thread_count)
+        return model.fit(both, None, options)
+    first = options.for_stage("validation")
+    model.fit(train, validation, first)
+    if model.epochs_:
+        options.progress.note(f"{model.name}: validation chose {model.epochs_} epochs.")
+    again = type(model)(**model.refit_settings())
+    return again.fit(train.union(validation, options.thread_count), None, options)
+
+
+def checkpoints(path: Path) -> list[Path]:
+    """The checkpoint files that a fit has left at `path`: of all its stages."""
+    return [path, *path.parent.glob(f"{glob.escape(path.name)}.*")]

@@ -3,22 +3,23 @@
 A model says with which arrays it starts, what its step over a block is (`training.passes`), how
 its arrays are a representation, and where a new user starts.
 
-Vectors for users and items that come late, the others as they are.
-
-Late rows learn by the model's own step, in passes in which nobody else moves, from the middle of
-what they are paired with; the mean over the second half of the passes is kept. A changed user's
-problem has their own pairs; an item's has everybody's, because those who lack it push it away.
+A new user's row is learned by the users' step alone, the items as they are (`fold_in_user`). Rows
+of an update learn by the model's own step, in passes in which no other row moves, from the middle
+of what they are paired with; the mean over the second half of the passes is kept. A changed user's
+problem has their own pairs; an item's has the pairs of all users, because those who lack it push it
+away.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -27,11 +28,61 @@ from xorec.models.base import DataUpdate, Model, expect, expect_size
 from xorec.representations.base import Representation
 from xorec.representations.distances import Distances
 from xorec.representations.vectors import Vectors
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import TripletConfig
-from xorec.training.epochs import EpochTrainer
-from xorec.training.fold_in import PASSES, fold_in_passes, fold_in_user
-from xorec.training.passes import BY_SAMPLING, Moving, Pass, StepOf, TripletStep
+from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.passes import BY_SAMPLING, Moving, Pass, StepOf, Triplets, TripletStep
+from xorec.training.rows import Rows
+
+PASSES = 20
+"""That are averaged; as many go before."""
+T = TypeVar("T", bound=tuple[npt.NDArray[np.float32], ...])
+
+
+def history_rows(history: npt.NDArray[np.integer], n_items: int) -> npt.NDArray[np.int32]:
+    """The rows of a new user's items, ascending, each once; refused where there are no such items.
+
+    >>> history_rows(np.array([7, 3, 7]), n_items=8)
+    array([3, 7], dtype=int32)
+    """
+    rows = np.unique(history)
+    if not len(rows) or rows[0] < 0 or rows[-1] >= n_items:
+        raise DataError(f"a history is of rows 0 to {n_items - 1}, at least one: it has {rows}.")
+    return rows.astype(np.int32)
+
+
+def fold_in_passes(
+    history: npt.NDArray[np.integer], n_items: int, negatives: int, passes: int = 2 * PASSES
+) -> Iterator[Triplets]:
+    """The pairs of a new user who has the items `history`, with fresh negatives in each pass."""
+    positives = np.unique(history).astype(np.int32)
+    pairs, users = np.arange(len(positives)), np.zeros(len(positives), dtype=np.int32)
+    sampler = Negatives(positives, np.array([0, len(positives)]), n_items)
+    for epoch in range(passes):
+        drawn = np.empty((len(positives), negatives), dtype=np.int32)
+        sampler.draw(drawn, pairs, users, 0, epoch)
+        yield Triplets(users, positives, drawn)
+
+
+def mean_user(items: npt.NDArray[np.float32], history: npt.NDArray[np.integer]) -> Rows:
+    """A new user in the middle of their items."""
+    return Rows.of(items[history].mean(axis=0, keepdims=True), np.zeros(1, dtype=np.float32))
+
+
+def fold_in_user(
+    passes: Iterable[Triplets], user: T, step_of: Callable[[int, T], TripletStep], averaged: int
+) -> npt.NDArray[np.float32]:
+    """The new user's vector (1, d): the mean after each of the last `averaged` of twice as many.
+
+    user: the table of one row to start from; step_of(pass, table): the step of a pass.
+    """
+    total = np.zeros_like(user[0])
+    for epoch, triplets in enumerate(passes):
+        if len(triplets.users):
+            user = step_of(epoch, user).step_users(triplets).rows
+        if epoch >= averaged:
+            total += user[0]
+    return np.asarray(total / np.float32(averaged))
+
 
 UPDATE_PASSES = 10
 """That are averaged; as many go before."""

@@ -21,8 +21,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.split import as_split
 from xorec.evaluation.protocol import Evaluation, evaluate
 from xorec.models import model_class
-from xorec.models.base import Model, opened_model, packed_model
-from xorec.models.fitting import fit_with_validation
+from xorec.models.base import Model, fit_with_validation, opened_model, packed_model
 from xorec.selection.model_specs import ModelSpec, Settings, merged, parse_spec, shown
 from xorec.selection.serving import ServingCost, serving_cost
 

@@ -20,8 +20,7 @@ import numpy.typing as npt
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
-from xorec.training.row_kernels import renumber
-from xorec.training.rows import empty_rows, hold_rows, take_rows, write_rows, zero_rows
+from xorec.training.rows import empty_rows, hold_rows, renumber, take_rows, write_rows, zero_rows
 
 BY_SAMPLING = "pairs are sampled in proportion to their weights, in each epoch"
 """What weights do to a model that learns by passes (`Model.weighting`)."""

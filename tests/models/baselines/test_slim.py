@@ -8,10 +8,9 @@ from scipy.sparse import csc_array
 
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.baselines import neighbour_ridge, slim
-from xorec.models.baselines.item_blocks import NearestItems
-from xorec.models.baselines.neighbour_ridge import ridge_by_users
-from xorec.models.baselines.slim import SLIM
+from xorec.models.baselines import slim
+from xorec.models.baselines.item_knn import NearestItems
+from xorec.models.baselines.slim import SLIM, ridge_by_users
 from xorec.recommender.recommender import Recommender
 from xorec.representations.neighbours import Neighbours
 from xorec.testing.data import planted, weighted
@@ -40,7 +39,7 @@ class TestSLIMByUsers(PersonalModelTests):
 
 
 def without_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbour_ridge, "MATRIX_ITEMS", 0)
+    monkeypatch.setattr(slim, "MATRIX_ITEMS", 0)
     monkeypatch.setattr(slim, "MATRIX_ITEMS", 0)
 
 
@@ -126,13 +125,13 @@ def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.Monk
     data = Interactions.from_pairs(first)
     shop = Recommender.from_model(SLIM(l2=2.0, **settings).fit(data), data)
     solved: list[int] = []
-    weights = neighbour_ridge.NeighbourRidge.weights
+    weights = slim.NeighbourRidge.weights
 
     def watched(self: Any, train: Any, rows: Any, pool: Any) -> Any:
         solved.append(len(rows))
         return weights(self, train, rows, pool)
 
-    monkeypatch.setattr(neighbour_ridge.NeighbourRidge, "weights", watched)
+    monkeypatch.setattr(slim.NeighbourRidge, "weights", watched)
     after = shop.update(Interactions.from_pairs(later))
     train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
     again = SLIM(l2=2.0, **settings).fit(train)

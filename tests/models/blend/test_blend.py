@@ -10,8 +10,8 @@ from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.evaluation.protocol import evaluate
-from xorec.models.blend import weight
-from xorec.models.fitting import fit_with_validation
+from xorec.models import blend
+from xorec.models.base import fit_with_validation
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.search.index import index_of
 from xorec.testing.data import halves, planted
@@ -63,12 +63,12 @@ def test_validation_chooses_the_weight_that_its_lists_like_best() -> None:
     model = xorec.Blend(**QUICK).fit(train, validation)
     learned = model.representation_
     assert isinstance(learned, TwoStage)
-    parts = weight.candidate_parts(learned, train, validation, RunOptions())
+    parts = blend.candidate_parts(learned, train, validation, RunOptions())
     tried = np.array([0.0, 0.1, 0.5, 2.0])
     expected = [
         evaluate(learned.with_blend(one), train, validation, ks=(10,))["ndcg@10"] for one in tried
     ]
-    np.testing.assert_allclose(weight.ndcg_of_weights(parts, tried), expected, atol=1e-9)
+    np.testing.assert_allclose(blend.ndcg_of_weights(parts, tried), expected, atol=1e-9)
     assert model.refit_settings()["weight"] == model.weight_
     final = fit_with_validation(xorec.Blend(**QUICK), train, validation)
     assert final.config.weight == model.weight_

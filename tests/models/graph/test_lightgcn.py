@@ -7,9 +7,8 @@ import pytest
 
 from tests.support.steps import take_step
 from xorec.core.threads import ThreadPool
-from xorec.models.factorization.bpr_gradients import BPRGradientStep
-from xorec.models.graph.encoder import Encoder, start_arrays
-from xorec.models.graph.lightgcn import LightGCN
+from xorec.models.factorization.bpr import BPRGradientStep
+from xorec.models.graph.lightgcn import Encoder, LightGCN, start_arrays
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
 from xorec.training.passes import Triplets

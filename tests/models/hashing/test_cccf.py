@@ -18,7 +18,7 @@ from xorec.models.hashing.cccf import (
     partners,
 )
 from xorec.models.hashing.dcf import DCF
-from xorec.models.hashing.factored_sweeps import Floats
+from xorec.models.hashing.factored_kernels import Floats
 from xorec.representations.codes import Codes
 from xorec.representations.composed import ComposedCodes
 from xorec.testing.data import planted

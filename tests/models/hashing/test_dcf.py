@@ -9,7 +9,7 @@ from xorec.core.bits import unpack_signs
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate
 from xorec.models.hashing.dcf import DCF
-from xorec.models.hashing.factored_sweeps import of_history, sampled
+from xorec.models.hashing.factored_kernels import of_history, sampled
 from xorec.representations.codes import Codes
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests

@@ -13,8 +13,7 @@ from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.models.hashing.dpr import DPR, Steps
-from xorec.models.hashing.dpr_kernels import Rule
+from xorec.models.hashing.dpr import DPR, Rule, Steps
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests

@@ -11,16 +11,13 @@ import pytest
 from tests.support.data_update import check_data_update
 from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
-from xorec.models.hashing.drmf import DRMF
-from xorec.models.hashing.drmf_terms import Descents, PairTerms, easy_triplets, proposer_of
+from xorec.models.hashing.drmf import DRMF, Descents, PairTerms, easy_triplets, proposer_of
 from xorec.representations.codes import Codes
 from xorec.testing.models import EpochModelTests
-from xorec.training.discrete.bounds import Bounds
+from xorec.training.discrete.bounds import Bounds, assemble_rows
 from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.bqp_kernels import assemble_rows
-from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.problem import ITEM, USER, LossTerms, make_problem
 from xorec.training.discrete.sweeps import sweep, total_loss
-from xorec.training.discrete.triplet_kernels import ITEM, USER
 from xorec.training.passes import Triplets
 
 

@@ -10,15 +10,17 @@ import pytest
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.hashing.factored_kernels import Entities, Side, pairs_by_item
-from xorec.models.hashing.factored_sweeps import (
+from xorec.models.hashing.factored_kernels import (
+    Entities,
     Problem,
+    Side,
     Sides,
     mixed_weights,
     of_history,
+    pairs_by_item,
     sampled,
 )
-from xorec.models.late_rows import signs_of
+from xorec.models.new_rows import signs_of
 from xorec.testing.data import planted
 
 HIGH, LOW = 3.0, -1.0

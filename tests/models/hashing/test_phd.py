@@ -10,8 +10,16 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
 from xorec.models.base import DataUpdate
-from xorec.models.hashing.phd import PHD, PHDStep, singular_rows, tables, turned_rows
-from xorec.models.hashing.phd_kernels import Items, Terms, Users
+from xorec.models.hashing.phd import (
+    PHD,
+    Items,
+    PHDStep,
+    Terms,
+    Users,
+    singular_rows,
+    tables,
+    turned_rows,
+)
 from xorec.representations.masked import MaskedCodes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests

@@ -14,7 +14,7 @@ from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
-from xorec.models.fitting import fit_with_validation
+from xorec.models.base import fit_with_validation
 from xorec.models.hashing.signs import Signs
 from xorec.models.pretraining import pretrain, vector_models
 from xorec.models.siml.dsiml import DSIML

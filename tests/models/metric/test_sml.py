@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.references.metric import sml_gradients, sml_values
 from tests.support.steps import step_items, step_users
-from xorec.models.metric.metric_learning import into_ball
+from xorec.models.metric.cml import into_ball
 from xorec.models.metric.sml import SML, MarginRows, SMLConfig, SMLStep
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests

@@ -9,7 +9,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.evaluation.protocol import evaluate
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.dsiml_shortlist import refine_new_user, refine_users
+from xorec.models.siml.dsiml_ranking import refine_new_user, refine_users
 from xorec.models.siml.optimizers import Start
 from xorec.models.siml.siml_kernels import NO_TEACHER
 from xorec.representations.codes import Codes

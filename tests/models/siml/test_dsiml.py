@@ -24,8 +24,8 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.negatives import Negatives
 from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
+from xorec.models.base import fit_with_validation
 from xorec.models.baselines.popularity import Popularity
-from xorec.models.fitting import fit_with_validation
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.optimizers import OPTIMIZERS, epoch_terms
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
@@ -39,7 +39,7 @@ from xorec.training.discrete.problem import LossTerms, Problem, loss_tables
 from xorec.training.discrete.rotation import to_dimensions
 from xorec.training.discrete.sweeps import SweepResult
 from xorec.training.passes import Triplets
-from xorec.training.row_kernels import SIGNS
+from xorec.training.rows import SIGNS
 
 START = {"epochs": 30}
 

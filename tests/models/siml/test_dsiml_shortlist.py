@@ -12,9 +12,9 @@ from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
-from xorec.models.fitting import fit_with_validation
+from xorec.models.base import fit_with_validation
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.dsiml_shortlist import SIZES
+from xorec.models.siml.dsiml_ranking import SIZES
 from xorec.models.siml.siml import SIML
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation

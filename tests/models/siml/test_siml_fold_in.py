@@ -10,15 +10,15 @@ import pytest
 
 from xorec.core.errors import DataError
 from xorec.data.negatives import Negatives
-from xorec.models.blend.blend import Blend
+from xorec.models.blend import Blend
 from xorec.models.pretraining import folding_model, vector_models
 from xorec.models.siml import siml
 from xorec.models.siml.siml import FOLD_IN_PAIRS, SIML
 from xorec.models.siml.siml_kernels import Terms
+from xorec.models.triplet_model import PASSES
 from xorec.representations.vectors import Vectors
 from xorec.training.discrete.rotation import unit_rows
-from xorec.training.fold_in import PASSES
-from xorec.training.row_kernels import FREE, SPHERE
+from xorec.training.rows import FREE, SPHERE
 
 Doubles = npt.NDArray[np.float64]
 N_ITEMS, SIZE = 150, 12

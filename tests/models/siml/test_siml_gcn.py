@@ -16,7 +16,7 @@ from xorec.models.siml.siml_race import settle
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
-from xorec.training.losses.bound import margin_offset
+from xorec.training.loss import margin_offset
 from xorec.training.passes import Triplets
 from xorec.training.rows import Gradients
 

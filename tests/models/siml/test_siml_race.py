@@ -12,8 +12,7 @@ import pytest
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate
-from xorec.models.fitting import fit_with_validation
+from xorec.models.base import DataUpdate, fit_with_validation
 from xorec.models.siml import siml_race
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias

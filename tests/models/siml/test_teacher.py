@@ -14,8 +14,7 @@ from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.testing.data import halves, planted
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
-from xorec.training.row_kernels import FREE
-from xorec.training.rows import Rows
+from xorec.training.rows import FREE, Rows
 
 Doubles = npt.NDArray[np.float64]
 WEIGHT, TAU = 0.7, 3.0

@@ -19,16 +19,14 @@ from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.models.baselines.slim import SLIM
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.list_kernels import Lists
 from xorec.models.siml.siml import SIML, ScaleInvariantStep
-from xorec.models.siml.siml_kernels import Teacher, Terms
+from xorec.models.siml.siml_kernels import Lists, Teacher, Terms
 from xorec.models.siml.teacher_lists import slim_lists, with_lists
 from xorec.testing.data import halves, planted
 from xorec.training.config import AUTO
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
-from xorec.training.row_kernels import FREE
-from xorec.training.rows import Rows
+from xorec.training.rows import FREE, Rows
 
 Doubles = npt.NDArray[np.float64]
 WEIGHT, TAU = 0.7, 3.0

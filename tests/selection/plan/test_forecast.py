@@ -13,7 +13,7 @@ from xorec.data.negatives import Negatives
 from xorec.engines.spark import engine as spark_engine
 from xorec.evaluation import rankings as evaluation_blocks
 from xorec.models import MODELS, model_class
-from xorec.models.baselines.item_blocks import root_weights, shared_pairs
+from xorec.models.baselines.item_knn import root_weights, shared_pairs
 from xorec.models.factorization.als import ALS
 from xorec.models.siml import siml_race, teacher_lists
 from xorec.recommender import batch
@@ -31,7 +31,7 @@ from xorec.selection.plan.forecast import FITS, JOBS, Forecast, forecast
 from xorec.selection.plan.neighbours_plan import meetings, pairs_file
 from xorec.selection.plan.sizes import DataSizes
 from xorec.testing.data import planted
-from xorec.training.discrete.sweep_blocks import (
+from xorec.training.discrete.block_sweeps import (
     Draw,
     ItemCut,
     role_bytes,

@@ -9,7 +9,7 @@ so one rule gives every A and c, with omega the weight of the term (lambda times
 
     A += omega p(xi) w w'        c += omega (2 p(xi) s + 1/2) w
 
-xi is phi for the term x and eta for the term y. `training.losses.bound` has the fast twin
+xi is phi for the term x and eta for the term y. `training.loss` has the fast twin
 of `assemble`. Codes are +-1, of d bits; T is the number of triplets that hold the block.
 """
 
@@ -23,11 +23,11 @@ import numpy.typing as npt
 from tests.support.references.logistic import curvature
 from tests.support.references.scale_invariant import Floats
 from xorec.core.errors import OptionError
-from xorec.training.losses.bound import Margin, logistic_loss, role_tables
+from xorec.training.loss import Margin, logistic_loss, role_tables
 
 Role: TypeAlias = Literal["user", "positive", "negative"]
 ROLES: tuple[Role, ...] = ("user", "positive", "negative")
-"""The order of the roles in `training.losses.bound.role_tables`."""
+"""The order of the roles in `training.loss.role_tables`."""
 
 
 class Terms(NamedTuple):

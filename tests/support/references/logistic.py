@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from xorec.training.losses.bound import SERIES_BELOW
+from xorec.training.loss import SERIES_BELOW
 
 Real = TypeVar("Real", np.float32, np.float64)
 

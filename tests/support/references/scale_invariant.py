@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from tests.support.references.logistic import sigmoid
 from xorec.core.errors import OptionError
-from xorec.training.losses.bound import Margin, logistic_loss, margin_offset
+from xorec.training.loss import Margin, logistic_loss, margin_offset
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Form: TypeAlias = Literal["triplet", "npair"]

@@ -12,12 +12,11 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.testing.data import planted
-from xorec.training.discrete.block_sweeps import BlockSweeps
+from xorec.training.discrete.block_sweeps import BlockSweeps, Draw, ItemCut
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.flips import Flips
 from xorec.training.discrete.problem import LossTerms, make_problem
-from xorec.training.discrete.sweep_blocks import Draw, ItemCut
 from xorec.training.discrete.sweeps import Proposer, sweep
 from xorec.training.passes import Triplets
 
@@ -57,7 +56,7 @@ def test_items_of_one_block_that_meet_are_taken_one_after_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two blocks of 15 items each: most triplets hold two items of one block."""
-    for room in ("sweeps", "block_sweeps", "sweep_blocks"):
+    for room in ("sweeps", "block_sweeps"):
         monkeypatch.setattr(f"xorec.training.discrete.{room}.ITEM_BLOCKS", 2)
     data = planted(300, 30, per_user=8)
     sampler = Negatives.of(data)

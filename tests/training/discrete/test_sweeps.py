@@ -15,14 +15,15 @@ from xorec.training.discrete import sweeps
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.flips import Flips, changes
-from xorec.training.discrete.problem import LossTerms, make_problem
-from xorec.training.discrete.sweeps import SweepResult, sweep, total_loss
-from xorec.training.discrete.triplet_kernels import (
+from xorec.training.discrete.problem import (
     ITEM,
     USER,
+    LossTerms,
     gather_triplets,
+    make_problem,
     make_row_triplets,
 )
+from xorec.training.discrete.sweeps import SweepResult, sweep, total_loss
 from xorec.training.passes import Triplets
 
 ALL_TERMS = [

@@ -12,7 +12,7 @@ from tests.support.references.bound import assemble, terms, upper_bound
 from tests.support.references.logistic import curvature
 from tests.support.references.scale_invariant import pairwise_part, scale_part, siml_loss
 from xorec.core.errors import OptionError
-from xorec.training.losses.bound import (
+from xorec.training.loss import (
     TangentPoints,
     TripletRows,
     assemble_item,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.references.logistic import curvature, sigmoid
 from xorec.core.kernels import fast_kernel
-from xorec.training.losses.bound import (
+from xorec.training.loss import (
     SERIES_BELOW,
     curvature_of,
     logistic_loss,

@@ -24,7 +24,7 @@ from xorec.evaluation.protocol import Evaluation, evaluate
 from xorec.lab.reproduce.cache import Cache, Result
 from xorec.lab.reproduce.plan import Choice, Plan, Source, method_of
 from xorec.models import model_class
-from xorec.models.fitting import checkpoints
+from xorec.models.base import checkpoints
 from xorec.representations.base import Representation
 from xorec.selection.sizes import sizes_of
 from xorec.selection.tuning.spaces import as_json, space_of

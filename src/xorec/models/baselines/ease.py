@@ -22,7 +22,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.item_blocks import (
+from xorec.models.baselines.item_knn import (
     one_row,
     root_matrix,
     root_weights,

@@ -5,10 +5,6 @@ q = 1/k (sum_t f(u_t, i_t) - sum_t f(u_t, i_{t+1})),  minimise mean softplus(-q)
 over all ego rows. Anything that only a user or only an item adds to f cancels, popularity too:
 that is its point, and its price. Of a pool of cycles of 2 to `cycle` pairs, `oversampling` times
 as many as a batch needs, those with the smallest q are learned from.
-
-CPR's samples and their gradients.
-
-A sample of size k is a cycle of k pairs (u_t, i_t); the user u_t does not have the next one's item.
 """
 
 from __future__ import annotations
@@ -24,8 +20,7 @@ from xorec.core.rng import below, draw, stream
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
-from xorec.models.graph.encoder import Encoder
-from xorec.models.graph.graph_model import EncoderConfig, EpochOf, GraphModel
+from xorec.models.graph.lightgcn import Encoder, EncoderConfig, EpochOf, GraphModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.blocks import item_parts

@@ -2,13 +2,12 @@
 
 x_ui = sum over the groups g of eta_ug xi_ig b_ug.d_ig, with G groups of r bits. The weights come
 first and stay; then the codes are learned by DCF's sweeps on x with the targets
-divided by G (`factored_codes`): all groups of a user together, then all groups of an item.
+divided by G (`dcf`): all groups of a user together, then all groups of an item.
 
-The weights of CCCF's groups: how near an entity is to the anchor of each group.
-
-Vectors of a small matrix factorisation (ALS), centred, because vectors that all point one way are
-equally near to every anchor. G users and G items are anchors: medoids of a sample. With a, the
-angle to an anchor as a share of a right angle, the weight is Epanechnikov's kernel
+A group's weight says how near an entity is to the group's anchor. It comes from vectors of a small
+matrix factorisation (ALS), centred, because vectors that all point one way are equally near to
+every anchor. G users and G items are anchors: medoids of a sample. With a, the angle to an anchor
+as a share of a right angle, the weight is Epanechnikov's kernel
 
     w = max(0, 3/4 (1 - (a / h)^2)),
 
@@ -31,17 +30,16 @@ from xorec.core.threads import one_blas_thread
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect, expect_size
 from xorec.models.factorization.als import ALS
-from xorec.models.hashing.factored_codes import FactoredCodes, FactoredCodesConfig
-from xorec.models.hashing.factored_kernels import Entities
-from xorec.models.hashing.factored_sweeps import Floats
+from xorec.models.hashing.dcf import FactoredCodes, FactoredCodesConfig
+from xorec.models.hashing.factored_kernels import Entities, Floats
 from xorec.representations.base import Representation
 from xorec.representations.composed import ComposedCodes, ComposedQueries
 from xorec.representations.vectors import Vectors
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import Choice, Float, Space
+from xorec.training.epochs import Arrays
 
 if TYPE_CHECKING:
-    from xorec.models.hashing.factored_sweeps import Floats
+    from xorec.models.hashing.factored_kernels import Floats
 
 
 Doubles = npt.NDArray[np.float64]

@@ -5,13 +5,11 @@ q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks an
 matrices are learned with BPR's loss, decay, and a term that holds the scores near those of the
 start, by Adam.
 
-LightRec's distillation: quantised items are held to what the vectors of the start said.
+Quantised items are held to the scores of the start by the distillation
 
-1/2 sum_i w_i mean_u (u.q_i - u0.v_i)^2 over all users and items, sum w = 1. Its gradients only need
-matrices of D x D, so none of the users is left out.
+    1/2 sum_i w_i mean_u (u.q_i - u0.v_i)^2 over all users and items, sum w = 1.
 
-LightRec's loss and its steps.
-
+Its gradients only need matrices of D x D, so none of the users is left out. The whole loss is the
 mean of softplus(u.q_j - u.q_i) + decay/2 (|u|^2 + |q_i|^2 + |q_j|^2) over the triplets of a batch,
 q the quantised items, + distill x the error of the scores, by Adam.
 """
@@ -31,8 +29,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.factorization.bpr import BPR, BPRConfig
-from xorec.models.factorization.bpr_gradients import BPRGradientStep
+from xorec.models.factorization.bpr import BPR, BPRConfig, BPRGradientStep
 from xorec.models.hashing.lightrec_codebooks import (
     Array,
     ItemEncoder,
@@ -41,17 +38,16 @@ from xorec.models.hashing.lightrec_codebooks import (
     residual_codebooks,
     whitening,
 )
-from xorec.models.late_rows import with_room
+from xorec.models.new_rows import with_room
 from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Bytes, Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.vectors import Floats, Vectors
-from xorec.training.adam_kernels import Moments, adam
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import EpochConfig, Float, Space
-from xorec.training.epochs import EpochTrainer
+from xorec.training.epochs import Arrays, EpochTrainer
 from xorec.training.passes import Pass
 from xorec.training.rows import Gradients
+from xorec.training.table_steps import Moments, adam
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.code_fold_in import mean_direction, updated_codes
+from xorec.models.new_rows import mean_direction, updated_codes
 from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes

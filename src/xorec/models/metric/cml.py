@@ -6,23 +6,23 @@ D a squared distance, j* the nearest of `negatives` fresh ones, w = log(1 + rank
 estimated from how many of them come inside the margin, C the covariance of the rows of all users
 and items off its diagonal.
 
-The two steps of CML over a block of pairs: users, then items (`training.passes`), in float32.
-
+A step moves the users of a block, then its items (`training.passes`), in float32;
 `tests/support/references/metric.py` has the same in float64, in plain NumPy. Users are as they are
 by then; items are read as they were before the block. Rows are `training.rows.Rows`. A negative of
--1 is none. Nothing is written but `new` and `kept`.
+-1 is none. Nothing is written but `new` and `kept`. The second part of the loss takes one step for
+all rows at the end of an epoch, against its gradient 4 covariance / N (x - mean) C without C's
+diagonal, of the N rows of users and items.
 
-CML's second part: axes of the space that do not repeat each other.
-
-One step for all rows against the gradient of  weight sum_{a != b} C_ab^2, which is
-4 weight / N (x - mean) C without C's diagonal, C the covariance of the N rows of users and items.
+SML shares `MetricModel`: each row's steps shrink with the gradients it has had (Adagrad, one number
+a row, as in SIML), and each row that moved is brought back into the ball.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,14 +32,68 @@ from xorec.core.arrays import APART, empty_apart
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
-from xorec.models.metric.metric_learning import BallStep, MetricConfig, MetricModel
-from xorec.representations.distances import Floats
-from xorec.training.checkpoint import Arrays
-from xorec.training.config import POPULARITY, Choice, Float, Space
-from xorec.training.fold_in import mean_user
-from xorec.training.passes import StepOf, Triplets, UserResult
-from xorec.training.row_kernels import BALL, adagrad_step, prefetch_next, project
-from xorec.training.rows import Rows
+from xorec.models.base import expect
+from xorec.models.triplet_model import TripletModel, mean_user
+from xorec.representations.base import Representation
+from xorec.representations.distances import Distances, Floats
+from xorec.training.config import POPULARITY, Choice, Float, Space, TripletConfig
+from xorec.training.epochs import Arrays
+from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
+from xorec.training.rows import BALL, Rows, adagrad_step, prefetch_next, project, project_rows
+
+
+class MetricConfig(TripletConfig):
+    """Settings of every model of points in a ball."""
+
+    dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
+    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
+
+
+class BallStep(TripletStep):
+    """A step whose items end in the ball, whether they have moved or not."""
+
+    def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
+        project_rows(new.vectors, BALL)
+        return new
+
+
+M = TypeVar("M", bound=MetricConfig)
+
+
+class MetricModel(TripletModel[M]):
+    """Users and items as points; a model says what its step over a block is."""
+
+    def _start(self, train: Interactions, seed: int) -> Arrays:
+        """Normal vectors of about unit length, users then items, inside the ball."""
+        rng = np.random.Generator(np.random.Philox(seed))
+        counts, size = (train.n_users, train.n_items), self.config.dimensions
+        rows = [rng.standard_normal((n, size), dtype=np.float32) for n in counts]
+        users, items = (into_ball(r / np.float32(np.sqrt(size))) for r in rows)
+        return {
+            "user_vectors": users,
+            "item_vectors": items,
+            "user_grad_sq_sum": np.zeros(train.n_users, dtype=np.float32),
+            "item_grad_sq_sum": np.zeros(train.n_items, dtype=np.float32),
+        }
+
+    def _represent(self, arrays: Arrays) -> Distances:
+        return Distances(arrays["user_vectors"], arrays["item_vectors"])
+
+    def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
+        """A new user's point: the users' step alone, from the middle of their items, averaged
+        over the last passes."""
+        representation = expect(representation, Distances)
+        return self._fold_in(history, self._fixed(representation.item_vectors))
+
+    @abstractmethod
+    def _fixed(self, item_vectors: Floats) -> Any:
+        """The table of items that do not move."""
+
+
+def into_ball(rows: npt.NDArray[np.floating]) -> Floats:
+    """Rows of more than unit length are brought back to it."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(norms, 1), dtype=np.float32)
 
 
 class Terms(NamedTuple):

@@ -8,9 +8,8 @@ its triplets violate it. The authors' code adds the hinges of a batch up but ave
 earn, which makes that share gamma / batch: with their numbers 2 %, and the users' margins collapse.
 `scaling="released"` does that.
 
-The two steps of SML over a block of pairs: users, then items (`training.passes`), in float32.
-
-Of each triplet (u, i, j_k), with x_k = 1 and y_k = lambda where a hinge is active (the same in
+A step moves the users of a block, then its items (`training.passes`), in float32. Of each triplet
+(u, i, j_k), with x_k = 1 and y_k = lambda where a hinge is active (the same in
 `tests/support/references/metric.py`, in plain NumPy):
 
     u:   2 sum_k  x_k (d_j - d_i) + y_k (b_u - d_i)             m_u: sum_k x_k - r_u
@@ -35,14 +34,13 @@ from xorec.core.errors import OptionError
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.metric.cml import square_distance
-from xorec.models.metric.metric_learning import BallStep, MetricConfig, MetricModel
+from xorec.models.metric.cml import BallStep, MetricConfig, MetricModel, square_distance
+from xorec.models.triplet_model import mean_user
 from xorec.representations.distances import Floats
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import POPULARITY, Float, Int, Space
-from xorec.training.fold_in import mean_user
+from xorec.training.epochs import Arrays
 from xorec.training.passes import StepOf, Triplets, UserResult
-from xorec.training.row_kernels import BALL, adagrad_step, prefetch_next, project
+from xorec.training.rows import BALL, adagrad_step, prefetch_next, project
 
 Scaling: TypeAlias = Literal["mean", "released"]
 

@@ -1,6 +1,6 @@
 """DSIML: SIML in bits. Codes of users and items, learned with the scale-invariant loss.
 
-SIML's vectors, turned so that signs lose least (`discrete.rotation`), are the start; then an
+SIML's vectors, rotated so that signs lose least (`discrete.rotation`), are the start; then an
 optimiser learns on with the signs themselves (`optimizers`). `auto` tries each of them and keeps
 the one that is best on validation.
 """
@@ -22,30 +22,30 @@ from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.code_fold_in import mean_direction, updated_codes
-from xorec.models.popularity_offsets import Offset, choose_offset, with_popularity
+from xorec.models.new_rows import mean_direction, updated_codes
 from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
-from xorec.models.siml.dsiml_shortlist import (
+from xorec.models.siml.dsiml_ranking import (
+    Offset,
     Size,
+    choose_offset,
     refine_new_user,
     refine_users,
     two_stage_query,
     updated_two_stage,
+    with_popularity,
     with_reranking,
 )
-from xorec.models.siml.list_kernels import NO_LISTS
 from xorec.models.siml.optimizers import OPTIMIZERS, Optimizer, Start, candidates
 from xorec.models.siml.siml import Alpha, ScaleInvariantConfig, Temperature
-from xorec.models.siml.siml_kernels import NO_TEACHER, Teacher, Terms
+from xorec.models.siml.siml_kernels import NO_LISTS, NO_TEACHER, Teacher, Terms
 from xorec.models.siml.teacher_lists import slim_lists, with_best_items
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.two_stage import TwoStage
 from xorec.representations.vectors import Floats
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import AUTO, Choice, Float, Space, or_auto
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
-from xorec.training.epochs import EpochTrainer
+from xorec.training.epochs import Arrays, EpochTrainer
 
 if TYPE_CHECKING:
     OptimizerName = str

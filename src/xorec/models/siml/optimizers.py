@@ -1,12 +1,10 @@
 """How DSIML learns its bits (METHOD, sections 3 and 4): the optimisers, and their registry.
 
-All about an optimiser is declared on its class.
-
-Straight-through: the gradient at the codes moves the rows behind them.
-
-The others see a row's code, or with `softness` bits that are drawn around the row, harder from
-epoch to epoch (`training.row_kernels`). Where the teacher has a weight, the codes also learn how
-the float vectors order each pair's candidates, and the lists, where it has some (`teacher_lists`).
+All about an optimiser is declared on its class. Straight-through (`ste`): the gradient at the codes
+moves the rows behind them. The others see a row's code, or with `softness` bits that are drawn
+around the row, harder from epoch to epoch (`training.rows`). Where the teacher has a weight, the
+codes also learn how the float vectors order each pair's candidates, and the lists, where it has
+some (`teacher_lists`).
 """
 
 from __future__ import annotations
@@ -25,17 +23,16 @@ from xorec.data.negatives import Negatives
 from xorec.models.siml.siml import ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_kernels import Teacher, Terms
 from xorec.models.siml.teacher_lists import with_lists
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import AUTO
-from xorec.training.discrete.block_sweeps import BlockSweeps
+from xorec.training.discrete.block_sweeps import BlockSweeps, Draw
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.flips import Flips
 from xorec.training.discrete.problem import LossTerms, make_problem
-from xorec.training.discrete.sweep_blocks import Draw
 from xorec.training.discrete.sweeps import Proposer, sweep
+from xorec.training.epochs import Arrays
 from xorec.training.passes import Pass, Triplets
-from xorec.training.row_kernels import SIGNS
+from xorec.training.rows import SIGNS
 
 if TYPE_CHECKING:
     from xorec.models.siml.dsiml import DSIMLConfig

@@ -8,7 +8,7 @@ x = (c_uj - c_ui) / 2,   y = tau (2 gamma^2 (c_uj + c_ij) - (1 + gamma^2) c_ui),
 
 Each row's steps shrink with the gradients it has had (Adagrad, one number a row): popular items
 take many in one block, and plain steps would throw them about. What is kept of a row is its mean
-over the epochs, the late ones weighing more (`training.averaging`).
+over the epochs, the late ones weighing more (`training.table_steps`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, expect
-from xorec.models.siml.siml_fold_in_kernels import FoldInPasses, fold_in_user
+from xorec.models.siml.siml_fold_in import FoldInPasses, fold_in_user
 from xorec.models.siml.siml_kernels import (
     ITEMS,
     NO_TEACHER,
@@ -38,18 +38,16 @@ from xorec.models.siml.siml_kernels import (
     step_items,
     step_users,
 )
-from xorec.models.triplet_model import TripletModel
+from xorec.models.triplet_model import PASSES, TripletModel, history_rows
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
-from xorec.training.averaging import add_to_means, mean_of, start_means
-from xorec.training.checkpoint import Arrays
 from xorec.training.config import AUTO, Choice, Float, ModelConfig, Space, TripletConfig, or_auto
 from xorec.training.discrete.rotation import unit_rows
-from xorec.training.fold_in import PASSES, history_rows
-from xorec.training.losses.bound import margin_offset
+from xorec.training.epochs import Arrays
+from xorec.training.loss import margin_offset
 from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult
-from xorec.training.row_kernels import BALL, FREE, SPHERE, draw_codes
-from xorec.training.rows import Rows
+from xorec.training.rows import BALL, FREE, SPHERE, Rows, draw_codes
+from xorec.training.table_steps import add_to_means, mean_of, start_means
 
 _NORMS = {"sphere": SPHERE, "ball": BALL, "free": FREE}
 DEFAULTS: dict[str, Any] = {

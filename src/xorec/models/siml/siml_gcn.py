@@ -7,11 +7,9 @@ pushes an item from its negatives while the graph pulls everything together, so 
 short fits: the loss is the same, and so is what the data want of it. As SIML, it adds popularity to
 its scores, and its vectors are means over the epochs.
 
-Gradients of a block of triplets, without taking a step: for models whose rows come from others.
-
-Users first, each user's pairs together, then items (see `training.passes`). new: the sums of the
-gradients and how often a row came (`training.rows.Gradients`), a negative counting as its share of
-the pair. Terms and shapes as in `siml_kernels`.
+The kernels give the gradients of a block without a step. new: their sums and how often a row came
+(`training.rows.Gradients`), a negative counting as its share of the pair. Settings of the loss and
+shapes are those of `siml_kernels`.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ from xorec.core.kernels import fast_kernel
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
-from xorec.models.graph.encoder import Encoder
-from xorec.models.graph.graph_model import GraphConfig, TripletGraphModel
+from xorec.models.graph.lightgcn import Encoder, GraphConfig, TripletGraphModel
 from xorec.models.siml.siml import (
     DEFAULTS,
     SIML,
@@ -41,7 +38,7 @@ from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.config import Choice, Float, Space
 from xorec.training.passes import GradientStep, Triplets, UserResult
-from xorec.training.row_kernels import prefetch_next
+from xorec.training.rows import prefetch_next
 
 
 @fast_kernel

@@ -16,9 +16,13 @@ candidates v of a pair, the positive and its negatives (distillation):
     p_v = e^(s t_v) / sum e^(s t_w)        q_v = e^(s c_v) / sum e^(s c_w)
     loss - weight sum_v p_v log q_v         gradient at c_v: weight s (q_v - p_v)
 
-A teacher with lists has other candidates and other p (`list_kernels`).
+A teacher with lists has other candidates and other p. A pair's last `listed` negatives are items of
+its user's list. The loss of the pairs does not see them; the distillation is over all negatives v
+of the pair, without the positive:
 
-`losses.bound` has the same in plain NumPy. Rows are `training.rows.Rows`: vectors that
+    p_v = e^(l_v + s t_v) / sum             l_v: the list's logit, 0 where v is not on it
+
+`tests/support/references` has the same in plain NumPy. Rows are `training.rows.Rows`: vectors that
 move, and the snapshot that the others see. For vectors both are one. For codes the snapshot is
 sign(row) / sqrt(d), a unit vector, or drawn around the row, and the gradient at the snapshot moves
 the row behind it (straight-through). Items are read as they were before the block.
@@ -33,10 +37,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xorec.core.arrays import APART, empty_apart
-from xorec.core.kernels import fast_kernel, inlined
-from xorec.core.rng import stream
-from xorec.models.siml.list_kernels import NO_LISTS, Lists, list_logit
-from xorec.training.row_kernels import (
+from xorec.core.kernels import fast_kernel, inlined, kernel
+from xorec.core.rng import below, draw, stream
+from xorec.training.rows import (
     SIGNS,
     SPHERE,
     adagrad_step,
@@ -45,13 +48,66 @@ from xorec.training.row_kernels import (
     project,
 )
 
+
+class Lists(NamedTuple):
+    """The best items of each user by a teacher, by row and not by rank.
+
+    items (n, N): ascending, counts (n,) of them; logits (n, N): how much the teacher wants each.
+    """
+
+    items: Any
+    logits: Any
+    counts: Any
+
+
+NO_LISTS = Lists(
+    np.zeros((0, 0), dtype=np.int32),
+    np.zeros((0, 0), dtype=np.float32),
+    np.zeros(0, dtype=np.int32),
+)
+
+
+@inlined
+def list_logit(lists: Any, u: Any, v: Any) -> Any:
+    """The logit of item v in the list of user u, 0 where it is not on it (binary search)."""
+    lo, hi = 0, lists.counts[u]
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if lists.items[u, middle] < v:
+            lo = middle + 1
+        else:
+            hi = middle
+    value = np.float32(0)
+    if lo < lists.counts[u] and lists.items[u, lo] == v:
+        value = lists.logits[u, lo]
+    return value
+
+
+@kernel
+def draw_listed(out: Any, first: Any, pairs: Any, users: Any, lists: Any, keys: Any) -> None:
+    """Fill out[:, first:] with items of the users' lists, evenly and with repetition; -1: none.
+
+    pairs: the position of each pair's draws; keys: (seed, epoch).
+    """
+    seed, epoch = keys
+    count = out.shape[1] - first
+    for row in range(len(users)):
+        u = users[row]
+        key, known = stream(seed, epoch, u), lists.counts[u]
+        for k in range(count):
+            out[row, first + k] = -1
+            if known > 0:
+                place = below(draw(key, pairs[row] * count + k), known)
+                out[row, first + k] = lists.items[u, place]
+
+
 STEEP = np.float32(30)
 USERS, ITEMS = 0x7573657273, 0x6974656D73
 """These keep the draws of users and of items apart."""
 
 
 class Terms(NamedTuple):
-    """The loss, its steps, and where rows live (`training.row_kernels`).
+    """The loss, its steps, and where rows live (`training.rows`).
 
     kind, softness, hardness: what the others see of a row; the draws of a row are those of its
     stream in this epoch. listed: how many of a pair's negatives are a list's, for its teacher.
@@ -256,7 +312,7 @@ def distill_lists(
     kept: Any,
     scratch: Any,
 ) -> None:
-    """`distill` by a teacher with lists (`list_kernels`): over the negatives of the pair alone."""
+    """`distill` by a teacher with lists: over the negatives of the pair alone."""
     negatives, u = triplets.negatives, triplets.users[pair]
     gradient, teacher_p, student_p = scratch.gradient, scratch.teacher, scratch.student
     count, weight, steepness = negatives.shape[1], teacher.distill_weight[u], teacher.steepness

@@ -20,7 +20,7 @@ from xorec.data.negatives import Negatives
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import expect
 from xorec.models.baselines.slim import SLIM
-from xorec.models.siml.list_kernels import Lists, draw_listed
+from xorec.models.siml.siml_kernels import Lists, draw_listed
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.vectors import Floats
 from xorec.search.scores.postings import PostingIndex

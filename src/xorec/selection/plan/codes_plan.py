@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS
-from xorec.models.baselines.slim import SLIMConfig
+from xorec.models.baselines.slim import MATRIX_ITEMS, SLIMConfig
 from xorec.models.siml.optimizers import candidates
 from xorec.models.siml.teacher_lists import LONGEST, MOST_LISTED
 from xorec.selection.plan.als_plan import als_parts, vector_bytes
@@ -26,7 +25,7 @@ from xorec.selection.plan.one_task_plan import (
 from xorec.selection.plan.parts import JobPlan, Memory, Step, Where
 from xorec.selection.plan.sizes import DataSizes
 from xorec.training.config import AUTO
-from xorec.training.discrete.sweep_blocks import item_pieces, role_bytes
+from xorec.training.discrete.block_sweeps import item_pieces, role_bytes
 from xorec.training.discrete.sweeps import ITEM_BLOCKS
 
 _ROTATION_ROWS, _ROTATION_ROUNDS = 32_768, 50

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.models.baselines.neighbour_ridge import MATRIX_ITEMS
+from xorec.models.baselines.slim import MATRIX_ITEMS
 from xorec.selection.plan.asked import Asked, by_item_bytes, model_bytes, pairs_bytes
 from xorec.selection.plan.block_counts import row_blocks, waves
 from xorec.selection.plan.parts import JobPlan, Memory, Step

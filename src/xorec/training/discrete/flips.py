@@ -1,7 +1,5 @@
 """Flip: every user's and item's code goes down in the exact loss, bit by bit.
 
-The exact change of the loss by each single bit of a user or an item.
-
 For one triplet and one role the change takes four values only, by r = z_k p_k and s = z_k q_k of
 the bit (`problem` has the names). Four values are a polynomial in two signs,
 
@@ -18,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from xorec.core.kernels import fast_helper, fast_kernel, inlined
-from xorec.training.discrete.problem import Floats, Problem, Rows, Signs
-from xorec.training.discrete.triplet_kernels import (
+from xorec.training.discrete.problem import (
     AS_NEGATIVE,
     AS_POSITIVE,
     AS_USER,
     LEAST_GAIN,
     USER,
+    Floats,
+    Problem,
+    Rows,
+    Signs,
     gather_triplets,
     make_row_triplets,
     most_triplets,

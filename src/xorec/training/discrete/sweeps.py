@@ -7,8 +7,6 @@ side by side while all items stand still, and are then taken one after another w
 the codes of that moment, falls. A block of one item is the exact way, one by one. Either way the
 loss of the triplets never rises, and the codes do not depend on the number of threads.
 
-Items that were given new codes side by side take them one after another, if the loss falls.
-
 Each proposal was made while all items stood still, and its change of the loss is known for that
 moment. Items that moved since only matter where they share a triplet with the item: the change is
 corrected there. So the loss never rises, at a fraction of what the proposals cost. These sums have
@@ -27,11 +25,14 @@ from xorec.core.engine import row_ranges
 from xorec.core.errors import DataError
 from xorec.core.kernels import inlined, kernel
 from xorec.core.threads import ThreadPool
-from xorec.training.discrete.problem import Floats, Problem, Rows, Signs
-from xorec.training.discrete.triplet_kernels import (
+from xorec.training.discrete.problem import (
     ITEM,
     LEAST_GAIN,
     USER,
+    Floats,
+    Problem,
+    Rows,
+    Signs,
     hamming_distance,
     pair_losses,
     triplet_loss,

@@ -1,10 +1,11 @@
 """A new user's vector by SIML: all passes of the users' step in one kernel, the items as they are.
 
-What `siml_kernels.step_users` does with one user's pairs, pass after pass with fresh negatives,
-without what only the items' step or a report needs (the sums of the negatives, the losses). The
-loss and its terms are those of `siml_kernels`. The rows of four negatives are read at once, so the
-rows of the user and of the positive stay in registers; e^t is a polynomial that whole vectors of
-the machine take (a call of the library's for each negative costs as much as all the rest).
+It does what `siml_kernels.step_users` does with one user's pairs, pass after pass with fresh
+negatives, without what only the items' step or a report needs (the sums of the negatives, the
+losses). The loss and its settings are those of `siml_kernels`. The rows of four negatives are read
+at once, so the rows of the user and of the positive stay in registers; e^t is a polynomial that
+whole vectors of the machine take (a call of the library for each negative costs as much as all the
+rest).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.rng import stream
 from xorec.data.negatives import draw_outside
 from xorec.models.siml.siml_kernels import STEEP
-from xorec.training.row_kernels import adagrad_step, prefetch_row, project
+from xorec.training.rows import adagrad_step, prefetch_row, project
 
 _LOG2_E = np.float32(1.4426950408889634)
 _TAYLOR = tuple(

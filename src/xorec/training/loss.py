@@ -4,8 +4,6 @@ Each term of the loss (the form "triplet") is l(t), and t is linear in any one c
 triplet: t = w.z + s. Here are the numbers that make w and s, and kernels that make of them the
 quadratic bound on the loss of a user or an item, z'Az + c'z + constant.
 
-A and c of one user or one item from lists of triplets: z'Az + c'z bounds their loss.
-
 A term t = w.z + s of weight omega (lambda times that for y) adds, at the point xi where its bound
 touches it (xi is phi for x and eta for y), with p the curvature,
 
@@ -16,10 +14,11 @@ their numbers, in any integer type; loss (roles, lambda_), from `role_tables`. A
 c (d,) are overwritten; they may be float64 or float32, which rounds only there. The slow twin is
 `tests/support/references/bound.py: assemble`.
 
-l(t) = log(1 + e^t), its slope and the curvature of its bound: scalars in, a scalar out.
-
-Compiled into the caller, in the type of the argument; written for kernels with fast arithmetic:
-no step makes an infinity or a NaN.
+`gamma` is everywhere tan(beta), the root of what the formulas square; `docs/method.md` is the
+ledger
+from equation to function to test. `logistic_loss_of`, `sigmoid_of` and `curvature_of` are compiled
+into the caller, in the type of the argument, and are safe with fast arithmetic: no step makes an
+infinity or a NaN.
 """
 
 from __future__ import annotations

@@ -1,11 +1,15 @@
-"""DSIML in two stages: its codes find a shortlist, the vectors that it started from order it.
+"""How DSIML's codes rank: with an offset for popularity, a shortlist, or float users.
 
-What comes late is made as in `code_fold_in` and, of the vectors, as in `triplet_model`.
+Offset. Codes of one length cannot say that an item is popular. An offset can, for four bits an
+item: the number of bits in which it agrees with all users besides, o_i = round(c log2(1 +
+count_i)). Whether that helps differs from data to data, so validation chooses c.
 
-Float users against item bits: users are refined against the items' signs, now fixed.
+Shortlist. Codes find it, the vectors that training started from order it. Codes of new rows are
+made by `new_rows`, their vectors by `triplet_model`.
 
-Trained codes end with users whose signs fit; their lengths along each bit were never asked for.
-A few passes of the users' step alone, items as they are, give them that.
+Float users. Trained codes end with users whose signs fit; the lengths along each bit were never
+learned. A few passes of the users' step alone, against the fixed signs of the items, give them
+that.
 """
 
 from __future__ import annotations
@@ -19,17 +23,19 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from xorec.core.bits import Words, pack_signs, unpack_signs
+from xorec.core.code_rows import MOST_OFFSET, Offsets
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model, expect, expect_part
-from xorec.models.code_fold_in import updated_codes
+from xorec.models.new_rows import updated_codes
 from xorec.models.pretraining import folding_model, pretraining_model
 from xorec.models.siml.siml import ScaleInvariantStep
 from xorec.models.siml.siml_kernels import Terms
 from xorec.models.siml.teacher_lists import with_lists
+from xorec.models.triplet_model import fold_in_passes, fold_in_user
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.ranking_vectors import RankingVectors
@@ -37,13 +43,71 @@ from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.two_stage_queries import TwoStageQueries
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.discrete.rotation import unit_rows
-from xorec.training.fold_in import fold_in_passes, fold_in_user
+from xorec.training.epochs import validation_sample
 from xorec.training.passes import Pass, Triplets
 from xorec.training.rows import Rows
 
 if TYPE_CHECKING:
     from xorec.models.siml.dsiml import DSIMLConfig
     from xorec.models.siml.optimizers import Start
+
+
+GRID = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5)
+"""What `auto` tries: bits for each time that an item's count doubles."""
+WORTH = 1.01
+"""What NDCG@20 must be multiplied by: an offset takes half a byte an item and some search time."""
+_METRIC = "ndcg@20"
+
+
+def _check(offset: Any) -> Any:
+    """One message for a union of types."""
+    if offset == "auto":
+        return offset
+    if type(offset) in (int, float) and 0 <= offset <= MOST_OFFSET:
+        return float(offset)
+    raise PydanticCustomError("offset", "give a number from 0 (no offset) to 15, or auto")
+
+
+Offset = Annotated[float | Literal["auto"], BeforeValidator(_check)]
+
+
+def popularity_offsets(c: float, counts: npt.NDArray[np.integer]) -> Offsets:
+    """round(c log2(1 + count)) of each item, at most 15.
+
+    >>> popularity_offsets(0.5, np.array([0, 1, 30, 1000]))
+    array([0, 0, 2, 5], dtype=uint8)
+    """
+    offsets = np.rint(c * np.log2(1.0 + counts))
+    return np.asarray(np.minimum(offsets, MOST_OFFSET), dtype=np.uint8)
+
+
+def with_popularity(codes: Codes, c: float, train: Interactions) -> Codes:
+    """The codes with offsets by the counts of the training part."""
+    offsets = popularity_offsets(c, train.item_counts)
+    return Codes(codes.user_rows, codes.item_rows, codes.bits, item_offsets=offsets)
+
+
+def choose_offset(
+    codes: Codes, train: Interactions, validation: Interactions | None, options: RunOptions
+) -> float:
+    """The c of GRID with the best NDCG@20 on validation, the least of equals; says which.
+
+    0 where that is less than one per cent better than none, and without a validation part.
+    """
+    from xorec.evaluation.protocol import evaluate
+
+    if validation is None:
+        return 0.0
+    part, quiet = validation_sample(validation, options.seed), replace(options, progress=SILENT)
+    values = {}
+    for c in GRID:
+        ranks = with_popularity(codes, c, train)
+        values[c] = evaluate(ranks, train, part, ks=(20,), options=quiet)[_METRIC]
+    best = max(GRID, key=lambda c: values[c])
+    best = best if values[best] > WORTH * values[0.0] else 0.0
+    shown = ", ".join(f"{c:g} {values[c]:.4f}" for c in GRID)
+    options.progress.note(f"dsiml: offset {best:g} (validation NDCG@20: {shown}).")
+    return best
 
 
 _PASSES, _PASSES_FOR_NEW = 3, 4
@@ -110,14 +174,14 @@ _ENOUGH = 0.99
 _VALIDATION_USERS = 5_000
 
 
-def _check(size: Any) -> Any:
+def _check_size(size: Any) -> Any:
     """One message for a union of types."""
     if size == "auto" or (type(size) is int and size >= 0):
         return size
     raise PydanticCustomError("size", "give a whole number, 0 for no shortlist, or auto")
 
 
-Size = Annotated[int | Literal["auto"], BeforeValidator(_check)]
+Size = Annotated[int | Literal["auto"], BeforeValidator(_check_size)]
 
 
 def with_reranking(
