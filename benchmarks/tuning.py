@@ -35,7 +35,7 @@ GRID: dict[str, dict[str, list[Any]]] = {
         "bits": [20, 32, 64, 128, 256],
         "temperature": [1.0, 2.0, 4.0, 8.0, 16.0],
         "softness": [0.0, 0.25, 0.5, 1.0, 2.0],
-        "distill": [0, 2, 5, 10, 20],
+        "extra_positives": [0, 2, 5, 10, 20],
     },
 }
 

@@ -38,7 +38,12 @@ def test_the_ladder_is_compared_and_drawn(
 def test_rows_have_their_bytes_and_json_names_the_files(
     run: Run, ratings: Path, tmp_path: Path
 ) -> None:
-    models = ("--models", "popularity,slim,slim:keep=int8", "--frontier", tmp_path / "a.svg")
+    models = (
+        "--models",
+        "popularity,slim,slim:weight_dtype=int8",
+        "--frontier",
+        tmp_path / "a.svg",
+    )
     answer = json.loads(run("compare", ratings, *models, "-q", "--json").stdout)
     assert answer["frontier"] == [str(tmp_path / "a.png"), str(tmp_path / "a.svg")]
     popularity, floats, small = (row["bytes_per_item"] for row in answer["rows"])

@@ -134,11 +134,11 @@ def test_the_table_fits_80_columns_and_ends_with_the_settings(
 
 def test_settings_of_every_kind_are_written(tmp_path: Path) -> None:
     fixed = {"bits": 16, "solver": 'a "b"', "none": None, "start": {"epochs": 4, "gamma": 1e-07}}
-    trial = Trial(7, "complete", 0.25, 12, 1.0, {"teach": 4.0, "asymmetric": True}, {})
+    trial = Trial(7, "complete", 0.25, 12, 1.0, {"distill_weight": 4.0, "asymmetric": True}, {})
     text = settings_file(Tuned("dsiml", "ndcg@20", fixed, [trial]))
     assert text.startswith("# trial 7 of 1: validation ndcg@20 0.2500, epoch 12\n[dsiml]\n")
     del fixed["none"]
-    assert tomllib.loads(text) == {"dsiml": {**fixed, "teach": 4.0, "asymmetric": True}}
+    assert tomllib.loads(text) == {"dsiml": {**fixed, "distill_weight": 4.0, "asymmetric": True}}
 
 
 def test_bad_requests_are_refused_before_data_is_read(run: Run, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import gc
 import numpy as np
 
 from xorec.models.base import DataUpdate
-from xorec.models.new_rows import once_for_each, signs_of, solve_late_rows, with_room
+from xorec.models.new_rows import once_for_each, signs_of, solve_new_rows, with_room
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import planted
 
@@ -13,7 +13,7 @@ from xorec.testing.data import planted
 def test_new_users_then_items_then_all_changed_users() -> None:
     data, solved = planted(8, 6, per_user=3), []
     users, items = np.array([1, 6, 7]), np.array([5])
-    solve_late_rows(
+    solve_new_rows(
         DataUpdate(data, users, items, np.zeros(8, dtype=np.int64)),
         6,
         lambda rows: solved.append(("users", rows.tolist())),

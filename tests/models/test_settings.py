@@ -24,9 +24,9 @@ WHEN_TO_STOP = {"patience", "validate_every"}
 TOGETHER: dict[str, dict[str, Any]] = {
     "siml.reg": {"norms": "free"},
     "cpr.smoothing": {"layers": 1},
-    "dsiml.form": {"teach": 0.0},
+    "dsiml.form": {"distill_weight": 0.0},
     "dsiml.solver": {"optimizer": "bqp", "epochs": 1},
-    "dsiml.keep": {"shortlist": 10},
+    "dsiml.vector_dtype": {"shortlist": 10},
     "blend.neighbours": {"per_item": 3},
     "blend.per_item": {"neighbours": 5},
     "phd.noise_decay": {"noise": 1.0},
@@ -44,11 +44,11 @@ OTHERS: dict[str, Any] = {
     "bits": 24, "block_size": 100, "batch_size": 500, "shortlist": 10, "items": 20, "groups": 4,
     "neighbours": 3, "start": {"epochs": 3, "dimensions": 8}, "codebook_bits": 4, "layers": 3,
     "passes": 1, "dpr.alpha": 0.1, "dpr.beta": 0.1, "drmf.most": 0.6, "cpr.decay": 1.0,
-    "siml.form": "triplet", "siml-gcn.form": "triplet", "slim": {"l2": 5.0}, "dsiml.lists": 5,
+    "siml.form": "triplet", "siml-gcn.form": "triplet", "slim": {"l2": 5.0}, "dsiml.teacher_list_length": 5,
     "dsiml.offset": 0.5,
 }  # fmt: skip
 """Values that matter in data so small."""
-INERT = {"dsiml.distill"}
+INERT = {"dsiml.extra_positives"}
 """For catalogues of thousands: `test_dsiml` has it."""
 
 
@@ -100,7 +100,7 @@ def test_every_setting_changes_what_is_learned(name: str) -> None:
         if key in INERT:
             continue
         beside = TOGETHER.get(key, {})
-        value = model_class(name)(**beside).config.settled().model_dump()[setting]
+        value = model_class(name)(**beside).config.resolved().model_dump()[setting]
         value = {**SMALL, **beside}.get(setting, value) if setting != "start" else value
         if same(
             learned(name, beside), learned(name, {**beside, setting: another(name, setting, value)})

@@ -25,7 +25,7 @@ POINTS = [
     Point("popularity", "shared-scores", 0.12, 8, 18),
     Point("dsiml 20", "codes", 0.24, 21, 14),
     Point("dsiml 64", "codes", 0.31, 33, 17),
-    Point("slim keep=int8", "neighbours", 0.418, 300, 30),
+    Point("slim weight_dtype=int8", "neighbours", 0.418, 300, 30),
     Point("slim, $1 & <more>", "neighbours", 0.419, 600, 31),
     Point("ease", "item-weights", 0.39, 15400, 190),
     Point("lightrec", "codebooks", 0.2, 90, 60),

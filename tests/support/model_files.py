@@ -35,7 +35,7 @@ INDEXED = ("codes", "masked-codes", "shortlist", "blend")
 MORE: dict[str, dict[str, Any]] = {
     "asymmetric": {"asymmetric": True},
     "shortlist": {"shortlist": 10},
-    "shortlist-int8": {"shortlist": 10, "keep": "int8"},
+    "shortlist-int8": {"shortlist": 10, "vector_dtype": "int8"},
 }
 
 

@@ -20,7 +20,7 @@ from xorec.models.hashing.phd import PHD
 from xorec.models.metric.cml import CML
 from xorec.models.metric.sml import SML
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.optimizers import epoch_terms
+from xorec.models.siml.optimizers import epoch_params
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_gcn import SIMLGradientStep
 from xorec.models.siml.siml_kernels import Teacher
@@ -44,7 +44,7 @@ def model_step(model: Any, epoch: int = 1) -> TripletStep:
 
 def code_step() -> TripletStep:
     """Codes behind which rows move, with a teacher."""
-    terms = epoch_terms(DSIML(bits=SIZE).config, 3, 5)
+    terms = epoch_params(DSIML(bits=SIZE).config, 3, 5)
     users, items = (
         code_rows(normal(kind, count), np.ones(count, np.float32), terms, ThreadPool(1))
         for kind, count in enumerate((DATA.n_users, DATA.n_items))
@@ -71,7 +71,7 @@ STEPS: dict[str, Callable[[], TripletStep]] = {
     "phd": lambda: model_step(PHD(bits=SIZE)),
     "dsiml": code_step,
     "lightgcn": lambda: gradient_step(BPRGradientStep, np.float32(1e-3)),
-    "siml-gcn": lambda: gradient_step(SIMLGradientStep, SIML().config.loss()),
+    "siml-gcn": lambda: gradient_step(SIMLGradientStep, SIML().config.loss_params()),
 }
 
 
@@ -168,7 +168,7 @@ def spied_pass(
     Spy.seen.clear()
     n, m = DATA.n_users, DATA.n_items
     users, fixed = Rows.of(normal(0, n), np.ones(n, np.float32)), Rows.fixed(normal(1, m))
-    step = Spy(users, fixed, SIML().config.terms())
+    step = Spy(users, fixed, SIML().config.params())
     items = fixed.vectors.copy()
     with ThreadPool(threads) as pool:
         run = Pass(DATA, Negatives.of(DATA), 2, size, seed, epoch, pool, per_user=per_user)

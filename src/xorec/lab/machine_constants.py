@@ -266,23 +266,23 @@ def _sweep_triplets(data: Interactions, signs: Signs, negatives: int, repeats: i
     from xorec.training.discrete.bounds import Bounds
     from xorec.training.discrete.bqp import make_solver
     from xorec.training.discrete.flips import Flips
-    from xorec.training.discrete.problem import LossTerms, make_problem
+    from xorec.training.discrete.problem import TripletLoss, make_problem
     from xorec.training.discrete.sweeps import Proposer, sweep
     from xorec.training.passes import Triplets
 
     threads = available_threads()
-    sampler, draw, terms = Negatives.of(data), Draw(negatives, 0, 0), LossTerms(4.0)
+    sampler, draw, loss = Negatives.of(data), Draw(negatives, 0, 0), TripletLoss(4.0)
     blocks = BlockSweeps(LocalEngine(threads), sampler)
 
     def here(propose: Proposer) -> None:
         triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
         B, D = (one.copy() for one in signs)
         with ThreadPool(threads) as pool:
-            sweep(make_problem(B, D, triplets, terms), propose, pool)
+            sweep(make_problem(B, D, triplets, loss), propose, pool)
 
     def elsewhere(propose: Proposer) -> None:
         B, D = (one.copy() for one in signs)
-        blocks.sweep(B, D, terms, propose, draw)
+        blocks.sweep(B, D, loss, propose, draw)
 
     found: Measured = {}
     proposers: dict[str, Proposer] = {"flip": Flips(), "bqp": Bounds(make_solver("descent"), 0)}

@@ -168,8 +168,10 @@ WITHOUT_VALIDATION = 0.3
 class BlendConfig(ModelConfig):
     """Settings of Blend."""
 
+    renamed: ClassVar[dict[str, str]] = {"keep": "vector_dtype"}
+
     slim: SLIMConfig = Field(
-        default=SLIMConfig.model_validate({"keep": "int8"}),
+        default=SLIMConfig.model_validate({"weight_dtype": "int8"}),
         description="settings of slim, which learns the item weights",
     )
     start: FromSIML = Field(
@@ -201,9 +203,9 @@ class BlendConfig(ModelConfig):
     neighbours: int = Field(
         0, ge=0, le=10_000, description="number of candidates from `per_item`, in total"
     )
-    keep: Keep = Field("int8", description="number format in which the vectors are stored")
+    vector_dtype: Keep = Field("int8", description="number format in which the vectors are stored")
 
-    def settled(self) -> Self:
+    def resolved(self) -> Self:
         """The weight where no validation part has chosen one."""
         if self.weight != AUTO:
             return self
@@ -243,7 +245,7 @@ class Blend(Model[BlendConfig]):
         vectors = started.user_vectors, started.item_vectors
         learned = TwoStage(
             self._codes(*vectors, train, options),
-            RankingVectors.of(*vectors, config.keep),
+            RankingVectors.of(*vectors, config.vector_dtype),
             expect(weights, Neighbours),
             Sources(config.near, config.best, config.per_item, config.neighbours),
         )
@@ -284,7 +286,7 @@ class Blend(Model[BlendConfig]):
         return TwoStageQueries(pack_signs(place), vector, own)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """Item weights exactly; vectors and codes of late rows by their own models' step."""
+        """Item weights exactly; vectors and codes of new rows by their own models' step."""
         learned, config = expect(representation, TwoStage), self.config
         weights = expect_part(learned.weights, "item weights")
         slim = SLIM(**config.slim.model_dump()).update(weights, update)

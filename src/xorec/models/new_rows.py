@@ -48,7 +48,7 @@ def with_room(rows: npt.NDArray[D], count: int) -> npt.NDArray[D]:
     return found
 
 
-def solve_late_rows(
+def solve_new_rows(
     update: DataUpdate,
     old_users: int,
     solve_users: Callable[[Rows], object],
@@ -103,8 +103,8 @@ def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
     old_users = len(B)
     B, D = with_room(B, train.n_users), with_room(D, train.n_items)
     indptr, owners = train.by_item
-    late = users[users >= old_users]
-    _point(B, late, train.indptr, train.indices, D, item_mean, update.known)
+    new = users[users >= old_users]
+    _point(B, new, train.indptr, train.indices, D, item_mean, update.known)
     _point(D, update.items, indptr, owners, B, user_mean, np.zeros_like(train.item_counts))
     _point(B, users, train.indptr, train.indices, D, item_mean, update.known)
     vectors = codes.user_vectors
@@ -112,7 +112,7 @@ def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
         lengths = np.abs(vectors).mean()
         vectors = with_room(vectors, train.n_users)
         vectors[users] = lengths * B[users]
-    offsets = late_offsets(codes.item_offsets, train.item_counts)
+    offsets = new_offsets(codes.item_offsets, train.item_counts)
     return Codes(pack_signs(B), pack_signs(D), bits, vectors, offsets)
 
 
@@ -132,7 +132,7 @@ def _point(
         codes[row] = signs_of(direction)
 
 
-def late_offsets(offsets: Offsets | None, counts: npt.NDArray[np.integer]) -> Offsets | None:
+def new_offsets(offsets: Offsets | None, counts: npt.NDArray[np.integer]) -> Offsets | None:
     """Offsets of all items (counts) from those of the first: new ones as items of like count.
 
     >>> late_offsets(np.array([0, 2, 4], dtype=np.uint8), np.array([1, 10, 100, 10, 50]))

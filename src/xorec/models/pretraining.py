@@ -124,7 +124,10 @@ def _settings_of(name: str) -> type[ModelConfig]:
     model: Any = (Literal[name], which)
     fields: dict[str, Any] = {"model": model}
     if "popularity" in config.model_fields:  # vectors that become codes have no bias
-        fields["popularity"] = (float, Field(0.0, ge=0, le=0, description="codes have no place"))
+        fields["popularity"] = (
+            float,
+            Field(0.0, ge=0, le=0, description="must be 0: codes hold no bias"),
+        )
     made: type[ModelConfig] = create_model(f"{config.__name__}OfStart", __base__=config, **fields)
     return made
 

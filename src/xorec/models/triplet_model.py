@@ -91,13 +91,13 @@ FEW_USERS = 3
 """With so many users an item starts at half of the usual length."""
 
 
-def start_late_rows(arrays: Arrays, before: Vectors | Distances, update: DataUpdate) -> None:
+def start_new_rows(arrays: Arrays, before: Vectors | Distances, update: DataUpdate) -> None:
     """Known rows as they were; a new user among their items, then an item among its users."""
     users, items = arrays["user_vectors"], arrays["item_vectors"]
     expect_size("dimensions", before.user_vectors.shape[1], users.shape[1])
     users[: before.n_users], items[: before.n_items] = before.user_vectors, before.item_vectors
-    pairs, late = update.train.matrix(), update.users[update.users >= before.n_users]
-    users[late] = _pointing(pairs[late][:, : before.n_items] @ before.item_vectors) * _length(
+    pairs, new = update.train.matrix(), update.users[update.users >= before.n_users]
+    users[new] = _pointing(pairs[new][:, : before.n_items] @ before.item_vectors) * _length(
         before.user_vectors
     )
     counts = update.train.item_counts[update.items, None].astype(np.float32)
@@ -106,7 +106,7 @@ def start_late_rows(arrays: Arrays, before: Vectors | Distances, update: DataUpd
     items[update.items] = _pointing(towards) * trust * _length(before.item_vectors)
 
 
-def learn_late_rows(
+def learn_new_rows(
     config: TripletConfig,
     arrays: Arrays,
     update: DataUpdate,
@@ -205,12 +205,12 @@ class TripletModel(Model[C]):
         )
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """Rows that come late learn by the same steps, the others as they are."""
+        """New rows learn by the same steps, the others as they are."""
         arrays = self._start(update.train, 0)
         representation = expect(representation, type(self._represent(arrays)))
         assert isinstance(representation, (Vectors, Distances))
-        start_late_rows(arrays, representation, update)
-        users, items = learn_late_rows(
+        start_new_rows(arrays, representation, update)
+        users, items = learn_new_rows(
             self.config,
             arrays,
             update,

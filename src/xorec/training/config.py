@@ -8,10 +8,20 @@ not found.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from xorec.core.suggestions import did_you_mean
@@ -115,7 +125,32 @@ class ModelConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def settled(self) -> Self:
+    renamed: ClassVar[dict[str, str]] = {}
+    """Old name of a setting: its name now. Files, `--config` and keywords may have either."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Any:
+        return cls.with_new_names(given) if isinstance(given, dict) else given
+
+    @classmethod
+    def with_new_names(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings under the names that they have now; an old name gives a DeprecationWarning."""
+        found = dict(given)
+        old = [name for name in cls.renamed if name in given and name not in cls.model_fields]
+        for name in old:
+            if cls.renamed[name] in given:
+                raise PydanticCustomError(
+                    "renamed", f"{name} is the old name of {cls.renamed[name]}"
+                )
+            found[cls.renamed[name]] = found.pop(name)
+        if old:
+            said = ", ".join(f"{name} (now {cls.renamed[name]})" for name in old)
+            text = f"old names of settings: {said}. They go in 0.4."
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return found
+
+    def resolved(self) -> Self:
         """The same with a value for each setting that may be left to the data (`auto`)."""
         return self
 
@@ -181,6 +216,8 @@ def format_error(name: str, config: type[ModelConfig], error: ValidationError) -
         known = ", ".join(config.model_fields) or "none"
         hint = did_you_mean(setting, config.model_fields)
         return f"{name} has no setting {setting!r}: its settings are {known}.{hint}"
+    if first["type"] == "renamed":
+        return f"{name}: {first['msg']}."
     if first["type"] == "start":
         return f"{name}: {setting}: {first['msg'].removesuffix('.')}."
     return f"{name}: {setting} is {first['input']!r}: {first['msg'].lower()}."

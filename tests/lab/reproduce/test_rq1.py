@@ -9,7 +9,7 @@ from .test_comparison import KS, PlantedDataset
 
 VARIANTS = {
     "dsiml-float": {"model": "dsiml", "asymmetric": True},
-    "dsiml-plain": {"model": "dsiml", "lists": 0},
+    "dsiml-plain": {"model": "dsiml", "teacher_list_length": 0},
 }
 
 

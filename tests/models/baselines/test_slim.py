@@ -25,7 +25,7 @@ class TestSLIM(PersonalModelTests):
 class TestSLIMInBytes(PersonalModelTests):
     variant = True
     model = SLIM
-    settings = {"l2": 5.0, "keep": "int8"}  # noqa: RUF012
+    settings = {"l2": 5.0, "weight_dtype": "int8"}  # noqa: RUF012
 
 
 class TestSLIMByUsers(PersonalModelTests):
@@ -116,7 +116,9 @@ def in_groups(users: range, items_of: Any) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("settings", [{}, {"keep": "float16", "neighbours": 4}, {"keep": "int8"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"weight_dtype": "float16", "neighbours": 4}, {"weight_dtype": "int8"}]
+)
 def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """New pairs in one of two groups of items; the other's weights stay, and are not solved."""
     without_matrix(monkeypatch)

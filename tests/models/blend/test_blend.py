@@ -41,7 +41,7 @@ def test_the_score_is_the_sum_of_both() -> None:
     train = planted(60, 50)
     learned = fitted(train, weight=0.25)
     rows = np.arange(60)
-    slim = xorec.SLIM(keep="int8").fit(train).representation_.scores(rows)
+    slim = xorec.SLIM(weight_dtype="int8").fit(train).representation_.scores(rows)
     assert learned.float_vectors is not None
     expected = slim + 0.25 * learned.float_vectors.scores(rows)
     np.testing.assert_allclose(learned.scores(rows), expected, atol=1e-5)

@@ -17,7 +17,7 @@ TINY = {"dimensions": 16, "epochs": 30, "batch_size": 500, "validate_every": 2, 
 class TestCPR(EpochModelTests):
     model = CPR
     settings = TINY
-    right_after_update = 48  # its short vectors are few steps of BPR's, which moves late rows
+    right_after_update = 48  # its short vectors are few steps of BPR's, which moves new rows
 
 
 class TestOnTheGraph(EpochModelTests):

@@ -11,12 +11,12 @@ import pytest
 from tests.support.data_update import check_data_update
 from xorec.core.bits import unpack_signs
 from xorec.core.threads import ThreadPool
-from xorec.models.hashing.drmf import DRMF, Descents, PairTerms, easy_triplets, proposer_of
+from xorec.models.hashing.drmf import DRMF, Descents, PairLoss, easy_triplets, proposer_of
 from xorec.representations.codes import Codes
 from xorec.testing.models import EpochModelTests
 from xorec.training.discrete.bounds import Bounds, assemble_rows
 from xorec.training.discrete.bqp import make_solver
-from xorec.training.discrete.problem import ITEM, USER, LossTerms, make_problem
+from xorec.training.discrete.problem import ITEM, USER, TripletLoss, make_problem
 from xorec.training.discrete.sweeps import sweep, total_loss
 from xorec.training.passes import Triplets
 
@@ -61,7 +61,7 @@ def test_the_loss_is_the_papers(scale: float) -> None:
     """-o + log(1 + e^o) for p = 1, summed over the triplets."""
     B, D, triplets = random_problem(1, d=20)
     with ThreadPool(2) as pool:
-        found = total_loss(make_problem(B, D, triplets, PairTerms(scale), items=False), pool)
+        found = total_loss(make_problem(B, D, triplets, PairLoss(scale), items=False), pool)
     assert found == pytest.approx(loss_by_hand(B, D, triplets, scale), rel=1e-12)
 
 
@@ -69,7 +69,7 @@ def test_the_loss_is_the_papers(scale: float) -> None:
 def test_problems_are_the_papers_sums(scale: float) -> None:
     """A and c of each user and of each item in both roles, by the sums in the paper's own form."""
     B, D, triplets = random_problem(2)
-    problem = make_problem(B, D, triplets, PairTerms(scale))
+    problem = make_problem(B, D, triplets, PairLoss(scale))
     for kind, table in ((USER, B), (ITEM, D)):
         A, c = np.empty((len(table), 6, 6)), np.empty((len(table), 6))
         assemble_rows(kind, np.arange(len(table)), problem, A, c, np.empty((len(table), 2)))
@@ -98,9 +98,9 @@ def test_the_sweep_is_dsimls_without_its_scale_part(solver: str) -> None:
         with ThreadPool(2) as pool:
             for _ in range(3):
                 propose = Bounds(make_solver(solver))
-                ours = sweep(make_problem(B, D, triplets, PairTerms(1 / 20)), propose, pool)
-                terms = LossTerms(4.0, 1.0, 0.0)
-                theirs = sweep(make_problem(*other, triplets, terms), propose, pool)
+                ours = sweep(make_problem(B, D, triplets, PairLoss(1 / 20)), propose, pool)
+                loss = TripletLoss(4.0, 1.0, 0.0)
+                theirs = sweep(make_problem(*other, triplets, loss), propose, pool)
                 assert ours == pytest.approx(theirs, rel=1e-12)
         np.testing.assert_array_equal(B, other[0])
         np.testing.assert_array_equal(D, other[1])
@@ -115,7 +115,7 @@ def test_descent_that_writes_no_problem_out_is_descent_by_the_problem(scale: flo
     turned = 0
     for seed in range(6):
         B, D, triplets = random_problem(seed, d=9, pairs=70)
-        problem = make_problem(B, D, triplets, PairTerms(scale))
+        problem = make_problem(B, D, triplets, PairLoss(scale))
         for kind, table in ((USER, B), (ITEM, D)):
             rows = np.arange(len(table))
             A, c, gains = np.empty((len(rows), 9, 9)), np.empty((len(rows), 9)), np.empty((9, 2))
@@ -146,7 +146,7 @@ def test_the_loss_never_rises(scale: float) -> None:
         last = loss_by_hand(B, D, triplets, scale)
         for solver in ("descent", "tabu", "exact"):
             with ThreadPool(1) as pool:
-                problem = make_problem(B, D, triplets, PairTerms(scale))
+                problem = make_problem(B, D, triplets, PairLoss(scale))
                 sweep(problem, proposer_of(solver), pool)
             now = loss_by_hand(B, D, triplets, scale)
             assert now <= last * (1 + 1e-9)
@@ -158,7 +158,7 @@ def test_the_loss_never_rises(scale: float) -> None:
 def test_easy_triplets_are_those_with_a_loss_below_the_pace(threads: int) -> None:
     B, D, triplets = random_problem(4, n=200, pairs=20_000)
     with ThreadPool(threads) as pool:
-        found, share = easy_triplets(B, D, triplets, PairTerms(0.3), 0.5, pool)
+        found, share = easy_triplets(B, D, triplets, PairLoss(0.3), 0.5, pool)
     dots = B.astype(np.float64) @ D.astype(np.float64).T
     there, kept = 0, 0
     rows = zip(found.users, found.positives, triplets.negatives, found.negatives, strict=True)

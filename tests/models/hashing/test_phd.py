@@ -13,8 +13,8 @@ from xorec.models.base import DataUpdate
 from xorec.models.hashing.phd import (
     PHD,
     Items,
+    PHDLossParams,
     PHDStep,
-    Terms,
     Users,
     singular_rows,
     tables,
@@ -46,7 +46,7 @@ def sigma(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def block(seed: int, hard: float, **terms: float) -> tuple[Users, Items, Triplets, Terms]:
+def block(seed: int, hard: float, **params: float) -> tuple[Users, Items, Triplets, PHDLossParams]:
     """Logits in float64, and a block of pairs, some of them without a negative."""
     rng = np.random.default_rng(seed)
     n, m, pairs, count = 6, 9, 25, 3
@@ -62,8 +62,8 @@ def block(seed: int, hard: float, **terms: float) -> tuple[Users, Items, Triplet
         (chosen % m).astype(np.int32),
         rng.integers(-1, m, size=(pairs, count)).astype(np.int32),
     )
-    given = {"rate": 0.7, "kl": 0.0, "target": -0.2, "noise": 0.0, "hardness": hard, **terms}
-    settings = Terms(**given, seed=seed, turn=3 << 24)
+    given = {"rate": 0.7, "kl": 0.0, "target": -0.2, "noise": 0.0, "hardness": hard, **params}
+    settings = PHDLossParams(**given, seed=seed, turn=3 << 24)
     return *tables(arrays, settings), triplets, settings
 
 
@@ -75,25 +75,27 @@ def examples(t: Triplets) -> list[tuple[int, int, int, int]]:
     return found
 
 
-def objective(users: Any, items: Any, t: Triplets, terms: Terms) -> float:
+def objective(users: Any, items: Any, t: Triplets, params: PHDLossParams) -> float:
     """The relaxed loss of a block, chances for bits, with each example's KL, by the definition."""
     total, p_users, p_items = 0.0, sigma(users), sigma(items)
     for _, k, u, c in examples(t):
         s = 1 - 2 * p_users[u] @ (1 - p_items[c]) / BITS
-        total += ((1 if k == 0 else terms.target) - s) ** 2
+        total += ((1 if k == 0 else params.target) - s) ** 2
         for p in (p_users[u], p_items[c]):
-            total += terms.kl * np.mean(p * np.log(2 * p) + (1 - p) * np.log(2 - 2 * p))
+            total += params.kl * np.mean(p * np.log(2 * p) + (1 - p) * np.log(2 - 2 * p))
     return total
 
 
-def slopes_at(z_users: Any, z_items: Any, users: Any, items: Any, t: Triplets, terms: Terms) -> Any:
+def slopes_at(
+    z_users: Any, z_items: Any, users: Any, items: Any, t: Triplets, params: PHDLossParams
+) -> Any:
     """The gradient with respect to the logits, straight through from bits z: a plain loop."""
     found = np.zeros_like(users), np.zeros_like(items)
     for _, k, u, c in examples(t):
         s = 1 - 2 * z_users[u] @ (1 - z_items[c]) / BITS
-        error = 2 * (s - (1 if k == 0 else terms.target))
-        found[0][u] += error * -2 / BITS * (1 - z_items[c]) + terms.kl / BITS * users[u]
-        found[1][c] += error * 2 / BITS * z_users[u] + terms.kl / BITS * items[c]
+        error = 2 * (s - (1 if k == 0 else params.target))
+        found[0][u] += error * -2 / BITS * (1 - z_items[c]) + params.kl / BITS * users[u]
+        found[1][c] += error * 2 / BITS * z_users[u] + params.kl / BITS * items[c]
     return tuple(
         slope * sigma(logits) * (1 - sigma(logits))
         for slope, logits in zip(found, (users, items), strict=True)
@@ -106,9 +108,11 @@ def adagrad(rows: Any, slope: Any, spent: Any, rate: float) -> Any:
     return rows - rate * slope / np.sqrt(spent + float(np.float32(1e-8)))[:, None]
 
 
-def run(users: Users, items: Items, t: Triplets, terms: Terms, parts: int = 1) -> tuple[Any, float]:
+def run(
+    users: Users, items: Items, t: Triplets, params: PHDLossParams, parts: int = 1
+) -> tuple[Any, float]:
     """The step over one block, written; the users' bits as they were drawn, and the loss."""
-    step = PHDStep(users, items, terms._replace(turn=terms.turn + 1))
+    step = PHDStep(users, items, params._replace(turn=params.turn + 1))
     kept = take_step(step, t, parts).kept
     return kept.bits, step.loss(kept.losses)
 
@@ -119,38 +123,38 @@ def test_a_block_is_one_step_along_the_plain_loops_gradient(
     hard: float, kl: float, parts: int
 ) -> None:
     """Chances, drawn bits, and what lies between: the slope at the bits, through to the logits."""
-    mine, theirs, t, terms = block(parts, hard, kl=kl)
+    mine, theirs, t, params = block(parts, hard, kl=kl)
     users, items = mine.logits.copy(), theirs.logits.copy()
     spent, z_items = (mine.grad_sq_sum.copy(), theirs.grad_sq_sum.copy()), 1 - theirs.lacks
     met, bits = np.unique(t.users), np.zeros_like(users)
-    bits[met], _ = run(mine, theirs, t, terms, parts)
-    slopes = slopes_at(bits, z_items, users, items, t, terms)
-    moved = adagrad(users, slopes[0], spent[0], terms.rate)
+    bits[met], _ = run(mine, theirs, t, params, parts)
+    slopes = slopes_at(bits, z_items, users, items, t, params)
+    moved = adagrad(users, slopes[0], spent[0], params.rate)
     np.testing.assert_allclose(mine.logits[met], moved[met], atol=1e-9)
     np.testing.assert_allclose(
-        theirs.logits, adagrad(items, slopes[1], spent[1], terms.rate), atol=1e-9
+        theirs.logits, adagrad(items, slopes[1], spent[1], params.rate), atol=1e-9
     )
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.2])
 def test_with_chances_for_bits_the_gradient_is_that_of_the_relaxed_loss(kl: float) -> None:
     """Finite differences; and the loss that the steps report is the loss (without the KL)."""
-    mine, theirs, t, terms = block(5, 0.0, kl=kl)
+    mine, theirs, t, params = block(5, 0.0, kl=kl)
     users, items = mine.logits.copy(), theirs.logits.copy()
-    slopes = slopes_at(sigma(users), sigma(items), users, items, t, terms)
+    slopes = slopes_at(sigma(users), sigma(items), users, items, t, params)
     eps = 1e-5
     for which, table in enumerate((users, items)):
         for at in [(0, 0), (2, 3), (5, 7)]:
             values = []
             for sign in (1, -1):
                 table[at] += sign * eps
-                values.append(objective(users, items, t, terms))
+                values.append(objective(users, items, t, params))
                 table[at] -= sign * eps
             slope = (values[0] - values[1]) / (2 * eps)
             np.testing.assert_allclose(slopes[which][at], slope, atol=1e-9)
-    plain = Terms(terms.rate, 0.0, terms.target, 0.0, 0.0)
+    plain = PHDLossParams(params.rate, 0.0, params.target, 0.0, 0.0)
     expected = objective(users, items, t, plain)
-    np.testing.assert_allclose(run(mine, theirs, t, terms)[1], expected, rtol=1e-12)
+    np.testing.assert_allclose(run(mine, theirs, t, params)[1], expected, rtol=1e-12)
 
 
 def test_drawn_bits_have_their_chances() -> None:
@@ -158,13 +162,13 @@ def test_drawn_bits_have_their_chances() -> None:
     logits = np.linspace(-3, 3, 40)[None].repeat(4000, axis=0)
     arrays = {"users": logits.copy(), "items": logits.copy()}
     arrays |= {name: np.zeros(4000) for name in ("user_grad_sq_sum", "item_grad_sq_sum")}
-    terms = Terms(1.0, 0.0, 0.0, 0.0, 1.0, seed=1)
-    z = 1 - tables(arrays, terms)[1].lacks
+    params = PHDLossParams(1.0, 0.0, 0.0, 0.0, 1.0, seed=1)
+    z = 1 - tables(arrays, params)[1].lacks
     assert set(np.unique(z)) == {0.0, 1.0}
     np.testing.assert_allclose(z.mean(axis=0), sigma(logits[0]), atol=5 * 0.5 / np.sqrt(4000))
-    other = 1 - tables(arrays, terms._replace(turn=1 << 24))[1].lacks
+    other = 1 - tables(arrays, params._replace(turn=1 << 24))[1].lacks
     assert 0.3 < np.mean(z[:, 20] == other[:, 20]) < 0.7
-    half = 1 - tables(arrays, terms._replace(hardness=0.5))[1].lacks
+    half = 1 - tables(arrays, params._replace(hardness=0.5))[1].lacks
     np.testing.assert_allclose(half, (z + sigma(logits)) / 2, atol=1e-12)
 
 
@@ -182,16 +186,16 @@ def test_the_dot_product_is_r_less_twice_the_bits_that_the_item_lacks() -> None:
 
 def test_noise_moves_the_targets_and_decays() -> None:
     config = PHD(noise=2.0, noise_decay=0.5).config
-    assert [config.terms(epoch, 12).noise for epoch in range(4)] == [2.0, 1.0, 0.5, 0.25]
+    assert [config.params(epoch, 12).noise for epoch in range(4)] == [2.0, 1.0, 0.5, 0.25]
     quiet, noisy = (run(*given)[1] for given in (block(3, 0.0), block(3, 0.0, noise=1.0)))
     _, _, t, _ = block(3, 0.0)
     assert 0.4 < (noisy - quiet) / len(examples(t)) < 1.8  # about its variance, an example
 
 
 def test_bits_harden_over_the_epochs() -> None:
-    hard = [PHD(softness=0.5).config.terms(epoch, 9).hardness for epoch in range(9)]
+    hard = [PHD(softness=0.5).config.params(epoch, 9).hardness for epoch in range(9)]
     np.testing.assert_allclose(hard, [0, 0.25, 0.5, 0.75, 1, 1, 1, 1, 1])
-    assert PHD(softness=0.0).config.terms(0, 9).hardness == 1
+    assert PHD(softness=0.0).config.params(0, 9).hardness == 1
 
 
 def test_the_start_is_the_leading_singular_vectors() -> None:
@@ -260,5 +264,5 @@ def test_each_block_of_each_epoch_draws_its_own_codes() -> None:
         for epoch in (0, 1, 2)
         for block in (0, 1)
     ]
-    assert all(isinstance(step, PHDStep) and step.terms.seed == 3 for step in steps)
-    assert len({step.terms.turn for step in steps}) == 6  # type: ignore[attr-defined]
+    assert all(isinstance(step, PHDStep) and step.params.seed == 3 for step in steps)
+    assert len({step.params.turn for step in steps}) == 6  # type: ignore[attr-defined]

@@ -59,7 +59,7 @@ def steps_over(users: Any, items: Any, t: Triplets, settings: dict[str, Any]) ->
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
     rows = Rows.of(users, spent[0]), Rows.of(items, spent[1])
     before = spent[0].astype(np.float64), spent[1].astype(np.float64)
-    return CMLStep(*rows, config.terms(), config.negatives), loss, before
+    return CMLStep(*rows, config.params(), config.negatives), loss, before
 
 
 def follow_users(users: Any, items: Any, t: Triplets, loss: dict[str, Any], spent: Any) -> Any:

@@ -71,7 +71,7 @@ class Scene:
         self.exact = {name: values.astype(np.float64) for name, values in self.arrays.items()}
         self.shown = self.exact["item_vectors"].copy()
         self.shown_margins = self.exact["item_margins"].copy()
-        self.steps = SMLStep(users, items, config.terms())
+        self.steps = SMLStep(users, items, config.params())
 
     def pairs(self) -> Any:
         """(user, positive, negatives that there are) of each pair that has some."""
@@ -175,8 +175,8 @@ def settled(scaling: Any, rho: float, lambda_: float, gamma: float) -> tuple[Any
     m, n = np.ones(30, np.float32), np.ones(400, np.float32)
     still = [MarginRows(users, np.ones(30, np.float32), m, np.zeros(30, np.float32))]
     still.append(MarginRows(items, np.ones(400, np.float32), n, np.zeros(400, np.float32)))
-    terms = config.terms()._replace(rate=np.float32(0))  # only margins move
-    step, shares = SMLStep(still[0], still[1], terms), np.zeros((2, 30))
+    params = config.params()._replace(rate=np.float32(0))  # only margins move
+    step, shares = SMLStep(still[0], still[1], params), np.zeros((2, 30))
     for turn in range(4000):
         negatives = rng.integers(10, 400, size=(30, 40)).astype(np.int32)
         result = step.step_users(Triplets(owner, positives, negatives))

@@ -27,15 +27,15 @@ from xorec.models import model_class
 from xorec.models.base import fit_with_validation
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.optimizers import OPTIMIZERS, epoch_terms
+from xorec.models.siml.optimizers import OPTIMIZERS, epoch_params
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, code_rows
-from xorec.models.siml.siml_kernels import ITEMS, USERS, Terms
+from xorec.models.siml.siml_kernels import ITEMS, USERS, LossParams
 from xorec.models.siml.teacher_lists import with_best_items
 from xorec.representations.codes import Codes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests, PersonalModelTests
 from xorec.training.discrete.flips import Flips
-from xorec.training.discrete.problem import LossTerms, Problem, loss_tables
+from xorec.training.discrete.problem import Problem, TripletLoss, loss_tables
 from xorec.training.discrete.rotation import to_dimensions
 from xorec.training.discrete.sweeps import SweepResult
 from xorec.training.passes import Triplets
@@ -77,14 +77,16 @@ class TestSignsAlone(PersonalModelTests):
     better_than_popularity = 1.1
 
 
-def shown_code(row: Any, terms: Terms, key: int, position: int) -> Any:
+def shown_code(row: Any, params: LossParams, key: int, position: int) -> Any:
     """What others see of a row behind a code, entry by entry."""
     unit, shown = 1 / np.sqrt(len(row)), np.empty(len(row))
     for f, value in enumerate(row):
         number = int(draw(np.uint64(key), position + f - f % 4)) >> 16 * (f % 4) & 65535
-        mean = np.clip(value / (terms.softness * unit), -1, 1) if terms.softness else np.sign(value)
+        mean = (
+            np.clip(value / (params.softness * unit), -1, 1) if params.softness else np.sign(value)
+        )
         drawn = 1 if number / 32768 - (1 - 1 / 65536) < mean else -1
-        shown[f] = unit * (mean + terms.hardness * (drawn - mean))
+        shown[f] = unit * (mean + params.hardness * (drawn - mean))
     return shown
 
 
@@ -92,8 +94,8 @@ def test_drawn_bits_have_the_row_as_their_mean() -> None:
     rng = np.random.default_rng(0)
     row = np.repeat(rng.uniform(-0.4, 0.4, (1, 32)), 20_000, axis=0).astype(np.float32)
     for hard in (0.0, 0.5, 1.0):
-        terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, softness=1.5, hardness=hard)
-        shown = code_rows(row, row[:, 0], terms, ThreadPool(1)).snapshot
+        params = LossParams(1.0, 0.5, 3.0, 0.0, False, SIGNS, softness=1.5, hardness=hard)
+        shown = code_rows(row, row[:, 0], params, ThreadPool(1)).snapshot
         in_reach = np.clip(row[0] / 1.5, -1 / np.sqrt(32), 1 / np.sqrt(32))
         np.testing.assert_allclose(shown.mean(axis=0), in_reach, atol=5e-3)
         if hard == 1.0:
@@ -113,23 +115,23 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
     own_items = rng.uniform(-0.4, 0.4, (m, d)).astype(np.float32)
     loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
     how: dict[str, Any] = {"softness": reach, "hardness": hard, "seed": 5, "epoch": 2}
-    terms = Terms(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, **how)
-    users = code_rows(own_users, np.full(n, 0.5, np.float32), terms, ThreadPool(1))
-    items = code_rows(own_items, np.full(m, 2.0, np.float32), terms, ThreadPool(1), items=True)
+    params = LossParams(1.0, 0.5, 3.0, 0.0, False, SIGNS, 0.3, **how)
+    users = code_rows(own_users, np.full(n, 0.5, np.float32), params, ThreadPool(1))
+    items = code_rows(own_items, np.full(m, 2.0, np.float32), params, ThreadPool(1), items=True)
     shown, slopes = items.snapshot.astype(np.float64), []
     expected, spent = own_users.astype(np.float64), np.full(n, 0.5)
     most = max(2.0, reach) / np.sqrt(d)
     codes: dict[int, Any] = {}
     for u, i, j in zip(owner, positives, negatives, strict=True):
         key = int(stream(5 ^ USERS, 2, u))
-        code = codes.get(u, shown_code(expected[u], terms, key, 0))
+        code = codes.get(u, shown_code(expected[u], params, key, 0))
         rows = (code, shown[i], shown[j])
         slopes.append(siml_slopes(pairwise_part(*rows), scale_part(*rows, temperature=3.0)))
         gradient = siml_gradients(code, shown[i], shown[j], **loss)[0]
         spent[u] += gradient @ gradient
         expected[u] = np.clip(expected[u] - 0.3 * gradient / np.sqrt(spent[u]), -most, most)
-        codes[u] = shown_code(expected[u], terms, key, int(i + 1) * d)
-    step = ScaleInvariantStep(users, items, terms, block=2)
+        codes[u] = shown_code(expected[u], params, key, int(i + 1) * d)
+    step = ScaleInvariantStep(users, items, params, block=2)
     result = step_users(step, Triplets(owner, positives, negatives))
     np.testing.assert_allclose(own_users, expected, atol=1e-5)
     for u, code in codes.items():
@@ -154,28 +156,28 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
     step_items(step, result, 2)
     np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)
     for v in np.unique(np.append(positives, negatives)):
-        code = shown_code(own_items[v], terms, int(stream(5 ^ ITEMS, 2, v)), 3 * d)
+        code = shown_code(own_items[v], params, int(stream(5 ^ ITEMS, 2, v)), 3 * d)
         np.testing.assert_allclose(items.snapshot[v], code, atol=1e-4)
 
 
 def test_steps_run_out_and_bits_harden_over_the_epochs() -> None:
     config = DSIML(bits=32, epochs=5, learning_rate=3.0, softness=0.7).config
-    terms = [epoch_terms(config, epoch, 9) for epoch in range(5)]
+    params = [epoch_params(config, epoch, 9) for epoch in range(5)]
     steps = 3.0 * (32 / 64) ** 0.5 * np.array([1.0, 0.8, 0.6, 0.4, 0.2])
-    assert [one.rate for one in terms] == pytest.approx(steps.tolist())
-    assert [one.hardness for one in terms] == [0.0, 0.25, 0.5, 0.75, 1.0]
-    assert [one.epoch for one in terms] == list(range(5))
-    assert {(one.seed, one.softness, one.kind) for one in terms} == {(9, 0.7, SIGNS)}
-    assert epoch_terms(DSIML(bits=128, epochs=5).config, 0, 0).rate == 1.0
-    assert epoch_terms(DSIML(epochs=1).config, 0, 0).hardness == 0.0
+    assert [one.rate for one in params] == pytest.approx(steps.tolist())
+    assert [one.hardness for one in params] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert [one.epoch for one in params] == list(range(5))
+    assert {(one.seed, one.softness, one.kind) for one in params} == {(9, 0.7, SIGNS)}
+    assert epoch_params(DSIML(bits=128, epochs=5).config, 0, 0).rate == 1.0
+    assert epoch_params(DSIML(epochs=1).config, 0, 0).hardness == 0.0
 
 
 def test_each_block_of_an_epoch_has_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = []
 
-    def spy(users: Any, items: Any, terms: Any, block: int, teacher: Any) -> ScaleInvariantStep:
-        blocks.append((terms.epoch, block))
-        return ScaleInvariantStep(users, items, terms, block, teacher)
+    def spy(users: Any, items: Any, params: Any, block: int, teacher: Any) -> ScaleInvariantStep:
+        blocks.append((params.epoch, block))
+        return ScaleInvariantStep(users, items, params, block, teacher)
 
     monkeypatch.setattr("xorec.models.siml.optimizers.ScaleInvariantStep", spy)
     DSIML(bits=8, epochs=2, block_size=300, start={"epochs": 1}).fit(planted(60, 40))
@@ -200,7 +202,7 @@ def test_sweeps_have_the_loss_that_is_set_and_fresh_negatives(
     start = {"epochs": 1, "alpha": 0.25}
     DSIML(bits=8, optimizer=optimizer, start=start, **settings).fit(data, options=options)
     for epoch, (problem, propose) in enumerate(calls):
-        assert problem.tables is loss_tables(8, LossTerms(**loss))  # kept by the terms
+        assert problem.tables is loss_tables(8, TripletLoss(**loss))  # cached by the loss
         expected = Negatives.of(data, 0.25).draw_all(3, 6, epoch)  # as in the start
         np.testing.assert_array_equal(problem.lists.negatives, expected)
         np.testing.assert_array_equal(problem.lists.positives, data.indices)

@@ -36,7 +36,7 @@ class TestTwoStages(PersonalModelTests):
 class TestInt8(PersonalModelTests):
     variant = True
     model = DSIML
-    settings = {**QUICK, "shortlist": 50, "keep": "int8"}  # noqa: RUF012
+    settings = {**QUICK, "shortlist": 50, "vector_dtype": "int8"}  # noqa: RUF012
 
 
 class TestAsymmetricSecondStage(PersonalModelTests):
@@ -76,7 +76,7 @@ def test_the_codes_are_dsimls_and_the_vectors_simls() -> None:
     train = planted(120, 90)
     plain = DSIML(**QUICK).fit(train).representation_
     vectors = SIML(**QUICK["start"], popularity=0.0).fit(train).representation_.tensors()
-    both = DSIML(**QUICK, shortlist=30, keep="float32").fit(train).representation_
+    both = DSIML(**QUICK, shortlist=30, vector_dtype="float32").fit(train).representation_
     assert isinstance(plain, Codes)
     assert isinstance(both, TwoStage)
     assert both.sources.near == 30
@@ -87,7 +87,7 @@ def test_the_codes_are_dsimls_and_the_vectors_simls() -> None:
 def test_asymmetric_keeps_no_item_vectors_and_ranks_like_float_users() -> None:
     train, test = halves(planted())
     settings = {**QUICK, "asymmetric": True}
-    every = DSIML(**settings, shortlist=200, keep="float32").fit(train).representation_
+    every = DSIML(**settings, shortlist=200, vector_dtype="float32").fit(train).representation_
     assert "item_vectors" not in every.tensors()
     alone = DSIML(**settings).fit(train).representation_
     a, b = (evaluate(one, train, test, ks=(10,)) for one in (every, alone))
@@ -140,7 +140,7 @@ def test_the_second_stage_is_worth_its_bytes(debian: Debian) -> None:
 @pytest.mark.parametrize("keep", ["float32", "int8"])
 def test_update_makes_new_rows_and_leaves_the_others(keep: str, asymmetric: bool) -> None:
     train = planted(200, 120)
-    model = DSIML(**QUICK, shortlist=40, keep=keep, asymmetric=asymmetric).fit(train)
+    model = DSIML(**QUICK, shortlist=40, vector_dtype=keep, asymmetric=asymmetric).fit(train)
     old = Recommender.from_model(model, train)
     history = [train.items[int(i)] for i in train.of_user(4)]
     pairs = [(9_000, item) for item in history] + [(0, 77_777), (1, 77_777), (9_001, 77_777)]

@@ -66,13 +66,13 @@ def steps_over(
     users: Any, items: Any, t: Triplets, settings: dict[str, Any]
 ) -> tuple[ScaleInvariantStep, SIMLConfig, dict[str, Any], tuple[Any, Any]]:
     """The steps, the settings, those of the reference loss, and what rows have spent before."""
-    config = SIMLConfig(learning_rate=RATE, **settings).settled()
+    config = SIMLConfig(learning_rate=RATE, **settings).resolved()
     loss = config.model_dump(include={"gamma", "lambda_", "temperature", "margin", "form"})
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
-    terms = config.terms()
+    params = config.params()
     rows = Rows.of(users, spent[0]), Rows.of(items, spent[1])
     return (
-        ScaleInvariantStep(*rows, terms),
+        ScaleInvariantStep(*rows, params),
         config,
         loss,
         (spent[0].astype(np.float64), spent[1].astype(np.float64)),

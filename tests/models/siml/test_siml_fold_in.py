@@ -14,7 +14,7 @@ from xorec.models.blend import Blend
 from xorec.models.pretraining import folding_model, vector_models
 from xorec.models.siml import siml
 from xorec.models.siml.siml import FOLD_IN_PAIRS, SIML
-from xorec.models.siml.siml_kernels import Terms
+from xorec.models.siml.siml_kernels import LossParams
 from xorec.models.triplet_model import PASSES
 from xorec.representations.vectors import Vectors
 from xorec.training.discrete.rotation import unit_rows
@@ -31,14 +31,14 @@ def sigmoid(x: Doubles) -> Doubles:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
-def gradient(u: Doubles, d_i: Doubles, d_j: Doubles, terms: Terms) -> Doubles:
+def gradient(u: Doubles, d_i: Doubles, d_j: Doubles, params: LossParams) -> Doubles:
     """Of the loss of a pair at the user, as the head of `siml_kernels` has it."""
-    g, tau = terms.gamma_sq, terms.temperature
-    y = tau * (2 * g * (d_j @ u + d_j @ d_i) - (1 + g) * (d_i @ u) + terms.offset)
-    w = np.exp(y) / (1 + np.exp(y).sum()) if terms.npair else sigmoid(y)
+    g, tau = params.gamma_sq, params.temperature
+    y = tau * (2 * g * (d_j @ u + d_j @ d_i) - (1 + g) * (d_i @ u) + params.offset)
+    w = np.exp(y) / (1 + np.exp(y).sum()) if params.npair else sigmoid(y)
     v = sigmoid((d_j @ u - d_i @ u) / 2)
-    each = terms.lambda_ * tau * w[:, None] * (2 * g * d_j - (1 + g) * d_i)
-    return np.asarray((each + v[:, None] * (d_j - d_i) / 2).sum(axis=0) + terms.reg * u)
+    each = params.lambda_ * tau * w[:, None] * (2 * g * d_j - (1 + g) * d_i)
+    return np.asarray((each + v[:, None] * (d_j - d_i) / 2).sum(axis=0) + params.reg * u)
 
 
 def projected(u: Doubles, kind: int) -> Doubles:
@@ -48,7 +48,7 @@ def projected(u: Doubles, kind: int) -> Doubles:
 
 def plain_fold_in(model: SIML, history: npt.NDArray[np.int64]) -> Doubles:
     """Pass after pass; a history of more than FOLD_IN_PAIRS items goes on in the next one."""
-    terms, rows = model.config.terms(), np.unique(history).astype(np.int32)
+    params, rows = model.config.params(), np.unique(history).astype(np.int32)
     items: Doubles = ITEMS.astype(np.float64)
     sampler = Negatives(rows, np.array([0, len(rows)]), N_ITEMS)
     pairs = min(FOLD_IN_PAIRS, len(rows))
@@ -58,11 +58,11 @@ def plain_fold_in(model: SIML, history: npt.NDArray[np.int64]) -> Doubles:
         sampler.draw(drawn, np.arange(pairs), np.zeros(pairs, dtype=np.int32), 0, turn)
         for pair in range(pairs):
             i = rows[(turn * pairs + pair) % len(rows)]
-            slope = gradient(u, items[i], items[drawn[pair]], terms)
+            slope = gradient(u, items[i], items[drawn[pair]], params)
             squares += float(slope @ slope)
-            u = projected(u - terms.rate * slope / np.sqrt(squares + 1e-8), terms.kind)
+            u = projected(u - params.rate * slope / np.sqrt(squares + 1e-8), params.kind)
         total += u if turn >= PASSES else 0
-    return projected(total / PASSES, terms.kind)
+    return projected(total / PASSES, params.kind)
 
 
 CASES: list[tuple[int, dict[str, Any]]] = [

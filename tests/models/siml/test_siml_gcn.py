@@ -11,7 +11,7 @@ from xorec.core.options import RunOptions
 from xorec.core.progress import Progress
 from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias
 from xorec.models.siml.siml_gcn import SIMLGCN, SIMLGradientStep
-from xorec.models.siml.siml_kernels import Terms
+from xorec.models.siml.siml_kernels import LossParams
 from xorec.models.siml.siml_race import settle
 from xorec.representations.vectors import Vectors
 from xorec.testing.data import halves, planted
@@ -103,8 +103,8 @@ def test_loss_and_gradients(form: Any, margin: Any, parts: int) -> None:
         return float(siml_values(*rows, **loss, margin=margin, form=form).sum())
 
     tables = Gradients(np.zeros((5, 4)), np.zeros(5)), Gradients(np.zeros((7, 4)), np.zeros(7))
-    terms = Terms(0.9**2, 0.7, 1.3, float(margin_offset(0.9, margin)), form == "npair")
-    step = SIMLGradientStep(*tables, users, items, terms)
+    params = LossParams(0.9**2, 0.7, 1.3, float(margin_offset(0.9, margin)), form == "npair")
+    step = SIMLGradientStep(*tables, users, items, params)
     losses = take_step(step, Triplets(owner, positives, negatives), parts).kept.losses
     np.testing.assert_allclose(losses.sum(), value(), rtol=1e-9)
     eps = 1e-6

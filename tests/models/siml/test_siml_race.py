@@ -42,7 +42,7 @@ def test_a_fit_settles_everything_and_says_so() -> None:
     notes = Notes()
     model = SIML(**TINY, alpha=0.5).fit(TRAIN, VALIDATION, RunOptions(progress=notes))
     assert model.config.alpha == 0.5
-    assert model.config == model.config.settled()
+    assert model.config == model.config.resolved()
     assert any("siml: temperature" in said and "race" in said for said in notes.said)
     chosen = {name: value for name, value in model.refit_settings().items() if name in DEFAULTS}
     assert "auto" not in chosen.values()
@@ -58,7 +58,7 @@ def test_the_last_fit_takes_what_the_race_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(siml_race, "race", counted)
     last = fit_with_validation(SIML(**TINY), TRAIN, VALIDATION)
     assert len(raced) == 1
-    assert last.config == last.config.settled()
+    assert last.config == last.config.resolved()
 
 
 def test_nothing_races_where_everything_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,9 +137,9 @@ def test_codes_start_from_vectors_that_raced_without_popularity() -> None:
     assert start.popularity == 0
     assert "auto" not in start.model_dump().values()
     assert model.refit_settings()["start"]["alpha"] == start.alpha == 2 * model.config.alpha
-    alone = DSIML(lists=0, start={"alpha": 0.5}).config.settled()
+    alone = DSIML(teacher_list_length=0, start={"alpha": 0.5}).config.resolved()
     assert alone.alpha == alone.start.alpha
-    assert DSIML(alpha=0.2).config.settled().alpha == 0.2
-    assert DSIML(start={"model": "als"}).config.settled().alpha == 0
+    assert DSIML(alpha=0.2).config.resolved().alpha == 0.2
+    assert DSIML(start={"model": "als"}).config.resolved().alpha == 0
     with pytest.raises(OptionError, match="popularity"):
         DSIML(start={"popularity": 0.1})

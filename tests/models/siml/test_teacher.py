@@ -10,7 +10,7 @@ from tests.support.steps import take_step
 from xorec.core.options import RunOptions
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import ScaleInvariantStep
-from xorec.models.siml.siml_kernels import Teacher, Terms
+from xorec.models.siml.siml_kernels import LossParams, Teacher
 from xorec.testing.data import halves, planted
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.passes import Triplets
@@ -47,11 +47,11 @@ def test_the_lesson_is_a_gradient(lessons: list[float]) -> None:
         np.float32(2 * TAU),
     )
     spent = 1e8  # so large that Adagrad divides every step by 1e4
-    terms = Terms(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4)
+    params = LossParams(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4)
     mine = Rows.of(users.copy(), np.full(n, spent, np.float32))
     theirs = Rows.of(items.copy(), np.full(m, spent, np.float32))
     triplets = Triplets(owner, lists[:, 0].copy(), lists[:, 1:].copy())
-    step = ScaleInvariantStep(mine, theirs, terms, teacher=teacher)
+    step = ScaleInvariantStep(mine, theirs, params, teacher=teacher)
     result = take_step(step, triplets, 2)
     total = 0.0
     for u in range(n):
@@ -79,12 +79,16 @@ def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatc
     rng = np.random.default_rng(0)
     users, items = (rng.standard_normal((rows, 8)) for rows in (train.n_users, train.n_items))
     model = DSIML.from_vectors(
-        users, items, bits=int(np.median(train.user_counts)), teach=2.5, lists=0
+        users,
+        items,
+        bits=int(np.median(train.user_counts)),
+        distill_weight=2.5,
+        teacher_list_length=0,
     )
     vectors = (users.astype(np.float32), items.astype(np.float32))
-    lessons = model._turned(train, *vectors, RunOptions(seed=0)).teacher.distill_weight
+    lessons = model._rotated(train, *vectors, RunOptions(seed=0)).teacher.distill_weight
     np.testing.assert_array_equal(lessons, np.full(train.n_users, 2.5, np.float32))
     monkeypatch.setattr("xorec.models.siml.teacher_lists._ONE_IN", 1)
-    begin = model._turned(train, *vectors, RunOptions(seed=0))
+    begin = model._rotated(train, *vectors, RunOptions(seed=0))
     assert begin.pairs.n_pairs > train.n_pairs
     assert len(begin.teacher.distill_weight) == 0

@@ -20,7 +20,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models.baselines.slim import SLIM
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import SIML, ScaleInvariantStep
-from xorec.models.siml.siml_kernels import Lists, Teacher, Terms
+from xorec.models.siml.siml_kernels import Lists, LossParams, Teacher
 from xorec.models.siml.teacher_lists import slim_lists, with_lists
 from xorec.testing.data import halves, planted
 from xorec.training.config import AUTO
@@ -108,11 +108,11 @@ def test_the_lesson_is_a_gradient() -> None:
     told = [unit_rows(rng.standard_normal((count, 5))) for count in (n, m)]
     teacher = Teacher(told[0], told[1], np.full(n, WEIGHT, np.float32), np.float32(2 * TAU), lists)
     spent = 1e8  # so large that Adagrad divides every step by 1e4
-    terms = Terms(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4, listed=2)
+    params = LossParams(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4, listed=2)
     mine = Rows.of(users.copy(), np.full(n, spent, np.float32))
     theirs = Rows.of(items.copy(), np.full(m, spent, np.float32))
     triplets = Triplets(owner, rows[:, 0].copy(), rows[:, 1:].copy())
-    step = ScaleInvariantStep(mine, theirs, terms, teacher=teacher)
+    step = ScaleInvariantStep(mine, theirs, params, teacher=teacher)
     result = take_step(step, triplets, 2)
     total = 0.0
     for u in range(n):
@@ -154,7 +154,7 @@ def test_codes_that_learn_lists_are_better_and_the_same_for_any_number_of_thread
         model = DSIML.from_vectors(*start, bits=32, epochs=5, alpha=0.5, **settings)
         return model.fit(train, options=RunOptions(threads=threads)).representation_
 
-    one, two, without = codes(1), codes(2), codes(2, lists=0)
+    one, two, without = codes(1), codes(2), codes(2, teacher_list_length=0)
     for name, tensor in one.tensors().items():
         np.testing.assert_array_equal(tensor, two.tensors()[name])
     value, before = (evaluate(rows, train, test, ks=(20,))["ndcg@20"] for rows in (one, without))
@@ -165,32 +165,37 @@ def turned(model: DSIML, train: Interactions) -> Any:
     rng = np.random.default_rng(0)
     users = rng.standard_normal((train.n_users, 8)).astype(np.float32)
     items = rng.standard_normal((train.n_items, 8)).astype(np.float32)
-    return model._turned(train, users, items, RunOptions())
+    return model._rotated(train, users, items, RunOptions())
 
 
 def test_only_where_they_are_learned_from_are_lists_made() -> None:
     train = planted(40, 30)
     assert len(turned(DSIML(bits=8), train).teacher.lists.items) == 40
-    without: list[dict[str, Any]] = [{"lists": 0}, {"teach": 0.0}, {"optimizer": "flip"}]
+    without: list[dict[str, Any]] = [
+        {"teacher_list_length": 0},
+        {"distill_weight": 0.0},
+        {"optimizer": "flip"},
+    ]
     for settings in without:
         assert len(turned(DSIML(bits=8, **settings), train).teacher.lists.items) == 0
 
 
+@pytest.mark.filterwarnings("ignore:old names of settings")
 def test_a_file_from_before_there_were_lists_has_none() -> None:
     older = json.loads((FILES / "dsiml.json").read_text())["metadata"]["config"]
     assert "lists" not in older
-    assert DSIML(**older).config.lists == 0
-    assert DSIML(bits=32, teach=4.0, distill=5).config.lists == AUTO
-    assert DSIML(**DSIML().config.model_dump()).config.lists == AUTO
+    assert DSIML(**older).config.teacher_list_length == 0
+    assert DSIML(bits=32, distill_weight=4.0, extra_positives=5).config.teacher_list_length == AUTO
+    assert DSIML(**DSIML().config.model_dump()).config.teacher_list_length == AUTO
 
 
 def test_the_temperature_falls_with_the_bits() -> None:
     """Where bits are drawn; for sweeps it is that of long codes."""
-    assert DSIML(bits=20).config.settled().temperature == pytest.approx(4 * (20 / 64) ** 0.25)
-    assert DSIML(bits=20).config.loss().temperature < 3
-    assert DSIML(bits=128).config.settled().temperature == 4
-    assert DSIML(bits=20, optimizer="flip").config.settled().temperature == 4
-    assert DSIML(bits=20, temperature=5.0).config.settled().temperature == 5
+    assert DSIML(bits=20).config.resolved().temperature == pytest.approx(4 * (20 / 64) ** 0.25)
+    assert DSIML(bits=20).config.loss_params().temperature < 3
+    assert DSIML(bits=128).config.resolved().temperature == 4
+    assert DSIML(bits=20, optimizer="flip").config.resolved().temperature == 4
+    assert DSIML(bits=20, temperature=5.0).config.resolved().temperature == 5
 
 
 def test_lists_end_where_nothing_stands_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def timeless(found: Tuned) -> list[Trial]:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_setting_of_a_space_is_a_legal_setting_of_its_model(name: str) -> None:
     for setting, one in model_class(name).space.items():
-        assert model_class(name)().config.settled().model_dump()[setting] in one, (
+        assert model_class(name)().config.resolved().model_dump()[setting] in one, (
             "the first trial's"
         )
         values = one.values if isinstance(one, Choice) else (one.low, one.high)

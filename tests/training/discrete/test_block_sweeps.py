@@ -16,11 +16,11 @@ from xorec.training.discrete.block_sweeps import BlockSweeps, Draw, ItemCut
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.flips import Flips
-from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.problem import TripletLoss, make_problem
 from xorec.training.discrete.sweeps import Proposer, sweep
 from xorec.training.passes import Triplets
 
-TERMS = LossTerms(4.0, 1.0, 0.5)
+TERMS = TripletLoss(4.0, 1.0, 0.5)
 
 
 def codes(data: Interactions, bits: int, seed: int) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from xorec.training.discrete.flips import Flips, changes
 from xorec.training.discrete.problem import (
     ITEM,
     USER,
-    LossTerms,
+    TripletLoss,
     gather_triplets,
     make_problem,
     make_row_triplets,
@@ -27,11 +27,11 @@ from xorec.training.discrete.sweeps import SweepResult, sweep, total_loss
 from xorec.training.passes import Triplets
 
 ALL_TERMS = [
-    LossTerms(4.0, 1.0, 1.0, "paper"),
-    LossTerms(12.0, 0.5, 0.3, "geometric"),
-    LossTerms(2.0, 1.3, 2.0, "geometric"),
-    LossTerms(64.0, 1.0, 1.0, "paper"),
-    LossTerms(3.0, 0.0, 0.0, "paper"),
+    TripletLoss(4.0, 1.0, 1.0, "paper"),
+    TripletLoss(12.0, 0.5, 0.3, "geometric"),
+    TripletLoss(2.0, 1.3, 2.0, "geometric"),
+    TripletLoss(64.0, 1.0, 1.0, "paper"),
+    TripletLoss(3.0, 0.0, 0.0, "paper"),
 ]
 each_term = pytest.mark.parametrize("terms", ALL_TERMS, ids=lambda t: "-".join(map(str, t)))
 each_order = pytest.mark.parametrize("one_by_one", [True, False])
@@ -52,7 +52,7 @@ def random_problem(
     return B, D, Triplets(users, positives, negatives)  # the last item has no triplets
 
 
-def loss_by_hand(B: np.ndarray, D: np.ndarray, triplets: Triplets, terms: LossTerms) -> float:
+def loss_by_hand(B: np.ndarray, D: np.ndarray, triplets: Triplets, terms: TripletLoss) -> float:
     there = triplets.negatives >= 0
     rows = (B[triplets.users], D[triplets.positives], D[triplets.negatives])
     numbers: dict[str, Any] = terms._asdict()
@@ -70,7 +70,7 @@ def run(
 
 
 @each_term
-def test_the_loss_is_the_reference(terms: LossTerms) -> None:
+def test_the_loss_is_the_reference(terms: TripletLoss) -> None:
     for seed, d in enumerate((8, 33, 70, 130)):
         B, D, triplets = random_problem(seed, d=d)
         with ThreadPool(2) as pool:
@@ -80,7 +80,7 @@ def test_the_loss_is_the_reference(terms: LossTerms) -> None:
 
 @each_term
 @pytest.mark.parametrize("d", [8, 70])
-def test_changes_are_those_of_the_loss(terms: LossTerms, d: int) -> None:
+def test_changes_are_those_of_the_loss(terms: TripletLoss, d: int) -> None:
     """Every bit of every user and item; most items are positive and negative of one user."""
     B, D, triplets = random_problem(3, d=d)
     problem = make_problem(B.copy(), D.copy(), triplets, terms)
@@ -103,7 +103,7 @@ def test_changes_are_those_of_the_loss(terms: LossTerms, d: int) -> None:
 
 @each_term
 @pytest.mark.parametrize("d", [6, 65])
-def test_the_places_of_a_triplet_are_those_of_x_and_y(terms: LossTerms, d: int) -> None:
+def test_the_places_of_a_triplet_are_those_of_x_and_y(terms: TripletLoss, d: int) -> None:
     """phi and eta of the bound at the present codes, in all three roles."""
     B, D, triplets = random_problem(4, d=d)
     problem = make_problem(B, D, triplets, terms)
@@ -230,7 +230,7 @@ def test_a_planted_user_is_found(name: str, temperature: float) -> None:
     At temperature 2 the bound stalls: even solved exactly it ends there in 3 of 20 cases.
     """
     every = np.array(list(itertools.product([-1, 1], repeat=6)), dtype=np.int8)
-    terms, hits = LossTerms(temperature), 0
+    terms, hits = TripletLoss(temperature), 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         near = every @ rng.choice(every) + rng.normal(size=64)

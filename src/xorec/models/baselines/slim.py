@@ -292,6 +292,8 @@ ItemRows = npt.NDArray[np.int32]
 class SLIMConfig(ModelConfig):
     """Settings of SLIM."""
 
+    renamed: ClassVar[dict[str, str]] = {"keep": "weight_dtype"}
+
     neighbours: int = Field(
         100, ge=1, description="how many items predict an item: more cost memory and time"
     )
@@ -319,7 +321,7 @@ class SLIMConfig(ModelConfig):
         ge=0,
         description="weights smaller than this (absolute) are dropped: less memory, faster",
     )
-    keep: Keep = Field(
+    weight_dtype: Keep = Field(
         "float32",
         description="how the weights are stored: float32, float16 (half) or int8 (a quarter)",
     )
@@ -353,7 +355,7 @@ class SLIM(Model[SLIMConfig]):
     ) -> Representation:
         rows = np.arange(train.n_items, dtype=np.int32)
         weights = self._ridge.weights(train, rows, options.block_engine)
-        return Neighbours.of(weights, root_matrix(train), self.config.keep)
+        return Neighbours.of(weights, root_matrix(train), self.config.weight_dtype)
 
     @property
     def _ridge(self) -> NeighbourRidge:
@@ -379,7 +381,7 @@ class SLIM(Model[SLIMConfig]):
         stay = np.ones(train.n_items, dtype=np.bool_)
         stay[rows] = False
         weights = weights + before.postings.extended(train.n_items).columns(stay)
-        return Neighbours.of(weights, root_matrix(train), self.config.keep)
+        return Neighbours.of(weights, root_matrix(train), self.config.weight_dtype)
 
     def _typical(self, n_pairs: int, n_users: int, n_items: int) -> tuple[float, float]:
         """What a pair of a user, and the penalty of a neighbour, are measured against."""
@@ -395,7 +397,7 @@ class SLIM(Model[SLIMConfig]):
         old = int(update.known.sum()), before.n_users
         new = train.n_pairs, train.n_users
         same = self._typical(*old, before.n_items) == self._typical(*new, train.n_items)
-        if not same or train.n_items <= MATRIX_ITEMS or self.config.keep == "int8":
+        if not same or train.n_items <= MATRIX_ITEMS or self.config.weight_dtype == "int8":
             return everything
         touched = np.zeros(train.n_items, dtype=np.bool_)
         touched[train.indices[np.isin(train.user_rows, update.users)]] = True

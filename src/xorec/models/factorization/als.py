@@ -44,7 +44,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.new_rows import once_for_each, solve_late_rows, with_room
+from xorec.models.new_rows import once_for_each, solve_new_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.config import Choice, EpochConfig, Float, Space
@@ -286,7 +286,7 @@ class ALS(Model[ALSConfig]):
         D = with_room(representation.item_vectors, update.train.n_items)
         users, items = self._sides(update.train)
         with threadpool_limits(1, user_api="blas"):
-            solve_late_rows(
+            solve_new_rows(
                 update,
                 representation.n_users,
                 lambda rows: users.solve(B, D, rows),

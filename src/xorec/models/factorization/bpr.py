@@ -40,7 +40,7 @@ from xorec.training.rows import prefetch_next
 _STEEP = np.float32(15)  # beyond, sigma is flat: keeps exp and log finite
 
 
-class Kept(NamedTuple):
+class BPRPairGradients(NamedTuple):
     """Of each triplet sigma(-x) (P, K), of each pair the sum of softplus(-x) (P,)."""
 
     sigma: Any
@@ -215,7 +215,9 @@ class BPRStep(TripletStep):
 
     def keep(self, pairs: int, negatives: int, users: int) -> Any:
 
-        return Kept(empty_apart((pairs, negatives), np.float32), empty_apart(pairs, np.float32))
+        return BPRPairGradients(
+            empty_apart((pairs, negatives), np.float32), empty_apart(pairs, np.float32)
+        )
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
 
@@ -311,9 +313,9 @@ class BPRGradientStep(GradientStep):
 
     share: np.floating[Any]
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+    def keep(self, pairs: int, negatives: int, users: int) -> BPRPairGradients:
         dtype = self.user_vectors.dtype
-        return Kept(empty_apart((pairs, negatives), dtype), empty_apart(pairs, dtype))
+        return BPRPairGradients(empty_apart((pairs, negatives), dtype), empty_apart(pairs, dtype))
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
         bpr_users(self.user_vectors, self.item_vectors, triplets, self.share, new, kept)

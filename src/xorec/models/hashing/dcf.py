@@ -219,8 +219,8 @@ class FactoredCodes(Model[M]):
         users, items = entities(arrays)
         sampler = Negatives.of(train, self.config.alpha)
         sides = sampled(train, sampler, self.config.negatives, 0, 0)
-        late = update.users[update.users >= len(old_users)]
-        self._solve_new(late, sides[_USERS], users, items)
+        new = update.users[update.users >= len(old_users)]
+        self._solve_new(new, sides[_USERS], users, items)
         self._solve_new(update.items, sides[_ITEMS], items, users)
         self.problem.solve(sides[_USERS], users, items, None, ThreadPool(1), rows=update.users)
         return self._represent(arrays)

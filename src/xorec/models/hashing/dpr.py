@@ -41,7 +41,7 @@ from xorec.models.hashing.coordinate_kernels import (
     make_row_problem,
     pair_rows,
 )
-from xorec.models.new_rows import once_for_each, signs_of, solve_late_rows, with_room
+from xorec.models.new_rows import once_for_each, signs_of, solve_new_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.training.config import EpochConfig, Float, Space
@@ -439,7 +439,7 @@ class DPR(Model[DPRConfig]):
         D = with_room(unpack_signs(representation.item_codes, bits), train.n_items)
         steps, rule = Steps.of(train, ThreadPool(1)), self.config.rule(train.n_users)
         with threadpool_limits(1, user_api="blas"):
-            solve_late_rows(
+            solve_new_rows(
                 update,
                 representation.n_users,
                 lambda rows: steps.users(B, D, np.zeros((len(rows), bits)), rule, rows),

@@ -172,7 +172,7 @@ _PASSES = 10
 
 
 @dataclass(frozen=True)
-class PairTerms:
+class PairLoss:
     """l(x) alone, x = scale b_u.(d_j - d_i): DSIML's loss with lambda = 0 and another scale.
 
     scale = 1 / (2 bits) is DSIML's own, 1 is DRMF's.
@@ -212,13 +212,13 @@ def proposer_of(solver: str) -> Proposer:
 
 
 def easy_triplets(
-    B: Signs, D: Signs, triplets: Triplets, terms: PairTerms, pace: float, pool: ThreadPool
+    B: Signs, D: Signs, triplets: Triplets, loss: PairLoss, pace: float, pool: ThreadPool
 ) -> tuple[Triplets, float]:
     """The triplets whose loss is below `pace`, and their share: the weights of self-paced learning.
 
     The negative of the others becomes -1: a triplet of weight 0 is one that is not there.
     """
-    problem = make_problem(B, D, triplets, terms, items=False)
+    problem = make_problem(B, D, triplets, loss, items=False)
     negatives = triplets.negatives.copy()
     pairs = len(negatives)
     counts: npt.NDArray[np.int64] = np.zeros((-(-pairs // _PAIRS_AT_ONCE), 2), dtype=np.int64)
@@ -270,9 +270,9 @@ class DRMFConfig(EpochConfig):
     patience: int = Field(3, ge=1, description="validations without gain before it stops")
     validate_every: int = Field(1, ge=1, description="epochs between two validations")
 
-    def terms(self) -> PairTerms:
+    def loss(self) -> PairLoss:
         """The loss of a triplet."""
-        return PairTerms(self.temperature / self.bits)
+        return PairLoss(self.temperature / self.bits)
 
     def pace_of(self, epoch: int) -> float:
         """The loss below which a triplet counts; infinite while it warms up."""
@@ -343,9 +343,9 @@ class DRMF(Model[DRMFConfig]):
         total = items[chosen].sum(axis=0, dtype=np.float32)
         B = signs_of(mean_direction(total, len(chosen), representation.mean_item)[None])
         sampler = Negatives(chosen, np.array([0, len(chosen)]), len(items))
-        users, terms = np.zeros(len(chosen), dtype=np.int32), self.config.terms()
+        users, loss = np.zeros(len(chosen), dtype=np.int32), self.config.loss()
         triplets = Triplets(users, chosen, sampler.draw_all(_FOLD_IN_NEGATIVES, 0, 0))
-        problem = make_problem(B, items, triplets, terms, items=False)
+        problem = make_problem(B, items, triplets, loss, items=False)
         codes, _ = proposer_of(self.config.solver)(problem, USER, np.zeros(1, dtype=np.int64))
         return pack_signs(codes)
 
@@ -356,7 +356,7 @@ class DRMF(Model[DRMFConfig]):
         B, D = (unpack_signs(of, codes.bits) for of in (codes.user_codes, codes.item_codes))
         negatives = Negatives.of(train, self.config.sampling).draw_all(self.config.negatives, 0, 0)
         triplets = Triplets(train.user_rows, train.indices, negatives)
-        problem = make_problem(B, D, triplets, self.config.terms())
+        problem = make_problem(B, D, triplets, self.config.loss())
         solver = proposer_of(self.config.solver)
         sweep(problem, solver, ThreadPool(1), users=update.users, items=update.items)
         return Codes.from_signs(B, D)
@@ -364,10 +364,10 @@ class DRMF(Model[DRMFConfig]):
     def _sweep(
         self, epoch: int, B: Any, D: Any, triplets: Triplets, pool: ThreadPool
     ) -> dict[str, float]:
-        terms, pace, share = self.config.terms(), self.config.pace_of(epoch), 1.0
+        loss, pace, share = self.config.loss(), self.config.pace_of(epoch), 1.0
         if np.isfinite(pace):
-            triplets, share = easy_triplets(B, D, triplets, terms, pace, pool)
-        problem = make_problem(B, D, triplets, terms)
+            triplets, share = easy_triplets(B, D, triplets, loss, pace, pool)
+        problem = make_problem(B, D, triplets, loss)
         done = sweep(problem, proposer_of(self.config.solver), pool)
         there = max(1, int(np.count_nonzero(triplets.negatives >= 0)))
         return {

@@ -87,7 +87,7 @@ def start_arrays(users: Array, codebooks: Array) -> Arrays:
 
 @dataclass(frozen=True)
 class Weights:
-    """What the terms count, and the softness of the encoder's choice."""
+    """Weights of the parts of the loss, and the softness of the encoder's choice."""
 
     decay: float
     distill: float
@@ -160,6 +160,8 @@ class Learner:
 class LightRecConfig(EpochConfig):
     """Settings of LightRec; `epochs` are those of the codes, `start` has those of the vectors."""
 
+    renamed: ClassVar[dict[str, str]] = {"distill": "distill_weight"}
+
     epochs: int = Field(8, ge=1, description="passes over the training pairs, at most")
     validate_every: int = Field(1, ge=1, description="epochs between two validations")
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
@@ -170,7 +172,9 @@ class LightRecConfig(EpochConfig):
         3e-3, gt=0, le=1, description="Adam's step size in the first epoch"
     )
     decay: float = Field(1e-3, ge=0, description="weight of the squared norms, per triplet")
-    distill: float = Field(100.0, ge=0, description="weight of the squared error of all scores")
+    distill_weight: float = Field(
+        100.0, ge=0, description="weight of the squared error of all scores"
+    )
     popularity: float = Field(
         1.5, ge=0, le=3, description="the errors of an item weigh as its users**popularity"
     )
@@ -210,7 +214,7 @@ class LightRec(Model[LightRecConfig]):
     weighting = "used by `start`; then pairs are sampled in proportion to them"
     space: ClassVar[Space] = {
         "learning_rate": Float(1e-3, 1e-2, log=True),
-        "distill": Float(10.0, 1000.0, log=True),
+        "distill_weight": Float(10.0, 1000.0, log=True),
         "popularity": Float(1.0, 2.0),
         "temperature": Float(0.3, 2.0, log=True),
     }
@@ -230,7 +234,7 @@ class LightRec(Model[LightRecConfig]):
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, config.alpha)
         batch = -(-train.n_pairs // config.steps)
-        weights = Weights(config.decay, config.distill, config.temperature)
+        weights = Weights(config.decay, config.distill_weight, config.temperature)
         with options.thread_pool() as pool:
             turn, back = whitening(start.user_vectors)
             vectors = (start.user_vectors @ back, start.item_vectors @ turn)
@@ -266,7 +270,7 @@ class LightRec(Model[LightRecConfig]):
         return self._plain().fold_in_items(representation.item_vectors, history)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        """Rows that come late learn as vectors, by BPR; of items, the nearest words are kept."""
+        """New rows learn as vectors, by BPR; of items, the nearest words are kept."""
         representation = expect(representation, Codebooks)
         known = Vectors(representation.user_vectors, representation.item_vectors)
         size = representation.query_length

@@ -79,7 +79,7 @@ class Items(NamedTuple):
     lacks: Any
 
 
-class Terms(NamedTuple):
+class PHDLossParams(NamedTuple):
     """The loss, its steps, and the draws; turn: the number of the block among all."""
 
     rate: Any
@@ -90,14 +90,14 @@ class Terms(NamedTuple):
     seed: int = 0
     turn: int = 0
 
-    def cast(self, dtype: Any) -> Terms:
+    def cast(self, dtype: Any) -> PHDLossParams:
         """The numbers as the kernels take them."""
         number = np.dtype(dtype).type
         rate, kl, target, noise, hardness = (number(term) for term in self[:5])
-        return Terms(rate, kl, target, noise, hardness, self.seed, self.turn)
+        return PHDLossParams(rate, kl, target, noise, hardness, self.seed, self.turn)
 
 
-class Kept(NamedTuple):
+class PHDPairGradients(NamedTuple):
     """gradients (P, K + 1): dL/ds, of the positive first; losses (P,); bits (R, r) of the users."""
 
     gradients: Any
@@ -163,7 +163,7 @@ def _normal(number: Any) -> Any:
 
 @inlined
 def _add_pair(
-    lacks: Any, row: Any, triplets: Any, pair: Any, terms: Any, kept: Any, sums: Any, key: Any
+    lacks: Any, row: Any, triplets: Any, pair: Any, params: Any, kept: Any, sums: Any, key: Any
 ) -> Any:
     """The loss of one pair, (1 - s_i)^2 + sum_j (target - s_j)^2, targets with noise of their own.
 
@@ -183,9 +183,9 @@ def _add_pair(
             away = np.float32(0)
             for f in range(size):
                 away += bits[row, f] * lacks[c, f]
-            error = one - per * away - (one if k == 0 else terms.target)
-            if terms.noise > np.float32(0):
-                error -= terms.noise * _normal(draw(key, i * (count + 1) + k))
+            error = one - per * away - (one if k == 0 else params.target)
+            if params.noise > np.float32(0):
+                error -= params.noise * _normal(draw(key, i * (count + 1) + k))
             loss += error * error
             kept.gradients[pair, k] = two * error
             gain = per * two * error
@@ -196,7 +196,7 @@ def _add_pair(
 
 
 @fast_kernel
-def step_users(users: Any, lacks: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+def step_users(users: Any, lacks: Any, triplets: Any, params: Any, new: Any, kept: Any) -> None:
     """Each user of the block: a code is drawn, the pairs add up, the logits take one step.
 
     users: `Users`; new: those of the triplets, after the step.
@@ -205,7 +205,7 @@ def step_users(users: Any, lacks: Any, triplets: Any, terms: Any, new: Any, kept
     sums = np.zeros((1, size), dtype=lacks.dtype)
     chances = np.empty((1, size), dtype=lacks.dtype)
     table, examples, row = lacks.ravel(), 0, -1
-    seed, turn = terms.seed, terms.turn
+    seed, turn = params.seed, params.turn
     key = stream(seed ^ _NOISE, turn, 0)
     for pair in range(len(triplets.users)):
         prefetch_next(table, size, triplets.positives, triplets.negatives, pair)
@@ -218,11 +218,11 @@ def step_users(users: Any, lacks: Any, triplets: Any, terms: Any, new: Any, kept
                 new.logits[row, f] = users.logits[u, f]
             key = stream(seed ^ _NOISE, turn, u)
             bits = stream(seed ^ _USERS, turn, u)
-            _draw_bits(new.logits, row, bits, terms.hardness, chances, 0, kept.bits)
-        examples += _add_pair(lacks, row, triplets, pair, terms, kept, sums, key)
+            _draw_bits(new.logits, row, bits, params.hardness, chances, 0, kept.bits)
+        examples += _add_pair(lacks, row, triplets, pair, params, kept, sums, key)
         if pair + 1 == len(triplets.users) or triplets.users[pair + 1] != u:
-            weight = terms.kl * np.float32(examples) / np.float32(size)
-            _move(new.logits, row, sums, 0, chances, weight, new.grad_sq_sum, terms.rate)
+            weight = params.kl * np.float32(examples) / np.float32(size)
+            _move(new.logits, row, sums, 0, chances, weight, new.grad_sq_sum, params.rate)
 
 
 @fast_kernel
@@ -245,15 +245,15 @@ def add_items(local: Any, kept: Any, new: Any) -> None:
 
 
 @fast_kernel
-def step_items(ids: Any, rows: Any, gradients: Any, terms: Any) -> None:
+def step_items(ids: Any, rows: Any, gradients: Any, params: Any) -> None:
     """Each item takes its step, and a new code is drawn; rows: `Items`, those of `ids`."""
     for row in range(len(ids)):
-        weight = terms.kl * gradients.counts[row] / np.float32(rows.logits.shape[1])
+        weight = params.kl * gradients.counts[row] / np.float32(rows.logits.shape[1])
         _move(
             rows.logits, row, gradients.sums, row, rows.chances, weight,
-            rows.grad_sq_sum, terms.rate,
+            rows.grad_sq_sum, params.rate,
         )  # fmt: skip
-        _draw_item(rows, row, stream(terms.seed ^ _ITEMS, terms.turn, ids[row]), terms.hardness)
+        _draw_item(rows, row, stream(params.seed ^ _ITEMS, params.turn, ids[row]), params.hardness)
 
 
 @fast_kernel
@@ -315,7 +315,7 @@ class PHDConfig(TripletConfig):
     epochs: int = Field(10, ge=1, description="passes over the training pairs, at most")
     validate_every: int = Field(2, ge=1, description="epochs between two validations")
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
-    learning_rate: float = Field(10.0, gt=0, le=100, description="length of a row's first step")
+    learning_rate: float = Field(10.0, gt=0, le=100, description="initial Adagrad step")
     negative_target: float = Field(
         0.3, ge=-1, lt=1, description="score that negatives are trained to have; positives: 1"
     )
@@ -343,12 +343,12 @@ class PHDConfig(TripletConfig):
         32_768, ge=1, description="pairs per block: codes are drawn anew for each block"
     )
 
-    def terms(self, epoch: int, epochs: int) -> Terms:
+    def params(self, epoch: int, epochs: int) -> PHDLossParams:
         """The loss and its steps in one of so many epochs, as the kernels take them."""
         soft = self.softness * (epochs - 1)
         hard = min(1.0, epoch / soft) if soft > 0 else 1.0
         noise = self.noise * self.noise_decay**epoch
-        return Terms(self.learning_rate, self.kl, self.negative_target, noise, hard)
+        return PHDLossParams(self.learning_rate, self.kl, self.negative_target, noise, hard)
 
 
 class PHD(TripletModel[PHDConfig]):
@@ -388,10 +388,10 @@ class PHD(TripletModel[PHDConfig]):
 
     def _steps(self, arrays: Arrays, epoch: int, epochs: int, seed: int) -> StepOf:
         """The steps of one of so many epochs."""
-        terms = self.config.terms(epoch, epochs)._replace(seed=seed, turn=epoch << 24)
-        users, items = tables(arrays, terms)
+        params = self.config.params(epoch, epochs)._replace(seed=seed, turn=epoch << 24)
+        users, items = tables(arrays, params)
         return lambda block, pairs: PHDStep(
-            users, items, terms._replace(turn=terms.turn + block + 1)
+            users, items, params._replace(turn=params.turn + block + 1)
         )
 
     def _represent(self, arrays: Arrays) -> MaskedCodes:
@@ -401,7 +401,7 @@ class PHD(TripletModel[PHDConfig]):
         """A new user's code: the users' step alone, averaged over the last passes."""
         representation = expect(representation, MaskedCodes)
         sure = _sure(representation.item_codes, representation.bits)
-        _, items = tables(_arrays(sure[:0], sure), self.config.terms(0, 1))
+        _, items = tables(_arrays(sure[:0], sure), self.config.params(0, 1))
         return pack_signs(np.where(self._fold_in(history, items) > 0, 1, -1))
 
     def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Users:
@@ -409,7 +409,7 @@ class PHD(TripletModel[PHDConfig]):
         return Users(zeros, np.zeros(1, dtype=np.float32))
 
     def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
-        return PHDStep(user, items, self.config.terms(epoch, 2 * PASSES)._replace(turn=epoch))
+        return PHDStep(user, items, self.config.params(epoch, 2 * PASSES)._replace(turn=epoch))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update` learn on, all others are sure of their bits and stay.
@@ -448,13 +448,13 @@ def _sure(codes: Words, bits: int) -> Floats:
     return SURE * unpack_signs(codes, bits).astype(np.float32)
 
 
-def tables(arrays: Arrays, terms: Terms) -> tuple[Users, Items]:
+def tables(arrays: Arrays, params: PHDLossParams) -> tuple[Users, Items]:
     """The tables of an epoch over these arrays; the items' first codes are drawn."""
     users = Users(arrays["users"], arrays["user_grad_sq_sum"])
     logits = arrays["items"]
     drawn = (np.empty_like(logits), np.empty_like(logits))
     items = Items(logits, arrays["item_grad_sq_sum"], *drawn)
-    draw_items(items, terms.cast(logits.dtype).hardness, terms.seed, terms.turn)
+    draw_items(items, params.cast(logits.dtype).hardness, params.seed, params.turn)
     return users, items
 
 
@@ -469,17 +469,17 @@ class Moving(NamedTuple):
 class PHDStep(TripletStep):
     """PHD's step over one block: every row steps once."""
 
-    terms: Terms
+    params: PHDLossParams
 
-    def _terms(self) -> Terms:
-        return self.terms.cast(self.items.logits.dtype)
+    def _params(self) -> PHDLossParams:
+        return self.params.cast(self.items.logits.dtype)
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+    def keep(self, pairs: int, negatives: int, users: int) -> PHDPairGradients:
         shapes = ((pairs, negatives + 1), (pairs,), (users, self.items.logits.shape[1]))
-        return Kept(*(empty_apart(shape, self.items.logits.dtype) for shape in shapes))
+        return PHDPairGradients(*(empty_apart(shape, self.items.logits.dtype) for shape in shapes))
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
-        step_users(self.users, self.items.lacks, triplets, self._terms(), new, kept)
+        step_users(self.users, self.items.lacks, triplets, self._params(), new, kept)
 
     def start_items(self, items: npt.NDArray[np.int64]) -> Moving:
         rows = take_rows(self.items, items)
@@ -489,5 +489,5 @@ class PHDStep(TripletStep):
         add_items(local, result.kept, new.gradients)
 
     def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
-        step_items(items, new.rows, new.gradients, self._terms())
+        step_items(items, new.rows, new.gradients, self._params())
         return new.rows

@@ -46,7 +46,7 @@ class MetricConfig(TripletConfig):
     """Settings of every model of points in a ball."""
 
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
+    learning_rate: float = Field(1.0, gt=0, le=10, description="initial Adagrad step")
 
 
 class BallStep(TripletStep):
@@ -96,7 +96,7 @@ def into_ball(rows: npt.NDArray[np.floating]) -> Floats:
     return np.asarray(rows / np.maximum(norms, 1), dtype=np.float32)
 
 
-class Terms(NamedTuple):
+class CMLLossParams(NamedTuple):
     """ranked: weigh pairs by w = log(1 + m * share of the negatives inside the margin), else 1."""
 
     margin: Any
@@ -104,7 +104,7 @@ class Terms(NamedTuple):
     rate: Any
 
 
-class Kept(NamedTuple):
+class CMLPairGradients(NamedTuple):
     """Of each pair: the nearest negative (P, 1), or -1 where nothing moves; 2w (P,); the loss."""
 
     nearest: Any
@@ -123,7 +123,7 @@ def square_distance(left: Any, one: Any, right: Any, other: Any) -> Any:
 
 
 @fast_kernel
-def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+def step_users(users: Any, items: Any, triplets: Any, params: Any, new: Any, kept: Any) -> None:
     """Each user's step, pair after pair, along -2w (d_j* - d_i); kept: j* and 2w of each pair.
 
     items (m, d); new: the rows of the users of the triplets, after the step.
@@ -140,7 +140,7 @@ def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
             new.grad_sq_sum[u] = users.grad_sq_sum[triplets.users[pair]]
             for f in range(size):
                 rows[u, f] = users.vectors[triplets.users[pair], f]
-        limit = terms.margin + square_distance(rows, u, items, i)
+        limit = params.margin + square_distance(rows, u, items, i)
         hinge, best, inside, drawn = np.float32(0), -1, np.float32(0), np.float32(0)
         for k in range(count):
             j = negatives[pair, k]
@@ -156,7 +156,7 @@ def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
         kept.losses[pair] = np.float32(0)
         if best >= 0:
             weight = np.float32(1)
-            if terms.ranked:
+            if params.ranked:
                 weight = np.log(np.float32(1) + catalogue * inside / drawn)
             kept.losses[pair] = weight * hinge
             weight *= np.float32(2)
@@ -165,12 +165,12 @@ def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
             for f in range(size):
                 gradient[f] = weight * (items[best, f] - items[i, f])
                 square += gradient[f] * gradient[f]
-            adagrad_step(rows, u, gradient, square, new.grad_sq_sum, terms.rate)
+            adagrad_step(rows, u, gradient, square, new.grad_sq_sum, params.rate)
             project(rows, rows, u, BALL)
 
 
 @fast_kernel
-def step_items(users: Any, local: Any, terms: Any, kept: Any, new: Any) -> None:
+def step_items(users: Any, local: Any, params: Any, kept: Any, new: Any) -> None:
     """The items of `new`, by their numbers in `local`, in both roles, pair after pair.
 
     i: -2w (d_i - b_u)    j*: -2w (b_u - d_j*), from where the item has come to by then.
@@ -189,7 +189,7 @@ def step_items(users: Any, local: Any, terms: Any, kept: Any, new: Any) -> None:
                     for f in range(size):
                         gradient[f] = weight * (rows[v, f] - users[u, f])
                         square += gradient[f] * gradient[f]
-                    adagrad_step(rows, v, gradient, square, new.grad_sq_sum, terms.rate)
+                    adagrad_step(rows, v, gradient, square, new.grad_sq_sum, params.rate)
 
 
 _PIECE = 16_384
@@ -243,10 +243,10 @@ class CMLConfig(MetricConfig):
     rank_weight: bool = Field(True, description="weigh pairs by the log of their estimated rank")
     covariance: float = Field(0.0, ge=0, description="weight of the squared covariances")
 
-    def terms(self) -> Terms:
+    def params(self) -> CMLLossParams:
         """The loss and its steps as the kernels take them."""
         margin, rate = np.float32(self.margin), np.float32(self.learning_rate)
-        return Terms(margin, self.rank_weight, rate)
+        return CMLLossParams(margin, self.rank_weight, rate)
 
 
 class CML(MetricModel[CMLConfig]):
@@ -276,7 +276,7 @@ class CML(MetricModel[CMLConfig]):
             Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
             for kind in ("user", "item")
         )
-        step = CMLStep(users, items, self.config.terms(), self.config.negatives)
+        step = CMLStep(users, items, self.config.params(), self.config.negatives)
         return lambda block, pairs: step
 
     def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
@@ -291,28 +291,28 @@ class CML(MetricModel[CMLConfig]):
         return mean_user(items.vectors, history)
 
     def _user_step(self, user: Any, items: Any, epoch: int) -> CMLStep:
-        return CMLStep(user, items, self.config.terms(), self.config.negatives)
+        return CMLStep(user, items, self.config.params(), self.config.negatives)
 
 
 @dataclass(frozen=True, eq=False)
 class CMLStep(BallStep):
     """CML's step over one block; names as in the kernels."""
 
-    terms: Terms
+    params: CMLLossParams
     negatives: int
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+    def keep(self, pairs: int, negatives: int, users: int) -> CMLPairGradients:
         weights, losses = (empty_apart(pairs, np.float32) for _ in range(2))
-        return Kept(np.empty((pairs, 1), np.int32), weights, losses)
+        return CMLPairGradients(np.empty((pairs, 1), np.int32), weights, losses)
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
-        step_users(self.users, self.items.vectors, triplets, self.terms, new, kept)
+        step_users(self.users, self.items.vectors, triplets, self.params, new, kept)
 
     def touched(self, result: UserResult) -> npt.NDArray[np.int32]:
         return np.asarray(result.kept.nearest)
 
     def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
-        step_items(result.rows.vectors, local, self.terms, result.kept, new)
+        step_items(result.rows.vectors, local, self.params, result.kept, new)
 
     def loss(self, losses: npt.NDArray[np.float32]) -> float:
         """One hinge a pair, where a pass counts one a triplet."""

@@ -74,7 +74,7 @@ class MarginRows(NamedTuple):
     margin_grad_sq_sum: Any
 
 
-class Terms(NamedTuple):
+class SMLLossParams(NamedTuple):
     """The loss and its steps; rewards: what the margins earn in each triplet."""
 
     lambda_: Any
@@ -85,7 +85,7 @@ class Terms(NamedTuple):
     max_margin: Any
 
 
-class Kept(NamedTuple):
+class SMLPairGradients(NamedTuple):
     """active (P, K): 1 for the user's hinge, 2 for the item's, 3 for both;
     negatives (P, d): sum_k y_k d_jk; losses (P,)."""
 
@@ -95,21 +95,21 @@ class Kept(NamedTuple):
 
 
 @inlined
-def move_margin(rows: Any, row: Any, gradient: Any, terms: Any) -> None:
+def move_margin(rows: Any, row: Any, gradient: Any, params: Any) -> None:
     """An Adagrad step of a margin, within 0 .. max_margin."""
     grad_sq_sum = rows.margin_grad_sq_sum
     grad_sq_sum[row] += gradient * gradient
-    margin = rows.margins[row] - terms.margin_rate * gradient / np.sqrt(grad_sq_sum[row] + _TINY)
-    rows.margins[row] = min(max(margin, np.float32(0)), terms.max_margin)
+    margin = rows.margins[row] - params.margin_rate * gradient / np.sqrt(grad_sq_sum[row] + _TINY)
+    rows.margins[row] = min(max(margin, np.float32(0)), params.max_margin)
 
 
 @fast_kernel
-def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+def step_users(users: Any, items: Any, triplets: Any, params: Any, new: Any, kept: Any) -> None:
     """Each user's step and that of their margin, pair after pair.
 
     users, items: `MarginRows`; new: those of the users of the triplets, after the step.
     """
-    positives, negatives, lambda_ = triplets.positives, triplets.negatives, terms.lambda_
+    positives, negatives, lambda_ = triplets.positives, triplets.negatives, params.lambda_
     rows, points, active = new.vectors, items.vectors, kept.active
     size, count = points.shape[1], negatives.shape[1]
     zero, two = np.float32(0), np.float32(2)
@@ -146,16 +146,16 @@ def step_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
                     active[pair, k] += 2
                     for f in range(size):
                         kept.negatives[pair, f] += lambda_ * points[j, f]
-        kept.losses[pair] = loss - drawn * (terms.user_reward * m + terms.item_reward * n)
+        kept.losses[pair] = loss - drawn * (params.user_reward * m + params.item_reward * n)
         square = np.float32(0)
         for f in range(size):
             rest = far_count * rows[u, f] - (near_count + far_count) * points[i, f]
             gradient[f] = two * (gradient[f] + rest)
             square += gradient[f] * gradient[f]
         if drawn > np.float32(0):
-            adagrad_step(rows, u, gradient, square, new.grad_sq_sum, terms.rate)
+            adagrad_step(rows, u, gradient, square, new.grad_sq_sum, params.rate)
             project(rows, rows, u, BALL)
-            move_margin(new, u, near_count - drawn * terms.user_reward, terms)
+            move_margin(new, u, near_count - drawn * params.user_reward, params)
 
 
 @inlined
@@ -169,13 +169,13 @@ def _copy_row(rows: Any, row: Any, new: Any, at: Any) -> None:
 
 @fast_kernel
 def step_items(
-    users: Any, items: Any, triplets: Any, local: Any, terms: Any, kept: Any, new: Any
+    users: Any, items: Any, triplets: Any, local: Any, params: Any, kept: Any, new: Any
 ) -> None:
     """The items of `new`, by their numbers in `local`, in both roles, pair after pair.
 
     users (R, d): those of the triplets, after their own step; items (m, d): before the block.
     """
-    lambda_, active, rows = terms.lambda_, kept.active, new.vectors
+    lambda_, active, rows = params.lambda_, kept.active, new.vectors
     size, count, two = users.shape[1], local.negatives.shape[1], np.float32(2)
     gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
     table = rows.ravel()
@@ -193,8 +193,8 @@ def step_items(
                 rest = near_count * rows[v, f] - (near_count + far_count) * users[u, f]
                 gradient[f] = two * (kept.negatives[pair, f] + rest)
                 square += gradient[f] * gradient[f]
-            adagrad_step(rows, v, gradient, square, new.grad_sq_sum, terms.rate)
-            move_margin(new, v, far_count - drawn * terms.item_reward, terms)
+            adagrad_step(rows, v, gradient, square, new.grad_sq_sum, params.rate)
+            move_margin(new, v, far_count - drawn * params.item_reward, params)
         for k in range(count):
             v = local.negatives[pair, k]
             if active[pair, k] > 0 and v >= 0:
@@ -204,7 +204,7 @@ def step_items(
                 for f in range(size):
                     gradient[f] = x * users[u, f] + y * items[i, f] - (x + y) * rows[v, f]
                     square += gradient[f] * gradient[f]
-                adagrad_step(rows, v, gradient, square, new.grad_sq_sum, terms.rate)
+                adagrad_step(rows, v, gradient, square, new.grad_sq_sum, params.rate)
 
 
 class SMLConfig(MetricConfig):
@@ -219,12 +219,17 @@ class SMLConfig(MetricConfig):
         description="share of triplets inside the margin at which margins come to rest",
     )
     scaling: Literal["mean", "released"] = Field(
-        "mean", description="margins earn rho a triplet, or gamma / batch as in the released code"
+        "mean",
+        description="margin reward: rho a triplet (mean), or gamma / batch (released code)",
     )
-    gamma: float = Field(10.0, ge=0, description="what margins earn, with the released scaling")
-    batch: int = Field(512, ge=1, description="what gamma is divided by, with that scaling")
+    gamma: float = Field(
+        10.0, ge=0, description="weight of the margin reward, scaled as in the released code"
+    )
+    batch: int = Field(
+        512, ge=1, description="batch size that the released scaling divides gamma by"
+    )
     max_margin: float = Field(1.0, gt=0, le=4, description="largest margin, and the first one")
-    margin_rate: float = Field(0.1, ge=0, le=10, description="length of a margin's first step")
+    margin_rate: float = Field(0.1, ge=0, le=10, description="initial Adagrad step of a margin")
 
     def rewards(self) -> tuple[float, float]:
         """What a user's and an item's margin earn in each triplet."""
@@ -236,10 +241,10 @@ class SMLConfig(MetricConfig):
             batch=self.batch,
         )
 
-    def terms(self) -> Terms:
+    def params(self) -> SMLLossParams:
         """The loss and its steps as the kernels take them."""
         sizes = (self.learning_rate, self.margin_rate, self.max_margin)
-        return Terms(*map(np.float32, (self.lambda_, *self.rewards(), *sizes)))
+        return SMLLossParams(*map(np.float32, (self.lambda_, *self.rewards(), *sizes)))
 
 
 class SML(MetricModel[SMLConfig]):
@@ -275,7 +280,7 @@ class SML(MetricModel[SMLConfig]):
             MarginRows(*(arrays[f"{kind}_{name}"] for name in MarginRows._fields))
             for kind in ("user", "item")
         )
-        step = SMLStep(users, items, self.config.terms())
+        step = SMLStep(users, items, self.config.params())
         return lambda block, pairs: step
 
     def _fixed(self, item_vectors: Floats) -> MarginRows:
@@ -290,25 +295,25 @@ class SML(MetricModel[SMLConfig]):
         return MarginRows(user.vectors, user.grad_sq_sum, margin, np.zeros(1, dtype=np.float32))
 
     def _user_step(self, user: Any, items: Any, epoch: int) -> SMLStep:
-        return SMLStep(user, items, self.config.terms())
+        return SMLStep(user, items, self.config.params())
 
 
 @dataclass(frozen=True, eq=False)
 class SMLStep(BallStep):
     """SML's step over one block; names as in the kernels."""
 
-    terms: Terms
+    params: SMLLossParams
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
-        return Kept(
+    def keep(self, pairs: int, negatives: int, users: int) -> SMLPairGradients:
+        return SMLPairGradients(
             empty_apart((pairs, negatives), np.int8),
             empty_apart((pairs, self.users.vectors.shape[1]), np.float32),
             empty_apart(pairs, np.float32),
         )
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
-        step_users(self.users, self.items, triplets, self.terms, new, kept)
+        step_users(self.users, self.items, triplets, self.params, new, kept)
 
     def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
         vectors = (result.rows.vectors, self.items.vectors)
-        step_items(*vectors, result.triplets, local, self.terms, result.kept, new)
+        step_items(*vectors, result.triplets, local, self.params, result.kept, new)

@@ -37,7 +37,7 @@ from xorec.models.siml.dsiml_ranking import (
 )
 from xorec.models.siml.optimizers import OPTIMIZERS, Optimizer, Start, candidates
 from xorec.models.siml.siml import Alpha, ScaleInvariantConfig, Temperature
-from xorec.models.siml.siml_kernels import NO_LISTS, NO_TEACHER, Teacher, Terms
+from xorec.models.siml.siml_kernels import NO_LISTS, NO_TEACHER, LossParams, Teacher
 from xorec.models.siml.teacher_lists import slim_lists, with_best_items
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
@@ -56,7 +56,7 @@ else:
 
 
 _BEFORE_LISTS = {"bits", "optimizer", "softness", "solver", "distill", "teach", "keep", "start"}
-"""Settings of files from before there were `lists`."""
+"""Settings of files of 0.1, which knew no lists of a teacher."""
 
 
 class DSIMLConfig(ScaleInvariantConfig):
@@ -64,6 +64,13 @@ class DSIMLConfig(ScaleInvariantConfig):
 
     `form` is for `ste`; sweeps have a log for each negative.
     """
+
+    renamed: ClassVar[dict[str, str]] = {
+        "distill": "extra_positives",
+        "teach": "distill_weight",
+        "lists": "teacher_list_length",
+        "keep": "vector_dtype",
+    }
 
     epochs: int = Field(
         15, ge=1, description="passes over the training pairs when the bits are learned, at most"
@@ -98,18 +105,18 @@ class DSIMLConfig(ScaleInvariantConfig):
         "descent",
         description="bqp: solver of the binary problems: descent is fastest, exact is optimal",
     )
-    distill: int = Field(
+    extra_positives: int = Field(
         5,
         ge=0,
         description="how many of the vectors' best items are added as positives to short histories",
     )
-    teach: float = Field(
+    distill_weight: float = Field(
         8.0,
         ge=0,
-        description="ste: weight of the distillation loss (teachers: the float vectors, "
-        "and `lists`)",
+        description="ste: weight of the distillation loss (teachers: the float vectors "
+        "and the lists of slim)",
     )
-    lists: Length = Field(
+    teacher_list_length: Length = Field(
         AUTO,
         description="ste: length of each user's list by slim, whose order the bits learn: more "
         "accurate, but slim is fitted first; 0: no lists, only the vectors teach; auto: 50 to 100, "
@@ -123,7 +130,7 @@ class DSIMLConfig(ScaleInvariantConfig):
         description="how many items found by code the float vectors rerank; 0: none; auto: "
         "by validation",
     )
-    keep: Literal["float32", "float16", "int8"] = Field(
+    vector_dtype: Literal["float32", "float16", "int8"] = Field(
         "float16", description="shortlist: number format of the stored vectors"
     )
     offset: Offset = Field(
@@ -138,8 +145,8 @@ class DSIMLConfig(ScaleInvariantConfig):
         "(siml, bpr, als, ...)",
     )
 
-    def settled(self) -> Self:
-        """A number for what is `auto`, but for `lists`, whose lengths differ from user to user.
+    def resolved(self) -> Self:
+        """A number for what is `auto`, but for `teacher_list_length`: lists lengths differ from user to user.
 
         `alpha` as the start has it: vectors that lost to popular items make such codes. Lists have
         the popular items that matter, so half of it will do beside them. Cosines of short codes
@@ -148,14 +155,14 @@ class DSIMLConfig(ScaleInvariantConfig):
         found: dict[str, Any] = {}
         drawn = any(one.takes_lists for one in candidates(self.optimizer))
         if self.alpha == AUTO:
-            share = 0.5 if drawn and self.lists and self.teach else 1.0
-            found["alpha"] = share * getattr(self.start.settled(), "alpha", 0.0)
+            share = 0.5 if drawn and self.teacher_list_length and self.distill_weight else 1.0
+            found["alpha"] = share * getattr(self.start.resolved(), "alpha", 0.0)
         if self.temperature == AUTO:
             found["temperature"] = 4.0 * (min(1.0, self.bits / 64) ** 0.25 if drawn else 1.0)
         return self.model_copy(update=found) if found else self
 
-    def loss(self) -> Terms:
-        return super(DSIMLConfig, self.settled()).loss()
+    def loss_params(self) -> LossParams:
+        return super(DSIMLConfig, self.resolved()).loss_params()
 
     @property
     def codes_alone(self) -> bool:
@@ -167,7 +174,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     def _of_an_older_file(cls, given: Any) -> Any:
         """A file names all settings of its time: one that names these but no lists had none."""
         if isinstance(given, dict) and "lists" not in given and given.keys() >= _BEFORE_LISTS:
-            return {**given, "lists": 0}
+            given = {**given, "lists": 0}
         return given
 
     @model_validator(mode="after")
@@ -196,8 +203,8 @@ class DSIML(Model[DSIMLConfig]):
         "temperature": Float(2.5, 6.0, log=True),
         "softness": Float(0.35, 1.5),
         "learning_rate": Float(0.5, 8.0, log=True),
-        "teach": Choice((4.0, 8.0, 16.0)),
-        "lists": Choice((AUTO, 50, 100, 200)),
+        "distill_weight": Choice((4.0, 8.0, 16.0)),
+        "teacher_list_length": Choice((AUTO, 50, 100, 200)),
     }
     cost = 4.0
 
@@ -238,7 +245,7 @@ class DSIML(Model[DSIMLConfig]):
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
         vectors = self._start_vectors(train, validation, options)
-        start = self._turned(train, *vectors, options)
+        start = self._rotated(train, *vectors, options)
         kept = vectors if self.config.shortlist else None
         del vectors  # as large as all that is learned from here on
         tried, parts = candidates(self.config.optimizer), (train, validation)
@@ -269,24 +276,28 @@ class DSIML(Model[DSIMLConfig]):
         self.offset_ = chosen
         return with_popularity(codes, chosen, train) if chosen else codes
 
-    def _turned(
+    def _rotated(
         self, train: Interactions, users: Floats, items: Floats, options: RunOptions
     ) -> Start:
         """What the optimisers start from: turned vectors, pairs, vectors and lists as a teacher."""
-        self.config = self.config.settled()
+        self.config = self.config.resolved()
         config, pairs, lists = self.config, train, NO_LISTS
         tried = candidates(config.optimizer)
-        if config.lists and config.teach and any(one.takes_lists for one in tried):
-            lists = slim_lists(train, config.lists, options)
-        if config.distill and any(one.learns for one in tried):
+        if (
+            config.teacher_list_length
+            and config.distill_weight
+            and any(one.takes_lists for one in tried)
+        ):
+            lists = slim_lists(train, config.teacher_list_length, options)
+        if config.extra_positives and any(one.learns for one in tried):
             pairs = with_best_items(
-                train, users, items, config.distill, config.bits, options.block_engine
+                train, users, items, config.extra_positives, config.bits, options.block_engine
             )
         teacher = NO_TEACHER
         if (pairs is train or lists is not NO_LISTS) and (
             config.asymmetric or any(one.takes_lists for one in tried)
         ):
-            weight = np.full(train.n_users, config.teach, np.float32)
+            weight = np.full(train.n_users, config.distill_weight, np.float32)
             steepness = np.float32(2 * config.temperature)
             teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness, lists)
         users, items = to_dimensions(users, items, config.bits)

@@ -33,7 +33,7 @@ from xorec.models.base import DataUpdate, Model, expect, expect_part
 from xorec.models.new_rows import updated_codes
 from xorec.models.pretraining import folding_model, pretraining_model
 from xorec.models.siml.siml import ScaleInvariantStep
-from xorec.models.siml.siml_kernels import Terms
+from xorec.models.siml.siml_kernels import LossParams
 from xorec.models.siml.teacher_lists import with_lists
 from xorec.models.triplet_model import fold_in_passes, fold_in_user
 from xorec.representations.base import Representation
@@ -128,8 +128,8 @@ def refine_users(
     rows = Rows.of(unit_rows(users), np.ones(len(users), dtype=np.float32))
     others = Negatives.of(start.pairs, config.alpha)
     sampler, listed = with_lists(others, config.negatives, start.teacher.lists)
-    terms = _terms(config)._replace(listed=listed)
-    step = UserStep(rows, Rows.fixed(unit_codes(items)), terms, teacher=start.teacher)
+    params = _params(config)._replace(listed=listed)
+    step = UserStep(rows, Rows.fixed(unit_codes(items)), params, teacher=start.teacher)
     size = (config.negatives, config.block_size, seed)
     for epoch in range(config.epochs, config.epochs + _PASSES):
         Pass(start.pairs, sampler, *size, epoch, pool).run(lambda block, pairs: step)
@@ -145,10 +145,10 @@ def refine_new_user(
     rows = rows[rows >= 0]  # -1: there is no item that they do not have
     items = Rows.fixed(unit_codes(unpack_signs(codes[rows], place.shape[1])))
     among = [Triplets(t.users, *(_places(rows, part) for part in t[1:])) for t in passes]
-    user, terms = Rows.of(unit_rows(place), np.ones(1, dtype=np.float32)), _terms(config)
+    user, params = Rows.of(unit_rows(place), np.ones(1, dtype=np.float32)), _params(config)
     return unit_rows(
         fold_in_user(
-            among, user, lambda epoch, now: UserStep(now, items, terms), _PASSES_FOR_NEW // 2
+            among, user, lambda epoch, now: UserStep(now, items, params), _PASSES_FOR_NEW // 2
         )
     )
 
@@ -164,8 +164,8 @@ def _places(rows: npt.NDArray[np.int32], items: npt.NDArray[np.int32]) -> npt.ND
     return np.where(items < 0, -1, np.searchsorted(rows, items)).astype(np.int32)
 
 
-def _terms(config: DSIMLConfig) -> Terms:
-    return config.loss()._replace(rate=_RATE)
+def _params(config: DSIMLConfig) -> LossParams:
+    return config.loss_params()._replace(rate=_RATE)
 
 
 SIZES = (50, 100, 200, 400, 800)
@@ -200,7 +200,9 @@ def with_reranking(
     if size == 0:
         return codes, 0
     users, items = vectors if codes.user_vectors is None else (codes.user_vectors, None)
-    both = TwoStage(codes, RankingVectors.of(users, items, config.keep), None, Sources(size))
+    both = TwoStage(
+        codes, RankingVectors.of(users, items, config.vector_dtype), None, Sources(size)
+    )
     if config.shortlist == "auto" and validation is not None:
         size = choose_size(both, train, validation, options)
     return both.with_sources(Sources(size)), size
@@ -268,7 +270,7 @@ def updated_two_stage(learned: TwoStage, update: DataUpdate, config: DSIMLConfig
 
 
 def updated_vectors(learned: TwoStage, update: DataUpdate, model: Model[Any]) -> RankingVectors:
-    """The vectors of the second stage, late rows as `model` makes them."""
+    """The vectors of the second stage, new rows as `model` makes them."""
     train, kept = update.train, expect_part(learned.vectors, "vectors")
     vectors = expect_part(learned.float_vectors, "vectors of items")
     items = expect_part(kept.items, "vectors of items")

@@ -21,14 +21,14 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.siml.siml import ScaleInvariantStep, code_rows
-from xorec.models.siml.siml_kernels import Teacher, Terms
+from xorec.models.siml.siml_kernels import LossParams, Teacher
 from xorec.models.siml.teacher_lists import with_lists
 from xorec.training.config import AUTO
 from xorec.training.discrete.block_sweeps import BlockSweeps, Draw
 from xorec.training.discrete.bounds import Bounds
 from xorec.training.discrete.bqp import make_solver
 from xorec.training.discrete.flips import Flips
-from xorec.training.discrete.problem import LossTerms, make_problem
+from xorec.training.discrete.problem import TripletLoss, make_problem
 from xorec.training.discrete.sweeps import Proposer, sweep
 from xorec.training.epochs import Arrays
 from xorec.training.passes import Pass, Triplets
@@ -133,15 +133,15 @@ class SweepOptimizer(Optimizer):
     def _sweep(self, users: Signs, items: Signs, draw: Draw) -> float:
         """Turn bits of users and items in place; returns the loss of all triplets."""
         config, train = self.config, self.start.pairs
-        terms = LossTerms(config.temperature, config.gamma, config.lambda_, config.margin)
+        params = TripletLoss(config.temperature, config.gamma, config.lambda_, config.margin)
         if self.engine is None:
             negatives = self.sampler.draw_all(*draw)
             triplets = Triplets(train.user_rows, train.indices, negatives)
-            problem = make_problem(users, items, triplets, terms)
+            problem = make_problem(users, items, triplets, params)
             return sweep(problem, self.proposer(), self.pool).loss_after
         if self._elsewhere is None:
             self._elsewhere = BlockSweeps(self.engine, self.sampler)
-        return self._elsewhere.sweep(users, items, terms, self.proposer(), draw).loss_after
+        return self._elsewhere.sweep(users, items, params, self.proposer(), draw).loss_after
 
     def close(self) -> None:
         if self._elsewhere is not None:
@@ -202,23 +202,23 @@ class StraightThrough(Optimizer):
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
         config, start, pool = self.config, self.start, self.pool
         sampler, listed = with_lists(self.sampler, config.negatives, start.teacher.lists)
-        terms = epoch_terms(config, epoch, self.seed)._replace(listed=listed)
-        users = code_rows(arrays["users"], arrays["user_grad_sq_sum"], terms, pool)
-        items = code_rows(arrays["items"], arrays["item_grad_sq_sum"], terms, pool, items=True)
+        params = epoch_params(config, epoch, self.seed)._replace(listed=listed)
+        users = code_rows(arrays["users"], arrays["user_grad_sq_sum"], params, pool)
+        items = code_rows(arrays["items"], arrays["item_grad_sq_sum"], params, pool, items=True)
         size = (config.negatives, config.block_size, self.seed, epoch)
         return Pass(start.pairs, sampler, *size, pool).run(
-            lambda block, pairs: ScaleInvariantStep(users, items, terms, block, start.teacher)
+            lambda block, pairs: ScaleInvariantStep(users, items, params, block, start.teacher)
         )
 
 
-def epoch_terms(config: DSIMLConfig, epoch: int, seed: int) -> Terms:
+def epoch_params(config: DSIMLConfig, epoch: int, seed: int) -> LossParams:
     """The loss, the steps and how codes are drawn in an epoch: steps run out, bits harden.
 
     Short codes take short steps: one bit of theirs weighs more.
     """
     rate = config.learning_rate * (1 - epoch / config.epochs) * min(1.0, config.bits / 64) ** 0.5
     hardness = epoch / max(1, config.epochs - 1)
-    return config.loss()._replace(
+    return config.loss_params()._replace(
         kind=SIGNS,
         rate=rate,
         softness=config.softness,

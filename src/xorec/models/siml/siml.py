@@ -31,9 +31,9 @@ from xorec.models.siml.siml_kernels import (
     ITEMS,
     NO_TEACHER,
     USERS,
-    Kept,
+    LossParams,
+    PairGradients,
     Teacher,
-    Terms,
     finish_items,
     step_items,
     step_users,
@@ -104,9 +104,9 @@ class ScaleInvariantLoss(ModelConfig):
         "negatives share one",
     )
 
-    def loss(self) -> Terms:
+    def loss_params(self) -> LossParams:
         """The loss as the kernels take it, on the unit sphere."""
-        return Terms(
+        return LossParams(
             self.gamma**2,
             self.lambda_,
             self.temperature,
@@ -142,13 +142,13 @@ class RacedConfig(ScaleInvariantLoss):
         description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
     )
 
-    def settled(self) -> Self:
+    def resolved(self) -> Self:
         """`DEFAULTS` in the place of what is left to a race."""
         left = {name: value for name, value in DEFAULTS.items() if getattr(self, name) == AUTO}
         return self.model_copy(update=left) if left else self
 
-    def loss(self) -> Terms:
-        return super(RacedConfig, self.settled()).loss()
+    def loss_params(self) -> LossParams:
+        return super(RacedConfig, self.resolved()).loss_params()
 
 
 class SIMLConfig(RacedConfig, ScaleInvariantConfig):
@@ -159,13 +159,13 @@ class SIMLConfig(RacedConfig, ScaleInvariantConfig):
     norms: Literal["sphere", "ball", "free"] = Field(
         "sphere", description="length of the vectors: 1 (sphere), at most 1 (ball), or any (free)"
     )
-    learning_rate: float = Field(1.0, gt=0, le=10, description="length of a row's first step")
+    learning_rate: float = Field(1.0, gt=0, le=10, description="initial Adagrad step")
     reg: float = Field(0.0, ge=0, description="L2 penalty of the vectors; only for `norms` free")
 
-    def terms(self) -> Terms:
+    def params(self) -> LossParams:
         """The loss and its steps as the kernels take them."""
         kind = _NORMS[self.norms]
-        return self.loss()._replace(kind=kind, rate=self.learning_rate, reg=self.reg)
+        return self.loss_params()._replace(kind=kind, rate=self.learning_rate, reg=self.reg)
 
 
 class SIML(TripletModel[SIMLConfig]):
@@ -205,7 +205,7 @@ class SIML(TripletModel[SIMLConfig]):
             "item_grad_sq_sum": np.zeros(train.n_items, dtype=np.float32),
         }
         start_means(arrays, ("user_vectors", "item_vectors"))
-        if weight := self.config.settled().popularity:
+        if weight := self.config.resolved().popularity:
             arrays["item_bias"] = popularity_bias(train, weight)
         return arrays
 
@@ -215,7 +215,7 @@ class SIML(TripletModel[SIMLConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        if self.config != self.config.settled():
+        if self.config != self.config.resolved():
             from xorec.models.siml.siml_race import settle
 
             self.config = settle(self.config, train, validation, options)
@@ -226,8 +226,8 @@ class SIML(TripletModel[SIMLConfig]):
             Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
             for kind in ("user", "item")
         )
-        terms = self.config.terms()
-        return lambda block, pairs: ScaleInvariantStep(users, items, terms, block)
+        params = self.config.params()
+        return lambda block, pairs: ScaleInvariantStep(users, items, params, block)
 
     def _represent(self, arrays: Arrays) -> Vectors:
         users, items = (self._kept(arrays, name) for name in ("user_vectors", "item_vectors"))
@@ -239,7 +239,7 @@ class SIML(TripletModel[SIMLConfig]):
         return arrays[name] if mean is None else self._averaged(mean)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        self.config = self.config.settled()
+        self.config = self.config.resolved()
         if expect(representation, Vectors).item_bias is None:  # files from before there was one
             self.config = self.config.model_copy(update={"popularity": 0.0})
         return super()._update(representation, update)
@@ -256,10 +256,10 @@ class SIML(TripletModel[SIMLConfig]):
 
 
 @lru_cache(maxsize=64)
-def _fold_in_how(config: SIMLConfig) -> tuple[Terms, FoldInPasses]:
+def _fold_in_how(config: SIMLConfig) -> tuple[LossParams, FoldInPasses]:
     """What a fold-in's kernel is told of the settings; to make it takes as long as one item."""
-    passes = FoldInPasses(config.settled().negatives, 2 * PASSES, PASSES, FOLD_IN_PAIRS)
-    return config.terms().cast(), passes
+    passes = FoldInPasses(config.resolved().negatives, 2 * PASSES, PASSES, FOLD_IN_PAIRS)
+    return config.params().cast(), passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,32 +269,37 @@ class ScaleInvariantStep(TripletStep):
     block: its number in the epoch, for the draws of the items' codes.
     """
 
-    terms: Terms
+    params: LossParams
     block: int = 0
     teacher: Teacher = NO_TEACHER
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
-        return Kept.empty(pairs, negatives, self.users.vectors.shape[1])
+    def keep(self, pairs: int, negatives: int, users: int) -> PairGradients:
+        return PairGradients.empty(pairs, negatives, self.users.vectors.shape[1])
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
-        terms = self.terms.cast()
-        step_users(self.users, self.items.snapshot, triplets, terms, self.teacher, new, kept)
+        params = self.params.cast()
+        step_users(self.users, self.items.snapshot, triplets, params, self.teacher, new, kept)
 
     def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
         snapshots = (result.rows.snapshot, self.items.snapshot)
-        step_items(*snapshots, result.triplets, local, self.terms.cast(), result.kept, new)
+        step_items(*snapshots, result.triplets, local, self.params.cast(), result.kept, new)
 
     def finish_items(self, items: npt.NDArray[np.int64], new: Any) -> Any:
-        finish_items(items, new, self.terms.cast(), self.block)
+        finish_items(items, new, self.params.cast(), self.block)
         return new
 
 
 def code_rows(
-    vectors: Floats, grad_sq_sum: Floats, terms: Terms, pool: ThreadPool, *, items: bool = False
+    vectors: Floats,
+    grad_sq_sum: Floats,
+    params: LossParams,
+    pool: ThreadPool,
+    *,
+    items: bool = False,
 ) -> Rows:
     """Rows behind codes; the others see what is drawn at the start of an epoch."""
     codes = np.empty_like(vectors)
-    terms, stream = terms.cast(), terms.seed ^ (ITEMS if items else USERS)
-    how = (terms.softness, terms.hardness, stream, terms.epoch)
+    params, stream = params.cast(), params.seed ^ (ITEMS if items else USERS)
+    how = (params.softness, params.hardness, stream, params.epoch)
     pool.map_ranges(len(vectors), lambda begin, end: draw_codes(vectors, codes, *how, begin, end))
     return Rows(vectors, codes, grad_sq_sum)

@@ -92,23 +92,23 @@ def _cosines(items: Any, i: Any, user: Any, scratch: Any) -> None:
 
 
 @inlined
-def _coefficients(c_ui: Any, count: Any, terms: Any, scratch: Any) -> Any:
+def _coefficients(c_ui: Any, count: Any, params: Any, scratch: Any) -> Any:
     """scale <- what each of the first `count` negatives weighs in the user's gradient, 0 for the
     others; returns what the positive weighs."""
     scale, pairwise, one = scratch.scale, scratch.pairwise, np.float32(1)
-    two_g, one_g = np.float32(2) * terms.gamma_sq, one + terms.gamma_sq
-    less = terms.temperature * (terms.offset - one_g * c_ui)
+    two_g, one_g = np.float32(2) * params.gamma_sq, one + params.gamma_sq
+    less = params.temperature * (params.offset - one_g * c_ui)
     for k in range(len(scale)):
         c_uj = scratch.with_user[k]
-        scale[k] = terms.temperature * two_g * (c_uj + scratch.with_positive[k]) + less
+        scale[k] = params.temperature * two_g * (c_uj + scratch.with_positive[k]) + less
         pairwise[k] = (c_uj - c_ui) * np.float32(0.5)
     _exp(scale, scratch.bits)
     _exp(pairwise, scratch.bits)
-    total, positive, weight = one, np.float32(0), terms.lambda_ * terms.temperature
+    total, positive, weight = one, np.float32(0), params.lambda_ * params.temperature
     for k in range(count):
         total += scale[k]
     for k in range(count):
-        below = total if terms.npair else one + scale[k]
+        below = total if params.npair else one + scale[k]
         share = weight * scale[k] / below
         half = np.float32(0.5) * pairwise[k] / (one + pairwise[k])
         positive += share * one_g + half
@@ -132,7 +132,7 @@ def _gradient(items: Any, scratch: Any, gradient: Any) -> None:
 
 
 @fast_kernel
-def fold_in_user(items: Any, history: Any, terms: Any, passes: Any, mean: Any) -> None:
+def fold_in_user(items: Any, history: Any, params: Any, passes: Any, mean: Any) -> None:
     """mean (1, d) <- the user's row after each of the last passes, averaged.
 
     items (m, d): their rows; history: the rows of the user's items, ascending, each once. The user
@@ -175,17 +175,17 @@ def fold_in_user(items: Any, history: Any, terms: Any, passes: Any, mean: Any) -
             for f in range(size):
                 c_ui += user[0, f] * items[i, f]
             _cosines(items, i, user, scratch)
-            positive = _coefficients(c_ui, drawn, terms, scratch)
+            positive = _coefficients(c_ui, drawn, params, scratch)
             _gradient(items, scratch, gradient)
             square = np.float32(0)
             for f in range(size):
-                gradient[f] += terms.reg * user[0, f] - positive * items[i, f]
+                gradient[f] += params.reg * user[0, f] - positive * items[i, f]
                 square += gradient[f] * gradient[f]
-            adagrad_step(user, 0, gradient, square, grad_sq_sum, terms.rate)
-            project(user, user, 0, terms.kind)
+            adagrad_step(user, 0, gradient, square, grad_sq_sum, params.rate)
+            project(user, user, 0, params.kind)
         if turn >= passes.passes - passes.averaged:
             for f in range(size):
                 mean[0, f] += user[0, f]
     for f in range(size):
         mean[0, f] /= np.float32(passes.averaged)
-    project(mean, mean, 0, terms.kind)
+    project(mean, mean, 0, params.kind)

@@ -33,7 +33,7 @@ from xorec.models.siml.siml import (
     RacedConfig,
     popularity_bias,
 )
-from xorec.models.siml.siml_kernels import Kept, Terms, pair_gradients
+from xorec.models.siml.siml_kernels import LossParams, PairGradients, pair_gradients
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.config import Choice, Float, Space
@@ -42,7 +42,7 @@ from xorec.training.rows import prefetch_next
 
 
 @fast_kernel
-def siml_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept: Any) -> None:
+def siml_users(users: Any, items: Any, triplets: Any, params: Any, new: Any, kept: Any) -> None:
     """The scale-invariant loss of each pair, and the users' gradients (a sum, not a mean)."""
     size = users.shape[1]
     gradient = np.empty(size + 2 * APART, dtype=users.dtype)[APART : APART + size]
@@ -55,7 +55,7 @@ def siml_users(users: Any, items: Any, triplets: Any, terms: Any, new: Any, kept
             new.counts[row] = np.float32(0)
             for f in range(size):
                 new.sums[row, f] = np.float32(0)
-        pair_gradients(users, u, items, triplets, pair, terms, kept, gradient)
+        pair_gradients(users, u, items, triplets, pair, params, kept, gradient)
         new.counts[row] += np.float32(1)
         for f in range(size):
             new.sums[row, f] += gradient[f] - kept.positive[pair] * items[i, f]
@@ -132,7 +132,7 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
     def _learn(
         self, train: Interactions, validation: Interactions | None, options: RunOptions
     ) -> Representation:
-        if self.config != self.config.settled():
+        if self.config != self.config.resolved():
             from xorec.models.siml.siml_race import settle
 
             plain = self._plain(self.config.dimensions).config
@@ -143,13 +143,13 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
         return super()._learn(train, validation, options)
 
     def _represent(self, encoder: Encoder, train: Interactions) -> Vectors:
-        learned, weight = encoder.representation(), self.config.settled().popularity
+        learned, weight = encoder.representation(), self.config.resolved().popularity
         bias = popularity_bias(train, weight) if weight else None
         return Vectors(learned.user_vectors, learned.item_vectors, bias)
 
     def _step(self, encoder: Encoder, pairs: int) -> SIMLGradientStep:
         tables = (encoder.user_gradients, encoder.item_gradients)
-        return SIMLGradientStep(*tables, encoder.users, encoder.items, self.config.loss())
+        return SIMLGradientStep(*tables, encoder.users, encoder.items, self.config.loss_params())
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: SIML's step for users alone, the items as they are."""
@@ -165,15 +165,15 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
 class SIMLGradientStep(GradientStep):
     """The gradients of the loss over one block: a sum."""
 
-    terms: Terms
+    params: LossParams
 
-    def keep(self, pairs: int, negatives: int, users: int) -> Kept:
+    def keep(self, pairs: int, negatives: int, users: int) -> PairGradients:
         vectors = self.user_vectors
-        return Kept.empty(pairs, negatives, vectors.shape[1], vectors.dtype)
+        return PairGradients.empty(pairs, negatives, vectors.shape[1], vectors.dtype)
 
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
         vectors = (self.user_vectors, self.item_vectors)
-        siml_users(*vectors, triplets, self.terms.cast(self.user_vectors.dtype), new, kept)
+        siml_users(*vectors, triplets, self.params.cast(self.user_vectors.dtype), new, kept)
 
     def move_items(self, result: UserResult, local: Triplets, new: Any) -> None:
         siml_items(self.user_vectors, self.item_vectors, result.triplets, local, result.kept, new)

@@ -106,7 +106,7 @@ USERS, ITEMS = 0x7573657273, 0x6974656D73
 """These keep the draws of users and of items apart."""
 
 
-class Terms(NamedTuple):
+class LossParams(NamedTuple):
     """The loss, its steps, and where rows live (`training.rows`).
 
     kind, softness, hardness: what the others see of a row; the draws of a row are those of its
@@ -127,14 +127,14 @@ class Terms(NamedTuple):
     epoch: int = 0
     listed: int = 0
 
-    def cast(self, dtype: Any = np.float32) -> Terms:
+    def cast(self, dtype: Any = np.float32) -> LossParams:
         """The numbers as the kernels take them."""
         number = np.dtype(dtype).type
         cast: list[Any] = [number(term) if isinstance(term, float) else term for term in self]
-        return Terms(*cast)
+        return LossParams(*cast)
 
 
-class Kept(NamedTuple):
+class PairGradients(NamedTuple):
     """What the items' step needs of a pair.
 
     scale (P, K): lambda tau w_k 2g, and pairwise (P, K): v_k / 2, the weights of j_k;
@@ -149,7 +149,7 @@ class Kept(NamedTuple):
     losses: Any
 
     @classmethod
-    def empty(cls, pairs: int, negatives: int, size: int, dtype: Any = np.float32) -> Kept:
+    def empty(cls, pairs: int, negatives: int, size: int, dtype: Any = np.float32) -> PairGradients:
         """Room for so many pairs."""
         each = (pairs, negatives)
         return cls(
@@ -186,17 +186,17 @@ class Distillation(NamedTuple):
 
 @inlined
 def pair_gradients(
-    users: Any, u: Any, items: Any, triplets: Any, pair: Any, terms: Any, kept: Any, gradient: Any
+    users: Any, u: Any, items: Any, triplets: Any, pair: Any, params: Any, kept: Any, gradient: Any
 ) -> None:
-    """The loss of one pair and its coefficients (`Kept`), the user's row being users[u].
+    """The loss of one pair and its coefficients (`PairGradients`), the user's row being users[u].
 
     gradient (d,) = sum_k (scale_k + pairwise_k) d_jk; the user's is that less positive d_i.
     """
     negatives, scale, pairwise = triplets.negatives, kept.scale, kept.pairwise
     size, count, i = users.shape[1], negatives.shape[1], triplets.positives[pair]
-    own = count - terms.listed
-    tau, npair = terms.temperature, terms.npair
-    two_g, one_g = np.float32(2) * terms.gamma_sq, np.float32(1) + terms.gamma_sq
+    own = count - params.listed
+    tau, npair = params.temperature, params.npair
+    two_g, one_g = np.float32(2) * params.gamma_sq, np.float32(1) + params.gamma_sq
     c_ui = np.float32(0)
     for f in range(size):
         c_ui += users[u, f] * items[i, f]
@@ -212,24 +212,24 @@ def pair_gradients(
             for f in range(size):
                 c_uj += users[u, f] * items[j, f]
                 c_ij += items[i, f] * items[j, f]
-            y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + terms.offset)
+            y = tau * (two_g * (c_uj + c_ij) - one_g * c_ui + params.offset)
             power = np.exp(min(max(y, -STEEP), STEEP))
             scale[pair, k] = power
             total += power
             if not npair:
-                loss += terms.lambda_ * np.log(np.float32(1) + power)
+                loss += params.lambda_ * np.log(np.float32(1) + power)
             x = (c_uj - c_ui) * np.float32(0.5)
             power = np.exp(min(max(x, -STEEP), STEEP))
             pairwise[pair, k] = np.float32(0.5) * power / (np.float32(1) + power)
             loss += np.log(np.float32(1) + power)
     if npair:
-        loss += terms.lambda_ * np.log(total)
+        loss += params.lambda_ * np.log(total)
     for k in range(own):
         j = negatives[pair, k]
         if j >= 0:
             power = scale[pair, k]
             weight = power / total if npair else power / (np.float32(1) + power)
-            weight *= terms.lambda_ * tau
+            weight *= params.lambda_ * tau
             positive += weight * one_g + pairwise[pair, k]
             weight *= two_g
             scale[pair, k] = weight
@@ -276,7 +276,7 @@ def distill(
     kept: Any,
     scratch: Any,
 ) -> None:
-    """Add one pair's distillation to its coefficients (`Kept`); users[row] learns."""
+    """Add one pair's distillation to its coefficients (`PairGradients`); users[row] learns."""
     negatives, i, u = triplets.negatives, triplets.positives[pair], triplets.users[pair]
     gradient, teacher_p, student_p = scratch.gradient, scratch.teacher, scratch.student
     count, weight, steepness = negatives.shape[1], teacher.distill_weight[u], teacher.steepness
@@ -338,7 +338,7 @@ def distill_lists(
 
 @fast_kernel
 def step_users(
-    users: Any, items: Any, triplets: Any, terms: Any, teacher: Any, new: Any, kept: Any
+    users: Any, items: Any, triplets: Any, params: Any, teacher: Any, new: Any, kept: Any
 ) -> None:
     """Each user's step, pair after pair; what the items' step needs of a pair is kept.
 
@@ -359,7 +359,7 @@ def step_users(
             for f in range(size):
                 new.vectors[row, f] = users.vectors[u, f]
                 new.snapshot[row, f] = users.snapshot[u, f]
-        pair_gradients(new.snapshot, row, items, triplets, pair, terms, kept, gradient)
+        pair_gradients(new.snapshot, row, items, triplets, pair, params, kept, gradient)
         if len(teacher.distill_weight) > 0 and teacher.distill_weight[u] > 0:
             if len(teacher.lists.items) > 0:
                 distill_lists(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
@@ -367,20 +367,22 @@ def step_users(
                 distill(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
         square = np.float32(0)
         for f in range(size):
-            gradient[f] += terms.reg * new.vectors[row, f] - kept.positive[pair] * items[i, f]
+            gradient[f] += params.reg * new.vectors[row, f] - kept.positive[pair] * items[i, f]
             square += gradient[f] * gradient[f]
-        adagrad_step(new.vectors, row, gradient, square, new.grad_sq_sum, terms.rate)
-        if terms.kind == SIGNS:
-            key = stream(terms.seed ^ USERS, terms.epoch, u)
+        adagrad_step(new.vectors, row, gradient, square, new.grad_sq_sum, params.rate)
+        if params.kind == SIGNS:
+            key = stream(params.seed ^ USERS, params.epoch, u)
             position = (i + 1) * size
-            draw_code(new.vectors, new.snapshot, row, terms.softness, terms.hardness, key, position)
+            draw_code(
+                new.vectors, new.snapshot, row, params.softness, params.hardness, key, position
+            )
         else:
-            project(new.vectors, new.snapshot, row, terms.kind)
+            project(new.vectors, new.snapshot, row, params.kind)
 
 
 @fast_kernel
 def step_items(
-    users: Any, items: Any, triplets: Any, local: Any, terms: Any, kept: Any, new: Any
+    users: Any, items: Any, triplets: Any, local: Any, params: Any, kept: Any, new: Any
 ) -> None:
     """The items of `new`, by their numbers in `local`, in both roles, pair after pair.
 
@@ -389,7 +391,7 @@ def step_items(
     """
     size, count = items.shape[1], local.negatives.shape[1]
     gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
-    rows, grad_sq_sum, rate, reg = new.vectors, new.grad_sq_sum, terms.rate, terms.reg
+    rows, grad_sq_sum, rate, reg = new.vectors, new.grad_sq_sum, params.rate, params.reg
     table = rows.ravel()
     for pair in range(len(local.users)):
         prefetch_next(table, size, local.positives, local.negatives, pair)
@@ -414,13 +416,15 @@ def step_items(
 
 
 @fast_kernel
-def finish_items(ids: Any, new: Any, terms: Any, block: Any) -> None:
+def finish_items(ids: Any, new: Any, params: Any, block: Any) -> None:
     """Rows that have moved go back to where they live; codes are drawn anew."""
     size = new.vectors.shape[1]
     for row in range(len(ids)):
-        if terms.kind == SIGNS:
-            key = stream(terms.seed ^ ITEMS, terms.epoch, ids[row])
+        if params.kind == SIGNS:
+            key = stream(params.seed ^ ITEMS, params.epoch, ids[row])
             position = (block + 1) * size
-            draw_code(new.vectors, new.snapshot, row, terms.softness, terms.hardness, key, position)
+            draw_code(
+                new.vectors, new.snapshot, row, params.softness, params.hardness, key, position
+            )
         else:
-            project(new.vectors, new.snapshot, row, terms.kind)
+            project(new.vectors, new.snapshot, row, params.kind)

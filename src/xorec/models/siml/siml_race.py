@@ -241,7 +241,7 @@ def _race(
 
 def candidates(config: SIMLConfig) -> list[dict[str, Any]]:
     """The settings of all that race: what is given stays, no two are the same."""
-    plain = config.settled().model_dump()
+    plain = config.resolved().model_dump()
     if config.popularity == AUTO:
         plain["popularity"] = 0.0  # of all weights each is judged with the one that suits it
     found: list[dict[str, Any]] = []

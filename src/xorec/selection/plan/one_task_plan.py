@@ -19,7 +19,7 @@ _TYPICAL_COST = 3.0
 
 def plan_one_task(asked: Asked, model: Any) -> JobPlan:
     """A fit by passes over triplets, or one whose class tells its cost beside such a fit."""
-    config = settled(model.config)
+    config = resolved(model.config)
     size = _number(config, "dimensions", _number(config, "bits", _DIMENSIONS))
     if hasattr(config, "negatives"):
         steps = sgd_steps(asked, model.config, size)
@@ -61,7 +61,7 @@ def in_one_task(name: str, work: float, sent: int, result: int) -> Step:
 
 def sgd_steps(asked: Asked, config: Any, size: int) -> list[Step]:
     """Epochs over triplets; before them the race of what is `auto`."""
-    chosen = settled(config)
+    chosen = resolved(config)
     epoch = epoch_seconds(asked, chosen.negatives, size)
     steps = []
     if chosen != config:
@@ -79,9 +79,9 @@ def epoch_seconds(asked: Asked, negatives: int, size: int) -> float:
     return 1e-9 * ns * triplets * (0.25 + 0.75 * size / 64)
 
 
-def settled(config: Any) -> Any:
+def resolved(config: Any) -> Any:
     """The settings with a value where they say auto."""
-    return config.settled() if hasattr(config, "settled") else config
+    return config.resolved() if hasattr(config, "resolved") else config
 
 
 def _number(config: Any, name: str, otherwise: int) -> int:

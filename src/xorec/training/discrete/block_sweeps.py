@@ -30,11 +30,11 @@ from xorec.data.negatives import Negatives
 from xorec.training.discrete.problem import (
     ITEM,
     USER,
-    LossTerms,
     Problem,
     Signs,
     SweepCodes,
     TripletLists,
+    TripletLoss,
     lists_by_user,
     loss_tables,
     pair_losses,
@@ -122,7 +122,7 @@ def _triplets(block: Arrays, shared: Arrays, draw: Draw) -> Triplets:
 
 
 def _user_problem(
-    block: Arrays, shared: Arrays, terms: LossTerms, bits: int, draw: Draw
+    block: Arrays, shared: Arrays, loss: TripletLoss, bits: int, draw: Draw
 ) -> Problem:
     first, count = int(block["first"][0]), len(block["indptr"]) - 1
     b_words, d_words = shared["b_words"][first : first + count], shared["d_words"]
@@ -130,21 +130,21 @@ def _user_problem(
         unpack_signs(b_words, bits), unpack_signs(d_words, bits), b_words.copy(), d_words
     )
     lists = lists_by_user(_triplets(block, shared, draw), count)
-    return Problem(codes, lists, loss_tables(bits, terms))
+    return Problem(codes, lists, loss_tables(bits, loss))
 
 
 def users_block(
-    block: Arrays, shared: Arrays, terms: LossTerms, bits: int, draw: Draw, propose: Proposer
+    block: Arrays, shared: Arrays, loss: TripletLoss, bits: int, draw: Draw, propose: Proposer
 ) -> Arrays:
     """The new codes of the users of a block."""
-    problem = _user_problem(block, shared, terms, bits, draw)
+    problem = _user_problem(block, shared, loss, bits, draw)
     Z, _ = propose(problem, USER, np.arange(len(problem.codes.B)))
     return {"words": pack_signs(Z)}
 
 
-def loss_block(block: Arrays, shared: Arrays, terms: LossTerms, bits: int, draw: Draw) -> Arrays:
+def loss_block(block: Arrays, shared: Arrays, loss: TripletLoss, bits: int, draw: Draw) -> Arrays:
     """The loss of the pairs of a block of users."""
-    problem = _user_problem(block, shared, terms, bits, draw)
+    problem = _user_problem(block, shared, loss, bits, draw)
     return {"loss": np.array([pair_losses(problem, 0, len(problem.lists.users))])}
 
 
@@ -186,7 +186,7 @@ def _by_target(targets: npt.NDArray[np.int64], cut: ItemCut) -> Any:
 
 
 def items_block(
-    block: Arrays, shared: Arrays, terms: LossTerms, bits: int, propose: Proposer, cut: ItemCut
+    block: Arrays, shared: Arrays, loss: TripletLoss, bits: int, propose: Proposer, cut: ItemCut
 ) -> Arrays:
     """New codes of the items of a piece, and their triplets with items before them in the block.
 
@@ -201,7 +201,7 @@ def items_block(
     b_words, d_words = shared["b_words"][users.rows], shared["d_words"][others.rows]
     signs = unpack_signs(b_words, bits), unpack_signs(d_words, bits)
     problem = Problem(
-        SweepCodes(*signs, b_words, d_words), roles.lists(users, others), loss_tables(bits, terms)
+        SweepCodes(*signs, b_words, d_words), roles.lists(users, others), loss_tables(bits, loss)
     )
     Z, gains = propose(problem, ITEM, others.find(rows))
     words = pack_signs(Z)
@@ -329,12 +329,12 @@ class BlockSweeps:
         self._engine.release(self._blocks)
 
     def sweep(
-        self, B: Signs, D: Signs, terms: LossTerms, propose: Proposer, draw: Draw
+        self, B: Signs, D: Signs, loss: TripletLoss, propose: Proposer, draw: Draw
     ) -> SweepResult:
         """Users, then items, in place of the codes. The loss before is not computed: 0."""
         bits = B.shape[1]
         codes = SweepCodes(B, D, pack_signs(B), pack_signs(D))
-        about: dict[str, Any] = {"terms": terms, "bits": bits, "draw": draw}
+        about: dict[str, Any] = {"loss": loss, "bits": bits, "draw": draw}
         user_flips = self._sweep_users(codes, propose, about)
         item_flips = self._sweep_items(codes, propose, about)
         pieces = [
@@ -371,7 +371,7 @@ class BlockSweeps:
             draw=about["draw"], cut=cut,
         )  # fmt: skip
         moved, flips = np.full(self._items, -1, dtype=np.int32), 0
-        settings = {"terms": about["terms"], "bits": about["bits"], "propose": propose}
+        settings = {"loss": about["loss"], "bits": about["bits"], "propose": propose}
         with engine.share({"b_words": codes.b_words}) as users:
             for block in range(cut.blocks):
                 placed = engine.every(roles, cut.blocks, block)
@@ -402,5 +402,5 @@ def _accept(
         negative_users=made["n_user"],
         negative_positives=made["n_other"],
     )
-    tables = loss_tables(about["bits"], about["terms"])
+    tables = loss_tables(about["bits"], about["loss"])
     return int(accept(Problem(codes, lists, tables), proposals, moved))

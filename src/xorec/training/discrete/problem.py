@@ -257,11 +257,11 @@ class Problem(NamedTuple):
     tables: LossTables
 
 
-class Terms(Protocol):
-    """What a sweep asks of the numbers of a loss; `LossTerms` are DSIML's."""
+class SweepLoss(Protocol):
+    """The numbers of a loss, as a sweep needs them; `TripletLoss` has DSIML's."""
 
     def __hash__(self) -> int:
-        """Tables are kept by the terms that they were made from."""
+        """Tables are cached by the loss that they were made from."""
 
     @property
     def lambda_(self) -> float:
@@ -271,7 +271,7 @@ class Terms(Protocol):
         """The coefficients of x and y in each role (`training.loss.role_tables`)."""
 
 
-class LossTerms(NamedTuple):
+class TripletLoss(NamedTuple):
     """The numbers of SIML's loss in the form "triplet". gamma is the root of what formulas have."""
 
     temperature: float
@@ -280,15 +280,15 @@ class LossTerms(NamedTuple):
     margin: Margin = "paper"
 
     def roles(self, bits: int) -> Floats:
-        """As `Terms`."""
+        """As `SweepLoss`."""
         temperature, gamma, margin = self.temperature, self.gamma, self.margin
         return role_tables(bits, temperature=temperature, gamma=gamma, margin=margin)
 
 
 @lru_cache(maxsize=16)
-def loss_tables(bits: int, terms: Terms) -> LossTables:
+def loss_tables(bits: int, loss: SweepLoss) -> LossTables:
     """x, y and their losses for all dot products that codes of so many bits can have."""
-    roles = terms.roles(bits)
+    roles = loss.roles(bits)
     of_x, of_y = roles[0]
     step = np.arange(-bits - 2, bits + 3)
     x = of_x[0] * 2 * step
@@ -296,8 +296,8 @@ def loss_tables(bits: int, terms: Terms) -> LossTables:
     y = (of_y[0] * apart + of_y[1] * together + of_y[3]).ravel()
     row = bits + 3
     moves = np.array([[1, -1, row, 1], [0, -1, row, 1], [1, 0, row, row]])
-    losses = (logistic_loss(x), terms.lambda_ * logistic_loss(y))
-    return LossTables(x, y, *losses, moves, roles, float(terms.lambda_))
+    losses = (logistic_loss(x), loss.lambda_ * logistic_loss(y))
+    return LossTables(x, y, *losses, moves, roles, float(loss.lambda_))
 
 
 def lists_by_user(triplets: Triplets, n_users: int) -> TripletLists:
@@ -326,7 +326,7 @@ def lists_by_user_and_item(triplets: Triplets, n_users: int, n_items: int) -> Tr
 
 
 def make_problem(
-    B: Signs, D: Signs, triplets: Triplets, terms: Terms, *, items: bool = True
+    B: Signs, D: Signs, triplets: Triplets, loss: SweepLoss, *, items: bool = True
 ) -> Problem:
     """The problem of codes B (n, d) and D (m, d); without `items`, only users can be changed."""
     for name, signs in (("B", B), ("D", D)):
@@ -337,4 +337,4 @@ def make_problem(
     else:
         lists = lists_by_user(triplets, len(B))
     codes = SweepCodes(B, D, pack_signs(B), pack_signs(D))
-    return Problem(codes, lists, loss_tables(B.shape[1], terms))
+    return Problem(codes, lists, loss_tables(B.shape[1], loss))
