@@ -1,7 +1,7 @@
 """What bits keep of SIML, by length, on one data set; the test part once for each row.
 
     python benchmarks/bits.py --data path/to/yelp2018 --start epochs=20 --start alpha=0.5
-    python benchmarks/bits.py --data ml-1m --rows "siml,64,64 float users" --seed 1 --set teacher_list_length=50
+    python benchmarks/bits.py --data ml-1m --rows "siml,64" --seed 1 --set teacher_list_length=50
 
 Every row learns from nine tenths of the training part; the last tenth tells when SIML's epochs end
 and chooses its weight of popularity. Items of both are not listed again. SIML is learned once, with

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import pytest
 
+from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.models import MODELS, model_class
 from xorec.testing.data import planted
@@ -44,8 +45,8 @@ OTHERS: dict[str, Any] = {
     "bits": 24, "block_size": 100, "batch_size": 500, "shortlist": 10, "items": 20, "groups": 4,
     "neighbours": 3, "start": {"epochs": 3, "dimensions": 8}, "codebook_bits": 4, "layers": 3,
     "passes": 1, "dpr.alpha": 0.1, "dpr.beta": 0.1, "drmf.most": 0.6, "cpr.decay": 1.0,
-    "siml.form": "triplet", "siml-gcn.form": "triplet", "slim": {"l2": 5.0}, "dsiml.teacher_list_length": 5,
-    "dsiml.offset": 0.5,
+    "siml.form": "triplet", "siml-gcn.form": "triplet", "slim": {"l2": 5.0}, "dsiml.offset": 0.5,
+    "dsiml.teacher_list_length": 5,
 }  # fmt: skip
 """Values that matter in data so small."""
 INERT = {"dsiml.extra_positives"}
@@ -114,3 +115,25 @@ def test_the_seed_and_nothing_else_is_chance(name: str) -> None:
     one, again, other = (learned(name, {}, seed) for seed in (1, 1, 2))
     assert same(one, again)
     assert same(one, other) == (name in UNSEEDED)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "value"),
+    [
+        ("dsiml", "distill", "extra_positives", 3),
+        ("dsiml", "teach", "distill_weight", 2.0),
+        ("dsiml", "lists", "teacher_list_length", 9),
+        ("dsiml", "keep", "vector_dtype", "int8"),
+        ("blend", "keep", "vector_dtype", "float16"),
+        ("slim", "keep", "weight_dtype", "int8"),
+        ("lightrec", "distill", "distill_weight", 4.0),
+    ],
+)
+def test_an_old_name_of_a_setting_is_read_and_said(
+    name: str, old: str, new: str, value: Any
+) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"settings: {old} \(now {new}\)"):
+        model = model_class(name)(**{old: value})
+    assert model.config == model_class(name)(**{new: value}).config
+    with pytest.raises(OptionError, match=f"{name}: {old} is the old name of {new}"):
+        model_class(name)(**{old: value, new: value})

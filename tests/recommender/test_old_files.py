@@ -19,6 +19,7 @@ from xorec.recommender import storage
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.results import Recommendations
 
+pytestmark = pytest.mark.filterwarnings("ignore:old names of settings")
 FILES = Path(__file__).parent / "files"
 NEW = [
     ("user-00", "item-07"),

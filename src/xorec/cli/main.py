@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
@@ -145,6 +146,8 @@ def main() -> None:
     interrupts.listen()
     if not {"-q", "--quiet"} & set(sys.argv):
         compiling.listen(lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
+        warnings.filterwarnings("default", category=DeprecationWarning, module="xorec")
+        warnings.formatwarning = lambda message, *rest, **more: f"xorec: {message}\n"
     try:
         app()
     except _OutOfMemory as end:

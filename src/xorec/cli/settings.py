@@ -97,9 +97,9 @@ def _check_setting(context: typer.Context, model: str, option: str) -> None:
     """Refuse an option that is neither the command's nor a setting of the model."""
     from xorec.models import model_class
 
-    known = list(model_class(model).Config.model_fields)
-    name = option.partition(".")[0].replace("-", "_")
-    if name not in known:
+    config = model_class(model).Config
+    known, name = list(config.model_fields), option.partition(".")[0].replace("-", "_")
+    if name not in known and name not in config.renamed:
         options = [*(setting.replace("_", "-") for setting in known), *long_options(context)]
         hint = did_you_mean(option, options, sign="--")
         raise OptionError(

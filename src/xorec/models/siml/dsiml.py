@@ -146,7 +146,7 @@ class DSIMLConfig(ScaleInvariantConfig):
     )
 
     def resolved(self) -> Self:
-        """A number for what is `auto`, but for `teacher_list_length`: lists lengths differ from user to user.
+        """A number for what is `auto`, but `teacher_list_length`, which differs by user.
 
         `alpha` as the start has it: vectors that lost to popular items make such codes. Lists have
         the popular items that matter, so half of it will do beside them. Cosines of short codes

@@ -16,7 +16,8 @@ def space_of(model: str, fixed: Collection[str] = ()) -> Space:
     whole: Space = model_class(model).space
     if not whole:
         raise OptionError(f"{model} has nothing to tune: fit it as it is.")
-    space = {name: one for name, one in whole.items() if name not in fixed}
+    stays = model_class(model).Config.with_new_names(dict.fromkeys(fixed))
+    space = {name: one for name, one in whole.items() if name not in stays}
     if not space:
         raise OptionError(
             f"every setting of {model} that could move is fixed: leave one of "
