@@ -13,6 +13,7 @@ import xorec
 ROOT = Path(xorec.__file__).parent
 ROOMS = (
     "core",
+    "databases",
     "data",
     "representations",
     "search",

@@ -163,7 +163,7 @@ def _xorec(address: str, parsed: Any) -> int:
 
 
 def _xorec_rows(address: str, parsed: Any) -> int:
-    from xorec.data.io.databases.source import open_address
+    from xorec.data.io.database_source import open_address
 
     source = open_address(parsed, {})
     assert source.stream is not None
@@ -173,7 +173,7 @@ def _xorec_rows(address: str, parsed: Any) -> int:
 def _copy(parsed: Any, format: str) -> Any:
     import psycopg
 
-    from xorec.data.io.databases.libpq import conninfo
+    from xorec.databases.postgresql import conninfo
 
     connection = psycopg.connect(conninfo(parsed))
     query = 'SELECT "user", item, ts FROM orders'
@@ -183,7 +183,7 @@ def _copy(parsed: Any, format: str) -> Any:
 def _copy_to(address: str, parsed: Any) -> int:
     import psycopg
 
-    from xorec.data.io.databases.libpq import conninfo
+    from xorec.databases.postgresql import conninfo
 
     with psycopg.connect(conninfo(parsed)) as connection:
         query = 'SELECT "user", item, ts FROM orders'
@@ -221,7 +221,7 @@ def _server_cursor(address: str, parsed: Any) -> int:
     import polars as pl
     import psycopg
 
-    from xorec.data.io.databases.libpq import conninfo
+    from xorec.databases.postgresql import conninfo
 
     rows = 0
     with (

@@ -17,7 +17,7 @@ import numpy as np
 
 from xorec.core.addresses import Address
 from xorec.core.errors import MissingExtraError, StoreError
-from xorec.data.io.databases.libpq import conninfo, password_way_out
+from xorec.databases.postgresql import conninfo, password_way_out
 from xorec.stores.about import About
 from xorec.stores.copy_rows import HEADER, TRAILER, copy_rows, words_of_bits
 from xorec.stores.schema import TABLES, Schema

@@ -24,7 +24,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.columns import guess
 from xorec.data.io.content import Content, Limits
-from xorec.data.io.databases.source import open_address
+from xorec.data.io.database_source import open_address
 from xorec.data.io.objects import as_frame, frame_columns, open_frame
 from xorec.data.io.registry import open_file
 from xorec.data.text import Text

@@ -137,7 +137,7 @@ class Reading:
 
     def opened(self, source: Any) -> tuple[Source, Sequence[Path]]:
         """What `read` is given as a Source; and the files about items beside it."""
-        from xorec.data.io.databases.source import open_address
+        from xorec.data.io.database_source import open_address
         from xorec.data.io.registry import open_object, open_path
 
         if not isinstance(source, (str, os.PathLike)):

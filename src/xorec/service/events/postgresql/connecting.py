@@ -11,7 +11,7 @@ from typing import Any
 from xorec.core.addresses import Address, without_secrets
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.core.printable import printable, quoted
-from xorec.data.io.databases.libpq import conninfo
+from xorec.databases.postgresql import conninfo
 from xorec.service.events.errors import StorageFailed, StorageFull
 
 Connection = Any

@@ -13,7 +13,7 @@ from urllib.parse import quote as url_quote
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
-from xorec.data.io.databases.base import (
+from xorec.databases.base import (
     IDS,
     ROWS,
     Database,

@@ -1,11 +1,16 @@
 """PostgreSQL: rows by binary COPY, which ADBC's driver asks for, in a read-only transaction.
 
 Measured against a server-side cursor and COPY as text, both of psycopg: docs/stores.md has the
-figures. The driver has libpq inside, so passwords come from where libpq finds them.
+figures.
+
+Both drivers, ADBC's and psycopg, have libpq inside. What an address leaves open comes from where
+libpq looks by itself: PGHOST, PGUSER, PGPASSWORD, ..., ~/.pgpass (PGPASSFILE), and the service file
+(PGSERVICEFILE) for `?service=shop`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
-from xorec.data.io.databases.base import (
+from xorec.databases.base import (
     Database,
     Sort,
     Table,
@@ -22,11 +27,14 @@ from xorec.data.io.databases.base import (
     query_refusal,
     refusal,
 )
-from xorec.data.io.databases.libpq import conninfo, password_way_out
 
 if TYPE_CHECKING:
     import polars as pl
 
+_CONNECT_TIMEOUT = "10"
+"""Seconds to wait for a connection; the address and PGCONNECT_TIMEOUT come first."""
+_NOT_LIBPQ = ("schema", "prefix")
+"""Settings of an address that are not libpq's."""
 _BATCH_BYTES = 2 << 20
 _SORTS: dict[str, Sort] = {
     **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "bool", "bytea"), "number"),
@@ -181,3 +189,39 @@ def _said(error: Exception) -> str:
         "",
         text,
     )
+
+
+def conninfo(address: Address) -> str:
+    """The connection string, its password included: never to be shown.
+
+    >>> from xorec.core.addresses import parse_address
+    >>> conninfo(parse_address("postgresql:///shop?service=a b&connect_timeout=3"))
+    "dbname='shop' service='a b' connect_timeout='3' application_name='xorec'"
+    """
+    parts = {
+        "host": address.host,
+        "port": "" if address.port is None else str(address.port),
+        "user": address.user,
+        "password": address.password,
+        "dbname": address.database,
+    }
+    given = {name: value for name, value in parts.items() if value}
+    given |= {name: value for name, value in address.settings.items() if name not in _NOT_LIBPQ}
+    if "PGCONNECT_TIMEOUT" not in os.environ:
+        given.setdefault("connect_timeout", _CONNECT_TIMEOUT)
+    if "PGAPPNAME" not in os.environ:
+        given.setdefault("application_name", "xorec")
+    return " ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+
+
+def password_way_out(said: str) -> str:
+    """What to do where a server says this of who knocks; "" where it is about something else."""
+    lower = said.lower()
+    if any(word in lower for word in ("password", "authentication", "pg_hba.conf")):
+        return "give the password by PGPASSWORD, ~/.pgpass or a service file"
+    return ""
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError, XorecError
-from xorec.data.io.databases.base import (
+from xorec.databases.base import (
     ROWS,
     Database,
     Sort,

@@ -18,8 +18,8 @@ from tests.support.clickhouse import ClickHouseServer
 from tests.support.postgresql import PASSWORD, PostgreSQL, start
 from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, MissingExtraError
-from xorec.data.io.databases.libpq import conninfo
-from xorec.data.io.databases.source import open_address
+from xorec.data.io.database_source import open_address
+from xorec.databases.postgresql import conninfo
 
 
 def refusal(source: str, **options: Any) -> str:

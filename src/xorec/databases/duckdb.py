@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
-from xorec.data.io.databases.base import (
+from xorec.databases.base import (
     ROWS,
     Database,
     Sort,

@@ -16,8 +16,8 @@ from xorec.core.printable import listed, quoted
 from xorec.core.suggestions import did_you_mean
 from xorec.data.io.base import Source, Wanted
 from xorec.data.io.columns import guess
-from xorec.data.io.databases.base import IDS, Database, Table, inner_query, place_of, refusal
-from xorec.data.io.databases.registry import open_database
+from xorec.databases import open_database
+from xorec.databases.base import IDS, Database, Table, inner_query, place_of, refusal
 
 if TYPE_CHECKING:
     import polars as pl
