@@ -130,7 +130,7 @@ class TestClickHouse:
     ) -> None:
         for wrong in ("wr0ng", ""):
             said = refusal(f"{clickhouse_server.address(password=wrong)}?table=orders")
-            assert "give the password in the address or by CLICKHOUSE_PASSWORD" in said
+            assert "or by CLICKHOUSE_USER and CLICKHOUSE_PASSWORD" in said
         monkeypatch.setenv("CLICKHOUSE_PASSWORD", clickhouse.PASSWORD)
         said = refusal(f"{clickhouse_server.address(password='')}?table=orders")
         assert "has no table 'orders'" in said

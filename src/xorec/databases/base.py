@@ -1,22 +1,25 @@
-"""What a database is to reading: tables, the columns of a query, and rows in batches of a frame.
+"""Databases as sources: tables, the columns of a query, and rows in batches of a frame.
 
-A database has its file here and its line in `registry`. It is opened to read only; values come in
-the few types that the rest of reading knows, cast by the database itself (`expression`), so that
-a driver's own ideas of decimals, enums, UUIDs or dates make no difference.
+A database has its file in this room and its line in `DATABASES`. Reading opens it to read only;
+values come in the few types that the rest of reading knows, cast by the database itself
+(`expression`), so that a driver's own decimals, enums, UUIDs or dates make no difference.
+Each file also has what stores and the event log share with reading: how a connection is made, how
+names are quoted (`quoted_name`), and what an error means (`explain`).
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from xorec.core.addresses import Address, without_secrets
-from xorec.core.errors import DataError, MissingExtraError
+from xorec.core.errors import DataError, MissingExtraError, XorecError
 from xorec.core.printable import LONGEST_VALUE, quoted, shortened
 
 if TYPE_CHECKING:
@@ -28,8 +31,19 @@ Sort = Literal["number", "decimal", "text", "time", "list", "other"]
 """Sorts of SQL types. number: what a frame holds as it is; other: what is asked for as text."""
 _QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "FROM")
 """How a query begins, which gives rows."""
+ONLY_READS = "xorec only reads: give a SELECT that changes nothing"
+CHECK_SERVER = "check that the server runs and can be reached, then run again"
 IDS = ("user", "item")
 NUMBERS = ("rating", "weight")
+
+
+def quoted_name(name: str) -> str:
+    """The name of a table or column in standard SQL, whatever is in it.
+
+    >>> print(quoted_name('or"ders'))
+    "or""ders"
+    """
+    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)
@@ -46,10 +60,13 @@ class Table:
 class Database(ABC):
     """A database that is open, to read only; a context manager."""
 
-    extra: ClassVar[str]
-    """Of xorec: what brings the driver."""
-    how_to_cast: ClassVar[str] = "CAST({column} AS TEXT)"
-    """Text of a column, for messages."""
+    text_cast: ClassVar[str]
+    float_cast: ClassVar[str]
+    """SQL: the value of {column} as text, or as a number with a fraction."""
+    sorts: ClassVar[Mapping[str, Any]] = {}
+    """What to do with values of a type, where it is not "other"."""
+    driver_errors: tuple[type[Exception], ...] = (OSError,)
+    """What the driver raises; set when the driver is imported."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -67,16 +84,8 @@ class Database(ABC):
         """The rows of a query, about `ROWS` at a time."""
 
     @abstractmethod
-    def sort_of(self, sql_type: str) -> Sort:
-        """What to do with values of a type."""
-
-    @abstractmethod
-    def as_text(self, column: str) -> str:
-        """SQL: the value as text."""
-
-    @abstractmethod
-    def as_float(self, column: str) -> str:
-        """SQL: the value as a number with a fraction."""
+    def explain(self, error: Exception) -> tuple[str, str]:
+        """What the driver says, and the way out; "" where the query is what is wrong."""
 
     @abstractmethod
     def as_seconds(self, column: str, sql_type: str) -> str:
@@ -88,11 +97,28 @@ class Database(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
+
+    def sort_of(self, sql_type: str) -> Sort:
+        """What to do with values of a type."""
+        sort: Sort = self.sorts.get(sql_type, "other")
+        return sort
 
     def quote(self, name: str) -> str:
         """A name for SQL."""
-        return '"' + name.replace('"', '""') + '"'
+        return quoted_name(name)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Errors of the driver become a `DataError` of one line without secrets."""
+        try:
+            yield
+        except XorecError:
+            raise
+        except self.driver_errors as error:
+            said, way_out = self.explain(error)
+            make = partial(refusal, way_out=way_out) if way_out else query_refusal
+            raise make(self.address, said) from None
 
     def expression(self, name: str, sql_type: str, role: str) -> str:
         """SQL: the value of a column in a type that its role can use."""
@@ -100,8 +126,9 @@ class Database(ABC):
         if role == "time" and sort == "time":
             return self.as_seconds(column, sql_type)
         if role in (*NUMBERS, "time") and sort == "decimal":
-            return self.as_float(column)
-        return column if sort in ("number", "text", "list") else self.as_text(column)
+            return self.float_cast.format(column=column)
+        as_it_is = sort in ("number", "text", "list")
+        return column if as_it_is else self.text_cast.format(column=column)
 
     def since(self, name: str, sql_type: str, since: int) -> str:
         """SQL: a condition that is true of every row of this time or later; "" for none.
@@ -139,11 +166,9 @@ def frames_of(batches: Iterable[Any]) -> Iterator[pl.DataFrame]:
         yield frame
 
 
-def missing(extra: str, package: str) -> MissingExtraError:
-    """What is raised where a driver is not installed."""
-    return MissingExtraError(
-        f"reading from this database needs {package}: pip install 'xorec[{extra}]'."
-    )
+def missing(what: str, package: str, extra: str) -> MissingExtraError:
+    """The error where a driver is not installed."""
+    return MissingExtraError(f"{what} needs {package}: pip install 'xorec[{extra}]'.")
 
 
 def refusal(address: Address, what: str, way_out: str) -> DataError:
@@ -181,7 +206,7 @@ def inner_query(address: Address) -> str:
     word = re.match(r"\w*", begin)[0].upper()  # type: ignore[index]
     if word not in _QUERIES:
         what = f"the query begins with {word or quoted(query[:20])}"
-        raise refusal(address, what, "xorec only reads: give a SELECT that changes nothing")
+        raise refusal(address, what, ONLY_READS)
     return query
 
 

@@ -1,6 +1,7 @@
-"""ClickHouse: a server by clickhouse-connect, or a folder in this process by chdb.
+"""ClickHouse: a server over HTTP, or a folder in this process (chdb).
 
-Both give rows as Arrow streams; what differs is who carries out a query (`_Server`, `_InProcess`).
+clickhouse-connect speaks with both. To read from a folder chdb itself is asked, because only so
+rows come as a stream.
 """
 
 from __future__ import annotations
@@ -13,22 +14,38 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xorec.core.addresses import Address
-from xorec.core.errors import DataError, XorecError
+from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
+from xorec.core.printable import quoted
 from xorec.databases.base import (
+    CHECK_SERVER,
+    ONLY_READS,
     ROWS,
     Database,
     Sort,
     Table,
     frames_of,
     missing,
-    query_refusal,
-    refusal,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
 _DRIVERS = ("clickhouse_connect", "chdb", "urllib3", "pyarrow")
+_SETTINGS = ("connect_timeout", "send_receive_timeout", "verify", "ca_cert", "client_cert")
+"""Settings of an address that the client takes; our own is prefix."""
+_WAYS_OUT = (
+    (
+        "already initialized with path",
+        "one process has one folder of ClickHouse open: close the other one",
+    ),
+    ("initializing embeddedserver", "another process may have the folder open: one at a time can"),
+    (
+        "authentication|password",
+        "give user and password in the address, or by CLICKHOUSE_USER and CLICKHOUSE_PASSWORD",
+    ),
+    ("readonly", ONLY_READS),
+    ("connect|max retries|timed out", CHECK_SERVER),
+)
 _TIMES = ("Date", "Date32", "DateTime", "DateTime64")
 _TABLES = """
 SELECT database, table, groupArray(name), database = currentDatabase() FROM
@@ -38,8 +55,89 @@ GROUP BY database, table ORDER BY 4 DESC, database, table
 """
 
 
+class ClickhouseError(Exception):
+    """What ClickHouse says, without its version and its stack. code: its number, 0 for none."""
+
+    def __init__(self, error: Exception) -> None:
+        said = re.sub(r"^.*?Code: \d+\. ?(DB::Exception: )?", "", str(error), flags=re.DOTALL)
+        said = re.sub(r"\(version [^)]*\)|Stack trace:.*", "", said, flags=re.DOTALL)
+        super().__init__(said.strip())
+        found = re.search(r"Code: (\d+)", str(error))
+        self.code = int(found[1]) if found else 0
+
+
+@contextmanager
+def driver_errors() -> Iterator[None]:
+    """Errors of the client, of whatever family, become a ClickhouseError."""
+    try:
+        yield
+    except XorecError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ClickhouseError(error) from None
+    except Exception as error:  # clickhouse-connect's have no base of their own here
+        if type(error).__module__.split(".")[0] not in _DRIVERS:
+            raise
+        raise ClickhouseError(error) from None
+
+
+def explain(error: Exception) -> tuple[str, str]:
+    """What ClickHouse says, and the way out; "" where it is about the statement."""
+    text = str(error)
+    return text, next((out for words, out in _WAYS_OUT if re.search(words, text.lower())), "")
+
+
+def quoted_name(name: str) -> str:
+    """The name of a table or column for ClickHouse, whatever is in it."""
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def connect(address: Address, **settings: Any) -> Any:
+    """A client: of a server over HTTP, or of a folder in this process. settings: ClickHouse's."""
+    try:
+        import clickhouse_connect
+    except ImportError:
+        raise missing("ClickHouse", "clickhouse-connect", "clickhouse") from None
+    if address.path is not None:
+        require_chdb(address)
+        with driver_errors():
+            return clickhouse_connect.get_client(interface="chdb", path=str(address.path))
+    strange = [one for one in address.settings if one not in ("prefix", *_SETTINGS)]
+    if strange:
+        raise OptionError(
+            f"{quoted(strange[0])} of {address} is no setting of ClickHouse's client here: "
+            f"prefix, {', '.join(_SETTINGS)}."
+        )
+    given: dict[str, Any] = {
+        "host": address.host,
+        "port": address.port or (8443 if address.secure else 8123),
+        "username": address.user or os.environ.get("CLICKHOUSE_USER") or "default",
+        "password": address.password or os.environ.get("CLICKHOUSE_PASSWORD", ""),
+        "database": address.database or "__default__",
+        "secure": address.secure,
+        "connect_timeout": 10,
+        "autogenerate_session_id": False,
+        "settings": settings,
+    }
+    own = {name: address.settings[name] for name in _SETTINGS if name in address.settings}
+    with driver_errors():
+        return clickhouse_connect.get_client(**given | own)
+
+
+def require_chdb(address: Address) -> Any:
+    """The module chdb."""
+    try:
+        import chdb
+    except ImportError:
+        raise MissingExtraError(
+            f"{address} is ClickHouse in this process: pip install chdb, or give the address of a "
+            "server."
+        ) from None
+    return chdb
+
+
 class _Engine(Protocol):
-    """Who carries out queries."""
+    """A client that reads."""
 
     def text(self, query: str) -> bytes:
         """The whole answer; the query names its format."""
@@ -48,18 +146,19 @@ class _Engine(Protocol):
         """The answer, batch by batch."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
 
 
 class ClickHouse(Database):
-    """A server, or a folder with tables."""
+    """A server, or a folder with tables, to read."""
 
-    extra = "clickhouse"
-    how_to_cast = "toString({column})"
+    text_cast = "toString({column})"
+    float_cast = "toFloat64({column})"
+    driver_errors = (ClickhouseError,)
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        with self._errors():
+        with self.errors(), driver_errors():
             self._engine: _Engine = _Server(address) if address.host else _InProcess(address)
 
     def tables(self) -> list[Table]:
@@ -74,7 +173,7 @@ class ClickHouse(Database):
         return {name: _bare(kind) for name, kind, *_ in self._rows(f"DESCRIBE ({query})")}
 
     def batches(self, query: str) -> Iterator[pl.DataFrame]:
-        with self._errors():
+        with self.errors(), driver_errors():
             yield from self._engine.frames(query)
 
     def sort_of(self, sql_type: str) -> Sort:
@@ -85,12 +184,6 @@ class ClickHouse(Database):
         if sql_type.split("(")[0] in _TIMES:
             return "time"
         return {"String": "text", "Array(String)": "list"}.get(sql_type, "other")  # type: ignore[return-value]
-
-    def as_text(self, column: str) -> str:
-        return f"toString({column})"
-
-    def as_float(self, column: str) -> str:
-        return f"toFloat64({column})"
 
     def as_seconds(self, column: str, sql_type: str) -> str:
         if sql_type.startswith("DateTime("):
@@ -105,39 +198,26 @@ class ClickHouse(Database):
         return f"{column} >= {moment}"
 
     def quote(self, name: str) -> str:
-        return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+        return quoted_name(name)
+
+    def explain(self, error: Exception) -> tuple[str, str]:
+        return explain(error)
 
     def close(self) -> None:
         self._engine.close()
 
     def _rows(self, query: str) -> list[list[Any]]:
-        with self._errors():
+        with self.errors(), driver_errors():
             answer = json.loads(self._engine.text(f"{query}\nFORMAT JSONCompact"))
         rows: list[list[Any]] = answer["data"]
         return rows
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except XorecError:
-            raise
-        except (OSError, RuntimeError, ValueError) as error:
-            raise _in_words(self.address, error) from None
-        except Exception as error:  # clickhouse-connect's have no base of their own here
-            if type(error).__module__.split(".")[0] not in _DRIVERS:
-                raise
-            raise _in_words(self.address, error) from None
 
 
 class _InProcess:
     """ClickHouse in this process (chdb), on a folder of its own."""
 
     def __init__(self, address: Address) -> None:
-        try:
-            import chdb
-        except ImportError:
-            raise missing("clickhouse", "chdb") from None
+        chdb = require_chdb(address)
         assert address.path is not None
         if not address.path.is_dir():
             raise DataError(
@@ -169,20 +249,10 @@ class _Server:
 
     def __init__(self, address: Address) -> None:
         try:
-            import clickhouse_connect
             import pyarrow  # noqa: F401 - reads the streams
         except ImportError:
-            raise missing("clickhouse", "clickhouse-connect and pyarrow") from None
-        self._client: Any = clickhouse_connect.get_client(
-            host=address.host,
-            port=address.port or (8443 if address.secure else 8123),
-            username=address.user or os.environ.get("CLICKHOUSE_USER"),
-            password=address.password or os.environ.get("CLICKHOUSE_PASSWORD", ""),
-            database=address.database or "__default__",
-            secure=address.secure,
-            connect_timeout=10,
-            settings={"readonly": 2, "max_block_size": ROWS},
-        )
+            raise missing("ClickHouse", "pyarrow", "clickhouse") from None
+        self._client = connect(address, readonly=2, max_block_size=ROWS)
 
     def text(self, query: str) -> bytes:
         answer: bytes = self._client.raw_query(query)
@@ -201,19 +271,3 @@ def _bare(kind: str) -> str:
     while found := re.fullmatch(r"(?:Nullable|LowCardinality)\((.*)\)", kind, re.DOTALL):
         kind = found[1]
     return kind
-
-
-def _in_words(address: Address, error: Exception) -> DataError:
-    text = re.sub(r"^.*?Code: \d+\. ?(DB::Exception: )?", "", str(error), flags=re.DOTALL)
-    text = re.sub(r"\(version [^)]*\)|Stack trace:.*", "", text, flags=re.DOTALL)
-    lower = text.lower()
-    if "already initialized with path" in lower:
-        way_out = "one process has one folder of ClickHouse open: close the other one"
-        return refusal(address, text, way_out)
-    if "authentication" in lower or "password" in lower:
-        return refusal(address, text, "give the password in the address or by CLICKHOUSE_PASSWORD")
-    if "readonly" in lower:
-        return refusal(address, text, "xorec only reads: give a SELECT that changes nothing")
-    if "connect" in lower or "max retries" in lower or "timed out" in lower:
-        return refusal(address, text, "check that the server runs and can be reached, then again")
-    return query_refusal(address, text)

@@ -1,15 +1,14 @@
-"""DuckDB: a file, opened to read only; rows as Arrow batches while the query runs."""
+"""DuckDB: a file; to read, it gives rows as Arrow batches while the query runs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xorec.core.addresses import Address
-from xorec.core.errors import DataError
 from xorec.databases.base import (
+    ONLY_READS,
     ROWS,
     Database,
     Sort,
@@ -18,7 +17,6 @@ from xorec.databases.base import (
     frames_of,
     missing,
     query_refusal,
-    refusal,
 )
 
 if TYPE_CHECKING:
@@ -40,23 +38,23 @@ WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY 
 
 
 class DuckDB(Database):
-    """A file of DuckDB."""
+    """A file of DuckDB, to read."""
 
-    extra = "duckdb"
-    how_to_cast = "{column}::VARCHAR"
+    text_cast = "{column}::VARCHAR"
+    float_cast = "{column}::DOUBLE"
+    sorts: ClassVar = _SORTS
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        try:
-            import duckdb
-            import pyarrow  # noqa: F401 - by which DuckDB hands over batches
-        except ImportError:
-            raise missing(self.extra, "duckdb and pyarrow") from None
-        with file_of(address, "a DuckDB") as path, self._errors():
+        duckdb = driver()
+        import pyarrow as pa
+
+        self.driver_errors = (duckdb.Error, pa.ArrowException, OSError)
+        with file_of(address, "a DuckDB") as path, self.errors():
             self._connection: Any = duckdb.connect(path, read_only=True)
 
     def tables(self) -> list[Table]:
-        with self._errors():
+        with self.errors():
             rows = self._connection.execute(_TABLES).fetchall()
         made = []
         for schema, name, columns in rows:
@@ -67,24 +65,15 @@ class DuckDB(Database):
         return made
 
     def columns(self, query: str) -> dict[str, str]:
-        with self._errors():
+        with self.errors():
             if len(self._connection.extract_statements(query)) > 1:
                 raise query_refusal(self.address, "the query has several statements")
             rows = self._connection.execute(f"DESCRIBE {query}").fetchall()
         return {name: re.sub(r"\(.*", "", kind) for name, kind, *_ in rows}
 
     def batches(self, query: str) -> Iterator[pl.DataFrame]:
-        with self._errors():
+        with self.errors():
             yield from frames_of(self._connection.sql(query).to_arrow_reader(ROWS))
-
-    def sort_of(self, sql_type: str) -> Sort:
-        return _SORTS.get(sql_type, "other")
-
-    def as_text(self, column: str) -> str:
-        return f"{column}::VARCHAR"
-
-    def as_float(self, column: str) -> str:
-        return f"{column}::DOUBLE"
 
     def as_seconds(self, column: str, sql_type: str) -> str:
         moment = f"{column}::{_plain_time(sql_type)}"
@@ -99,32 +88,31 @@ class DuckDB(Database):
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        import duckdb
-        import pyarrow as pa
+    def explain(self, error: Exception) -> tuple[str, str]:
+        text = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", str(error))
+        text = re.sub(r"\n+LINE \d+:.*", "", text, flags=re.DOTALL)
+        text = re.sub(r"See also http.*", "", text)
+        if "Conflicting lock" in text or "Could not set lock" in text:
+            return text, "another process writes to it: wait until it has closed it"
+        if "different configuration" in text:
+            way_out = (
+                "close that connection first, or give xorec the frame connection.sql(...).pl()"
+            )
+            return "it is open for writing in this process", way_out
+        if "not a valid DuckDB" in text or "older version" in text or "newer version" in text:
+            return text, "give a file of this DuckDB"
+        return text, ONLY_READS if "read-only mode" in text else ""
 
-        try:
-            yield
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise _in_words(self.address, error) from None
+
+def driver() -> Any:
+    """The module duckdb."""
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401 - by which DuckDB takes and gives batches
+    except ImportError:
+        raise missing("this database", "duckdb and pyarrow", "duckdb") from None
+    return duckdb
 
 
 def _plain_time(sql_type: str) -> str:
     return "TIMESTAMPTZ" if sql_type == "TIMESTAMP WITH TIME ZONE" else "TIMESTAMP"
-
-
-def _in_words(address: Address, error: Exception) -> DataError:
-    text = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", str(error))
-    text = re.sub(r"\n+LINE \d+:.*", "", text, flags=re.DOTALL)
-    text = re.sub(r"See also http.*", "", text)
-    if "Conflicting lock" in text or "Could not set lock" in text:
-        return refusal(address, text, "another process writes to it: wait until it has closed it")
-    if "different configuration" in text:
-        way_out = "close that connection first, or give xorec the frame connection.sql(...).pl()"
-        return refusal(address, "it is open for writing in this process", way_out)
-    if "not a valid DuckDB" in text or "older version" in text or "newer version" in text:
-        return refusal(address, text, "give a file of this DuckDB")
-    if "read-only mode" in text:
-        return refusal(address, text, "xorec only reads: give a SELECT that changes nothing")
-    return query_refusal(address, text)

@@ -1,4 +1,6 @@
-"""PostgreSQL: rows by binary COPY, which ADBC's driver asks for, in a read-only transaction.
+"""PostgreSQL: psycopg for stores and the event log; to read, ADBC's driver.
+
+ADBC asks for rows by binary COPY, in a read-only transaction.
 
 Measured against a server-side cursor and COPY as text, both of psycopg: docs/stores.md has the
 figures.
@@ -12,20 +14,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from xorec.core.addresses import Address
-from xorec.core.errors import DataError
+from xorec.core.addresses import Address, without_secrets
+from xorec.core.printable import printable
 from xorec.databases.base import (
+    CHECK_SERVER,
+    ONLY_READS,
     Database,
     Sort,
     Table,
     frames_of,
     missing,
-    query_refusal,
-    refusal,
 )
 
 if TYPE_CHECKING:
@@ -75,19 +78,23 @@ GROUP BY 1, 2, 3, 4 ORDER BY 3 DESC, 1, 2
 
 
 class PostgreSQL(Database):
-    """A server, by one connection."""
+    """A server, to read by one connection."""
 
-    extra = "postgresql"
-    how_to_cast = "{column}::text"
+    text_cast = "{column}::text"
+    float_cast = "{column}::float8"
+    sorts: ClassVar = _SORTS
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         try:
-            import pyarrow  # noqa: F401 - the driver hands over what it has read by it
+            import adbc_driver_manager as adbc
+            import pyarrow as pa  # the driver hands over what it has read by it
             from adbc_driver_postgresql import dbapi
         except ImportError:
-            raise missing(self.extra, "adbc-driver-postgresql and pyarrow") from None
-        with self._errors():
+            packages = "adbc-driver-postgresql and pyarrow"
+            raise missing("reading from PostgreSQL", packages, "postgresql") from None
+        self.driver_errors = (adbc.Error, pa.ArrowException, OSError)
+        with self.errors():
             self._connection = dbapi.connect(conninfo(address))
             try:
                 self._run("SET TRANSACTION READ ONLY")
@@ -108,7 +115,7 @@ class PostgreSQL(Database):
         return made
 
     def columns(self, query: str) -> dict[str, str]:
-        with self._errors(), self._connection.cursor() as cursor:
+        with self.errors(), self._connection.cursor() as cursor:
             schema = cursor.adbc_execute_schema(query)
             return {
                 field.name: (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
@@ -116,20 +123,11 @@ class PostgreSQL(Database):
             }
 
     def batches(self, query: str) -> Iterator[pl.DataFrame]:
-        with self._errors(), self._connection.cursor() as cursor:
+        with self.errors(), self._connection.cursor() as cursor:
             hint = {"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)}
             cursor.adbc_statement.set_options(**hint)
             cursor.execute(query)
             yield from frames_of(cursor.fetch_record_batch())
-
-    def sort_of(self, sql_type: str) -> Sort:
-        return _SORTS.get(sql_type, "other")
-
-    def as_text(self, column: str) -> str:
-        return f"{column}::text"
-
-    def as_float(self, column: str) -> str:
-        return f"{column}::float8"
 
     def as_seconds(self, column: str, sql_type: str) -> str:
         return f"CASE WHEN isfinite({column}) THEN floor(date_part('epoch', {column}))::int8 END"
@@ -144,37 +142,35 @@ class PostgreSQL(Database):
         self._connection.close()
 
     def _run(self, query: str) -> Any:
-        with self._errors(), self._connection.cursor() as cursor:
+        with self.errors(), self._connection.cursor() as cursor:
             cursor.execute(query)
             return cursor.fetch_arrow_table()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """What the driver raises as one line."""
-        import adbc_driver_manager as adbc
-        import pyarrow as pa
-
-        try:
-            yield
-        except (adbc.Error, pa.ArrowException, OSError) as error:
-            raise _in_words(self.address, error) from None
+    def explain(self, error: Exception) -> tuple[str, str]:
+        return explain(error)
 
 
-def _in_words(address: Address, error: Exception) -> DataError:
-    """What to do, by the class of the error (SQLSTATE) or by what libpq says."""
+def explain(error: Exception) -> tuple[str, str]:
+    """What the server or a driver says, and the way out by SQLSTATE or by libpq's words; "" where
+    it is about the statement.
+
+    >>> explain(OSError('connection failed: FATAL: database "shop" does not exist'))[1]
+    'make the database first, with createdb, or give another'
+    """
     text, state = _said(error), getattr(error, "sqlstate", None) or ""
     lower = text.lower()
     if "read-only transaction" in lower or "must be at the top level" in lower:
-        return refusal(address, text, "xorec only reads: give a SELECT that changes nothing")
+        return text, ONLY_READS
     if state.startswith(_OF_SQL):
-        return query_refusal(address, text)
-    if way_out := password_way_out(text):
-        return refusal(address, text, way_out)
-    if re.search("(database|role) .* does not exist|invalid connection option", lower):
-        return refusal(address, text, "mend the address")
-    if state.startswith(_OF_SERVER) or any(words in lower for words in _AWAY):
-        return refusal(address, text, "check that the server runs and can be reached, then again")
-    return query_refusal(address, text)
+        return text, ""
+    if state.startswith("28") or re.search(r"password|authentication|pg_hba\.conf", lower):
+        return text, "give the password by PGPASSWORD, ~/.pgpass or a service file"
+    if state == "3D000" or re.search("database .* does not exist", lower):
+        return text, "make the database first, with createdb, or give another"
+    if re.search("role .* does not exist|invalid connection option", lower):
+        return text, "mend the address"
+    is_away = state.startswith(_OF_SERVER) or any(words in lower for words in _AWAY)
+    return text, CHECK_SERVER if is_away else ""
 
 
 def _said(error: Exception) -> str:
@@ -189,6 +185,29 @@ def _said(error: Exception) -> str:
         "",
         text,
     )
+
+
+def driver() -> Any:
+    """The module psycopg."""
+    try:
+        import psycopg
+    except ImportError as error:
+        raise missing("PostgreSQL", error.name or "psycopg", "postgresql") from None
+    return psycopg
+
+
+def connect(address: Address, defaults: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """A connection of psycopg that commits each statement by itself. defaults: for libpq, where
+    the address says nothing else."""
+    given = replace(address, settings={**defaults, **address.settings})
+    return driver().connect(conninfo(given), autocommit=True, client_encoding="UTF8")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what a driver says, without secrets."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = without_secrets(lines[0]) if lines else type(error).__name__
+    return printable(said.removesuffix("."))
 
 
 def conninfo(address: Address) -> str:
@@ -212,14 +231,6 @@ def conninfo(address: Address) -> str:
     if "PGAPPNAME" not in os.environ:
         given.setdefault("application_name", "xorec")
     return " ".join(f"{name}={_quoted(value)}" for name, value in given.items())
-
-
-def password_way_out(said: str) -> str:
-    """What to do where a server says this of who knocks; "" where it is about something else."""
-    lower = said.lower()
-    if any(word in lower for word in ("password", "authentication", "pg_hba.conf")):
-        return "give the password by PGPASSWORD, ~/.pgpass or a service file"
-    return ""
 
 
 def _quoted(value: str) -> str:

@@ -5,46 +5,56 @@ A column of SQLite may hold values of any type. Ids must be of one: whole number
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote as url_quote
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
 from xorec.databases.base import (
     IDS,
+    ONLY_READS,
     ROWS,
     Database,
-    Sort,
     Table,
     file_of,
-    query_refusal,
     refusal,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
+_WAYS_OUT = (
+    ("not a database|disk image", "give the file of an SQLite database"),
+    ("locked|busy", "another process writes to it: wait until it is done"),
+    ("readonly|read-only", ONLY_READS),
+    ("unable to open", "check that it and its folder can be read"),
+)
 _WORDS = {int: "a whole number", float: "a number with a fraction", str: "text", bytes: "a blob"}
 
 
 class SQLite(Database):
-    """A file of SQLite."""
+    """A file of SQLite, to read."""
 
-    extra = ""
+    text_cast = "CAST({column} AS TEXT)"
+    float_cast = "CAST({column} AS REAL)"
+    sorts: ClassVar = {"int": "number", "float": "number"} | dict.fromkeys(
+        ("str", "bytes", "NoneType"), "text"
+    )
+    driver_errors = (sqlite3.Error, OverflowError)
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        with file_of(address, "an SQLite") as path, self._errors():
+        with file_of(address, "an SQLite") as path, self.errors():
             place = f"file:{url_quote(path)}?mode=ro"
             self._connection = sqlite3.connect(place, uri=True, check_same_thread=False)
             self._connection.execute("PRAGMA query_only = ON")
 
     def tables(self) -> list[Table]:
         names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-        with self._errors():
+        with self.errors():
             found = [name for (name,) in self._connection.execute(names)]
         made = [Table(name, self.quote(name), self._columns_of(name)) for name in found]
         return [one for one in made if one.columns and not one.name.startswith("sqlite_")]
@@ -58,7 +68,7 @@ class SQLite(Database):
 
     def columns(self, query: str) -> dict[str, str]:
         """A type is that of the first row's value."""
-        with self._errors():
+        with self.errors():
             cursor = self._connection.execute(f"{query} LIMIT 1")
             names = [column[0] for column in cursor.description]
             row = cursor.fetchone() or [None] * len(names)
@@ -68,7 +78,7 @@ class SQLite(Database):
         import polars as pl
 
         seen: dict[str, type] = {}
-        with self._errors():
+        with self.errors():
             cursor = self._connection.execute(query)
             names = [column[0] for column in cursor.description]
             while rows := cursor.fetchmany(ROWS):
@@ -95,17 +105,8 @@ class SQLite(Database):
         from xorec.core.printable import quoted
 
         what = f"the {role} {quoted(value)} is {_WORDS[type(value)]}, the first {_WORDS[expected]}"
-        cast = self.how_to_cast.format(column="...")
+        cast = self.text_cast.format(column="...")
         return refusal(self.address, what, f"give all ids as one type, as by a query with {cast}")
-
-    def sort_of(self, sql_type: str) -> Sort:
-        return "number" if sql_type in ("int", "float") else "text"
-
-    def as_text(self, column: str) -> str:
-        return f"CAST({column} AS TEXT)"
-
-    def as_float(self, column: str) -> str:
-        return f"CAST({column} AS REAL)"
 
     def as_seconds(self, column: str, sql_type: str) -> str:
         return column
@@ -116,22 +117,6 @@ class SQLite(Database):
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OverflowError) as error:
-            raise _in_words(self.address, error) from None
-
-
-def _in_words(address: Address, error: Exception) -> DataError:
-    text = str(error)
-    if "not a database" in text or "disk image" in text:
-        return refusal(address, text, "give the file of an SQLite database")
-    if "locked" in text or "busy" in text:
-        return refusal(address, text, "another process writes to it: wait until it is done")
-    if "readonly" in text or "read-only" in text:
-        return refusal(address, text, "xorec only reads: give a SELECT that changes nothing")
-    if "unable to open" in text:
-        return refusal(address, text, "check that it and its folder can be read")
-    return query_refusal(address, text)
+    def explain(self, error: Exception) -> tuple[str, str]:
+        text = str(error)
+        return text, next((said for words, said in _WAYS_OUT if re.search(words, text)), "")

@@ -135,7 +135,7 @@ def _whole_ids(
         numbers = plain.cast(pl.Int64, strict=False)
         if numbers.null_count() > ids.null_count():
             wrong = ids.filter(numbers.is_null() & ids.is_not_null())[0]
-            cast = database.how_to_cast.format(column=columns[role])
+            cast = database.text_cast.format(column=columns[role])
             what = f"the {role} {wrong} (column {columns[role]}) is no whole number of 64 bits"
             way_out = f"give ids as text, by a query with {cast}"
             raise refusal(database.address, what, way_out)

@@ -43,7 +43,7 @@ class LogLocation:
     def check(self) -> None:
         """Refuse what can be known to fail before anything is made."""
         if self.address is not None:
-            from xorec.service.events.postgresql.connecting import driver
+            from xorec.databases.postgresql import driver
 
             driver()
         elif (self.folder / FILE).exists():

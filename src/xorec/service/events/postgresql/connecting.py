@@ -5,13 +5,13 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
-from xorec.core.addresses import Address, without_secrets
-from xorec.core.errors import MissingExtraError, OptionError
-from xorec.core.printable import printable, quoted
-from xorec.databases.postgresql import conninfo
+from xorec.core.addresses import Address
+from xorec.core.errors import OptionError
+from xorec.core.printable import quoted
+from xorec.databases import base, postgresql
+from xorec.databases.postgresql import driver, first_line
 from xorec.service.events.errors import StorageFailed, StorageFull
 
 Connection = Any
@@ -49,17 +49,6 @@ _WAYS_OUT = {
 _FULL = ("53100",)
 
 
-def driver() -> Any:
-    """psycopg, or the name of the extra that has it."""
-    try:
-        import psycopg
-    except ImportError as error:
-        raise MissingExtraError(
-            f"events in PostgreSQL need {error.name or 'psycopg'}: pip install 'xorec[postgresql]'."
-        ) from None
-    return psycopg
-
-
 def schema_of(address: Address) -> str:
     """The schema that an address names."""
     return address.settings.get("schema") or SCHEMA
@@ -67,15 +56,11 @@ def schema_of(address: Address) -> str:
 
 def connect(address: Address, session: dict[str, str]) -> Connection:
     """A connection that commits each statement by itself. session: settings of the server's."""
-    psycopg = driver()
     with in_words(address):
         try:
-            given = replace(address, settings={**_DEFAULTS, **address.settings})
-            connection: Connection = psycopg.connect(
-                conninfo(given), autocommit=True, client_encoding="UTF8"
-            )
-        except psycopg.ProgrammingError as error:  # before anybody was asked
-            raise OptionError(f"the event log {address}: {_first_line(error)}.") from None
+            connection: Connection = postgresql.connect(address, _DEFAULTS)
+        except driver().ProgrammingError as error:  # libpq refuses the address itself
+            raise OptionError(f"the event log {address}: {first_line(error)}.") from None
         try:
             values = {**_SESSION, "search_path": quoted_name(schema_of(address)), **session}
             calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
@@ -110,7 +95,7 @@ def storage_error(address: Address, error: Exception) -> StorageFull | StorageFa
         return StorageFull(
             f"no space left for the event log {address}: free some, the next write then succeeds."
         )
-    said = _first_line(error)
+    said = first_line(error)
     for code, reason in _WAYS_OUT.items():
         if state == code or (not state and code == "28P01" and "password authentication" in said):
             return StorageFailed(f"the event log {address}: {reason}.")
@@ -130,14 +115,8 @@ def is_gone(connection: Connection) -> bool:
         return True
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = without_secrets(lines[0]) if lines else type(error).__name__
-    return printable(said.removesuffix("."))
-
-
 def quoted_name(name: str) -> str:
-    """A name as SQL has it."""
+    """The name of a schema in SQL."""
     if not name or "\0" in name:
         raise OptionError(f"schema {quoted(name)} of the address of the events: give a name.")
-    return '"' + name.replace('"', '""') + '"'
+    return base.quoted_name(name)

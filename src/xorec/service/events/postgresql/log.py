@@ -14,13 +14,13 @@ from typing import Any, Literal, NamedTuple
 
 from xorec.core.addresses import Address
 from xorec.core.log import logger
+from xorec.databases.postgresql import driver
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.machine import Machine
 from xorec.service.events.postgresql import copies, schema, statements
 from xorec.service.events.postgresql.connecting import (
     Connection,
     connect,
-    driver,
     in_words,
     is_gone,
 )

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from xorec.core.addresses import Address
+from xorec.databases.postgresql import driver
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Outcome
 from xorec.service.events.postgresql import schema
 from xorec.service.events.postgresql.connecting import (
     Connection,
     connect,
-    driver,
     in_words,
     is_gone,
 )
