@@ -123,5 +123,5 @@ def test_what_is_ours_is_not_replaced(installed: Path) -> None:
     install(installed / "site", "greedy", taken)
     assert model_class("bpr").__module__ == "xorec.models.factorization.bpr"
     assert model_names().count("bpr") == 1
-    assert type(open_store("codes.npy")).__module__ == "xorec.stores.npy"
+    assert type(open_store("codes.npy")).__module__ == "xorec.stores.code_files"
     assert store_address("shop.xorec") is None

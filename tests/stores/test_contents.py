@@ -14,9 +14,9 @@ from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 from xorec.stores import tables
-from xorec.stores.about import About
 from xorec.stores.contents import contents_of
 from xorec.stores.registry import open_store
+from xorec.stores.schema import About
 from xorec.stores.sqlite import SqliteStore
 from xorec.stores.tables import rows_of
 from xorec.testing.store_models import codes, recommender_of, two_stage

@@ -20,8 +20,7 @@ from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import StoreError
 from xorec.stores.base import Store
 from xorec.stores.contents import Contents, Table, contents_of
-from xorec.stores.copy_rows import bits_of_words, words_of_bits
-from xorec.stores.postgresql import PostgresqlStore
+from xorec.stores.postgresql import PostgresqlStore, bits_of_words, words_of_bits
 from xorec.stores.registry import open_store
 from xorec.stores.tables import Batch
 from xorec.testing.store_models import codes, recommender_of

@@ -118,7 +118,7 @@ def _best(recommender: Recommender, asker: args.Asker, k: int, rules: Rules) -> 
 
 def _best_of_store(address: Address, asker: args.Asker, k: int, rules: Rules) -> Recommendations:
     """The list of a user of an export. What needs the model itself is refused."""
-    from xorec.stores.asking import no_ids
+    from xorec.stores.lists import no_ids
     from xorec.stores.registry import open_store
 
     if asker.user is None or replace(rules, seen=False) != Rules():

@@ -110,7 +110,7 @@ def driver() -> Any:
         import duckdb
         import pyarrow  # noqa: F401 - by which DuckDB takes and gives batches
     except ImportError:
-        raise missing("this database", "duckdb and pyarrow", "duckdb") from None
+        raise missing("DuckDB", "the packages duckdb and pyarrow", "duckdb") from None
     return duckdb
 
 

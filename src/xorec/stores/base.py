@@ -16,16 +16,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 from xorec.core.addresses import Address, without_secrets
 from xorec.core.errors import OptionError, StoreError, XorecError
 from xorec.core.progress import SILENT, Progress
+from xorec.databases.base import CHECK_SERVER
 from xorec.recommender.results import Recommendations
-from xorec.stores.about import About
 from xorec.stores.contents import Contents
+from xorec.stores.schema import About
 
 Rows = Mapping[str, Any]
 """Values by column, as in `tables.Batch`: arrays, words (n, W) for codes, lists for text."""
 
 
 class Near(NamedTuple):
-    """An item that is near: its row, its id as the column has it, its name, its distance."""
+    """One of the nearest items: its row, its id as the column has it, its name, its distance."""
 
     item_row: int
     item_id: int | str
@@ -34,9 +35,9 @@ class Near(NamedTuple):
 
 
 class Store(ABC):
-    """Where codes are kept and asked. Not for several threads at once: each opens its own.
+    """A place for codes that answers lists. Not for several threads at once: each opens its own.
 
-    What it knows of an export (`about`) is read once: after another export, open it again.
+    `about`, what it knows of an export, is read once: after another export, open it again.
 
     kind: the kind of the address. extra: what `pip install 'xorec[...]'` must bring, "" for none.
 
@@ -138,7 +139,7 @@ class Store(ABC):
 
     def recommend(self, user: Hashable, k: int = 10, *, seen: bool = False) -> Recommendations:
         """The `k` best items for a user: the list of `Recommender.recommend`, id for id."""
-        from xorec.stores.asking import recommend
+        from xorec.stores.lists import recommend
 
         return recommend(self, user, k, seen=seen)
 
@@ -172,3 +173,10 @@ class SqlText(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.tables}\n\n{self.query}"
+
+
+def as_hint(way_out: str) -> str:
+    """The way out of an error of `databases` as a sentence; "" for none."""
+    if way_out == CHECK_SERVER:
+        return f"What was exported before is as it was; {way_out}."
+    return f"{way_out[:1].upper()}{way_out[1:]}." if way_out else ""

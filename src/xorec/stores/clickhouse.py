@@ -2,13 +2,12 @@
 
 ClickHouse has no transactions. So each export has tables of its own, whose names end in a token;
 the table `about` says which token counts, and is exchanged in one step when all else is there.
-Whoever asks through xorec goes by `about`; for people there are views of the plain names.
+xorec goes by `about`; for people there are views of the plain names.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,37 +15,21 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
 from xorec.core.addresses import Address
 from xorec.core.bits import words_for
-from xorec.core.errors import MissingExtraError, OptionError, StoreError, XorecError
-from xorec.core.printable import quoted
-from xorec.stores.about import About
-from xorec.stores.base import SqlText
+from xorec.core.errors import StoreError
+from xorec.databases import clickhouse as database
+from xorec.databases.clickhouse import ClickhouseError, driver_errors
+from xorec.stores.base import SqlText, as_hint
 from xorec.stores.contents import Contents
-from xorec.stores.frames import to_frame, word_names
-from xorec.stores.schema import TABLES, Schema
-from xorec.stores.sql import STAGED, SqlStore, sql_text
-from xorec.stores.tables import Batch, Column, Kind
+from xorec.stores.schema import TABLES, About, Schema
+from xorec.stores.sql import STAGED, SqlStore
+from xorec.stores.tables import Batch, Kind, to_frame
 
 TOKEN = "token"
 """The row of `about` that says what the names of the other tables end in, as JSON."""
 _HEX = 12
-_SETTINGS = ("connect_timeout", "send_receive_timeout", "verify", "ca_cert", "client_cert")
-"""Of an address: what the client takes, besides our prefix."""
 _UNKNOWN_TABLE = 60
-
-
-class ClickhouseError(Exception):
-    """What ClickHouse says, without its version and its stack. code: its number, 0 for none."""
-
-    def __init__(self, error: Exception) -> None:
-        said = re.sub(r"^.*?Code: \d+\. ?(DB::Exception: )?", "", str(error), flags=re.DOTALL)
-        said = re.sub(r"\(version [^)]*\)|Stack trace:.*", "", said, flags=re.DOTALL)
-        super().__init__(said.strip())
-        found = re.search(r"Code: (\d+)", str(error))
-        self.code = int(found[1]) if found else 0
 
 
 class ClickhouseStore(SqlStore):
@@ -62,70 +45,18 @@ class ClickhouseStore(SqlStore):
         "float": "Float32",
         "vector": "Array(Float32)",
     }
+    has_bit_codes = False
     driver_errors = (OSError, ClickhouseError)
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        self._writes = False
         self._token = self._staged = ""
 
     # -- the client
 
     @cached_property
     def _client(self) -> Any:
-        try:
-            import clickhouse_connect
-        except ImportError:
-            raise MissingExtraError(
-                "ClickHouse needs clickhouse-connect: pip install 'xorec[clickhouse]'."
-            ) from None
-        with self._in_words():
-            return clickhouse_connect.get_client(**self._arguments())
-
-    def _arguments(self) -> dict[str, Any]:
-        address = self.address
-        if address.path is not None:
-            try:
-                import chdb  # noqa: F401 - the client runs it
-            except ImportError:
-                raise MissingExtraError(
-                    f"{address} is ClickHouse in this process: pip install chdb, or give the "
-                    "address of a server."
-                ) from None
-            return {"interface": "chdb", "path": str(address.path)}
-        strange = [one for one in address.settings if one not in ("prefix", *_SETTINGS)]
-        if strange:
-            raise OptionError(
-                f"{quoted(strange[0])} of {address} is no setting of ClickHouse's client here: "
-                f"prefix, {', '.join(_SETTINGS)}."
-            )
-        given = {name: address.settings[name] for name in _SETTINGS if name in address.settings}
-        return {
-            "host": address.host,
-            "port": address.port or (8443 if address.secure else 8123),
-            "username": address.user or os.environ.get("CLICKHOUSE_USER") or "default",
-            "password": address.password or os.environ.get("CLICKHOUSE_PASSWORD", ""),
-            "database": address.database or "__default__",
-            "secure": address.secure,
-            "connect_timeout": 10,
-            "autogenerate_session_id": False,
-            **given,
-        }
-
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """What the client raises, of whatever family, as a ClickhouseError."""
-        try:
-            yield
-        except XorecError:
-            raise
-        except (RuntimeError, ValueError) as error:
-            raise ClickhouseError(error) from None
-        except Exception as error:
-            family = type(error).__module__.split(".")[0]
-            if family not in ("clickhouse_connect", "chdb", "urllib3"):
-                raise
-            raise ClickhouseError(error) from None
+        return database.connect(self.address)
 
     def close(self) -> None:
         if (client := vars(self).pop("_client", None)) is not None:
@@ -133,7 +64,7 @@ class ClickhouseStore(SqlStore):
 
     @property
     def _is_there(self) -> bool:
-        """A folder that nobody has made is not made by asking."""
+        """Asking does not make a folder that is not there."""
         return self._writes or self.address.path is None or self.address.path.exists()
 
     @contextmanager
@@ -148,7 +79,7 @@ class ClickhouseStore(SqlStore):
         if not self._is_there:
             return []
         try:
-            with self._in_words():
+            with driver_errors():
                 if statement.lstrip()[:6].upper() == "SELECT":
                     found = self._client.query(statement, parameters=dict(parameters or {}) or None)
                     return [*map(tuple, found.result_rows)]
@@ -165,18 +96,13 @@ class ClickhouseStore(SqlStore):
     # -- names and statements
 
     def quote(self, name: str) -> str:
-        return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+        return database.quoted_name(name)
 
     def name(self, table: str, *, staged: bool = False) -> str:
         if table == "about":
             return super().name(table, staged=staged)
         token = self._staged if staged else self._token
         return self.quote(f"{self.prefix}{table}{token and f'_{token}'}")
-
-    def column_types(self, column: Column) -> list[tuple[str, str]]:
-        if column.kind == "code":
-            return [(name, self.types["code"]) for name in word_names(column)]
-        return super().column_types(column)
 
     def create(self, table: Schema, name: str) -> str:
         """Rows in the order of the key; a filter of each granule finds ids."""
@@ -200,22 +126,21 @@ class ClickhouseStore(SqlStore):
 
     def query(self, about: About, *, seen: bool = False) -> str:
         """Without a correlated subquery, which older servers do not have."""
-        user = self.parameter("user", "integer" if about.user_kind == "int64" else "text")
-        name = "i.name" if about.names else "NULL AS name"
-        users = f"{self.name('users')} WHERE user_id = {user}"
+        users = f"{self.name('users')} WHERE user_id = {self.id_parameter('user', about.user_kind)}"
         unseen = (
             f"WHERE i.item_row NOT IN (SELECT item_row FROM {self.name('seen')}\n"
             f"  WHERE user_row IN (SELECT user_row FROM {users}))\n"
         )
         return (
-            f"SELECT i.item_row, i.item_id, {name},\n  {self.distance(about)} AS distance\n"
+            f"{self.described(about)},\n  {self.distance(about)} AS distance\n"
             f"FROM {self.name('items')} AS i CROSS JOIN (SELECT * FROM {users}) AS u\n"
             f"{'' if seen else unseen}"
             f"ORDER BY distance, i.tie_rank LIMIT {self.parameter('k', 'row')}"
         )
 
     def sql(self, contents: Contents) -> SqlText:
-        return sql_text(type(self)(self.address), contents)  # by plain names, whatever is open
+        plain = type(self)(self.address)  # knows no token of an export
+        return super(ClickhouseStore, plain).sql(contents)
 
     # -- tables
 
@@ -242,10 +167,10 @@ class ClickhouseStore(SqlStore):
     def insert(self, table: Schema, name: str, batch: Batch) -> None:
         import polars as pl
 
-        stream = io.BytesIO()
-        to_frame(table, batch).write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
+        stream, frame = io.BytesIO(), to_frame(table.columns, batch)
+        frame.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
         columns = [column for one in table.columns for column, _ in self.column_types(one)]
-        with self._in_words():
+        with driver_errors():
             self._client.raw_insert(name, columns, stream.getvalue(), fmt="ArrowStream")
 
     def after_load(self, table: Schema, name: str) -> None:
@@ -282,25 +207,6 @@ class ClickhouseStore(SqlStore):
             if name == f"{self.prefix}about{STAGED}" or (found and found["token"] != current):
                 self.run(f"DROP TABLE IF EXISTS {self.quote(name)} SYNC")
 
-    def from_driver(self, column: Column, values: Sequence[tuple[Any, ...]]) -> Any:
-        if column.kind == "code":
-            return np.array(values, dtype=np.uint64).reshape(-1, words_for(column.size))
-        if column.kind == "vector":
-            rows = [one for (one,) in values]
-            return np.array(rows, dtype=np.float32).reshape(-1, column.size)
-        return super().from_driver(column, values)
-
     def hint(self, error: Exception) -> str:
-        said = str(error).lower()
-        if "already initialized with path" in said:
-            return "One process has one folder of ClickHouse open: close the other one."
-        if "initializing embeddedserver" in said:
-            return "Another process may have the folder open: one at a time can."
-        if "authentication" in said or "password" in said:
-            return "Give the right user and password, by CLICKHOUSE_USER and CLICKHOUSE_PASSWORD."
-        if "connect" in said or "max retries" in said or "timed out" in said:
-            return (
-                "What was exported before is as it was; see that the server runs and can be "
-                "reached, and run again."
-            )
-        return super().hint(error)
+        _, way_out = database.explain(error)
+        return as_hint(way_out) or super().hint(error)

@@ -1,122 +1,36 @@
 """Contents: what `xorec export` writes of a model, as tables in bounded batches.
 
-The second stage of a model as tables: what puts the items that were found by code in order.
-
 Numbers are those of the model file: a vector or weight of bytes stays whole numbers, with its
-scale beside it, so that whoever multiplies gets the same to the bit.
+scale beside it, so that the product is the same to the bit wherever it is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec import __version__
-from xorec.core.errors import OptionError
+from xorec.core.code_rows import CodeRows
+from xorec.core.errors import OptionError, StoreError
 from xorec.core.options import DEFAULTS, RunOptions
+from xorec.core.printable import quoted
+from xorec.data.ids import Ids
+from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
+from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.histories import is_weighted
 from xorec.representations.two_stage import TwoStage
-from xorec.stores import values
-from xorec.stores.about import About, Ranking
-from xorec.stores.schema import Schema, schema_of
+from xorec.stores.schema import About, Ranking, Schema, schema_of
 from xorec.stores.tables import Batch, spans
-from xorec.stores.values import Values, row_numbers, rows_of_pairs
 
-
-def facts(recommender: Recommender) -> dict[str, Any]:
-    """What `About` says of it."""
-    learned = _two_stage(recommender)
-    vectors, weights = learned.vectors, learned.weights
-    return {
-        "sources": tuple(learned.sources),
-        "blend": float(learned.blend),
-        "dimensions": 0 if vectors is None else int(vectors.users.rows.shape[1]),
-        "keep": "" if vectors is None or vectors.items is None else vectors.items.keep,
-        "bias": vectors is not None and vectors.bias is not None,
-        "weights_keep": "" if weights is None else weights.postings.keep,
-        "history_weights": weights is not None and is_weighted(weights.history),
-    }
-
-
-def item_vectors(recommender: Recommender, told: About) -> Values:
-    """The score by vectors is (the user's . vector) x scale + bias."""
-    vectors = _two_stage(recommender).vectors
-    assert vectors is not None
-    assert vectors.items is not None
-    stored, bias = vectors.items, vectors.bias
-    makers: dict[str, Callable[[slice], Any]] = {
-        "item_row": row_numbers,
-        "vector": lambda span: stored.rows[span].astype(np.float32),
-        "scale": lambda span: stored.scales[span],
-    }
-    if bias is not None:
-        makers["bias"] = lambda span: bias[span]
-    return len(stored.rows), makers
-
-
-def user_vectors(recommender: Recommender, told: About) -> Values:
-    """The users' vectors as they are multiplied: float32."""
-    vectors = _two_stage(recommender).vectors
-    assert vectors is not None
-    users = vectors.users
-    return len(users.rows), {"user_row": row_numbers, "vector": users.floats}
-
-
-def item_weights(recommender: Recommender, told: About) -> Values:
-    """What an item says for another: weight x scale, times what it counts for the user."""
-    weights = _two_stage(recommender).weights
-    assert weights is not None
-    postings = weights.postings
-
-    def rows(span: slice) -> Any:
-        return rows_of_pairs(postings.indptr, span)
-
-    return len(postings.items), {
-        "item_row": rows,
-        "other_row": lambda span: postings.items[span].astype(np.int32),
-        "weight": lambda span: postings.weights[span].astype(np.float32),
-        "scale": lambda span: postings.scales[rows(span)],
-    }
-
-
-def item_neighbours(recommender: Recommender, told: About) -> Values:
-    """The nearest items of each item by code, from rank 1 on."""
-    table = recommender.index.tensors()["item_neighbours"]
-    width = table.shape[1]
-
-    def places(span: slice) -> Any:
-        return np.divmod(np.arange(span.start, span.stop, dtype=np.int32), width)
-
-    return table.size, {
-        "item_row": lambda span: places(span)[0],
-        "rank": lambda span: places(span)[1] + 1,
-        "other_row": lambda span: table[places(span)],
-    }
-
-
-def _two_stage(recommender: Recommender) -> TwoStage:
-    learned = recommender.representation
-    assert isinstance(learned, TwoStage)
-    return learned
-
-
-_VALUES: dict[str, Callable[[Recommender, About], values.Values]] = {
-    "about": values.about,
-    "items": values.items,
-    "categories": values.categories,
-    "users": values.users,
-    "seen": values.seen,
-    "item_vectors": item_vectors,
-    "user_vectors": user_vectors,
-    "item_weights": item_weights,
-    "item_neighbours": item_neighbours,
-}
-"""Where the rows of a table come from; those of lists are searched for."""
+Values = tuple[int, Mapping[str, Any]]
+"""The rows of a table, and its columns: arrays, or functions that make the values of a slice of
+rows. There may be more columns than the schema asks for."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +91,21 @@ def contents_of(
 
 
 def _about(recommender: Recommender, *, users: bool, lists: int) -> About:
-    learned, ranking = recommender.representation, ranking_of(recommender)
-    codes = None if ranking == "lists" else values.codes_of(learned)
+    learned, ranking = recommender.representation, _ranking(recommender)
+    codes = None if ranking == "lists" else _codes(learned)
+    second: dict[str, Any] = {}
+    if ranking == "two-stage":
+        learned = _two_stage(recommender)
+        vectors, weights = learned.vectors, learned.weights
+        second = {
+            "sources": tuple(learned.sources),
+            "blend": float(learned.blend),
+            "dimensions": 0 if vectors is None else int(vectors.users.rows.shape[1]),
+            "keep": "" if vectors is None or vectors.items is None else vectors.items.keep,
+            "bias": vectors is not None and vectors.bias is not None,
+            "weights_keep": "" if weights is None else weights.postings.keep,
+            "history_weights": weights is not None and is_weighted(weights.history),
+        }
     return About(
         model=str(recommender.metadata.get("model", "")),
         ranking=ranking,
@@ -193,38 +120,54 @@ def _about(recommender: Recommender, *, users: bool, lists: int) -> About:
         lists=lists,
         digest=str(recommender.metadata.get("codes", {}).get("digest", "")),
         xorec=__version__,
-        **(facts(recommender) if ranking == "two-stage" else {}),
+        **second,
     )
 
 
-def ranking_of(recommender: Recommender) -> Ranking:
-    """How a store can rank as this model does."""
+def _ranking(recommender: Recommender) -> Ranking:
+    """How a store can rank as this model does.
+
+    Item weights look at a history. Where that is not what the user has, only lists are right: one
+    table of the export holds both.
+    """
     learned = recommender.representation
     if isinstance(learned, TwoStage):
-        return "two-stage" if _has_seen_as_history(recommender, learned) else "lists"
+        if learned.weights is None:
+            return "two-stage"
+        history, (indptr, items) = learned.weights.history, recommender.seen
+        same = np.array_equal(history.indptr, indptr) and np.array_equal(history.indices, items)
+        return "two-stage" if same else "lists"
     if isinstance(learned, Codes) and learned.user_vectors is None:
         return "masked-codes" if learned.kind == "masked-codes" else "codes"
     return "lists"
 
 
-def _has_seen_as_history(recommender: Recommender, learned: TwoStage) -> bool:
-    """Whether what item weights look at is what the user has: one table holds both then."""
-    if learned.weights is None:
-        return True
-    history, (indptr, items) = learned.weights.history, recommender.seen
-    return np.array_equal(history.indptr, indptr) and np.array_equal(history.indices, items)
+def _codes(learned: Representation) -> Codes:
+    """The codes that the store's distances are between."""
+    codes = learned.codes if isinstance(learned, TwoStage) else learned
+    assert isinstance(codes, Codes)
+    return codes
+
+
+def _two_stage(recommender: Recommender) -> TwoStage:
+    learned = recommender.representation
+    assert isinstance(learned, TwoStage)
+    return learned
 
 
 def _table(schema: Schema, recommender: Recommender, about: About, options: RunOptions) -> Table:
     if schema.name == "lists":
         most = about.users * min(about.lists, about.items)
         return Table(schema, most, lambda: _lists(recommender, about.lists, options))
-    rows, makers = _VALUES[schema.name](recommender, about)
-    columns = [column.name for column in schema.columns]
+    rows, columns = _VALUES[schema.name](recommender, about)
+
+    def values(name: str, span: slice) -> Any:
+        made = columns[name]
+        return made(span) if callable(made) else made[span]
 
     def batches() -> Iterator[Batch]:
         for span in spans(rows):
-            yield {name: makers[name](span) for name in columns}
+            yield {column.name: values(column.name, span) for column in schema.columns}
 
     return Table(schema, rows, batches)
 
@@ -244,3 +187,164 @@ def _lists(recommender: Recommender, k: int, options: RunOptions) -> Iterator[Ba
         }
         for span in spans(len(every["rank"])):
             yield {name: column[span] for name, column in every.items()}
+
+
+def _about_values(recommender: Recommender, about: About) -> Values:
+    names, values = map(list, zip(*about.rows(), strict=True))
+    return len(names), {"name": names, "value": values}
+
+
+def _item_values(recommender: Recommender, about: About) -> Values:
+    """Row, id, place among equals, name, code, and what the distance is corrected by."""
+    ids, names = recommender.items, recommender.names
+    columns: dict[str, Any] = {
+        "item_row": _row_numbers,
+        "item_id": _ids(ids, "the id of an item"),
+        "tie_rank": recommender.tie_rank,
+    }
+    if names is not None:
+        columns["name"] = _text(names, "the name of an item")
+    if about.bits:
+        codes = _codes(recommender.representation)
+        columns |= _code_columns(codes.item_rows)
+        if (offsets := codes.item_offsets) is not None:
+            columns["item_offset"] = lambda span: offsets[span].astype(np.int32)
+    return len(ids), columns
+
+
+def _user_values(recommender: Recommender, about: About) -> Values:
+    ids = recommender.users
+    columns = {"user_row": _row_numbers, "user_id": _ids(ids, "the id of a user")}
+    if about.bits:
+        columns |= _code_columns(_codes(recommender.representation).user_rows)
+    return len(ids), columns
+
+
+def _code_columns(rows: CodeRows) -> dict[str, Any]:
+    def set_bits(span: slice) -> npt.NDArray[np.int32]:
+        return np.asarray(np.bitwise_count(rows[span]).sum(axis=1, dtype=np.int32))
+
+    return {"code": rows, "set_bits": set_bits}
+
+
+def _category_values(recommender: Recommender, about: About) -> Values:
+    """The categories of each item, several an item."""
+    found = recommender.categories
+    assert found is not None
+    indices, labels = found.indices, found.labels
+
+    def label(span: slice) -> list[str]:
+        return _strings(labels.strings(indices[span].tolist()), "a category")
+
+    return len(indices), {"item_row": _rows_of_pairs(found.indptr), "category": label}
+
+
+def _seen_values(recommender: Recommender, about: About) -> Values:
+    """What each user has, and what it counts where item weights look at it."""
+    indptr, items = recommender.seen
+    columns = {"user_row": _rows_of_pairs(indptr), "item_row": items}
+    learned = recommender.representation
+    if isinstance(learned, TwoStage) and learned.weights is not None:
+        columns["weight"] = learned.weights.history.data
+    return len(items), columns
+
+
+def _item_vector_values(recommender: Recommender, about: About) -> Values:
+    """The score by vectors is (the user's . vector) x scale + bias."""
+    vectors = _two_stage(recommender).vectors
+    assert vectors is not None
+    assert vectors.items is not None
+    stored = vectors.items
+    columns = {
+        "item_row": _row_numbers,
+        "vector": lambda span: stored.rows[span].astype(np.float32),
+        "scale": stored.scales,
+        "bias": vectors.bias,
+    }
+    return len(stored.rows), columns
+
+
+def _user_vector_values(recommender: Recommender, about: About) -> Values:
+    """The users' vectors as they are multiplied: float32."""
+    vectors = _two_stage(recommender).vectors
+    assert vectors is not None
+    users = vectors.users
+    return len(users.rows), {"user_row": _row_numbers, "vector": users.floats}
+
+
+def _item_weight_values(recommender: Recommender, about: About) -> Values:
+    """What an item says for another: weight x scale, times what it counts for the user."""
+    weights = _two_stage(recommender).weights
+    assert weights is not None
+    postings = weights.postings
+    rows = _rows_of_pairs(postings.indptr)
+    return len(postings.items), {
+        "item_row": rows,
+        "other_row": lambda span: postings.items[span].astype(np.int32),
+        "weight": lambda span: postings.weights[span].astype(np.float32),
+        "scale": lambda span: postings.scales[rows(span)],
+    }
+
+
+def _item_neighbour_values(recommender: Recommender, about: About) -> Values:
+    """The nearest items of each item by code, from rank 1 on."""
+    table = recommender.index.tensors()["item_neighbours"]
+    width = table.shape[1]
+    return table.size, {
+        "item_row": lambda span: _row_numbers(span) // width,
+        "rank": lambda span: _row_numbers(span) % width + 1,
+        "other_row": table.reshape(-1),
+    }
+
+
+_VALUES: dict[str, Callable[[Recommender, About], Values]] = {
+    "about": _about_values,
+    "items": _item_values,
+    "categories": _category_values,
+    "users": _user_values,
+    "seen": _seen_values,
+    "item_vectors": _item_vector_values,
+    "user_vectors": _user_vector_values,
+    "item_weights": _item_weight_values,
+    "item_neighbours": _item_neighbour_values,
+}
+"""Where the rows of a table come from; those of lists are searched for."""
+
+
+def _row_numbers(span: slice) -> npt.NDArray[np.int32]:
+    return np.arange(span.start, span.stop, dtype=np.int32)
+
+
+def _rows_of_pairs(indptr: npt.NDArray[np.int64]) -> Callable[[slice], npt.NDArray[np.int32]]:
+    """The rows that the pairs of a slice belong to; indptr: where each row's pairs begin.
+
+    >>> _rows_of_pairs(np.array([0, 2, 2, 3]))(slice(1, 3))
+    array([0, 2], dtype=int32)
+    """
+
+    def rows(span: slice) -> npt.NDArray[np.int32]:
+        found = np.searchsorted(indptr, np.arange(span.start, span.stop), side="right") - 1
+        return np.asarray(found, dtype=np.int32)
+
+    return rows
+
+
+def _ids(ids: Ids, what: str) -> Any:
+    return _text(ids.values, what) if isinstance(ids.values, Text) else ids.values
+
+
+def _text(text: Text, what: str) -> Callable[[slice], list[str]]:
+    return lambda span: _strings(text.strings(range(span.start, span.stop)), what)
+
+
+def _strings(strings: list[str], what: str) -> list[str]:
+    """The strings; refused where one is no Unicode, which no text column takes."""
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        wrong = next(one for one in strings if any("\ud800" <= c <= "\udfff" for c in one))
+        raise StoreError(
+            f"{what} is {quoted(wrong)}, whose bytes are no UTF-8 and fit no text column: mend it "
+            "in the data and fit again."
+        ) from None
+    return strings

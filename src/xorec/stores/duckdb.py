@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
 from xorec.core.bits import words_for
-from xorec.core.errors import MissingExtraError
-from xorec.stores.about import About
-from xorec.stores.frames import to_frame, word_names
-from xorec.stores.schema import Schema
-from xorec.stores.sql_file import SqlFileStore
-from xorec.stores.tables import Batch, Column, Kind
+from xorec.databases import duckdb as database
+from xorec.stores.schema import About, Schema
+from xorec.stores.sql import SqlFileStore
+from xorec.stores.tables import Batch, Kind, to_frame
 
 _MEMORY = "1GB"
 """What DuckDB may take while it is written to; it takes four fifths of the machine by itself."""
@@ -34,15 +30,11 @@ class DuckdbStore(SqlFileStore):
         "vector": "FLOAT[{size}]",
     }
 
+    has_bit_codes = False
+
     @cached_property
     def _driver(self) -> Any:
-        try:
-            import duckdb
-            import pyarrow  # noqa: F401 - it hands over the columns
-        except ImportError:
-            raise MissingExtraError(
-                f"{self.address} needs DuckDB: pip install 'xorec[duckdb]'."
-            ) from None
+        duckdb = database.driver()
         self.driver_errors = (OSError, duckdb.Error)
         return duckdb
 
@@ -51,11 +43,6 @@ class DuckdbStore(SqlFileStore):
         if self._writes:
             connection.execute(f"SET memory_limit = '{_MEMORY}'")
         return connection
-
-    def column_types(self, column: Column) -> list[tuple[str, str]]:
-        if column.kind == "code":
-            return [(name, self.types["code"]) for name in word_names(column)]
-        return super().column_types(column)
 
     def key_lines(self, table: Schema) -> list[str]:
         """None: an index would be kept in memory, and no question is faster by it."""
@@ -72,30 +59,11 @@ class DuckdbStore(SqlFileStore):
     def half(self, expression: str) -> str:
         return f"({expression}) // 2"
 
-    def run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
-        if not self._writes and not self._path.exists():
-            return []
-        rows: list[Any] = self._connection.execute(statement, parameters or None).fetchall()
-        return rows
-
     def tables_there(self) -> set[str]:
-        return {
-            name
-            for (name,) in self.run(
-                "SELECT table_name FROM information_schema.tables "
-                "WHERE table_schema = current_schema()"
-            )
-        }
+        tables = "information_schema.tables WHERE table_schema = current_schema()"
+        return {name for (name,) in self.run(f"SELECT table_name FROM {tables}")}
 
     def insert(self, table: Schema, name: str, batch: Batch) -> None:
-        self._connection.register("xorec batch", to_frame(table, batch).to_arrow())
+        self._connection.register("xorec batch", to_frame(table.columns, batch).to_arrow())
         self._connection.execute(f'INSERT INTO {name} SELECT * FROM "xorec batch"')
         self._connection.unregister("xorec batch")
-
-    def from_driver(self, column: Column, values: Sequence[tuple[Any, ...]]) -> Any:
-        if column.kind == "code":
-            return np.array(values, dtype=np.uint64).reshape(-1, words_for(column.size))
-        if column.kind == "vector":
-            rows = [one for (one,) in values]
-            return np.array(rows, dtype=np.float32).reshape(-1, column.size)
-        return super().from_driver(column, values)

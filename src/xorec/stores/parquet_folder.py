@@ -1,4 +1,4 @@
-"""A folder of Parquet files, one a table: for data lakes, and for whoever joins in polars.
+"""A folder of Parquet files, one a table: for data lakes and for joins in polars.
 
 Codes are words of 64 bits (w0, w1, ...). The folder is swapped as a whole.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,18 @@ from xorec.core.locks import locked
 from xorec.core.memory import require_address_space
 from xorec.core.progress import SILENT, Progress, Task
 from xorec.representations.single_query import distances
-from xorec.stores.about import About
 from xorec.stores.base import Near, Rows, Store
 from xorec.stores.contents import Contents, Table
-from xorec.stores.frames import frame_schema, from_frame, to_frame
-from xorec.stores.schema import schema_of
-from xorec.stores.tables import rows_of
+from xorec.stores.schema import About, schema_of
+from xorec.stores.tables import frame_schema, from_frame, rows_of, to_frame
 
 
 class ParquetFolder(Store):
     """Tables as files `items.parquet`, `users.parquet`, ... in one folder."""
 
     kind = "parquet"
+    read: ClassVar[tuple[str, ...]] = ("about", "items")
+    """Cached properties that hold what was read of an export."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -58,7 +58,7 @@ class ParquetFolder(Store):
             for table in contents.tables:
                 frames = _frames(table, task, counts)
                 path = folder / f"{table.name}.parquet"
-                write_frames(frames, frame_schema(table.schema), path)
+                write_frames(frames, frame_schema(table.schema.columns), path)
         return counts
 
     def _refuse_foreign_folder(self) -> None:
@@ -71,8 +71,8 @@ class ParquetFolder(Store):
         return (self.folder / f"{table}.parquet").is_file()
 
     def forget(self) -> None:
-        """What was read of an older export."""
-        for name in ("about", "items"):
+        """Drop what was read of an older export."""
+        for name in self.read:
             vars(self).pop(name, None)
 
     def read_about(self) -> About | None:
@@ -88,7 +88,7 @@ class ParquetFolder(Store):
         import polars as pl
 
         schema = schema_of(self.about)[table]
-        kind = frame_schema(schema)[where]
+        kind = frame_schema(schema.columns)[where]
         wanted = pl.Series(sorted(set(values)), dtype=pl.Int64 if kind.is_integer() else kind)
         if table == "items" and where == "item_row":
             rows = wanted.filter(wanted < self.about.items)
@@ -158,4 +158,4 @@ def _frames(table: Table, task: Task, counts: dict[str, int]) -> Iterator[Any]:
     for batch in table.batches():
         counts[table.name] += rows_of(batch)
         task.advance(rows_of(batch), table=table.name)
-        yield to_frame(table.schema, batch)
+        yield to_frame(table.schema.columns, batch)

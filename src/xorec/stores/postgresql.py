@@ -1,7 +1,11 @@
 """PostgreSQL 14 or newer: codes as bit(n), by pgvector's <~> where it is there, else by bit_count.
 
 Tables come in by binary COPY beside the old ones, get their keys when all rows are there, and take
-the old ones' place in one transaction. Passwords come from where libpq finds them: `libpq`.
+the old ones' place in one transaction. Passwords come from where libpq finds them.
+
+A row of binary COPY is the number of its fields (int16), and of each field its length (int32) and
+its bytes, the highest first. Rows are made of whole columns at once (`copy_rows`): fields of fixed
+length that stand side by side are one structured array.
 """
 
 from __future__ import annotations
@@ -11,25 +15,33 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from itertools import chain, groupby
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.addresses import Address
-from xorec.core.errors import MissingExtraError, StoreError
-from xorec.databases.postgresql import conninfo, password_way_out
-from xorec.stores.about import About
-from xorec.stores.copy_rows import HEADER, TRAILER, copy_rows, words_of_bits
-from xorec.stores.schema import TABLES, Schema
+from xorec.core.bits import Words
+from xorec.core.errors import StoreError
+from xorec.databases import postgresql as database
+from xorec.databases.base import CHECK_SERVER
+from xorec.stores.base import as_hint
+from xorec.stores.schema import TABLES, About, Schema
 from xorec.stores.sql import STAGED, SqlStore
-from xorec.stores.tables import Batch, Column, Kind, refuse_nul
+from xorec.stores.tables import Batch, Column, Kind, code_bytes, code_words, refuse_nul, rows_of
 
 OLDEST = 140_000
 """The version that has bit_count of bits."""
 _PATIENCE = 60
-"""Seconds for which an export waits for another one, and the swap for whoever is reading."""
+"""Seconds for which an export waits for another one, and the swap for readers."""
 _WAIT_MS = 500
 """Less than deadlock_timeout."""
+_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_TRAILER = b"\xff\xff"
+_FLOAT4 = 700
+"""The number of the type `real`."""
+_NUMBERS = {"row": ">i4", "integer": ">i8", "float": ">f4"}
 
 
 class PostgresqlStore(SqlStore):
@@ -51,16 +63,9 @@ class PostgresqlStore(SqlStore):
 
     def __init__(self, address: Address, *, with_extension: bool = True) -> None:
         super().__init__(address)
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError(
-                "PostgreSQL needs psycopg: pip install 'xorec[postgresql]'."
-            ) from None
-        self._driver = psycopg
+        self._driver = database.driver()
         self._with_extension = with_extension
-        self._writes = False
-        self.driver_errors = (OSError, psycopg.Error)
+        self.driver_errors = (OSError, self._driver.Error)
 
     @property
     def _schema(self) -> str:
@@ -68,7 +73,7 @@ class PostgresqlStore(SqlStore):
 
     @cached_property
     def _connection(self) -> Any:
-        connection = self._driver.connect(conninfo(self.address), autocommit=True)
+        connection = database.connect(self.address)
         connection.execute("SET jit = off")  # to compile takes longer than a list
         connection.prepare_threshold = None  # a plan that was kept may be of tables that are gone
         if connection.info.server_version < OLDEST:
@@ -91,16 +96,11 @@ class PostgresqlStore(SqlStore):
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One export of these tables at a time; the lock goes with the connection."""
-        self.close()
-        self._writes = True
-        try:
+        with super().writing():
             self.run(f"SET lock_timeout = '{_PATIENCE}s'")
             ours = {"ours": f"xorec export {self._schema}.{self.prefix}"}
             self.run("SELECT pg_advisory_lock(hashtextextended(%(ours)s, 0))", ours)
             yield
-        finally:
-            self._writes = False
-            self.close()
 
     @cached_property
     def _has_vector(self) -> bool:
@@ -110,11 +110,11 @@ class PostgresqlStore(SqlStore):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """The swap's: begins when nobody reads the old tables, and then nobody does until its end.
+        """The swap's: begins when no query reads the old tables, and keeps them out until its end.
 
         To wait for one table while others are locked could end as a deadlock with a query that has
         them in another order, and PostgreSQL would break off either. So the wait is shorter than
-        the second after which it looks for deadlocks, and begins anew.
+        the second after which it looks for deadlocks, and starts again.
         """
         there = self.tables_there()
         old = [self.name(table) for table in TABLES if f"{self.prefix}{table}" in there]
@@ -181,7 +181,7 @@ class PostgresqlStore(SqlStore):
         """
         if seen:
             return super().query(about, seen=True)
-        user = self.parameter("user", "integer" if about.user_kind == "int64" else "text")
+        user = self.id_parameter("user", about.user_kind)
         k, users = self.parameter("k", "row"), self.name("users")
         own = (
             f"FROM {users} m JOIN {self.name('seen')} s ON s.user_row = m.user_row\n"
@@ -189,8 +189,7 @@ class PostgresqlStore(SqlStore):
         )
         return (
             "SELECT n.item_row, n.item_id, n.name, n.distance\n"
-            f"FROM (SELECT i.item_row, i.item_id, {'i.name' if about.names else 'NULL AS name'}, "
-            f"i.tie_rank,\n    {self.distance(about)} AS distance\n"
+            f"FROM ({self.described(about)}, i.tie_rank,\n    {self.distance(about)} AS distance\n"
             f"  FROM {users} u CROSS JOIN {self.name('items')} i\n"
             f"  WHERE u.user_id = {user}\n"
             f"  ORDER BY distance, i.tie_rank\n"
@@ -224,32 +223,109 @@ class PostgresqlStore(SqlStore):
             self._connection.cursor() as cursor,
             cursor.copy(f"COPY {name} FROM STDIN (FORMAT binary)", {}) as copy,
         ):
-            copy.write(HEADER)
+            copy.write(_HEADER)
             copy.write(copy_rows(table.columns, batch))
-            copy.write(TRAILER)
+            copy.write(_TRAILER)
 
     def from_driver(self, column: Column, values: Sequence[tuple[Any, ...]]) -> Any:
         if column.kind == "code":
             return words_of_bits([one for (one,) in values], column.size)
-        if column.kind == "vector":
-            made = np.array([one for (one,) in values], dtype=np.float32)
-            return made.reshape(-1, column.size)
         return super().from_driver(column, values)
 
     def hint(self, error: Exception) -> str:
         state = getattr(error, "sqlstate", None) or ""
-        if (way_out := password_way_out(str(error))) or state.startswith("28"):
-            way_out = way_out or password_way_out("password")
-            return f"{way_out[0].upper()}{way_out[1:]}."
-        if state == "3D000" or ("database" in str(error) and "does not exist" in str(error)):
-            return "Make the database first, with createdb, or give another."
         if state == "55P03":
             return "Another export or a long query holds the tables: wait, then run again."
         if state == "42501":
             return "Let the user create tables in the schema, or give another by ?schema=."
-        if not state or state[:2] in ("08", "57", "58"):
-            return (
-                "What was exported before is as it was; see that the server runs and can be "
-                "reached, and run again."
-            )
-        return super().hint(error)
+        _, way_out = database.explain(error)
+        return as_hint(way_out or ("" if state else CHECK_SERVER)) or super().hint(error)
+
+
+def copy_rows(columns: Sequence[Column], batch: Batch) -> bytes:
+    """All rows of a batch.
+
+    >>> copy_rows([Column("a", "row")], {"a": np.array([7])}).hex(" ", 2)
+    '0001 0000 0004 0000 0007'
+    """
+    count = rows_of(batch)
+    parts: list[list[bytes] | bytes] = []
+    opening: npt.NDArray[Any] | None = np.full(count, len(columns), dtype=[("fields", ">i2")])
+    for is_text, group in groupby(columns, lambda one: one.kind == "text"):
+        if is_text:
+            if opening is not None:
+                parts.append(opening.tobytes())
+            parts += [_texts(batch[one.name]) for one in group]
+        else:
+            parts.append(_fixed([*group], batch, opening).tobytes())
+        opening = None
+    if len(parts) == 1:
+        assert isinstance(parts[0], bytes)
+        return parts[0]
+    rows = [_cut(one, count) if isinstance(one, bytes) else iter(one) for one in parts]
+    return b"".join(chain.from_iterable(zip(*rows, strict=True)))
+
+
+def _cut(joined: bytes, count: int) -> Iterator[bytes]:
+    size = len(joined) // count if count else 0
+    return (joined[at * size : (at + 1) * size] for at in range(count))
+
+
+def _texts(values: Sequence[str]) -> list[bytes]:
+    encoded = [value.encode() for value in values]
+    return [len(one).to_bytes(4, "big") + one for one in encoded]
+
+
+def _fixed(
+    columns: Sequence[Column], batch: Batch, opening: npt.NDArray[Any] | None
+) -> npt.NDArray[Any]:
+    """Fields of fixed length, side by side. opening: the number of fields, where they are first."""
+    values = {f"v{at}": _field(one, batch[one.name]) for at, one in enumerate(columns)}
+    layout: list[Any] = [] if opening is None else [("fields", ">i2")]
+    for name, array in values.items():
+        layout += [(f"length_{name}", ">i4"), (name, array.dtype)]
+    made = np.empty(rows_of(batch), dtype=layout)
+    if opening is not None:
+        made["fields"] = opening["fields"]
+    for name, array in values.items():
+        made[f"length_{name}"] = array.dtype.itemsize
+        made[name] = array
+    return made
+
+
+def _field(column: Column, values: Any) -> npt.NDArray[Any]:
+    """The bytes of a column, one element a row."""
+    if column.kind in _NUMBERS:
+        return np.asarray(values).astype(_NUMBERS[column.kind])
+    size = column.size
+    if column.kind == "code":
+        bits = bits_of_words(values, size)
+        made = np.empty(len(bits), dtype=[("bits", ">i4"), ("bytes", "u1", bits.shape[1])])
+        made["bits"], made["bytes"] = size, bits
+        return made
+    one = [("length", ">i4"), ("value", ">f4")]
+    head = ["dimensions", "has_nulls", "type", "count", "first"]
+    made = np.empty(len(values), dtype=[*((name, ">i4") for name in head), ("all", one, size)])
+    for name, value in zip(head, (1, 0, _FLOAT4, size, 1), strict=True):
+        made[name] = value
+    made["all"]["length"], made["all"]["value"] = 4, values
+    return made
+
+
+def bits_of_words(words: Words, bits: int) -> npt.NDArray[np.uint8]:
+    """Codes as bit strings: the first bit is the highest of the first byte.
+
+    >>> bits_of_words(np.array([[0b1011]], dtype=np.uint64), bits=6).tolist()
+    [[208]]
+    """
+    one_each = np.unpackbits(code_bytes(words, bits), axis=1, bitorder="little", count=bits)
+    return np.packbits(one_each, axis=1)
+
+
+def words_of_bits(values: Sequence[bytes], bits: int) -> Words:
+    """The inverse, of what the driver gives: the number of bits (int32) and the bit string."""
+    width = 4 + -(-bits // 8)
+    joined = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, width)[:, 4:]
+    one_each = np.unpackbits(joined, axis=1, count=bits)
+    packed = np.packbits(one_each, axis=1, bitorder="little")
+    return code_words([packed.tobytes()], bits)

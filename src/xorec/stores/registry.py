@@ -22,8 +22,8 @@ STORES = {
     "clickhouse": ("xorec.stores.clickhouse", "ClickhouseStore"),
     "duckdb": ("xorec.stores.duckdb", "DuckdbStore"),
     "parquet": ("xorec.stores.parquet_folder", "ParquetFolder"),
-    "faiss": ("xorec.stores.faiss_file", "FaissFile"),
-    "npy": ("xorec.stores.npy", "NpyStore"),
+    "faiss": ("xorec.stores.code_files", "FaissFile"),
+    "npy": ("xorec.stores.code_files", "NpyStore"),
 }
 """Kind: (module, class). The kinds of databases are those of `core.addresses`."""
 FILE_KINDS = {".parquet": "parquet", ".faiss": "faiss", ".npy": "npy"}

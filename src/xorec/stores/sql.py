@@ -1,7 +1,7 @@
-"""SqlStore: what all databases that speak SQL have in common. Names quoted, values as parameters.
+"""SqlStore: the base of all stores in databases. Names are quoted, values go as parameters.
 
-A store derives from it and says what is its own: `types`, `parameter`, `hamming`, `run`, `insert`,
-`tables_there`; where it differs also `column_types`, `transaction`, `swap`, `after_load`.
+A database derives from it and gives its dialect: `types`, `parameter`, `hamming`, `run`, `insert`,
+`tables_there`; where it differs also `has_bit_codes`, `transaction`, `swap`, `after_load`.
 """
 
 from __future__ import annotations
@@ -10,68 +10,23 @@ import secrets
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
+from xorec.core.addresses import Address
+from xorec.core.bits import words_for
 from xorec.core.errors import OptionError, StoreError
+from xorec.core.locks import locked
 from xorec.core.printable import quoted
 from xorec.core.progress import SILENT, Progress
-from xorec.stores.about import About
+from xorec.databases.base import quoted_name
 from xorec.stores.base import Near, Rows, SqlText, Store
 from xorec.stores.contents import Contents
-from xorec.stores.schema import TABLES, Schema, schema_of
-from xorec.stores.tables import Batch, Column, Kind, rows_of
+from xorec.stores.schema import TABLES, About, Schema, schema_of
+from xorec.stores.tables import Batch, Column, Kind, rows_of, word_names
 
-if TYPE_CHECKING:
-    from xorec.stores.about import About
-    from xorec.stores.contents import Contents
-
-
-def sql_text(store: SqlStore, contents: Contents) -> SqlText:
-    """The statements that make the tables, and the question for a list; nothing is opened."""
-    about = contents.about
-    made = [
-        statement
-        for schema in (table.schema for table in contents.tables)
-        for name in [store.name(schema.name)]
-        for statement in (store.create(schema, name), *store.indexes(schema, name))
-    ]
-    tables = "\n".join(f"{statement};" for statement in made)
-    if not about.user_kind:
-        return SqlText(tables, f"{similar_items(store, about)};")
-    if about.ranking == "lists":
-        return SqlText(tables, f"{exported_list(store, about)};")
-    return SqlText(tables, f"{store.query(about)};")
-
-
-def exported_list(store: SqlStore, about: About) -> str:
-    """The question for a list that was exported; parameters: user (an id), k."""
-    user = store.parameter("user", "integer" if about.user_kind == "int64" else "text")
-    name = "i.name" if about.names else "NULL AS name"
-    return (
-        f"SELECT i.item_row, i.item_id, {name}, l.score\n"
-        f"FROM {store.name('users')} u JOIN {store.name('lists')} l ON l.user_row = u.user_row\n"
-        f"JOIN {store.name('items')} i ON i.item_row = l.item_row\n"
-        f"WHERE u.user_id = {user} AND l.rank <= {store.parameter('k', 'row')}\n"
-        "ORDER BY l.rank"
-    )
-
-
-def similar_items(store: SqlStore, about: About) -> str:
-    """The question for the items whose codes are nearest to an item's; parameters: item, k."""
-    item = store.parameter("item", "integer" if about.item_kind == "int64" else "text")
-    name = "i.name" if about.names else "NULL AS name"
-    return (
-        f"SELECT i.item_row, i.item_id, {name},\n  {store.hamming(about)} AS distance\n"
-        f"FROM {store.name('items')} u CROSS JOIN {store.name('items')} i\n"
-        f"WHERE u.item_id = {item} AND i.item_row <> u.item_row\n"
-        f"ORDER BY distance, i.tie_rank LIMIT {store.parameter('k', 'row')}"
-    )
-
-
-PREFIX = ""
-"""What the names of the tables begin with; `?prefix=` in the address gives another."""
 LONGEST_PREFIX = 32
 """Bytes: PostgreSQL cuts names after 63."""
 STAGED = "__new"
@@ -85,11 +40,17 @@ class SqlStore(Store):
 
     types: ClassVar[Mapping[Kind, str]]
     """The type of a column of each kind, as DDL has it. {size} in it: see `Column`."""
+    has_bit_codes: ClassVar[bool] = True
+    """Whether a code is one column; else it is words of 64 bits, a column each."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._writes = False
 
     @property
     def prefix(self) -> str:
-        """What the names of the tables begin with."""
-        prefix = self.address.settings.get("prefix", PREFIX)
+        """What the names of the tables begin with: `?prefix=` in the address."""
+        prefix = self.address.settings.get("prefix", "")
         if "\0" in prefix or len(prefix.encode()) > LONGEST_PREFIX:
             raise OptionError(
                 f"prefix {quoted(prefix)} of {self.address}: give up to {LONGEST_PREFIX} bytes."
@@ -98,7 +59,7 @@ class SqlStore(Store):
 
     def quote(self, name: str) -> str:
         """A name of a table or column as SQL has it, whatever is in it."""
-        return '"' + name.replace('"', '""') + '"'
+        return quoted_name(name)
 
     def name(self, table: str, *, staged: bool = False) -> str:
         """A table of ours, quoted; staged: the one that is being written."""
@@ -106,6 +67,8 @@ class SqlStore(Store):
 
     def column_types(self, column: Column) -> list[tuple[str, str]]:
         """(name, type) of the columns that hold one of ours: one, but for codes of words."""
+        if column.kind == "code" and not self.has_bit_codes:
+            return [(name, self.types["code"]) for name in word_names(column)]
         return [(column.name, self.types[column.kind].format(size=column.size))]
 
     def create(self, table: Schema, name: str) -> str:
@@ -119,7 +82,7 @@ class SqlStore(Store):
         return f"CREATE TABLE {name} (\n  {lines}\n)"
 
     def key_lines(self, table: Schema) -> list[str]:
-        """What stands behind the columns of a table: its key."""
+        """Lines behind the columns of a table: its key."""
         return [f"PRIMARY KEY ({', '.join(map(self.quote, table.key))})"]
 
     @abstractmethod
@@ -148,21 +111,61 @@ class SqlStore(Store):
             "\n    WHERE s.user_row = u.user_row AND s.item_row = i.item_row)"
         )
 
+    # queries
+
+    def id_parameter(self, name: str, kind: str) -> str:
+        """The parameter for a raw id; kind: of `About`."""
+        return self.parameter(name, "integer" if kind == "int64" else "text")
+
+    def described(self, about: About) -> str:
+        """SQL for the beginning of a query: row, id and name of items."""
+        return f"SELECT i.item_row, i.item_id, {'i.name' if about.names else 'NULL AS name'}"
+
     def query(self, about: About, *, seen: bool = False) -> str:
-        """The question for the k nearest items of a user; parameters: user (an id), k."""
-        user = self.parameter("user", "integer" if about.user_kind == "int64" else "text")
-        name = "i.name" if about.names else "NULL AS name"
+        """The query for the k nearest items of a user; parameters: user (an id), k."""
         return (
-            f"SELECT i.item_row, i.item_id, {name},\n  {self.distance(about)} AS distance\n"
+            f"{self.described(about)},\n  {self.distance(about)} AS distance\n"
             f"FROM {self.name('users')} u CROSS JOIN {self.name('items')} i\n"
-            f"WHERE u.user_id = {user}{'' if seen else self.unseen()}\n"
+            f"WHERE u.user_id = {self.id_parameter('user', about.user_kind)}"
+            f"{'' if seen else self.unseen()}\n"
+            f"ORDER BY distance, i.tie_rank LIMIT {self.parameter('k', 'row')}"
+        )
+
+    def exported_list(self, about: About) -> str:
+        """The query for a list that was exported; parameters: user (an id), k."""
+        return (
+            f"{self.described(about)}, l.score\n"
+            f"FROM {self.name('users')} u JOIN {self.name('lists')} l ON l.user_row = u.user_row\n"
+            f"JOIN {self.name('items')} i ON i.item_row = l.item_row\n"
+            f"WHERE u.user_id = {self.id_parameter('user', about.user_kind)} "
+            f"AND l.rank <= {self.parameter('k', 'row')}\n"
+            "ORDER BY l.rank"
+        )
+
+    def similar_items(self, about: About) -> str:
+        """The query for the items with the codes nearest to an item's; parameters: item, k."""
+        return (
+            f"{self.described(about)},\n  {self.hamming(about)} AS distance\n"
+            f"FROM {self.name('items')} u CROSS JOIN {self.name('items')} i\n"
+            f"WHERE u.item_id = {self.id_parameter('item', about.item_kind)} "
+            "AND i.item_row <> u.item_row\n"
             f"ORDER BY distance, i.tie_rank LIMIT {self.parameter('k', 'row')}"
         )
 
     def sql(self, contents: Contents) -> SqlText:
-        return sql_text(self, contents)
+        about = contents.about
+        made = [
+            f"{statement};"
+            for schema in (table.schema for table in contents.tables)
+            for name in [self.name(schema.name)]
+            for statement in (self.create(schema, name), *self.indexes(schema, name))
+        ]
+        query = self.exported_list if about.ranking == "lists" else self.query
+        if not about.user_kind:
+            query = self.similar_items
+        return SqlText("\n".join(made), f"{query(about)};")
 
-    # what the driver does
+    # the driver
 
     @abstractmethod
     def run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
@@ -184,7 +187,7 @@ class SqlStore(Store):
         return []
 
     def after_load(self, table: Schema, name: str) -> None:
-        """What is to be done once all rows of a table are there."""
+        """Runs when all rows of a table are there."""
         for statement in self.indexes(table, name, f"_{secrets.token_hex(4)}"):
             self.run(statement)
 
@@ -210,12 +213,22 @@ class SqlStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Whatever is needed around an export: a lock, settings of the connection."""
-        yield
+        """Around an export: a lock, a connection that may write."""
+        self.close()
+        self._writes = True
+        try:
+            yield
+        finally:
+            self._writes = False
+            self.close()
 
     def from_driver(self, column: Column, values: Sequence[tuple[Any, ...]]) -> Any:
         """Values of a column as `fetch` gives them; values: one tuple a row, see `column_types`."""
+        if column.kind == "code":
+            return np.array(values, dtype=np.uint64).reshape(-1, words_for(column.size))
         firsts = [one[0] for one in values]
+        if column.kind == "vector":
+            return np.array(firsts, dtype=np.float32).reshape(-1, column.size)
         if column.kind in ("row", "integer"):
             return np.array(firsts, dtype=np.int64)
         return np.array(firsts, dtype=np.float32) if column.kind == "float" else firsts
@@ -251,14 +264,14 @@ class SqlStore(Store):
         return counts
 
     def _drop_staged(self) -> None:
-        """What an export that died has left."""
+        """Drop the tables that an export which died has left."""
         for name in TABLES:
             self.run(f"DROP TABLE IF EXISTS {self.name(name, staged=True)}")
 
     def _refuse_foreign_tables(self) -> None:
-        """Tables of our names that no export has made belong to somebody else.
+        """Refuse to replace tables of our names that no export has made.
 
-        An `about` of ours without rows is one that a person has made of our own text.
+        An `about` of ours without rows was made by a person of our own statements.
         """
         there = {name for name in TABLES if f"{self.prefix}{name}" in self.tables_there()}
         foreign = there - self._tables_of_the_last()
@@ -272,9 +285,8 @@ class SqlStore(Store):
         """The tables that the export before has made; all, where a later xorec made them."""
         if f"{self.prefix}about" not in self.tables_there():
             return set()
-        name, value = self.quote("name"), self.quote("value")
         try:
-            rows = self.run(f"SELECT {name}, {value} FROM {self.name('about')}")
+            rows = self._about_rows()
         except self.driver_errors:  # it has other columns
             return set()
         if rows and not {"format", "ranking"} <= {one for one, _ in rows}:
@@ -288,9 +300,12 @@ class SqlStore(Store):
         with self.telling("ask"):
             if f"{self.prefix}about" not in self.tables_there():
                 return None
-            name, value = self.quote("name"), self.quote("value")
-            rows = self.run(f"SELECT {name}, {value} FROM {self.name('about')}")
+            rows = self._about_rows()
         return About.of_rows(rows, str(self.address))
+
+    def _about_rows(self) -> list[Any]:
+        name, value = self.quote("name"), self.quote("value")
+        return self.run(f"SELECT {name}, {value} FROM {self.name('about')}")
 
     def fetch(
         self, table: str, columns: Sequence[str], where: str, values: Sequence[int | str]
@@ -322,3 +337,35 @@ class SqlStore(Store):
         with self.telling("ask"):
             rows = self.run(self.query(self.about, seen=seen), {"user": user, "k": k})
         return [Near(int(row), item, name, int(away)) for row, item, name, away in rows]
+
+
+class SqlFileStore(SqlStore):
+    """A database in one file, opened when it is first asked; one process writes at a time."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        assert address.path is not None
+        self._path = address.path
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """A connection to the file: to write inside `writing`, else to read only."""
+
+    @cached_property
+    def _connection(self) -> Any:
+        return self.connect()
+
+    def close(self) -> None:
+        if (connection := vars(self).pop("_connection", None)) is not None:
+            connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with super().writing(), locked(self._path):
+            yield
+
+    def run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
+        if not self._writes and not self._path.exists():
+            return []
+        rows: list[Any] = self._connection.execute(statement, parameters or {}).fetchall()
+        return rows

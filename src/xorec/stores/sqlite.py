@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xorec.core.addresses import Address
-from xorec.stores.about import About
-from xorec.stores.schema import Schema
-from xorec.stores.sql_file import SqlFileStore
+from xorec.stores.schema import About, Schema
+from xorec.stores.sql import SqlFileStore
 from xorec.stores.tables import Batch, Column, Kind, code_bytes, code_words
 
 _WAIT = 30.0
@@ -81,12 +80,6 @@ class SqliteStore(SqlFileStore):
             f"\n  AND i.item_row NOT IN (SELECT item_row FROM {self.name('seen')} WHERE user_row ="
             f"\n    (SELECT user_row FROM {self.name('users')} WHERE user_id = :user))"
         )
-
-    def run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
-        if not self._writes and not self._path.exists():
-            return []
-        rows: list[Any] = self._connection.execute(statement, parameters or {}).fetchall()
-        return rows
 
     def tables_there(self) -> set[str]:
         found = self.run("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")

@@ -1,17 +1,23 @@
-"""Tables: what a store takes, whatever keeps it. Columns by kind, rows in bounded batches."""
+"""Tables as a store takes them: columns by kind, rows in bounded batches; and batches as frames.
+
+In a frame, as in databases without a type for bit strings, a code is its words: w0, w1, ...
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words
+from xorec.core.bits import Words, words_for
 from xorec.core.code_rows import CodeRows, widen
 from xorec.core.errors import StoreError
 from xorec.core.printable import quoted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 BATCH_ROWS = 1 << 16
 """Rows of one batch, at most: memory does not grow with the rows of a table."""
@@ -74,3 +80,66 @@ def refuse_nul(batch: Batch, table: str, where: object) -> None:
                 f"{where} cannot hold: mend it in the data and fit again, or export to SQLite, "
                 "DuckDB or files."
             )
+
+
+def word_names(column: Column) -> list[str]:
+    """The columns of a code's words.
+
+    >>> word_names(Column("code", "code", 128))
+    ['w0', 'w1']
+    """
+    return [f"w{at}" for at in range(words_for(column.size))]
+
+
+def frame_schema(columns: Sequence[Column]) -> dict[str, Any]:
+    """The types of the columns of a frame."""
+    import polars as pl
+
+    types: dict[str, Any] = {
+        "row": pl.Int32(),
+        "integer": pl.Int64(),
+        "text": pl.String(),
+        "float": pl.Float32(),
+    }
+    made: dict[str, Any] = {}
+    for column in columns:
+        if column.kind == "code":
+            made |= dict.fromkeys(word_names(column), pl.UInt64())
+        elif column.kind == "vector":
+            made[column.name] = pl.Array(pl.Float32(), column.size)
+        else:
+            made[column.name] = types[column.kind]
+    return made
+
+
+def to_frame(columns: Sequence[Column], batch: Batch) -> pl.DataFrame:
+    """A batch as a frame."""
+    import polars as pl
+
+    made: dict[str, Any] = {}
+    for column in columns:
+        values = batch[column.name]
+        if column.kind == "code":
+            made |= dict(zip(word_names(column), np.ascontiguousarray(values.T), strict=True))
+        elif column.kind == "vector":
+            made[column.name] = np.ascontiguousarray(values, dtype=np.float32)
+        else:
+            made[column.name] = values
+    return pl.DataFrame(made, schema=frame_schema(columns))
+
+
+def from_frame(frame: pl.DataFrame, columns: Sequence[Column]) -> dict[str, Any]:
+    """Columns of a frame as `Store.fetch` gives them."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        if column.kind == "code":
+            words = [frame[name].to_numpy() for name in word_names(column)]
+            found[column.name] = np.stack(words, axis=1) if words else None
+        elif column.kind == "text":
+            found[column.name] = frame[column.name].to_list()
+        elif column.kind == "vector":
+            rows = frame[column.name].to_numpy()
+            found[column.name] = np.asarray(rows, dtype=np.float32).reshape(-1, column.size)
+        else:
+            found[column.name] = frame[column.name].to_numpy()
+    return found

@@ -16,6 +16,7 @@ from tests.support.postgresql import PASSWORD, PostgreSQL
 from tests.support.waiting import until
 from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import MissingExtraError, OptionError
+from xorec.databases.postgresql import driver
 from xorec.service.events.errors import StorageFailed, StorageFull
 from xorec.service.events.log import EventLog
 from xorec.service.events.machine import Machine
@@ -474,7 +475,7 @@ def test_a_server_that_does_not_flush_is_refused(tmp_path: Path) -> None:
 def test_the_extra_is_named_where_the_driver_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xorec\[postgresql\]'"):
-        connecting.driver()
+        driver()
 
 
 def test_a_machine_file_that_says_nothing(tmp_path: Path) -> None:
