@@ -97,7 +97,7 @@ class TestClickhouse(StoreTests):
 def test_nobody_listens_and_no_password_is_shown() -> None:
     store = open_store("clickhouse://ann:s3cret@127.0.0.1:1/shop")
     for ask in (lambda: store.about, lambda: store.write(contents_of(recommender_of(codes(8))))):
-        with pytest.raises(StoreError, match="see that the server runs") as raised:
+        with pytest.raises(StoreError, match="check that the server runs") as raised:
             ask()
         assert "s3cret" not in str(raised.value)
         assert "\n" not in str(raised.value)

@@ -155,7 +155,7 @@ def test_a_server_that_is_killed_in_the_middle(kind: str) -> None:
         assert "cannot export to postgresql://" in message
         assert "What was exported before is as it was" in message
         for one in (store, reader):
-            with pytest.raises(StoreError, match="see that the server runs"):
+            with pytest.raises(StoreError, match="check that the server runs"):
                 one.recommend(user)
         server.start()
         assert reader.recommend(user) == before.recommend(user)

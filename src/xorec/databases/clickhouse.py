@@ -43,7 +43,7 @@ _WAYS_OUT = (
         "authentication|password",
         "give user and password in the address, or by CLICKHOUSE_USER and CLICKHOUSE_PASSWORD",
     ),
-    ("readonly", ONLY_READS),
+    (r"\breadonly\b", ONLY_READS),
     ("connect|max retries|timed out", CHECK_SERVER),
 )
 _TIMES = ("Date", "Date32", "DateTime", "DateTime64")
