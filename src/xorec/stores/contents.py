@@ -196,7 +196,7 @@ def _about_values(recommender: Recommender, about: About) -> Values:
 
 def _item_values(recommender: Recommender, about: About) -> Values:
     """Row, id, place among equals, name, code, and what the distance is corrected by."""
-    ids, names = recommender.items, recommender.names
+    ids, names = recommender.item_ids, recommender.names
     columns: dict[str, Any] = {
         "item_row": _row_numbers,
         "item_id": _ids(ids, "the id of an item"),
@@ -213,7 +213,7 @@ def _item_values(recommender: Recommender, about: About) -> Values:
 
 
 def _user_values(recommender: Recommender, about: About) -> Values:
-    ids = recommender.users
+    ids = recommender.user_ids
     columns = {"user_row": _row_numbers, "user_id": _ids(ids, "the id of a user")}
     if about.bits:
         columns |= _code_columns(_codes(recommender.representation).user_rows)
