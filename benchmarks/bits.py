@@ -19,9 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from xorec.core.code import code_digest
 from xorec.core.files import write_text
 from xorec.core.options import RunOptions
+from xorec.core.source_digest import source_digest
 from xorec.data.datasets.catalog import load_data
 from xorec.data.prepare import prepare
 from xorec.data.split import Split, as_split
@@ -110,7 +110,7 @@ def main() -> None:
     rows: dict[str, dict[str, Any]] = {}
     for name in asked.rows.split(","):
         settings = {**ROWS[name], **({} if name == "siml" else more), "start": start}
-        key = [parts.train.digest(), parts.describe(), settings, asked.seed, code_digest()]
+        key = [parts.train.digest(), parts.describe(), settings, asked.seed, source_digest()]
         digest = hashlib.blake2b(json.dumps(key, sort_keys=True).encode(), digest_size=10)
         path = asked.cache / f"row-{digest.hexdigest()}.json"
         if asked.again or not path.exists():

@@ -25,9 +25,8 @@ import numpy as np
 from xorec.core.bits import pack_signs
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
-from xorec.representations.codes import Codes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.composed import ComposedCodes
-from xorec.representations.masked import MaskedCodes
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.index import Index, index_of
 from xorec.search.top_k import top_k

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import xorec
-from xorec.core import compiling, kernel_cache
-from xorec.core.kernels import LazyKernel
+from xorec.core import kernel_cache
+from xorec.core.kernels import LazyKernel, compiling
 from xorec.core.paths import user_cache
 
 HELPERS = """
@@ -88,10 +88,10 @@ def run(folder: Path, **changed: Any) -> tuple[float, int]:
 def imported(folder: Path) -> tuple[float, int]:
     """`mine.answer()` of the sources in a folder, and what compiled."""
     sys.path.insert(0, str(folder))
-    sys.dont_write_bytecode, before = True, compiling.count()
+    sys.dont_write_bytecode, before = True, compiling.count
     try:
         importlib.invalidate_caches()
-        return importlib.import_module("mine").answer(), compiling.count() - before
+        return importlib.import_module("mine").answer(), compiling.count - before
     finally:
         sys.path.remove(str(folder))
         sys.dont_write_bytecode = False
@@ -250,9 +250,10 @@ def test_no_kernel_of_the_package_is_keyed_by_an_address() -> None:
 @pytest.mark.process
 def test_processes_that_compile_at_once_share_what_they_keep(kernels: Path) -> None:
     code = (
-        "import sys, numpy as np; from xorec.core import compiling, rng;"
+        "import sys, numpy as np; from xorec.core import rng;"
+        "from xorec.core.kernels import compiling;"
         "rng.hash_integers(np.arange(int(sys.argv[1])), 0);"
-        "rng.hash_integers(np.arange(3, dtype=np.int32), 0); print(compiling.count())"
+        "rng.hash_integers(np.arange(3, dtype=np.int32), 0); print(compiling.count)"
     )
     with ThreadPoolExecutor(4) as pool:
         command = [sys.executable, "-c", code]

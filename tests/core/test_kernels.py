@@ -8,14 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 import xorec
-from xorec.core import kernels
-from xorec.core.kernels import fast_helper, fast_kernel, inlined
+from xorec.core import kernel_cache, kernels
+from xorec.core.kernels import CompileClock, compiling, fast_helper, fast_kernel, inlined
 
 ROOT = Path(xorec.__file__).parent
 KINDS = {
@@ -145,3 +145,27 @@ def has_compiler():
             check=False,
         )
         assert done.stdout.strip() == said, done.stderr
+
+
+def test_the_clock_stands_still_while_kernels_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, now, told = CompileClock(), [100.0], list[str]()
+    monkeypatch.setattr(kernels, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    watch.listen(told.append)
+    seen = [watch.now()]
+    for step, seconds in ((watch.begin, 30), (watch.begin, 5), (watch.end, 5), (watch.end, 2)):
+        step()
+        now[0] += seconds
+        seen.append(watch.now())
+    assert seen == [100.0] * 4 + [102.0]
+    assert (watch.count, told) == (2, [kernels.COMPILING])
+
+
+def test_it_knows_of_what_numba_compiles() -> None:
+    from numba import njit
+
+    kernel_cache._listen_to_numba()
+    before = compiling.count, compiling._seconds
+    assert njit(lambda number: number + 1)(2) == 3
+    assert compiling.count > before[0]
+    assert compiling._seconds > before[1]
+    assert compiling._depth == 0

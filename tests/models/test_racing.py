@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core import compiling
+from xorec.core.kernels import compiling
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -124,7 +124,7 @@ def test_it_is_shown_as_it_goes() -> None:
 def test_a_race_that_is_late_is_broken_off() -> None:
     """With no time at all only the first has run; with time enough nothing changes."""
     models = [bpr(rate) for rate in (0.001, 0.3)]
-    now = compiling.clock()
+    now = compiling.now()
     late = track(replace(OPTIONS, until=now))
     assert race(models, late, late.value).model.config.learning_rate == 0.001
     early = track(replace(OPTIONS, until=now + 10_000))

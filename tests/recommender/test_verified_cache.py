@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from xorec.core.errors import ModelFileError
+from xorec.core.source_digest import source_digest
 from xorec.recommender import model_file, storage, verified_cache
 from xorec.recommender.recommender import Recommender
 from xorec.testing.examples import shop
@@ -127,7 +128,7 @@ def test_other_checks_look_anew(
     model: Path, folder: Path, looks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Recommender.load(model)
-    monkeypatch.setattr(verified_cache, "checks_digest", lambda: "another xorec")
+    monkeypatch.setattr(verified_cache, "source_digest", lambda parts: "another xorec")
     Recommender.load(model)
     assert looks == ["digest", "values"] * 2
 
@@ -162,4 +163,4 @@ def test_the_oldest_stamps_go(model: Path, folder: Path, monkeypatch: pytest.Mon
 
 
 def test_the_fingerprint_is_of_files_that_are_there() -> None:
-    assert len(verified_cache.checks_digest()) == 32
+    assert len(source_digest(verified_cache._CHECKS)) == 32

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xorec.representations import representation_class
-from xorec.representations.distances import Distances
+from xorec.representations.vectors import Distances
 
 
 def points(seed: int = 0, users: int = 9, items: int = 31, size: int = 6) -> Distances:

@@ -8,8 +8,7 @@ import pytest
 from xorec.core.errors import DataError
 from xorec.recommender import storage
 from xorec.representations import representation_class
-from xorec.representations.codes import Codes
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import Codes, MaskedCodes
 
 BITS = [1, 8, 20, 64, 100, 256]
 

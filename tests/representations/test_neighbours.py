@@ -11,15 +11,15 @@ from scipy.sparse import csr_array
 from xorec.core.errors import DataError
 from xorec.core.schema import check_tensors
 from xorec.core.threads import ThreadPool
+from xorec.representations.base import StoredAs
 from xorec.representations.histories import Histories
-from xorec.representations.neighbours import Neighbours
+from xorec.representations.neighbours import Neighbours, Postings
 from xorec.representations.neighbours_kernels import number_at
-from xorec.representations.postings import Keep, Postings
 
 ITEMS = 200
 
 
-def make(keep: Keep, *, weighted: bool = False, seed: int = 0) -> Neighbours:
+def make(keep: StoredAs, *, weighted: bool = False, seed: int = 0) -> Neighbours:
     rng = np.random.default_rng(seed)
     every = rng.standard_normal((ITEMS, ITEMS)) * (rng.random((ITEMS, ITEMS)) < 0.2)
     every *= 10.0 ** rng.integers(-3, 2, (ITEMS, 1))
@@ -31,9 +31,9 @@ def make(keep: Keep, *, weighted: bool = False, seed: int = 0) -> Neighbours:
     return Neighbours.of(csr_array(every.astype(np.float32)), csr_array(has), keep)
 
 
-@pytest.mark.parametrize("keep", get_args(Keep))
+@pytest.mark.parametrize("keep", get_args(StoredAs))
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_ways_to_a_score_give_the_same_bits(keep: Keep, weighted: bool) -> None:
+def test_all_ways_to_a_score_give_the_same_bits(keep: StoredAs, weighted: bool) -> None:
     found = make(keep, weighted=weighted)
     queries = found.queries(np.arange(30))
     expected = np.zeros((30, ITEMS), dtype=np.float32)
@@ -92,8 +92,8 @@ def test_items_take_two_bytes_where_they_fit(items: int, dtype: Any) -> None:
     assert postings.items.tolist() == [items - 1]
 
 
-@pytest.mark.parametrize("keep", get_args(Keep))
-def test_tensors_round_trip_and_those_of_older_files(keep: Keep) -> None:
+@pytest.mark.parametrize("keep", get_args(StoredAs))
+def test_tensors_round_trip_and_those_of_older_files(keep: StoredAs) -> None:
     before = make(keep)
     tensors = before.tensors()
     old = {**tensors, "neighbour_items": tensors["neighbour_items"].astype(np.int32)}

@@ -16,8 +16,9 @@ from xorec.models.siml.siml import SIML
 from xorec.recommender import storage
 from xorec.recommender.recommender import Recommender
 from xorec.representations import representation_class
+from xorec.representations.base import StoredAs
 from xorec.representations.codes import Codes
-from xorec.representations.quantized import Keep, QuantizedVectors
+from xorec.representations.ranking_vectors import QuantizedVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.search.index import index_of
 from xorec.search.served import served_scores
@@ -201,7 +202,7 @@ def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
 
 
 @pytest.mark.parametrize("keep", ["float32", "int8"])
-def test_bytes_have_scales_and_floats_have_none(keep: Keep) -> None:
+def test_bytes_have_scales_and_floats_have_none(keep: StoredAs) -> None:
     kept = QuantizedVectors.of(np.ones((3, 2)), keep).tensors("user")
     assert QuantizedVectors.from_tensors(kept, "user").keep == keep
     without = {"user_vectors": np.ones((3, 2), dtype=np.int8)}

@@ -14,8 +14,7 @@ from xorec.core.errors import XorecError
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.representations.codes import Codes
-from xorec.representations.distances import Distances
-from xorec.representations.vectors import Vectors
+from xorec.representations.vectors import Distances, Vectors
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.scores.index import ScoreIndex
 

@@ -13,8 +13,7 @@ import pytest
 import xorec.search
 from xorec.core.threads import ThreadPool
 from xorec.representations import REPRESENTATIONS
-from xorec.representations.codes import Codes
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.index import ANY, INDEXES, index_of

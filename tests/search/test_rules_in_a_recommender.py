@@ -16,8 +16,8 @@ from xorec.recommender import batch
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
+from xorec.representations.codes import MaskedCodes
 from xorec.representations.composed import ComposedCodes
-from xorec.representations.masked import MaskedCodes
 from xorec.search.top_k import top_k
 from xorec.testing.data import planted
 

@@ -14,14 +14,12 @@ from xorec.core.errors import OptionError
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
-from xorec.representations.codes import Codes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.composed import ComposedCodes
-from xorec.representations.distances import Distances
 from xorec.representations.item_weights import ItemWeights
-from xorec.representations.masked import MaskedCodes
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.shared_scores import SharedScores
-from xorec.representations.vectors import Vectors
+from xorec.representations.vectors import Distances, Vectors
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Hits
 from xorec.search.index import Index, index_of

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from xorec.representations.base import NO_SCALES
+from xorec.representations.neighbours import Postings
 from xorec.representations.neighbours_kernels import (
+    Scratches,
     add_postings,
     clean,
     count_bits,
     item_at,
     slot_of,
 )
-from xorec.representations.postings import NO_SCALES, Postings
-from xorec.representations.scratch import Scratches
 from xorec.search.sums_kernels import best_sums, hide
 
 NO_MASK = np.zeros(0, dtype=np.uint8)

@@ -259,7 +259,7 @@ def test_a_file_without_neighbours_answers_before_there_are_kernels(
     expected = made.search(queries, 9)
     kept = index_of(learned, rank, SavedIndex(made.tensors()))
     assert isinstance(kept, TwoStageIndex)
-    monkeypatch.setattr("xorec.search.candidates.is_loaded", lambda kernel: False)
+    monkeypatch.setattr("xorec.core.kernels.is_loaded", lambda kernel: False)
     for b in range(5):
         assert kept.search(queries[b], 9).row(0)[0].tolist() == expected.row(b)[0].tolist()
         assert isinstance(kept.found_by(queries[b], 3, as_lists([[]])), tuple)
@@ -328,9 +328,7 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
     at_once = index.search(queries, 12, exclude=seen)
     monkeypatch.setattr(index._collector, "search", lambda *known: None)
     steps = index.search(queries, 12, exclude=seen)
-    monkeypatch.setattr("xorec.search.candidates.is_loaded", lambda kernel: False)
-    monkeypatch.setattr("xorec.search.two_stage.is_loaded", lambda kernel: False)
-    monkeypatch.setattr("xorec.representations.ranking_vectors.is_loaded", lambda kernel: False)
+    monkeypatch.setattr("xorec.core.kernels.is_loaded", lambda kernel: False)
     for b in range(users):
         hidden = (np.array([0, seen[0][b + 1] - seen[0][b]]), seen[1][seen[0][b] : seen[0][b + 1]])
         plain = index.search(queries[b], 12, exclude=hidden)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from xorec.representations.codebooks import Codebooks
-from xorec.representations.codes import Codes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.composed import ComposedCodes
-from xorec.representations.masked import MaskedCodes
 from xorec.representations.vectors import Vectors
 from xorec.selection.sizes import Sizes, sizes_of
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xorec.representations.base import StoredAs
 from xorec.representations.codes import Codes
 from xorec.representations.neighbours import Neighbours
-from xorec.representations.quantized import Keep
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 
@@ -19,14 +19,14 @@ def two_stage(
     users: npt.NDArray[Any],
     items: npt.NDArray[Any] | None,
     size: int,
-    keep: Keep = "float32",
+    keep: StoredAs = "float32",
 ) -> TwoStage:
     """The `size` nearest codes, in the order of vectors; no items: against their bits."""
     return TwoStage(codes, RankingVectors.of(users, items, keep), None, Sources(size))
 
 
 def random_weights(
-    rng: np.random.Generator, users: int, items: int, per_item: int, keep: Keep = "float32"
+    rng: np.random.Generator, users: int, items: int, per_item: int, keep: StoredAs = "float32"
 ) -> Neighbours:
     """Small whole weights of both signs, and histories of up to 12 items."""
     from scipy.sparse import csr_array

@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from xorec.core.lazy import lazy_property
+from xorec.core.threads import lazy_property
 
 PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "data": (

@@ -15,7 +15,7 @@ from xorec.cli.settings import settings_of
 from xorec.cli.usage import long_options
 from xorec.core import interrupts
 from xorec.core.errors import OptionError
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions

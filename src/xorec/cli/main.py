@@ -16,8 +16,9 @@ from typer.main import get_group
 
 from xorec import __version__
 from xorec.cli.usage import UsageError, usage_line
-from xorec.core import compiling, interrupts
+from xorec.core import interrupts
 from xorec.core.errors import XorecError
+from xorec.core.kernels import compiling
 from xorec.core.memory import is_shortage
 from xorec.core.printable import printable
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xorec.cli.usage import long_options
 from xorec.core.errors import OptionError
 from xorec.core.paths import require_file
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 
 if TYPE_CHECKING:
     import typer

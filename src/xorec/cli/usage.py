@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Of click, which typer brings along under a name of its own."""

@@ -1,16 +1,20 @@
-"""Bits in 64-bit words: packing signs, and the machine's own popcount for kernels.
+"""Bits in 64-bit words, the codes made of them, and the machine's own bit operations for kernels.
 
 Bit k of a code is bit k % 64 of word k // 64; a set bit is +1, a clear one -1. The bits after the
-last one are zero in every code, so they never count in a distance.
+last one are zero in every code, so they never count in a distance. Kernels take words; files keep
+bytes where words would be filled up (`CodeRows`). Items may have offsets, four bits each.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import as_array, as_contiguous, positive_int, whole_numbers
+from xorec.core.errors import DataError
 from xorec.core.kernels import intrinsic
 
 Words = npt.NDArray[np.uint64]
@@ -136,3 +140,131 @@ def unpack_signs(words: Words, bits: int) -> npt.NDArray[np.int8]:
     as_bytes = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
     set_bits = np.unpackbits(as_bytes, axis=1, count=bits, bitorder="little")
     return (2 * set_bits.astype(np.int8) - 1).astype(np.int8)
+
+
+Offsets = npt.NDArray[np.uint8]
+MOST_OFFSET = 15
+"""Four bits an item."""
+NO_OFFSETS: Offsets = np.zeros(0, dtype=np.uint8)
+
+
+def as_offsets(values: Any, items: int) -> Offsets:
+    """Offsets of `items` items (m,), checked; None, and zeros alone, are no offsets: empty.
+
+    >>> as_offsets([0, 3], 2)
+    array([0, 3], dtype=uint8)
+    """
+    if values is None:
+        return NO_OFFSETS
+    offsets = whole_numbers(values, "the item offsets")
+    if len(offsets) != items:
+        raise DataError(f"there are {len(offsets)} item offsets for {items} items: give one each.")
+    least, most = int(offsets.min(initial=0)), int(offsets.max(initial=0))
+    if least < 0 or most > MOST_OFFSET:
+        wrong = least if least < 0 else most
+        raise DataError(f"an item has the offset {wrong}: give numbers from 0 to {MOST_OFFSET}.")
+    return as_contiguous(offsets.astype(np.uint8, copy=False)) if most else NO_OFFSETS
+
+
+def joined_offsets(*parts: tuple[Any, int]) -> Offsets:
+    """The offsets of several parts of items, one behind the other; a part: (offsets, items).
+
+    >>> joined_offsets((None, 2), ([7], 1))
+    array([0, 0, 7], dtype=uint8)
+    """
+    offsets = [
+        as_offsets(None if not np.size(values) else values, items) for values, items in parts
+    ]
+    if not any(map(len, offsets)):
+        return NO_OFFSETS
+    rows = [
+        one if len(one) else np.zeros(n, np.uint8)
+        for one, (_, n) in zip(offsets, parts, strict=True)
+    ]
+    return np.concatenate(rows)
+
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class CodeRows:
+    """n codes of `bits` bits, checked: `kept` is what was given, whatever else is made when asked.
+
+    kept: uint64 words (n, W), see `core.bits`, or bytes, uint8 (n, ceil(bits / 8)): those of the
+    words from the first bit on, without the ones that only fill up a word. what: their name where
+    they are refused.
+
+    >>> rows = CodeRows(np.array([[5, 0, 8]], dtype=np.uint8), bits=20)
+    >>> rows.nbytes, rows.words
+    (3, array([[524293]], dtype=uint64))
+    """
+
+    def __init__(self, kept: npt.NDArray[Any], bits: int, what: str = "codes") -> None:
+        if positive_int(bits, "bits") > MOST_BITS:
+            raise DataError(f"bits is {bits}: give a number from 1 to {MOST_BITS}.")
+        kept = as_array(kept, f"the {what}")
+        widths = {np.dtype(np.uint64): words_for(bits), np.dtype(np.uint8): bytes_for(bits)}
+        if kept.dtype not in widths or kept.ndim != 2 or kept.shape[1] != widths[kept.dtype]:
+            raise DataError(
+                f"the {what} are {kept.dtype} of shape {kept.shape}, but {bits} bits need uint64 "
+                f"of shape (n, {words_for(bits)}): pack them with xorec.core.bits.pack_signs."
+            )
+        if has_bits_behind(kept, bits):
+            raise DataError(f"the {what} have bits behind the last of {bits}: these must be zero.")
+        self.kept, self.bits = kept, bits
+
+    @classmethod
+    def of(cls, codes: CodeRows | npt.NDArray[Any], bits: int, what: str = "codes") -> CodeRows:
+        """Codes that are checked already, or arrays that are checked now."""
+        return codes if isinstance(codes, CodeRows) else cls(codes, bits, what)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, rows: Any) -> Words:
+        """The words of some rows (an array or a slice of them): only these are made."""
+        return self.kept[rows] if self._are_words else widen(self.kept[rows])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of `kept`, and of the words once they are made."""
+        made = 0 if self._are_words or "words" not in vars(self) else self.words.nbytes
+        return int(self.kept.nbytes + made)
+
+    @property
+    def stored(self) -> npt.NDArray[Any]:
+        """What a file keeps: words where the bits fill them, else bytes."""
+        return as_contiguous(self.words) if self.bits % 64 == 0 else self.bytes
+
+    @cached_property
+    def words(self) -> Words:
+        """All codes as words (n, W)."""
+        return as_contiguous(self.kept if self._are_words else widen(self.kept))
+
+    @property
+    def bytes(self) -> Bytes:
+        """All codes as bytes (n, ceil(bits / 8))."""
+        if not self._are_words:
+            return as_contiguous(self.kept)
+        every = as_contiguous(self.kept.astype("<u8", copy=False)).view(np.uint8)
+        return np.ascontiguousarray(every[:, : bytes_for(self.bits)])
+
+    @property
+    def _are_words(self) -> bool:
+        return bool(self.kept.dtype == np.uint64)
+
+
+def bytes_for(bits: int) -> int:
+    """How many bytes hold this many bits.
+
+    >>> bytes_for(20), bytes_for(32)
+    (3, 4)
+    """
+    return -(-bits // 8)
+
+
+def widen(rows: Bytes) -> Words:
+    """Bytes (n, B) as words (n, W), with zeros behind."""
+    padded = np.zeros((len(rows), 8 * words_for(8 * rows.shape[1])), dtype=np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    return padded.view("<u8").astype(np.uint64, copy=False)

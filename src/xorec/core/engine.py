@@ -6,6 +6,7 @@ function is pure: a block and shared arrays in, arrays out. So every engine give
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -248,3 +249,17 @@ def row_ranges(rows: int, least: int = 256, most_blocks: int = 1024) -> list[tup
     while size * most_blocks < rows:
         size *= 2
     return [(begin, min(rows, begin + size)) for begin in range(0, rows, size)]
+
+
+def pickled(thing: Any) -> npt.NDArray[np.uint8]:
+    """The bytes of an object.
+
+    >>> unpickled(pickled({"epochs": 3}))
+    {'epochs': 3}
+    """
+    return np.frombuffer(pickle.dumps(thing, protocol=5), dtype=np.uint8)
+
+
+def unpickled(array: npt.NDArray[np.uint8]) -> Any:
+    """The object."""
+    return pickle.loads(array.tobytes())

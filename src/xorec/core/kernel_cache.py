@@ -1,4 +1,6 @@
-"""Machine code of kernels on the disk, found by the content of all that it was compiled from.
+"""How numba compiles a kernel, and machine code on the disk, found by the content it came from.
+
+This file alone asks numba to compile, when the first kernel is called.
 
 An entry's name is a digest of the kernel's own code, of every helper, constant and class that it
 names, however far, of the argument types, and of versions, processor and numba's settings. So a
@@ -27,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.kernels import LazyKernel, Settings
+from xorec.core.kernels import LazyKernel, Settings, compiling
 from xorec.core.paths import user_cache
 
 _DAY = 86_400.0
@@ -37,6 +39,38 @@ _NOT_IN_CODE = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}
 """Variables of numba's that change no machine code."""
 _KNOWN_BY_VERSION = frozenset({"numpy", "numba", "llvmlite", *sys.stdlib_module_names})
 """Packages whose functions are part of the key by their version alone."""
+
+
+def compile_function(function: FunctionType, original: FunctionType, settings: Settings) -> Any:
+    """numba's dispatcher of a function, which compiles or loads it for arguments of some types.
+
+    `original` names kernels where `function` has what numba knows: kept code is found by it.
+    """
+    from numba import njit
+    from numba.extending import intrinsic
+
+    _listen_to_numba()
+    if "intrinsic" in settings:
+        return intrinsic(function)
+    compiled = njit(**{name: settings[name] for name in settings if name != "cache"})(function)
+    if settings.get("cache"):
+        compiled._cache = KernelCache(original, settings)
+    return compiled
+
+
+@cache
+def _listen_to_numba() -> None:
+    """Let `compiling` know of every kernel that numba compiles; not of those that are loaded."""
+    from numba.core import event
+
+    class Announcer(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            compiling.begin()
+
+        def on_end(self, event: Any) -> None:
+            compiling.end()
+
+    event.register("numba:compile", Announcer())
 
 
 def kernel_folder() -> Path | None:

@@ -12,14 +12,62 @@ a `fast_helper` or `inlined`: a part of each caller, the same in every process.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from threading import RLock
 from types import CellType, FunctionType
 from typing import Any, TypeVar, cast
 
+from xorec.core.progress import logger
+
 Settings = Mapping[str, bool | str]
 _LOCK = RLock()
+F = TypeVar("F", bound=Callable[..., Any])
+COMPILING = "compiling kernels: once for each kind of model (ahead: xorec doctor --compile)"
+
+
+class CompileClock:
+    """A line when numba compiles, since seconds without a sign of life look like a hang; a clock.
+
+    Compilations may nest: numba lets in one thread, which compiles what a kernel calls inside it.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Functions that this process has compiled: kernels, and what they call of numba's."""
+        self._listeners: list[Callable[[str], None]] = []
+        self._depth, self._began, self._seconds = 0, 0.0, 0.0
+
+    def listen(self, note: Callable[[str], None]) -> None:
+        """Tell `note`, once, when a kernel has to be compiled."""
+        self._listeners.append(note)
+
+    def begin(self) -> None:
+        """numba begins to compile a function."""
+        if self._depth == 0:
+            self._began = time.monotonic()
+        self._depth += 1
+        self.count += 1
+        logger.debug(COMPILING, extra={"event": "compile"})
+        while self._listeners:
+            self._listeners.pop()(COMPILING)
+
+    def end(self) -> None:
+        """numba has compiled a function, or failed to."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._seconds += time.monotonic() - self._began
+
+    def now(self) -> float:
+        """`time.monotonic`, but it stands still while kernels compile: for budgets of work.
+
+        A first run after an install gets as much done within its minutes as later ones.
+        """
+        return (self._began if self._depth else time.monotonic()) - self._seconds
+
+
+compiling = CompileClock()
 
 
 class LazyKernel:
@@ -55,7 +103,7 @@ class LazyKernel:
         """numba's dispatcher; it still waits for arguments to compile or load anything."""
         with _LOCK:
             if self._compiled is None:
-                from xorec.core.numba_settings import compile_function
+                from xorec.core.kernel_cache import compile_function
 
                 function = self.py_func
                 self._compiled = compile_function(_resolved(function), function, self.settings)
@@ -70,6 +118,39 @@ class LazyKernel:
 def is_loaded(kernel: Callable[..., Any]) -> bool:
     """Whether the machine code of a kernel is in this process: else its first call waits for it."""
     return isinstance(kernel, LazyKernel) and kernel.loaded
+
+
+def is_first_query(kernel: Callable[..., Any], queries: int) -> bool:
+    """Whether NumPy answers sooner: one query is asked of a kernel that is not in this process."""
+    return queries == 1 and not is_loaded(kernel)
+
+
+def numpy_first(kernel: Callable[..., Any]) -> Callable[[F], F]:
+    """Decorates a NumPy function with the arguments of a kernel, to the bit its results.
+
+    It runs in place of the kernel for one query of a fresh process: loading numba takes longer than
+    a query, and compiling a kernel seconds. The last argument is written, a row for each query.
+    Sums are in the order of the kernel; those of float vectors are made in float64, where no order
+    can be told from another once they are rounded.
+
+    >>> from xorec.core.kernels import kernel
+    >>> @numpy_first(kernel(lambda numbers, out: None))
+    ... def doubles(numbers, out):
+    ...     out[0] = 2 * numbers[0]
+    >>> out = [0]
+    >>> doubles([3], out)
+    >>> out
+    [6]
+    """
+
+    def choose(plain: F) -> F:
+        def call(*arguments: Any) -> None:
+            first = is_first_query(kernel, len(arguments[-1]))
+            (plain if first else kernel)(*arguments)
+
+        return cast(F, update_wrapper(call, plain))
+
+    return choose
 
 
 def _resolved(function: FunctionType) -> FunctionType:
@@ -92,9 +173,6 @@ def _resolved_cell(cell: CellType) -> CellType:
 
 def _is_lazy(value: Any) -> bool:
     return isinstance(value, LazyKernel)
-
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:

@@ -21,7 +21,7 @@ class RunOptions:
     checkpoint: a file that a long fit writes as it goes, so that it can be resumed.
     resume: go on from `checkpoint` if it exists and belongs to this very run.
     cache: a folder for vectors that several fits start from: learned once, then read.
-    until: a moment of `core.compiling.clock`; the epoch in which it passes is the last one.
+    until: a moment of `core.kernels.compiling.now`; the epoch in which it passes is the last one.
     engine: where blocks of work run (`core.engine`); None: in threads of this process.
 
     >>> options = RunOptions(seed=7, threads=2)

@@ -2,10 +2,12 @@
 
 Ids, names, columns and paths come from outside. A terminal takes ESC and its like for orders, and
 marks of direction turn a line around. What people read (CJK, emoji, accents) stays as it is.
+Messages also say which of the known names may have been meant by one that does not exist.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -146,3 +148,49 @@ def _escape(found: re.Match[str]) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def closest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
+    """At most `count` of `names` that may have been meant by `name`, the likeliest first.
+
+    The same but for case and punctuation; else what it begins, what is spelled alike, and what it
+    is short for.
+
+    >>> closest("SIML", ["siml", "dsiml"]), closest("dsmil", ["siml", "dsiml"])
+    (['siml'], ['dsiml'])
+    >>> closest("dims", ["epochs", "dimensions"]), closest("lr", ["learning_rate"])
+    (['dimensions'], ['learning_rate'])
+    >>> closest("zzz", ["siml"])
+    []
+    """
+    wanted, plain = _letters(name), {known: _letters(known) for known in names}
+    same = [known for known, text in plain.items() if text == wanted]
+    if same or not wanted:
+        return same[:count]
+    begun = [known for known, text in plain.items() if len(wanted) > 2 and text.startswith(wanted)]
+    spelled = difflib.get_close_matches(wanted, plain.values(), n=count)
+    alike = [known for one in spelled for known, text in plain.items() if text == one]
+    longer = [known for known, text in plain.items() if _is_short_for(wanted, text)]
+    return list(dict.fromkeys([*begun, *alike, *longer]))[:count]
+
+
+def did_you_mean(name: str, names: Iterable[str], count: int = 1, sign: str = "") -> str:
+    """ " Did you mean 'siml'?", with a blank before it, or nothing; `sign` goes before each name.
+
+    >>> did_you_mean("SIML", ["siml"])
+    " Did you mean 'siml'?"
+    """
+    near = closest(name, names, count)
+    return f" Did you mean {' or '.join(f'{sign + one!r}' for one in near)}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _is_short_for(short: str, long: str) -> bool:
+    """Whether all letters of `short` come in `long`, in their order, the first one first."""
+    if len(short) < 2 or not long.startswith(short[0]):
+        return False
+    rest = iter(long)
+    return all(letter in rest for letter in short)

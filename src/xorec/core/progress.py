@@ -1,10 +1,13 @@
-"""Progress, through one object: silent in the library, bars or lines on standard error in the CLI.
+"""Progress and the log: silent in the library, bars or lines on standard error in the CLI.
 
-Whoever listens to the logger `xorec` is told of long tasks in any case.
+The one logger is `xorec`; a handler on it is told of long tasks in any case. Its records carry
+their figures as attributes (`record.event`, `record.seconds`, `record.items`, ...), so that a
+handler can write them as JSON without reading the message.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -13,8 +16,38 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
 
-from xorec.core.log import logger
 from xorec.core.printable import printable
+
+logger = logging.getLogger("xorec")
+logger.addHandler(logging.NullHandler())
+
+
+@contextmanager
+def logged(event: str, **fields: Any) -> Iterator[dict[str, Any]]:
+    """Log the block: that it began (debug), and when it is done (info) its seconds and `fields`.
+
+    The block may add fields to the dictionary that it gets. A block that fails logs no end.
+
+    >>> import sys
+    >>> handler = logging.StreamHandler(sys.stdout)
+    >>> handler.setFormatter(logging.Formatter("%(event)s of %(items)d items"))
+    >>> logger.addHandler(handler)
+    >>> logger.setLevel(logging.INFO)
+    >>> with logged("load", path="shop.xorec") as fields:
+    ...     fields["items"] = 3
+    load of 3 items
+    >>> logger.removeHandler(handler)
+    >>> logger.setLevel(logging.NOTSET)
+    """
+    logger.debug("%s begins", event, extra={"event": event, **fields})
+    began = time.perf_counter()
+    yield fields
+    seconds = time.perf_counter() - began
+    if logger.isEnabledFor(logging.INFO):
+        figures = ", ".join(f"{name} {value}" for name, value in fields.items())
+        extra = {"event": event, "seconds": seconds, **fields}
+        logger.info("%s: %.3f s, %s", event, seconds, printable(figures), extra=extra)
+
 
 WIDTH = 80
 """Columns of a terminal."""

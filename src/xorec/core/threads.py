@@ -1,26 +1,29 @@
-"""A pool of threads for kernels that run without Python's lock; limits for threads of BLAS.
+"""A pool of threads for kernels that run without Python's lock; what threads share, made once.
 
 Ordinary threads that sleep when they wait, instead of numba's own (OpenMP), which spin at every
 barrier: on two cores with other jobs on them, BPR's epoch went from 0.21 s to 1.38 s with those,
 and from 0.20 s to 0.49 s with these (single runs; the other jobs were not the same).
 
-BLAS with one thread, for products that are too small to share.
-
-A product of one query that BLAS cuts in two waits for its other thread at a barrier, turning
-around. Where that thread has no core of its own just then, the wait is a slice of the scheduler's:
-20,000 items x 64 took 42 us or 8,000 us with two threads, for seconds on end, and 80 us with one.
+BLAS uses one thread for products that are too small to share. A product of one query that BLAS cuts
+in two waits for its other thread at a barrier, spinning. Where that thread has no core of its own
+just then, the wait is a slice of the scheduler's: 20,000 items x 64 took 42 us or 8,000 us with two
+threads, for seconds on end, and 80 us with one.
 """
 
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
+from threading import Lock, RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar, overload
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -120,3 +123,69 @@ def available_threads() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
         return os.cpu_count() or 1
+
+
+class lazy_property(Generic[T]):  # noqa: N801 - used as a decorator, like functools.cached_property
+    """`functools.cached_property` with a lock for each object (Python 3.12 has none).
+
+    The value is kept under the property's name in the object's `__dict__`, so that later look-ups
+    cost nothing. Properties of one object may ask for each other.
+
+    >>> class Circle:
+    ...     radius = 2
+    ...     @lazy_property
+    ...     def area(self) -> float:
+    ...         print("computed")
+    ...         return 3 * self.radius**2
+    >>> circle = Circle()
+    >>> circle.area + circle.area
+    computed
+    24
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self.__doc__ = make, make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> lazy_property[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: Any, owner: type) -> lazy_property[T] | T:
+        if instance is None:
+            return self
+        values = vars(instance)
+        with values.setdefault("_lazy_lock", RLock()):
+            if self._name not in values:
+                values[self._name] = self._make(instance)
+            found: T = values[self._name]
+            return found
+
+
+class LRUCache(Generic[T]):
+    """The `most` objects that were used last, by key; threads may share it.
+
+    For what a process builds of arrays that many blocks share.
+
+    >>> kept = LRUCache[list[int]](most=1)
+    >>> first = kept.get("a", lambda: [1])
+    >>> kept.get("a", lambda: [2]) is first
+    True
+    >>> kept.get("b", lambda: [3]), kept.get("a", lambda: [4])
+    ([3], [4])
+    """
+
+    def __init__(self, most: int = 2) -> None:
+        self._most, self._made, self._lock = most, OrderedDict[str, T](), Lock()
+
+    def get(self, key: str, make: Callable[[], T]) -> T:
+        """The object of `key`, made now if it is not there."""
+        with self._lock:
+            found = self._made[key] if key in self._made else make()
+            self._made[key] = found
+            self._made.move_to_end(key)
+            while len(self._made) > self._most:
+                self._made.popitem(last=False)
+            return found

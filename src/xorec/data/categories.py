@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
-from xorec.core.printable import listed, quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, listed, quoted
 from xorec.data.text import Text, gather_spans
 
 _COMPARED = 10_000

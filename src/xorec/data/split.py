@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError, OptionError
 from xorec.core.kernels import inlined, kernel
+from xorec.core.printable import did_you_mean
 from xorec.core.rng import mix
-from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.io.read import ReadOptions, as_interactions, refuse_reading
 

@@ -10,7 +10,7 @@ from typing import Any
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import RunOptions
 from xorec.core.plugins import load_plugin
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare

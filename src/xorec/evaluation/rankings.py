@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.engine import Arrays, Engine, LocalEngine
-from xorec.core.kept import Kept
 from xorec.core.kernels import kernel
 from xorec.core.options import RunOptions
+from xorec.core.threads import LRUCache
 from xorec.data.interactions import Interactions, UserItems
 from xorec.data.text import gather_spans
 from xorec.data.tie_rank import TieRank
@@ -87,7 +87,7 @@ def measures() -> list[Measure]:
     return list(dict.fromkeys(every))
 
 
-_RANKERS = Kept[Ranker](most=1)
+_RANKERS = LRUCache[Ranker](most=1)
 """Of a process that ranks blocks for others."""
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core import compiling
 from xorec.core.errors import OptionError
 from xorec.core.kernel_cache import kernels_are_kept
+from xorec.core.kernels import compiling
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 
@@ -54,9 +54,9 @@ def compile_kernels(options: RunOptions) -> Iterator[Compiled]:
 
 def run_job(name: str) -> Compiled:
     """Do what a job says, in this process."""
-    before, began = compiling.count(), time.perf_counter()
+    before, began = compiling.count, time.perf_counter()
     JOBS[name]()
-    return Compiled(name, compiling.count() - before, time.perf_counter() - began)
+    return Compiled(name, compiling.count - before, time.perf_counter() - began)
 
 
 def _fit(name: str, **settings: Any) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
 from xorec.core.plugins import load_plugin, plugin_names, refuse_plugin
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 
 if TYPE_CHECKING:
     # isort: off

@@ -25,11 +25,10 @@ import numpy.typing as npt
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
-from xorec.core.engine import Arrays, Engine
+from xorec.core.engine import Arrays, Engine, pickled, unpickled
 from xorec.core.errors import ModelFileError, NotFittedError, OptionError
-from xorec.core.log import logged
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.core.pickles import pickled, unpickled
+from xorec.core.progress import logged
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions

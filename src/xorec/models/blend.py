@@ -33,14 +33,12 @@ from xorec.models.pretraining import (
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.dsiml_ranking import updated_vectors
 from xorec.models.triplet_model import history_rows
-from xorec.representations.base import Representation
+from xorec.representations.base import Representation, StoredAs
 from xorec.representations.codes import Codes
 from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
-from xorec.representations.quantized import Keep
 from xorec.representations.ranking_vectors import RankingVectors
-from xorec.representations.two_stage import Sources, TwoStage
-from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.representations.two_stage import Sources, TwoStage, TwoStageQueries
 from xorec.training.config import Float, ModelConfig, Space
 from xorec.training.epochs import validation_sample
 
@@ -203,7 +201,9 @@ class BlendConfig(ModelConfig):
     neighbours: int = Field(
         0, ge=0, le=10_000, description="number of candidates from `per_item`, in total"
     )
-    vector_dtype: Keep = Field("int8", description="number format in which the vectors are stored")
+    vector_dtype: StoredAs = Field(
+        "int8", description="number format in which the vectors are stored"
+    )
 
     def resolved(self) -> Self:
         """The weight where no validation part has chosen one."""

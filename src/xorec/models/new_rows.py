@@ -19,8 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import pack_signs, unpack_signs
-from xorec.core.code_rows import Offsets
+from xorec.core.bits import Offsets, pack_signs, unpack_signs
 from xorec.models.base import DataUpdate
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes

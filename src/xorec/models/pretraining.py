@@ -19,10 +19,10 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
-from xorec.core.code import code_digest
 from xorec.core.files import save_tensors
 from xorec.core.locks import locked
 from xorec.core.options import RunOptions
+from xorec.core.source_digest import source_digest
 from xorec.data.interactions import Interactions
 from xorec.models import model_class, model_names
 from xorec.models.base import Model
@@ -102,7 +102,7 @@ def cache_path(
     if options.cache is None:
         return None
     parts = [train.digest(), None if validation is None else validation.digest()]
-    key = [parts, start.model_dump(), options.seed, code_digest()]
+    key = [parts, start.model_dump(), options.seed, source_digest()]
     text = json.dumps(key, sort_keys=True)
     return options.cache / f"start-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 

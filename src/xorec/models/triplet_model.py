@@ -26,8 +26,7 @@ from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, Model, expect, expect_size
 from xorec.representations.base import Representation
-from xorec.representations.distances import Distances
-from xorec.representations.vectors import Vectors
+from xorec.representations.vectors import Distances, Vectors
 from xorec.training.config import TripletConfig
 from xorec.training.epochs import Arrays, EpochTrainer
 from xorec.training.passes import BY_SAMPLING, Moving, Pass, StepOf, Triplets, TripletStep

@@ -15,13 +15,11 @@ import numpy.typing as npt
 from xorec.core.arrays import positive_int
 from xorec.core.engine import NOTHING, Arrays, Engine, Shared
 from xorec.core.errors import OptionError
-from xorec.core.files import replacing, temporary_folder
-from xorec.core.frame_files import write_frames
-from xorec.core.kept import Kept
-from xorec.core.log import logged
+from xorec.core.files import replacing, temporary_folder, write_frames
 from xorec.core.memory import require_address_space
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.core.progress import Task
+from xorec.core.progress import Task, logged
+from xorec.core.threads import LRUCache
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.recommender import Recommender
@@ -98,7 +96,7 @@ class BatchJob:
                 yield np.arange(*span), Hits(**hits)
 
 
-_JOBS = Kept[BatchJob](most=1)
+_JOBS = LRUCache[BatchJob](most=1)
 """Of a process that searches blocks for others, by the path of the model."""
 
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
-from xorec.core.lazy import lazy_property
-from xorec.core.log import logged
+from xorec.core.progress import logged
+from xorec.core.threads import lazy_property
 from xorec.recommender.results import (
     ItemFilter,
     Kind,

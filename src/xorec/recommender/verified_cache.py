@@ -11,11 +11,10 @@ import hashlib
 import os
 import stat
 from contextlib import suppress
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from xorec.core.paths import user_cache
+from xorec.core.source_digest import source_digest
 from xorec.recommender.storage import OpenFile
 
 FOLDER = "XOREC_STAMPS"
@@ -27,7 +26,6 @@ _SETTLED = 2_000_000_000
 a change right after reading may leave the time as it was."""
 _CHECKS = (
     "core/bits.py",
-    "core/code_rows.py",
     "core/schema.py",
     "recommender/model_file.py",
     "recommender/storage.py",
@@ -86,7 +84,7 @@ def _is_private(folder: Path) -> bool:
 
 def _name(status: os.stat_result) -> str:
     times = (status.st_mtime_ns, status.st_ctime_ns)
-    facts = (status.st_dev, status.st_ino, status.st_size, *times, checks_digest())
+    facts = (status.st_dev, status.st_ino, status.st_size, *times, source_digest(_CHECKS))
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
@@ -96,16 +94,3 @@ def _drop_oldest(folder: Path) -> None:
     for _, path in stamps[:-MOST]:
         with suppress(FileNotFoundError):
             os.unlink(path)
-
-
-@cache
-def checks_digest() -> str:
-    """A fingerprint of the code of the checks: another xorec verifies anew."""
-    total, package = hashlib.blake2b(digest_size=16), Path(str(files("xorec")))
-    for name in _CHECKS:
-        place = package / name
-        for path in sorted(place.glob("*.py")) if place.is_dir() else [place]:
-            text = path.read_bytes()
-            total.update(f"{path.name} {len(text)}\n".encode())
-            total.update(text)
-    return total.hexdigest()

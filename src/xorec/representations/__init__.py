@@ -9,9 +9,9 @@ from xorec.core.errors import ModelFileError
 
 REPRESENTATIONS = {
     "vectors": ("xorec.representations.vectors", "Vectors"),
-    "distances": ("xorec.representations.distances", "Distances"),
+    "distances": ("xorec.representations.vectors", "Distances"),
     "codes": ("xorec.representations.codes", "Codes"),
-    "masked-codes": ("xorec.representations.masked", "MaskedCodes"),
+    "masked-codes": ("xorec.representations.codes", "MaskedCodes"),
     "composed-codes": ("xorec.representations.composed", "ComposedCodes"),
     "codebooks": ("xorec.representations.codebooks", "Codebooks"),
     "two-stage": ("xorec.representations.two_stage", "TwoStage"),
@@ -20,7 +20,7 @@ REPRESENTATIONS = {
     "shared-scores": ("xorec.representations.shared_scores", "SharedScores"),
 }
 """Kind: (module, class)."""
-OLDER = {"shortlist": ("xorec.representations.shortlist", "Shortlist")}
+OLDER = {"shortlist": ("xorec.representations.two_stage", "Shortlist")}
 """Kinds of older files: read as one of today's, never written."""
 
 

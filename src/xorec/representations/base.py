@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ Floats = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 Tensors = dict[str, npt.NDArray[Any]]
+StoredAs = Literal["float32", "float16", "int8"]
+"""The type of stored vectors and weights; int8 has a scale for each row."""
+NO_SCALES = np.zeros(0, dtype=np.float32)
 _OF_USERS = ("user_", "history_", "n_users")
 """How the names of the tensors of users begin."""
 _ARRAYS = ("user_vectors", "item_vectors", "item_bias", "user_codes", "item_codes")
@@ -119,17 +122,20 @@ class Representation(ABC):
         """What the model file says of this representation besides its kind, as JSON."""
         return {}
 
-    @abstractmethod
-    def tensors(self) -> Tensors:
-        """The arrays to store, by name."""
-
     schema: ClassVar[Schema]
     """What its tensors must be, with the sizes "users" and "items"."""
 
+    def tensors(self) -> Tensors:
+        """The arrays to store, by name: the attributes in the schema, where there are any."""
+        found = {name: getattr(self, name) for name in self.schema}
+        return {name: array for name, array in found.items() if array is not None}
+
     @classmethod
-    @abstractmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """The inverse of `tensors`; the arrays may be read-only memory maps."""
+        """The inverse of `tensors`: the arguments by name. They may be read-only memory maps."""
+        make: Any = cls
+        made: Self = make(**{name: tensors[name] for name in cls.schema if name in tensors})
+        return made
 
     def arrays(self) -> Tensors:
         """The vectors and codes of users and items, by name, where there are any."""

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.core.kernels import is_loaded
+from xorec.core.kernels import kernel, numpy_first
 from xorec.core.schema import Schema, Tensor
-from xorec.representations import single_query
-from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores, Tensors
+from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores
+from xorec.representations.look_up import look_up
 from xorec.representations.vectors import Vectors
 
 MAX_WORDS = 256
 """Words of a book, at most: an item names one by a byte."""
+
+
+@kernel
+def word_tables(queries: Any, books: Any, tables: Any) -> None:
+    """tables[q, b, w] = sum over f of queries[q, f] books[b, f, w], f ascending.
+
+    queries (q, D), books (B, D, W), tables: zeros (q, B, 256).
+    """
+    words = books.shape[2]
+    for q in range(len(queries)):
+        for b in range(len(books)):
+            table = tables[q, b, :words]
+            for f in range(books.shape[1]):
+                factor, row = queries[q, f], books[b, f]
+                for w in range(words):
+                    table[w] += factor * row[w]
+
+
+@numpy_first(word_tables)
+def add_words(queries: Floats, books: Floats, tables: Floats) -> None:
+    """`word_tables`."""
+    for factor, rows in zip(queries[0], books.transpose(1, 0, 2), strict=True):
+        tables[0, :, : books.shape[2]] += factor * rows
 
 
 class Codebooks(Representation):
@@ -93,24 +114,13 @@ class Codebooks(Representation):
 
     def tables(self, queries: Any) -> Floats:
         """The products of queries (B, D) with every word: (queries, books, 256)."""
-        from xorec.representations.look_up_kernels import word_tables
-
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
-        if len(rows) == 1 and not is_loaded(word_tables):
-            return single_query.word_tables(rows[0], self._by_dimension)[None]
         tables = np.zeros((len(rows), len(self.codebooks), MAX_WORDS), dtype=np.float32)
-        word_tables(rows, self._by_dimension, tables)
+        add_words(rows, self._by_dimension, tables)
         return tables
 
     def score(self, queries: Any) -> Scores:
-        from xorec.representations.look_up_kernels import look_up_all
-
-        tables = self.tables(queries)
-        if len(tables) == 1 and not is_loaded(look_up_all):
-            return single_query.look_up(self.columns, tables[0])[None]
-        scores = np.empty((len(tables), self.n_items), dtype=np.float32)
-        look_up_all(self.columns, tables, scores)
-        return scores
+        return look_up(self.columns, self.tables(queries))
 
     def item_range(self, start: int, stop: int) -> Codebooks:
         return Codebooks(self.user_vectors, self.item_codes[start:stop], self.codebooks)
@@ -131,14 +141,3 @@ class Codebooks(Representation):
         """`codebooks`: how many, of how many words each."""
         books, words, size = self.codebooks.shape
         return {"codebooks": {"books": books, "words": words, "dimensions": size}}
-
-    def tensors(self) -> Tensors:
-        return {
-            "user_vectors": self.user_vectors,
-            "item_codes": self.item_codes,
-            "codebooks": self.codebooks,
-        }
-
-    @classmethod
-    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
-        return cls(tensors["user_vectors"], tensors["item_codes"], tensors["codebooks"])

@@ -1,4 +1,4 @@
-"""Codes: users and items as short rows of bits, ranked by Hamming distance."""
+"""Codes and MaskedCodes: users and items as short rows of bits, ranked by Hamming distance."""
 
 from __future__ import annotations
 
@@ -9,15 +9,75 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import float_rows
-from xorec.core.bits import MOST_BITS, Words, pack_signs, popcount, unpack_signs
-from xorec.core.code_rows import MOST_OFFSET, NO_OFFSETS, Bytes, CodeRows, as_offsets, bytes_for
+from xorec.core.arrays import digest, float_rows
+from xorec.core.bits import (
+    MOST_BITS,
+    MOST_OFFSET,
+    NO_OFFSETS,
+    Bytes,
+    CodeRows,
+    Words,
+    as_offsets,
+    bytes_for,
+    pack_signs,
+    popcount,
+    unpack_signs,
+)
 from xorec.core.errors import DataError
-from xorec.core.kernels import is_loaded, kernel
+from xorec.core.kernels import kernel, numpy_first
 from xorec.core.schema import Schema, Tensor
-from xorec.representations import single_query
-from xorec.representations.base import Floats, Rows, Scores, Tensors
-from xorec.representations.coded import Coded, CodeLike
+from xorec.representations.base import Floats, Representation, Rows, Scores, Tensors
+from xorec.representations.look_up import look_up
+
+CodeLike = CodeRows | npt.NDArray[Any]
+"""Words uint64 (n, W), what a file keeps of them, or codes that are checked already."""
+
+
+class Coded(Representation):
+    """user_rows, item_rows: the codes, `bits` long. Words are made of them when asked for."""
+
+    def __init__(self, user_codes: CodeLike, item_codes: CodeLike, bits: int) -> None:
+        self.user_rows = CodeRows.of(user_codes, bits, "user codes")
+        self.item_rows = CodeRows.of(item_codes, bits, "item codes")
+        self.bits = bits
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_rows)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_rows)
+
+    @property
+    def user_codes(self) -> Words:
+        """The users' codes as words (n, W)."""
+        return self.user_rows.words
+
+    @property
+    def item_codes(self) -> Words:
+        """The items' codes as words (m, W)."""
+        return self.item_rows.words
+
+    @property
+    def code_length(self) -> int:
+        return self.bits
+
+    def codes_of(self, items: Rows) -> Words:
+        return self.item_rows[items]
+
+    def metadata(self) -> dict[str, Any]:
+        """`codes`: their length, and a digest that equal codes share on every machine."""
+        words = {"users": self.user_codes, "items": self.item_codes}
+        found = digest({name: words[name].astype("<u8", copy=False) for name in words})
+        return {"codes": {"bits": self.bits, "digest": found}}
+
+    def tensors(self) -> Tensors:
+        return {
+            "user_codes": self.user_rows.stored,
+            "item_codes": self.item_rows.stored,
+            "bits": np.array([self.bits]),
+        }
 
 
 @kernel
@@ -67,6 +127,46 @@ def byte_tables(queries: Any, tables: Any) -> None:
                     table[value] += sign * queries[q, f]
 
 
+def distances(query: Words, codes: Words, *, masked: bool = False) -> npt.NDArray[np.int64]:
+    """The bits in which codes (m, W) differ from a query (W,), or lack of it if masked: (m,).
+
+    >>> distances(np.array([0b11], np.uint64), np.array([[0b01], [0b111]], np.uint64))
+    array([1, 1])
+    """
+    total = np.zeros(len(codes), dtype=np.int64)
+    for word, column in zip(query, codes.T, strict=True):
+        total += np.bitwise_count(word & ~column if masked else word ^ column)
+    return total
+
+
+def hamming_scores(distance: npt.NDArray[np.integer], bits: int) -> Scores:
+    """1 - distance / bits, in float32."""
+    step = np.float32(1) / np.float32(bits)
+    scores: Scores = np.float32(1) - distance.astype(np.float32) * step
+    return scores
+
+
+@numpy_first(agreement)
+def _agreement(queries: Words, items: Words, offsets: Any, bits: int, out: Scores) -> None:
+    found = distances(queries[0], items)
+    out[0] = hamming_scores(found - offsets if len(offsets) else found, bits)
+
+
+@numpy_first(masked_agreement)
+def _masked_agreement(queries: Words, items: Words, bits: int, out: Scores) -> None:
+    out[0] = hamming_scores(distances(queries[0], items, masked=True), bits)
+
+
+@numpy_first(byte_tables)
+def _byte_tables(queries: Floats, tables: Floats) -> None:
+    size, values = tables.shape[1], np.arange(256)
+    padded = np.zeros(8 * size, dtype=np.float32)
+    padded[: queries.shape[1]] = queries[0]
+    tables[0] = 0
+    for bit, column in enumerate(padded.reshape(size, 8).T):
+        tables[0] += column[:, None] * (2 * ((values >> bit) & 1) - 1).astype(np.float32)
+
+
 ROWS_AT_ONCE = 65_536
 """Codes whose bits are unpacked at once: memory stays small."""
 
@@ -75,7 +175,7 @@ class Codes(Coded):
     """score(u, i) = 1 - (hamming(u, i) - o_i) / bits = 1/2 + (b_u.d_i + 2 o_i) / (2 bits).
 
     user_codes, item_codes: uint64 words (n, W), (m, W), see `xorec.core.bits`; or what a file keeps
-    of them (`core.code_rows`), which words are made of when asked for. With `user_vectors`
+    of them (`core.bits`), which words are made of when asked for. With `user_vectors`
     (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
     tables of bytes; the users' codes stay for whoever wants them. `item_offsets` (m,), 0 to 15:
     o_i, a number of bits in which an item agrees with everybody besides; None for none, so that
@@ -139,22 +239,11 @@ class Codes(Coded):
 
     def score(self, queries: Any) -> Scores:
         queries = np.ascontiguousarray(np.atleast_2d(queries))
+        if queries.dtype != np.uint64:
+            return look_up(self.columns, self.tables(queries))
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
-        alone = len(queries) == 1
-        if queries.dtype == np.uint64:
-            offsets = NO_OFFSETS if self.item_offsets is None else self.item_offsets
-            if alone and not is_loaded(agreement):
-                found = single_query.distances(queries[0], self.item_codes)
-                if len(offsets):
-                    found -= offsets
-                return single_query.agreement(found, self.bits)[None]
-            agreement(queries, self.item_codes, offsets, self.bits, scores)
-            return scores
-        from xorec.representations.look_up_kernels import look_up_all
-
-        if alone and not is_loaded(look_up_all):
-            return single_query.look_up(self.columns, self.tables(queries)[0])[None]
-        look_up_all(self.columns, self.tables(queries), scores)
+        offsets = NO_OFFSETS if self.item_offsets is None else self.item_offsets
+        _agreement(queries, self.item_codes, offsets, self.bits, scores)
         return scores
 
     @cached_property
@@ -174,13 +263,9 @@ class Codes(Coded):
 
     def tables(self, queries: Any) -> Floats:
         """What each byte of an item adds for float users (B, bits): (B, bytes, 256)."""
-
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
-        size = bytes_for(self.bits)
-        if len(rows) == 1 and not is_loaded(byte_tables):
-            return single_query.byte_tables(rows[0], size)[None]
-        tables = np.empty((len(rows), size, 256), dtype=np.float32)
-        byte_tables(rows, tables)
+        tables = np.empty((len(rows), bytes_for(self.bits), 256), dtype=np.float32)
+        _byte_tables(rows, tables)
         return tables
 
     def item_range(self, start: int, stop: int) -> Self:
@@ -228,3 +313,53 @@ class Codes(Coded):
         bits = int(tensors["bits"][0])
         codes = (tensors["user_codes"], tensors["item_codes"])
         return cls(*codes, bits, tensors.get("user_vectors"), tensors.get("item_offsets"))
+
+
+class MaskedCodes(Codes):
+    """score(u, i) = 1 - |u and not i| / bits, in [0, 1]: the projected Hamming distance.
+
+    The user's set bits are the mask under which both codes are compared, so a bit that the user
+    does not have counts for nothing. The codes are those of `Codes`; a set bit is 1.
+
+    >>> codes = MaskedCodes.from_bits(np.array([[1, 1, 0, 0]]), np.array([[1, 0, 1, 1]]))
+    >>> codes.scores(np.array([0]))
+    array([[0.75]], dtype=float32)
+    """
+
+    kind = "masked-codes"
+
+    def __init__(
+        self,
+        user_codes: CodeLike,
+        item_codes: CodeLike,
+        bits: int,
+        user_vectors: Floats | None = None,
+        item_offsets: npt.ArrayLike | None = None,
+    ) -> None:
+        if user_vectors is not None or item_offsets is not None:
+            raise DataError(
+                "a mask is made of bits: masked codes take no user vectors and no offsets."
+            )
+        super().__init__(user_codes, item_codes, bits)
+
+    @classmethod
+    def from_bits(cls, users: npt.NDArray[Any], items: npt.NDArray[Any]) -> MaskedCodes:
+        """From bits (n, d), (m, d): bool, or 0 and 1."""
+        packed = [pack_signs(np.where(np.asarray(bits) > 0, 1, -1)) for bits in (users, items)]
+        return cls(packed[0], packed[1], users.shape[1])
+
+    def score(self, queries: Any) -> Scores:
+
+        queries = np.ascontiguousarray(np.atleast_2d(queries))
+        scores = np.empty((len(queries), self.n_items), dtype=np.float32)
+        _masked_agreement(queries, self.item_codes, self.bits, scores)
+        return scores
+
+    @property
+    def score_description(self) -> str:
+        return "the share of bits in which the item does not lack what the user has"
+
+    def bits_agreed(self, query: Any, item: int) -> int:
+        """The bits in which the item does not lack what the user has."""
+        lacks = self.query_code(query) & ~self.item_rows[np.array([item])]
+        return self.bits - int(np.bitwise_count(lacks).sum())

@@ -9,15 +9,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words, popcount, words_for
-from xorec.core.code_rows import CodeRows
+from xorec.core.bits import CodeRows, Words, popcount, words_for
 from xorec.core.errors import DataError
-from xorec.core.kernels import is_loaded, kernel
+from xorec.core.kernels import kernel, numpy_first
 from xorec.core.schema import Schema, Tensor
-from xorec.representations import single_query
 from xorec.representations.base import Bytes, Floats, Rows, Scores, Tensors
-from xorec.representations.coded import Coded, CodeLike
-from xorec.representations.codes import ROWS_AT_ONCE, Codes
+from xorec.representations.codes import ROWS_AT_ONCE, Coded, CodeLike, Codes
 
 BLOCK = 512
 """Items whose scores are added up side by side."""
@@ -91,6 +88,30 @@ def score_all(
         for b in range(len(queries)):
             scores = out[b, begin:end]
             score_block(columns, weights, size, queries[b], etas[b], begin, counts, scores)
+
+
+@numpy_first(score_all)
+def _score_all(
+    columns: Bytes, weights: Floats, size: int, queries: Bytes, etas: Floats, _: Any, out: Scores
+) -> None:
+    (query,), (eta,), width = queries, etas, len(columns) // len(weights)
+    out[0] = 0
+    for g, weight in enumerate(weights):
+        if eta[g] == 0:
+            continue
+        group = slice(g * width, (g + 1) * width)
+        counts = np.bitwise_count(columns[group] ^ query[group, None]).sum(axis=0, dtype=np.int64)
+        agreed = np.float32(size) - np.float32(2) * counts.astype(np.float32)
+        out[0] += weight * (eta[g] * agreed)
+
+
+def composed_scores(
+    columns: Bytes, weights: Floats, size: int, queries: Bytes, etas: Floats
+) -> Scores:
+    """The scores (B, m) of all items: see `score_all`."""
+    scores = np.empty((len(queries), weights.shape[1]), dtype=np.float32)
+    _score_all(columns, weights, size, queries, etas, scratch_for(size), scores)
+    return scores
 
 
 class ComposedQueries:
@@ -200,13 +221,7 @@ class ComposedCodes(Coded):
         return group_bytes(queries.words, self.bits, self.groups), weights
 
     def score(self, queries: ComposedQueries) -> Scores:
-
-        size, (words, etas) = self.group_bits, self.ready(queries)
-        if len(queries) == 1 and not is_loaded(score_all):
-            return single_query.composed(*self.item_columns, size, words[0], etas[0])[None]
-        scores = np.empty((len(queries), self.n_items), dtype=np.float32)
-        score_all(*self.item_columns, size, words, etas, scratch_for(size), scores)
-        return scores
+        return composed_scores(*self.item_columns, self.group_bits, *self.ready(queries))
 
     def item_range(self, start: int, stop: int) -> ComposedCodes:
         rows = CodeRows(self.item_rows.kept[start:stop], self.bits, "item codes")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.kernels import is_loaded, kernel
+from xorec.core.kernels import kernel, numpy_first
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.histories import (
@@ -57,6 +57,13 @@ def sum_rows(indptr: Any, indices: Any, row_of: Any, weights: Any, sums: Any) ->
                 w0 = weights[rows[at], first:last]
                 for c in range(len(total)):
                     total[c] += w0[c]
+
+
+@numpy_first(sum_rows)
+def _sum_rows(indptr: Any, indices: Any, row_of: Any, weights: Any, sums: Scores) -> None:
+    rows = row_of[indices]
+    for row in rows[rows >= 0]:
+        sums[0] += weights[row]
 
 
 class ItemWeights(Representation):
@@ -116,7 +123,6 @@ class ItemWeights(Representation):
 
     def _sums(self, queries: Any) -> Scores:
         """The scores of `items` alone."""
-
         if is_weighted(queries):
             whole = len(self._speaking) == queries.shape[1]
             weighed = queries if whole else queries[:, self._speaking]
@@ -124,12 +130,7 @@ class ItemWeights(Representation):
             return products
         sums = np.zeros((queries.shape[0], len(self.items)), dtype=np.float32)
         indptr, indices = queries.indptr.astype(np.int64), queries.indices.astype(np.int32)
-        if len(sums) == 1 and not is_loaded(sum_rows):
-            rows = self._row_of[indices]
-            for row in rows[rows >= 0]:
-                sums[0] += self.weights[row]
-            return sums
-        sum_rows(indptr, indices, self._row_of, self.weights, sums)
+        _sum_rows(indptr, indices, self._row_of, self.weights, sums)
         return sums
 
     def item_range(self, start: int, stop: int) -> ItemWeights:

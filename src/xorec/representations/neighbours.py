@@ -1,23 +1,30 @@
 """Neighbours: for each item the items that it speaks for, and each user's own items.
 
-What item-kNN, SLIM and EASE with few weights have learned.
+What item-kNN, SLIM and EASE with few weights have learned: postings, in few bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
 from xorec.core.errors import DataError
-from xorec.core.kernels import is_loaded
+from xorec.core.kernels import numpy_first
 from xorec.core.schema import Schema, Tensor
 from xorec.core.threads import ThreadPool
-from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.base import (
+    NO_SCALES,
+    Representation,
+    Rows,
+    Scores,
+    StoredAs,
+    Tensors,
+)
 from xorec.representations.histories import (
     HISTORY,
     Histories,
@@ -26,11 +33,140 @@ from xorec.representations.histories import (
     pack_history,
     unpack_history,
 )
-from xorec.representations.postings import NO_SCALES, Keep, Postings
-from xorec.representations.scratch import Scratches
+from xorec.representations.neighbours_kernels import Scratches, add_all, score_candidates
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+ONE = np.float32(1)
+
+
+class Postings(NamedTuple):
+    """Row i: items[indptr[i]:indptr[i + 1]], for which i speaks, and the weights.
+
+    items: uint16 where all rows fit, else int32. weights: float32, float16, or int8 times the
+    scale of row i; no scales otherwise.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    items: npt.NDArray[Any]
+    weights: npt.NDArray[Any]
+    scales: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, similarity: csr_array[np.float32], keep: StoredAs = "float32") -> Postings:
+        """The rows of a sparse matrix (m, m), items ascending, weights as `keep` says."""
+        if not similarity.has_sorted_indices:
+            similarity = similarity.sorted_indices()
+        indptr = similarity.indptr.astype(np.int64, copy=False)
+        items = similarity.indices.astype(item_type(len(indptr) - 1), copy=False)
+        weights = similarity.data.astype(np.float32, copy=False)
+        return cls(indptr, items, *in_few_bytes(indptr, weights, keep))
+
+    @property
+    def n_items(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def keep(self) -> str:
+        """The type of the weights."""
+        return str(self.weights.dtype.name)
+
+    def row(
+        self, item: int, value: np.float32 = ONE
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+        """(items, weights) that an item speaks for, times `value`."""
+        part = slice(self.indptr[item], self.indptr[item + 1])
+        scale, weights = (
+            value * self.scales[item] if len(self.scales) else value,
+            self.weights[part],
+        )
+        if weights.dtype == np.uint16:  # see `for_kernels`
+            weights = weights.view(np.float16)
+        return self.items[part], weights.astype(np.float32) * scale
+
+    def matrix(self) -> csr_array[np.float32]:
+        """As a sparse matrix (m, m) of float32."""
+        from scipy.sparse import csr_array
+
+        weights = self.weights.astype(np.float32)
+        if len(self.scales):
+            weights *= np.repeat(self.scales, np.diff(self.indptr))
+        items = self.items.astype(np.int32)
+        return csr_array((weights, items, self.indptr), shape=(self.n_items, self.n_items))
+
+    def extended(self, n_items: int) -> Postings:
+        """With rows of nothing for items that have come since."""
+        more = n_items - self.n_items
+        scales = np.pad(self.scales, (0, more)) if len(self.scales) else self.scales
+        return self._replace(indptr=np.pad(self.indptr, (0, more), mode="edge"), scales=scales)
+
+    def columns(self, kept: npt.NDArray[np.bool_]) -> csr_array[np.float32]:
+        """The weights for those items that are `kept` (m,), as a sparse matrix (m, m)."""
+        matrix = self.matrix()
+        there = kept[matrix.indices]
+        indptr = np.concatenate([[0], np.cumsum(there)])[self.indptr]
+        rest = (matrix.data[there], matrix.indices[there], indptr)
+        return type(matrix)(rest, shape=matrix.shape)
+
+    def between(self, start: int, stop: int) -> Postings:
+        """What is said for the items from `start` up to `stop`, which count from 0 then.
+
+        >>> said = Postings(np.array([0, 2, 3]), np.array([0, 1, 1]), np.ones(3), NO_SCALES)
+        >>> said.between(1, 2).indptr, said.between(1, 2).items
+        (array([0, 1, 2]), array([0, 0]))
+        """
+        there = (self.items >= start) & (self.items < stop)
+        indptr = np.concatenate([[0], np.cumsum(there)])[self.indptr]
+        items = (self.items[there].astype(np.int64) - start).astype(self.items.dtype)
+        return Postings(indptr, items, self.weights[there], self.scales)
+
+    def for_kernels(self) -> Postings:
+        """The same with the bits of float16 as whole numbers, which numba reads."""
+        if self.weights.dtype != np.float16:
+            return self
+        return self._replace(weights=self.weights.view(np.uint16))
+
+
+def item_type(n_items: int) -> npt.DTypeLike:
+    """The smallest type that holds the row of any item."""
+    return np.uint16 if n_items <= 1 << 16 else np.int32
+
+
+def in_few_bytes(
+    indptr: npt.NDArray[np.int64], weights: npt.NDArray[np.float32], keep: StoredAs
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+    """(weights, scales) as `keep` says; the scale of a row is its largest size / 127.
+
+    >>> in_few_bytes(np.array([0, 2, 2]), np.array([0.5, -0.25], dtype=np.float32), "int8")[0]
+    array([127, -64], dtype=int8)
+    """
+    if keep != "int8":
+        with np.errstate(over="ignore"):
+            kept = weights.astype(keep, copy=False)
+        if not np.isfinite(kept).all():
+            raise DataError(f"some weights are too large for {keep}, or not finite: keep float32.")
+        return kept, NO_SCALES
+    lengths = np.diff(indptr)
+    scales = np.zeros(len(lengths), dtype=np.float32)
+    if len(weights):
+        full = lengths > 0
+        scales[full] = np.maximum.reduceat(np.abs(weights), indptr[:-1][full]) / np.float32(127)
+    steps = np.repeat(np.where(scales > 0, scales, np.float32(1)), lengths)
+    return np.rint(weights / steps).astype(np.int8), scales
+
+
+def add_one(postings: Postings, history: tuple[Any, Any, Any], sums: Scores) -> None:
+    """sums (m,) += the weights of each item of one history, (indptr, items, values), in order."""
+    _, items, values = history
+    for at, item in enumerate(items):
+        spoken_for, weights = postings.row(int(item), values[at] if len(values) else ONE)
+        sums[spoken_for] += weights
+
+
+@numpy_first(add_all)
+def _add_all(postings: Postings, histories: tuple[Any, Any, Any], out: Scores) -> None:
+    add_one(postings, histories, out[0])
 
 
 class Neighbours(Representation):
@@ -61,7 +197,7 @@ class Neighbours(Representation):
         cls,
         similarity: csr_array[np.float32],
         history: csr_array[np.float32],
-        keep: Keep = "float32",
+        keep: StoredAs = "float32",
     ) -> Neighbours:
         """Of a sparse matrix (m, m) whose row i holds what item i says for others."""
         return cls(Postings.of(similarity, keep), history)
@@ -105,21 +241,15 @@ class Neighbours(Representation):
         return found
 
     def score(self, queries: Any) -> Scores:
-        from xorec.representations.neighbours_kernels import add_all
-
         found = self.histories(queries)
-        if len(found) == 1 and not is_loaded(add_all):
-            return self.score_one(found)[None]
         scores = np.zeros((len(found), self.n_items), dtype=np.float32)
-        add_all(self.kernel_postings, (found.indptr, found.indices, found.data), scores)
+        _add_all(self.kernel_postings, (found.indptr, found.indices, found.data), scores)
         return scores
 
     def score_one(self, query: Histories) -> Scores:
         """The scores (n_items,) of one query in plain NumPy, to the bit those of `score`."""
         sums = np.zeros(self.n_items, dtype=np.float32)
-        for place, item in enumerate(query.indices):
-            spoken_for, weights = self.postings.row(int(item), query.value(place))
-            sums[spoken_for] += weights
+        add_one(self.kernel_postings, (query.indptr, query.indices, query.data), sums)
         return sums
 
     def rescore(
@@ -133,8 +263,6 @@ class Neighbours(Representation):
 
         To the bit those of `score`.
         """
-        from xorec.representations.neighbours_kernels import score_candidates
-
         found = self.histories(queries)
         if candidates.shape[:1] != (len(found),) or counts.shape != (len(found),):
             raise DataError(f"candidates are of {len(candidates)} queries, not of {len(found)}.")

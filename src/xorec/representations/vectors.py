@@ -1,29 +1,22 @@
-"""Vectors: users and items as float rows, ranked by dot product."""
+"""Vectors and Distances: users and items as float rows, ranked by dot product or by nearness."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.arrays import float_rows
 from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Floats as Floats
-from xorec.representations.base import Representation, Rows, Scores, Tensors
+from xorec.representations.base import Representation, Rows, Scores
 
 
-class Vectors(Representation):
-    """score(u, i) = user_vectors[u] . item_vectors[i] (+ item_bias[i] where there is one).
+class _FloatRows(Representation):
+    """What Vectors and Distances share: a float row for each user and item, compared by BLAS."""
 
-    >>> one = Vectors(np.float32([[1, 2]]), np.float32([[3, 0], [0, 5]]))
-    >>> one.scores(np.array([0]))
-    array([[ 3., 10.]], dtype=float32)
-    """
-
-    kind = "vectors"
     why_one_index = (
         "a sum of products depends in its last digit on how many items BLAS multiplies at once, "
         "so the lists would not be those of one index"
@@ -31,17 +24,15 @@ class Vectors(Representation):
     schema: ClassVar[Schema] = {
         "user_vectors": Tensor("float32", ("users", "dimensions")),
         "item_vectors": Tensor("float32", ("items", "dimensions")),
-        "item_bias": Tensor("float32", ("items",), optional=True),
     }
 
-    def __init__(
-        self, user_vectors: Floats, item_vectors: Floats, item_bias: Floats | None = None
-    ) -> None:
-        self.user_vectors, self.item_vectors = check_vectors(user_vectors, item_vectors)
-        self.item_bias = None if item_bias is None else float_rows(item_bias, "item_bias", 1)
-        if self.item_bias is not None and len(self.item_bias) != len(self.item_vectors):
+    def __init__(self, user_vectors: Floats, item_vectors: Floats) -> None:
+        self.user_vectors = float_rows(user_vectors, "user_vectors")
+        self.item_vectors = float_rows(item_vectors, "item_vectors")
+        lengths = self.user_vectors.shape[1], self.item_vectors.shape[1]
+        if lengths[0] != lengths[1]:
             raise DataError(
-                f"there are {len(self.item_bias)} biases for {len(self.item_vectors)} items."
+                f"the users' vectors have {lengths[0]} numbers but the items' {lengths[1]}."
             )
 
     @property
@@ -55,6 +46,31 @@ class Vectors(Representation):
     def queries(self, users: Rows) -> Floats:
         return self.user_vectors[users]
 
+
+class Vectors(_FloatRows):
+    """score(u, i) = user_vectors[u] . item_vectors[i] (+ item_bias[i] where there is one).
+
+    >>> one = Vectors(np.float32([[1, 2]]), np.float32([[3, 0], [0, 5]]))
+    >>> one.scores(np.array([0]))
+    array([[ 3., 10.]], dtype=float32)
+    """
+
+    kind = "vectors"
+    schema: ClassVar[Schema] = {
+        **_FloatRows.schema,
+        "item_bias": Tensor("float32", ("items",), optional=True),
+    }
+
+    def __init__(
+        self, user_vectors: Floats, item_vectors: Floats, item_bias: Floats | None = None
+    ) -> None:
+        super().__init__(user_vectors, item_vectors)
+        self.item_bias = None if item_bias is None else float_rows(item_bias, "item_bias", 1)
+        if self.item_bias is not None and len(self.item_bias) != len(self.item_vectors):
+            raise DataError(
+                f"there are {len(self.item_bias)} biases for {len(self.item_vectors)} items."
+            )
+
     def score(self, queries: Any) -> Scores:
         scores: Scores = np.matmul(np.atleast_2d(queries), self.item_vectors.T, dtype=np.float32)
         if self.item_bias is not None:
@@ -66,7 +82,7 @@ class Vectors(Representation):
         return Vectors(*2 * (_unit(self.item_vectors),))
 
     def among_users(self) -> Vectors:
-        """Cosines; a user with a zero vector is like nobody."""
+        """Cosines; a user with a zero vector is like no other."""
         return Vectors(*2 * (_unit(self.user_vectors),))
 
     @property
@@ -74,27 +90,54 @@ class Vectors(Representation):
         bias = "" if self.item_bias is None else ", and the item's own bias"
         return f"the dot product of the user's and the item's vector{bias}"
 
-    def tensors(self) -> Tensors:
-        tensors: Tensors = {"user_vectors": self.user_vectors, "item_vectors": self.item_vectors}
-        if self.item_bias is not None:
-            tensors["item_bias"] = self.item_bias
-        return tensors
-
-    @classmethod
-    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
-        return cls(tensors["user_vectors"], tensors["item_vectors"], tensors.get("item_bias"))
-
 
 def _unit(vectors: Floats) -> Floats:
     norms = np.linalg.norm(vectors, axis=1)
     return np.asarray(vectors / np.where(norms > 0, norms, 1)[:, None], dtype=np.float32)
 
 
-def check_vectors(users: Any, items: Any) -> tuple[Floats, Floats]:
-    """Vectors of users (n, d) and items (m, d), or a DataError."""
-    rows = float_rows(users, "user_vectors"), float_rows(items, "item_vectors")
-    if rows[0].shape[1] != rows[1].shape[1]:
-        raise DataError(
-            f"the users' vectors have {rows[0].shape[1]} numbers but the items' {rows[1].shape[1]}."
-        )
-    return rows
+class Distances(_FloatRows):
+    """score(u, i) = -|user_vectors[u] - item_vectors[i]|^2: never above 0.
+
+    All at once it is 2 b.d - |b|^2 - |d|^2, one product and the norms. That cancels what both
+    points share, so the mean item is subtracted from both first: no digits are lost to points far
+    from the origin, and what rounding is left is small against the items' spread.
+
+    >>> one = Distances(np.float32([[1, 0]]), np.float32([[1, 2], [4, 0]]))
+    >>> one.scores(np.array([0]))
+    array([[-4., -9.]], dtype=float32)
+    """
+
+    kind = "distances"
+
+    @cached_property
+    def _centred(self) -> tuple[Floats, Floats, Floats]:
+        """The mean item (d,), the items minus it (n_items, d), their squared norms (n_items,)."""
+        mean = self.item_vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        items = np.asarray(self.item_vectors - mean, dtype=np.float32)
+        return mean, items, _squared_norms(items)
+
+    def score(self, queries: Any) -> Scores:
+        mean, items, squared_norms = self._centred
+        points = np.asarray(np.atleast_2d(queries) - mean, dtype=np.float32)
+        scores: Scores = np.matmul(np.float32(2) * points, items.T)
+        scores -= squared_norms
+        scores -= _squared_norms(points)[:, None]
+        return np.minimum(scores, np.float32(0), out=scores)
+
+    def among_items(self) -> Distances:
+        """Items near each other are alike."""
+        return Distances(self.item_vectors, self.item_vectors)
+
+    def among_users(self) -> Distances:
+        """Users near each other are alike."""
+        return Distances(self.user_vectors, self.user_vectors)
+
+    @property
+    def score_description(self) -> str:
+        return "minus the squared distance between the user's and the item's vector"
+
+
+def _squared_norms(rows: Floats) -> Floats:
+    squares = np.einsum("nf,nf->n", rows, rows, dtype=np.float64)
+    return np.asarray(squares, dtype=np.float32)

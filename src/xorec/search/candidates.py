@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous
-from xorec.core.kernels import is_loaded
+from xorec.core.kernels import is_first_query
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
-from xorec.representations.base import Scores
+from xorec.representations.base import NO_SCALES, Scores
 from xorec.representations.histories import NO_VALUES
-from xorec.representations.postings import NO_SCALES, Postings
-from xorec.representations.scratch import Scratches
-from xorec.representations.two_stage import TwoStage
-from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.representations.neighbours import Postings
+from xorec.representations.neighbours_kernels import Scratches
+from xorec.representations.two_stage import TwoStage, TwoStageQueries
 from xorec.search.filters import Filters
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Hits, no_hits
@@ -57,7 +56,7 @@ class Collector:
         self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
     ) -> Found:
         """The candidates of each query: those that are near, and what their histories bring."""
-        if len(queries) == 1 and not is_loaded(collect):
+        if is_first_query(collect, len(queries)):
             return self._collect_one(queries, near[0][0, : near[1][0]], filters)
         count, sources = len(queries), self.sources
         shape = (count, near[0].shape[1] + sources.best + sources.neighbours)
@@ -85,7 +84,7 @@ class Collector:
         count = len(queries)
         if self._second is None or queries.vectors is None:
             return None
-        if count == 1 and not is_loaded(search_both):
+        if is_first_query(search_both, count):
             return None
         hits, (postings, *rest) = no_hits(count, k), self._plain_sources
         known = (near, (postings, _histories_of(queries), *rest), tuple(filters), self._plain_ties)

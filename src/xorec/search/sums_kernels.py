@@ -8,8 +8,7 @@ import numpy as np
 
 from xorec.core.bits import prefetch
 from xorec.core.kernels import kernel
-from xorec.representations.neighbours_kernels import item_at, slot_of
-from xorec.representations.scratch import LINE
+from xorec.representations.neighbours_kernels import LINE, item_at, slot_of
 from xorec.search.top_k_kernels import select
 
 _INFINITY = np.int32(0x7F800000)

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int
-from xorec.core.kernels import is_loaded
+from xorec.core.kernels import is_first_query
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
-from xorec.representations.two_stage import TwoStage
-from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.representations.two_stage import TwoStage, TwoStageQueries
 from xorec.search.batches import FIRST_QUERIES, empty_nearest
 from xorec.search.candidates import Collector, Near, best_of_one, item_table
 from xorec.search.checks import check_lists, check_range
@@ -209,7 +208,7 @@ class TwoStageIndex:
         from xorec.search.scores.blocks import unpack_scores
         from xorec.search.two_stage_kernels import best_of
 
-        if len(scores) == 1 and not is_loaded(best_of):
+        if is_first_query(best_of, len(scores)):
             return best_of_one(scores, found, self._tie_rank, width)
         nearest = empty_nearest(len(scores), width)
         pool.map_ranges(

@@ -9,16 +9,16 @@ import numpy.typing as npt
 
 from xorec.core.bits import prefetch
 from xorec.core.kernels import kernel
+from xorec.representations.neighbours import Postings
 from xorec.representations.neighbours_kernels import (
+    Scratch,
     add_postings,
     clean,
     slot_of,
     sum_of,
     word_of,
 )
-from xorec.representations.postings import Postings
-from xorec.representations.ranking_kernels import product
-from xorec.representations.scratch import Scratch
+from xorec.representations.ranking_vectors import product
 from xorec.search.filters import Filters
 from xorec.search.scores.blocks import score_of
 from xorec.search.sorted_kernels import POSITION

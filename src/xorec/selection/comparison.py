@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from xorec.core.engine import Arrays, Engine
+from xorec.core.engine import Arrays, Engine, pickled, unpickled
 from xorec.core.errors import OptionError
 from xorec.core.files import temporary_folder
-from xorec.core.kept import Kept
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.core.pickles import pickled, unpickled
+from xorec.core.threads import LRUCache
 from xorec.data.interactions import Interactions
 from xorec.data.split import as_split
 from xorec.evaluation.protocol import Evaluation, evaluate
@@ -73,7 +72,7 @@ def _fitted_on(
                 yield TimedFit(opened_model(made["model"]), float(made["seconds"]))
 
 
-_PARTS = Kept[Parts](most=1)
+_PARTS = LRUCache[Parts](most=1)
 """Of a process that fits for others, by the path of the parts."""
 
 

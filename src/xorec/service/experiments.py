@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
-from xorec.core.printable import quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, quoted
 from xorec.service.events.records import Id
 
 

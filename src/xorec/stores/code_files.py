@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.addresses import Address
-from xorec.core.bits import Words, words_for
-from xorec.core.code_rows import MOST_OFFSET
+from xorec.core.bits import MOST_OFFSET, Words, words_for
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.core.files import replacing
 from xorec.core.locks import locked

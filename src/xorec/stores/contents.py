@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec import __version__
-from xorec.core.code_rows import CodeRows
+from xorec.core.bits import CodeRows
 from xorec.core.errors import OptionError, StoreError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.printable import quoted

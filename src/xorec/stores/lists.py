@@ -20,12 +20,10 @@ from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.recommender.results import Recommendations, Recommended
-from xorec.representations.codes import Codes
-from xorec.representations.neighbours import Neighbours
-from xorec.representations.postings import NO_SCALES, Postings
-from xorec.representations.quantized import QuantizedVectors
-from xorec.representations.ranking_vectors import RankingVectors
-from xorec.representations.single_query import agreement
+from xorec.representations.base import NO_SCALES
+from xorec.representations.codes import Codes, hamming_scores
+from xorec.representations.neighbours import Neighbours, Postings
+from xorec.representations.ranking_vectors import QuantizedVectors, RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.stores.schema import schema_of
 
@@ -46,7 +44,7 @@ def recommend(store: Store, user: Hashable, k: int, *, seen: bool = False) -> Re
     found = store.nearest(key, k, seen=seen)
     ids = decode_ids(about.item_kind, [one.item_id for one in found])
     distances = np.array([one.distance for one in found], dtype=np.int64)
-    scores = agreement(distances, about.bits).tolist()
+    scores = hamming_scores(distances, about.bits).tolist()
     return Recommendations(
         user,
         tuple(

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from xorec.core.addresses import Address
 from xorec.core.bits import Words
 from xorec.core.errors import StoreError
-from xorec.core.files import replacing_folder
-from xorec.core.frame_files import write_frames
+from xorec.core.files import replacing_folder, write_frames
 from xorec.core.locks import locked
 from xorec.core.memory import require_address_space
 from xorec.core.progress import SILENT, Progress, Task
-from xorec.representations.single_query import distances
+from xorec.representations.codes import distances
 from xorec.stores.base import Near, Rows, Store
 from xorec.stores.contents import Contents, Table
 from xorec.stores.schema import About, schema_of

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words, words_for
-from xorec.core.code_rows import CodeRows, widen
+from xorec.core.bits import CodeRows, Words, widen, words_for
 from xorec.core.errors import StoreError
 from xorec.core.printable import quoted
 

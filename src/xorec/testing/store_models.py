@@ -15,8 +15,7 @@ from xorec.data.text import Text
 from xorec.data.tie_rank import tie_rank
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
-from xorec.representations.codes import Codes
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage

@@ -21,7 +21,7 @@ import pytest
 
 from xorec.core.errors import OptionError, StoreError, UnknownIdError
 from xorec.recommender.recommender import Recommender
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import MaskedCodes
 from xorec.stores import registry, tables
 from xorec.stores.base import Store
 from xorec.stores.contents import Contents, Table, contents_of

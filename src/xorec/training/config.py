@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.compiling import clock
 from xorec.core.errors import XorecError
 from xorec.core.files import save_tensors
+from xorec.core.kernels import compiling
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.rng import hash_integers
@@ -168,7 +168,7 @@ class EpochTrainer:
                 facts = step(state.epoch, state.arrays)
                 state.epoch += 1
                 self._refuse_divergence(state.epoch, facts)
-                if self._options.until is not None and clock() >= self._options.until:
+                if self._options.until is not None and compiling.now() >= self._options.until:
                     state.stopped = True
                 facts |= self._validate(state, represent)
                 state.history.append({"epoch": state.epoch, **facts})

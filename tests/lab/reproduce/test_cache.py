@@ -31,7 +31,7 @@ def test_what_differs_in_anything_is_another_part(tmp_path: Path, key: dict[str,
     assert not cache.has("choice", {"seed": 1})
 
 
-@pytest.mark.parametrize("digest", ["code_digest", "measuring_digest"])
+@pytest.mark.parametrize("digest", ["source_digest", "measuring_digest"])
 def test_changed_code_makes_another_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: str
 ) -> None:

@@ -163,6 +163,6 @@ def test_changed_code_chooses_and_tests_again(
     dataset.test("bpr", 0)
     assert dataset.is_chosen("bpr")
     assert dataset.is_tested("bpr", 0)
-    monkeypatch.setattr("xorec.lab.reproduce.cache.code_digest", lambda: "changed")
+    monkeypatch.setattr("xorec.lab.reproduce.cache.source_digest", lambda: "changed")
     assert not dataset.is_chosen("bpr")
     assert not dataset.is_tested("bpr", 0)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import OptionError, XorecError
-from xorec.core.linear_algebra import TILE, bytes_needed, negative_inverse, rows_within
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
 from xorec.models.baselines import ease
 from xorec.models.baselines.ease import EASE, item_weights, memory_available
+from xorec.models.linear_algebra import TILE, bytes_needed, negative_inverse, rows_within
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
 from xorec.testing.data import planted, weighted

@@ -20,7 +20,7 @@ from xorec.models.hashing.phd import (
     tables,
     turned_rows,
 )
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import MaskedCodes
 from xorec.testing.data import halves, planted
 from xorec.testing.models import EpochModelTests
 from xorec.training.passes import Triplets

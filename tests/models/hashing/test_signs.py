@@ -79,7 +79,7 @@ def test_a_cache_learns_the_vectors_once_and_changes_nothing(
         DSIML(bits=8, epochs=1, start={"model": "bpr", **SHORT}).fit(train, validation, cached)
         with pytest.raises(AssertionError, match="learned again"):
             pretrain(again.config.start, train, None, cached)
-        patch.setattr("xorec.models.pretraining.code_digest", lambda: "another line of code")
+        patch.setattr("xorec.models.pretraining.source_digest", lambda: "another line of code")
         with pytest.raises(AssertionError, match="learned again"):
             pretrain(again.config.start, train, validation, cached)
     assert plain.refit_settings() == first.refit_settings() == again.refit_settings()

@@ -15,7 +15,7 @@ from tests.support.references.metric import (
 from tests.support.steps import step_items, step_users
 from xorec.core.options import RunOptions
 from xorec.models.metric.cml import CML, CMLConfig, CMLStep, decorrelate, into_ball
-from xorec.representations.distances import Distances
+from xorec.representations.vectors import Distances
 from xorec.testing.data import planted
 from xorec.testing.models import EpochModelTests
 from xorec.training.passes import Triplets

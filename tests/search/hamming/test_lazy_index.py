@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import DataError
-from xorec.representations.codes import Codes
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.search.batches import FIRST_QUERIES
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.lazy_index import LazyHammingIndex

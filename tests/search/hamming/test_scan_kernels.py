@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from xorec.core.bits import Words
-from xorec.core.code_rows import NO_OFFSETS
+from xorec.core.bits import NO_OFFSETS, Words
 from xorec.search.hamming.adders import CHUNK_WORDS
 from xorec.search.hamming.arrays import Counted, QueryPlanes, Selection, SelectScratch
 from xorec.search.hamming.index import HammingIndex

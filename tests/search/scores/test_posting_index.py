@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from xorec.representations.base import StoredAs
 from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
-from xorec.representations.postings import Keep
 from xorec.search.index import index_of
 from xorec.search.scores.postings import PostingIndex
 from xorec.testing.indexes import KINDS, IndexTests, Ranks
@@ -29,7 +29,7 @@ class Items:
 class TestPostings(IndexTests):
     """Of small whole numbers, many of them zero: ties abound, above zero, at zero and below."""
 
-    keep: Keep = "float32"
+    keep: StoredAs = "float32"
 
     def items(self, rng: np.random.Generator, n: int, bits: int, kind: str) -> Items:
         few = {"equal": 1, "duplicates": max(1, n // 8)}.get(kind, n)

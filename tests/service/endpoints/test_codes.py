@@ -14,9 +14,8 @@ from tests.support.two_stage import two_stage
 from xorec.core.bits import unpack_signs
 from xorec.lab.bench.serve_requests import drawn_recommender
 from xorec.recommender.recommender import Recommender
-from xorec.representations.codes import Codes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.composed import ComposedCodes
-from xorec.representations.masked import MaskedCodes
 from xorec.testing.data import planted
 
 DATA = planted(40, 50, per_user=8)

@@ -24,9 +24,8 @@ from xorec.core.errors import DataError, OptionError
 from xorec.core.files import replacing, system_errors, write_text
 from xorec.core.memory import require_address_space
 from xorec.core.paths import near_file, user_cache, what_is_at
-from xorec.core.printable import LONGEST_VALUE, quoted, shortened
+from xorec.core.printable import LONGEST_VALUE, closest, quoted, shortened
 from xorec.core.progress import SILENT, Progress
-from xorec.core.suggestions import closest
 from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xorec.core.errors import DataError
-from xorec.core.printable import listed, quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, listed, quoted
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
 """What a column can be for; the argument that names it is the role + "_column"."""

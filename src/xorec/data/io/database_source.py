@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
-from xorec.core.printable import listed, quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, listed, quoted
 from xorec.data.io.base import Source, Wanted
 from xorec.data.io.columns import guess
 from xorec.databases import open_database

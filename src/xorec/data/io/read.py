@@ -12,9 +12,8 @@ from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, OptionError
 from xorec.core.memory import require_address_space
 from xorec.core.options import RunOptions
-from xorec.core.printable import listed, quoted
+from xorec.core.printable import did_you_mean, listed, quoted
 from xorec.core.progress import SILENT, Progress
-from xorec.core.suggestions import did_you_mean
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import REPEATS, ROLES, Columns, choose_columns
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.code import code_digest
 from xorec.core.errors import XorecError
 from xorec.core.kernels import fast_kernel
+from xorec.core.source_digest import source_digest
 
 
 @cache
@@ -26,7 +26,7 @@ def machine_facts() -> dict[str, str]:
     from llvmlite import binding
 
     return {
-        "code": code_digest(),
+        "code": source_digest(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "numba": numba.__version__,

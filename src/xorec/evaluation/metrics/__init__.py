@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from xorec.core.errors import OptionError
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 from xorec.evaluation.metrics.base import ItemMetric, UserMetric
 from xorec.evaluation.metrics.by_rank import MAP, MRR, NDCG
 from xorec.evaluation.metrics.exposure import COVERAGE, GINI

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from xorec.core.code import code_digest
 from xorec.core.files import replacing, write_text
+from xorec.core.source_digest import source_digest
 
 Key = Mapping[str, Any]
 """All that went in, as JSON."""
@@ -43,7 +43,7 @@ class Result:
 
 @cache
 def measuring_digest() -> str:
-    """A fingerprint of the code that tunes and times, beside `code_digest`."""
+    """A fingerprint of the code that tunes and times, beside `source_digest`."""
     package, total = Path(__file__).parents[2], hashlib.blake2b(digest_size=16)
     for pattern in MEASURING:
         for path in sorted(package.glob(pattern)):
@@ -70,7 +70,7 @@ class Cache:
 
     def path(self, kind: str, key: Key) -> Path:
         """Its file: the kind, and a digest of the key and of the code."""
-        text = json.dumps([key, code_digest(), measuring_digest()], sort_keys=True)
+        text = json.dumps([key, source_digest(), measuring_digest()], sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
         return self.folder / f"{kind}-{digest}.json"
 

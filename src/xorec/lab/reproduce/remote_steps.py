@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xorec.core.engine import Arrays, Engine
+from xorec.core.engine import Arrays, Engine, pickled, unpickled
 from xorec.core.files import replacing, temporary_folder
-from xorec.core.kept import Kept
 from xorec.core.options import RunOptions
-from xorec.core.pickles import pickled, unpickled
+from xorec.core.threads import LRUCache
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.question import Stage, Step
@@ -50,7 +49,7 @@ def run_ahead(run: Run, steps: Sequence[Step], engine: Engine) -> None:
                         task.advance(1, now=step.label)
 
 
-_RUNS = Kept["_RunElsewhere"](most=1)
+_RUNS = LRUCache["_RunElsewhere"](most=1)
 """Of a process that does steps for others, by the path of the run."""
 
 

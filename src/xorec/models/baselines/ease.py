@@ -16,7 +16,6 @@ from pydantic import Field
 
 from xorec.core.errors import OptionError
 from xorec.core.kernels import kernel
-from xorec.core.linear_algebra import bytes_needed, negative_inverse, rows_within
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -28,6 +27,7 @@ from xorec.models.baselines.item_knn import (
     root_weights,
     with_weights_of,
 )
+from xorec.models.linear_algebra import bytes_needed, negative_inverse, rows_within
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours

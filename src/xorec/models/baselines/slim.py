@@ -27,7 +27,6 @@ from pydantic import Field
 
 from xorec.core.engine import Arrays, Engine, LocalEngine, Shared, row_ranges
 from xorec.core.kernels import fast_kernel, inlined
-from xorec.core.linear_algebra import solve_spd
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
@@ -42,9 +41,9 @@ from xorec.models.baselines.item_knn import (
     shared_pairs,
     with_weights_of,
 )
-from xorec.representations.base import Representation
+from xorec.models.linear_algebra import solve_spd
+from xorec.representations.base import Representation, StoredAs
 from xorec.representations.neighbours import Neighbours
-from xorec.representations.postings import Keep
 from xorec.training.config import Float, Int, ModelConfig, Space
 
 if TYPE_CHECKING:
@@ -321,7 +320,7 @@ class SLIMConfig(ModelConfig):
         ge=0,
         description="weights smaller than this (absolute) are dropped: less memory, faster",
     )
-    weight_dtype: Keep = Field(
+    weight_dtype: StoredAs = Field(
         "float32",
         description="how the weights are stored: float32, float16 (half) or int8 (a quarter)",
     )

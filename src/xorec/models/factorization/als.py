@@ -39,11 +39,11 @@ from xorec.core.engine import Arrays as EngineArrays
 from xorec.core.engine import Blocks, Engine, row_ranges
 from xorec.core.errors import DataError
 from xorec.core.kernels import fast_kernel, inlined
-from xorec.core.linear_algebra import add_dots, solve_spd
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.linear_algebra import add_dots, solve_spd
 from xorec.models.new_rows import once_for_each, solve_new_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors

@@ -46,7 +46,7 @@ from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, expect
 from xorec.models.triplet_model import PASSES, TripletModel
 from xorec.representations.base import Representation
-from xorec.representations.masked import MaskedCodes
+from xorec.representations.codes import MaskedCodes
 from xorec.representations.vectors import Floats
 from xorec.training.config import Float, Space, TripletConfig
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows

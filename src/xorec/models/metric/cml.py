@@ -35,7 +35,7 @@ from xorec.data.interactions import Interactions
 from xorec.models.base import expect
 from xorec.models.triplet_model import TripletModel, mean_user
 from xorec.representations.base import Representation
-from xorec.representations.distances import Distances, Floats
+from xorec.representations.vectors import Distances, Floats
 from xorec.training.config import POPULARITY, Choice, Float, Space, TripletConfig
 from xorec.training.epochs import Arrays
 from xorec.training.passes import StepOf, Triplets, TripletStep, UserResult

@@ -36,7 +36,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.metric.cml import BallStep, MetricConfig, MetricModel, square_distance
 from xorec.models.triplet_model import mean_user
-from xorec.representations.distances import Floats
+from xorec.representations.vectors import Floats
 from xorec.training.config import POPULARITY, Float, Int, Space
 from xorec.training.epochs import Arrays
 from xorec.training.passes import StepOf, Triplets, UserResult

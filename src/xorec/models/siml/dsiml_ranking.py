@@ -22,8 +22,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from xorec.core.bits import Words, pack_signs, unpack_signs
-from xorec.core.code_rows import MOST_OFFSET, Offsets
+from xorec.core.bits import MOST_OFFSET, Offsets, Words, pack_signs, unpack_signs
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
@@ -39,8 +38,7 @@ from xorec.models.triplet_model import fold_in_passes, fold_in_user
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.ranking_vectors import RankingVectors
-from xorec.representations.two_stage import Sources, TwoStage
-from xorec.representations.two_stage_queries import TwoStageQueries
+from xorec.representations.two_stage import Sources, TwoStage, TwoStageQueries
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.discrete.rotation import unit_rows
 from xorec.training.epochs import validation_sample

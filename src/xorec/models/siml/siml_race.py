@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.compiling import clock
 from xorec.core.errors import DataError
 from xorec.core.files import write_text
+from xorec.core.kernels import compiling
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.rng import hash_integers
@@ -63,7 +63,7 @@ class RaceTrack:
         self.judged_on = validation_sample(judged_on, options.seed)
         self._late: float | None = None
         if options.until is not None:
-            now = clock()
+            now = compiling.now()
             self._late = now + _TIME_SHARE * (options.until - now)
 
     @classmethod
@@ -87,7 +87,7 @@ class RaceTrack:
 
     def is_late(self) -> bool:
         """Whether the race has taken its share of the time."""
-        return self._late is not None and clock() >= self._late
+        return self._late is not None and compiling.now() >= self._late
 
     def value(self, representation: Representation) -> float:
         """NDCG@20."""

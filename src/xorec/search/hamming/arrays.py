@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words
-from xorec.core.code_rows import Offsets
+from xorec.core.bits import Offsets, Words
 from xorec.data.tie_rank import TieRank
 from xorec.search.filters import Mask, Rows
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words
-from xorec.core.code_rows import NO_OFFSETS, CodeRows, Offsets
+from xorec.core.bits import NO_OFFSETS, CodeRows, Offsets, Words
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.search.batches import (

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import Arrays, as_contiguous
-from xorec.core.code_rows import Offsets
+from xorec.core.bits import Offsets
 from xorec.core.errors import DataError, OptionError
 from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.core.threads import ThreadPool

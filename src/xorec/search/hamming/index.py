@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import as_contiguous, positive_int, whole_numbers
-from xorec.core.bits import Words
-from xorec.core.code_rows import CodeRows, as_offsets, joined_offsets
+from xorec.core.bits import CodeRows, Words, as_offsets, joined_offsets
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.bits import Words
-from xorec.core.code_rows import CodeRows, as_offsets
-from xorec.core.lazy import lazy_property
-from xorec.core.log import logged
+from xorec.core.bits import CodeRows, Words, as_offsets
+from xorec.core.progress import logged
+from xorec.core.threads import lazy_property
 from xorec.data.tie_rank import TieRank
-from xorec.representations.single_query import agreement, distances
+from xorec.representations.codes import distances, hamming_scores
 from xorec.search.batches import FIRST_QUERIES
 from xorec.search.checks import check_tie_rank
 from xorec.search.filters import make_filters
@@ -180,6 +179,6 @@ class LazyHammingIndex(HammingIndex):
         best = near[np.lexsort((rank[near], found[near]))[:count]]
         hits = np.zeros((1, k), np.int32), np.zeros((1, k), np.int32)
         hits[0][0, :count], hits[1][0, :count] = best, found[best] - most
-        scores = agreement(hits[1], self.bits)
+        scores = hamming_scores(hits[1], self.bits)
         scores[0, count:] = 0
         return Hits(hits[0], scores, np.array([count]), hits[1])

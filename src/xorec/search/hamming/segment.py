@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words
-from xorec.core.code_rows import NO_OFFSETS, Offsets
+from xorec.core.bits import NO_OFFSETS, Offsets, Words
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import NO_ROWS, Filters, Rows
 from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES

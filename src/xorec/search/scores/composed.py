@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.kernels import is_loaded, kernel
+from xorec.core.kernels import kernel
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
-from xorec.representations.composed import BLOCK, score_all, score_block, scratch_for
-from xorec.representations.single_query import composed
+from xorec.representations.composed import BLOCK, composed_scores, score_block, scratch_for
 from xorec.search.batches import Nearest, Numbers
 from xorec.search.filters import Filters
 from xorec.search.scores.blocks import Arrays, BlockIndex, Part, keep_block
@@ -81,9 +80,4 @@ class ComposedIndex(BlockIndex):
 
     def _score(self, part: Part, ready: Arrays) -> Scores:
         (columns, weights), (words, etas) = part.columns, ready
-        size = self.codes.group_bits
-        if len(words) == 1 and not is_loaded(score_all):
-            return composed(columns, weights, size, words[0], etas[0])[None]
-        scores = np.empty((len(words), len(part.rows)), dtype=np.float32)
-        score_all(columns, weights, size, words, etas, scratch_for(size), scores)
-        return scores
+        return composed_scores(columns, weights, self.codes.group_bits, words, etas)

@@ -9,18 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import DataError
-from xorec.core.kernels import is_loaded, kernel
+from xorec.core.kernels import kernel
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
-from xorec.representations.look_up_kernels import (
+from xorec.representations.look_up import (
     BLOCK,
     LANES,
     interleave,
-    look_up_all,
+    look_up,
     look_up_block,
     look_up_lanes,
 )
-from xorec.representations.single_query import look_up
 from xorec.search.batches import Nearest, Numbers
 from xorec.search.filters import Filters
 from xorec.search.scores.blocks import Arrays, BlockIndex, Part, bound_of, keep_block, keep_one
@@ -162,8 +161,4 @@ class LookUpIndex(BlockIndex):
 
     def _score(self, part: Part, ready: Arrays) -> Scores:
         (columns,), (vectors,) = part.columns, ready
-        if len(vectors) == 1 and not is_loaded(look_up_all):
-            return look_up(columns, self.codes.tables(vectors)[0])[None]
-        scores = np.empty((len(vectors), len(part.rows)), dtype=np.float32)
-        look_up_all(columns, self.codes.tables(vectors), scores)
-        return scores
+        return look_up(columns, self.codes.tables(vectors))

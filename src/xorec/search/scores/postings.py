@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.kernels import is_loaded, kernel
+from xorec.core.kernels import is_first_query, kernel
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.histories import Histories
@@ -222,8 +222,7 @@ class PostingIndex:
 
     def _is_fresh(self, histories: Histories) -> bool:
         """Whether one query is asked in a process that has no kernels yet."""
-
-        if len(histories) != 1 or is_loaded(search_postings):
+        if not is_first_query(search_postings, len(histories)):
             return False
         self._asked += 1
         return self._asked <= FIRST_QUERIES

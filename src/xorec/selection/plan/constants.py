@@ -12,9 +12,9 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from xorec.core.code import code_digest
 from xorec.core.files import write_text
 from xorec.core.paths import user_cache
+from xorec.core.source_digest import source_digest
 
 NEAR_BYTES, FAR_BYTES = 1 << 20, 32 << 20
 """A cache of one core, and what is more than the caches of a machine."""
@@ -144,7 +144,7 @@ def constants_file() -> Path:
 def keep_constants(constants: dict[str, float], cpu: str) -> Path:
     """Write what was measured; the rest stays as it was."""
     path = constants_file()
-    kept = {"cpu": cpu, "code": code_digest(), "constants": constants}
+    kept = {"cpu": cpu, "code": source_digest(), "constants": constants}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(kept, indent=1) + "\n")
     return path
@@ -166,7 +166,7 @@ def this_machine() -> Machine:
         values = typed(kept["constants"])
         if not all(value >= 0 for value in values.values()):
             raise ValueError
-        note = "" if kept["code"] == code_digest() else "measured with other code: bench again"
+        note = "" if kept["code"] == source_digest() else "measured with other code: bench again"
         return Machine(Constants(**values), True, str(kept["cpu"]), str(kept["code"]), note)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         note = "constants of another machine: `xorec bench engine` measures this one"

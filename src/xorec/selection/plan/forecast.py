@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xorec.core.errors import OptionError
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean
 from xorec.selection.plan.als_plan import plan_als
 from xorec.selection.plan.asked import Asked
 from xorec.selection.plan.codes_plan import plan_dsiml

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from xorec.core.compiling import clock
 from xorec.core.errors import OptionError
+from xorec.core.kernels import compiling
 
 PAIRS_A_MINUTE = 200_000
 """What the default budget is made for."""
@@ -21,7 +21,7 @@ class Budget:
 
     minutes: float | None = None
     trials: int | None = None
-    clock: Callable[[], float] = clock
+    clock: Callable[[], float] = compiling.now
     began: float = field(default=0.0)
 
     def __post_init__(self) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from xorec.core.code import code_digest
 from xorec.core.files import write_text
 from xorec.core.options import RunOptions
+from xorec.core.source_digest import source_digest
 from xorec.data.interactions import Interactions
 from xorec.selection.race.budget import Budget
 from xorec.selection.race.proposals import next_recipe
@@ -89,7 +89,7 @@ def race(
     kept in options.cache.
     """
     budget, target = budget or Budget.for_pairs(train.n_pairs), target or Target()
-    kept = _Kept(options, [train.digest(), validation.digest(), options.seed, code_digest()])
+    kept = _Kept(options, [train.digest(), validation.digest(), options.seed, source_digest()])
     trials = kept.read()
     if trials:
         options.progress.note(f"race: {len(trials)} trials of a run before are taken as they are.")

@@ -22,13 +22,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from xorec.core.engine import Arrays, Engine, Shared
+from xorec.core.engine import Arrays, Engine, Shared, pickled, unpickled
 from xorec.core.files import temporary_folder
-from xorec.core.kept import Kept
 from xorec.core.options import RunOptions
-from xorec.core.pickles import pickled, unpickled
 from xorec.core.progress import Task
 from xorec.core.rng import hash_integers
+from xorec.core.threads import LRUCache
 from xorec.models import model_class
 from xorec.selection.tuning.trial_fits import Search, TrialFit, TrialFitter
 from xorec.selection.tuning.watching import Curve
@@ -141,7 +140,7 @@ class RemoteTrials:
             yield unpickled(made["fit"])
 
 
-_FITTERS = Kept[TrialFitter](most=1)
+_FITTERS = LRUCache[TrialFitter](most=1)
 """Of a process that fits trials for others, by the path of the search."""
 
 

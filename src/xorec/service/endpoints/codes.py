@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xorec.core.bits import Words
-from xorec.core.code_rows import bytes_for
+from xorec.core.bits import Words, bytes_for
 from xorec.service.endpoints.asking import check_seq, items_of, one_of
 from xorec.service.endpoints.catalogue import is_known
 from xorec.service.http.routes import Call, Route

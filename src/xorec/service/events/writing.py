@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import XorecError
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Log
 from xorec.service.events.records import Appended, Erased, Exposure, Id, NewEvent, Record

@@ -17,9 +17,8 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from xorec.core.errors import XorecError
-from xorec.core.log import logger
-from xorec.core.printable import quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, quoted
+from xorec.core.progress import logger
 from xorec.service.http.bodies import read_body
 from xorec.service.http.endpoint import Endpoint
 from xorec.service.http.exchange import Headers, Reply, Request

@@ -8,8 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from xorec.core.printable import quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, quoted
 
 _TAG = re.compile(r"int|str|float|bool|datetime|date|dict|none|.*[\[\]()-].*", re.DOTALL)
 _BEGINS = ("Value error, ", "Input should be ")

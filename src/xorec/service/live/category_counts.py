@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xorec.core.lazy import lazy_property
+from xorec.core.threads import lazy_property
 from xorec.data.categories import Categories
 from xorec.service.events.records import Id
 from xorec.service.live.catalogue import Catalogue

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.lazy import lazy_property
 from xorec.core.printable import jsonable
+from xorec.core.threads import lazy_property
 from xorec.data.ids import Ids
 from xorec.data.text import Text
 from xorec.service.events.records import Id

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from xorec.core.errors import XorecError
-from xorec.core.log import logger
+from xorec.core.progress import logger
 
 _PAUSE = 0.05
 """Seconds between two looks."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from xorec.core.errors import UnknownIdError
 from xorec.core.files import replacing, write_text
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.recommender import storage
 from xorec.recommender.recommender import Recommender
 

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.log import logged
+from xorec.core.progress import logged
 from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 from xorec.service.http.problems import busy

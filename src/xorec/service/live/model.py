@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import UnknownIdError
-from xorec.core.lazy import lazy_property
 from xorec.core.printable import jsonable
+from xorec.core.threads import lazy_property
 from xorec.data.ids import Ids
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits

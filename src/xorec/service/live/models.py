@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from xorec.core.errors import OptionError, UnknownIdError, XorecError
-from xorec.core.log import logger
-from xorec.core.printable import quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, quoted
+from xorec.core.progress import logger
 from xorec.recommender.recommender import Recommender
 from xorec.service.events.records import Change, EventColumns, Id, News, Record
 from xorec.service.live.catalogue import Catalogue

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from xorec.core.errors import OptionError
-from xorec.core.printable import quoted
-from xorec.core.suggestions import did_you_mean
+from xorec.core.printable import did_you_mean, quoted
 from xorec.service.settings.config import Config
 
 PREFIX = "XOREC_SERVE__"

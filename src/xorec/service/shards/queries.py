@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import words_for
-from xorec.core.code_rows import CodeRows
+from xorec.core.bits import CodeRows, words_for
 from xorec.core.errors import DataError, OptionError
 from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from httptools import HttpParserError
 
-from xorec.core.log import logger
 from xorec.core.printable import shortened
+from xorec.core.progress import logger
 from xorec.service.http.problems import HttpError, busy
 from xorec.service.shards.connection import Connection, ShardReply
 from xorec.service.shards.share import Share

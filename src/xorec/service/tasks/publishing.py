@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.live.generations import Generations
 from xorec.service.schemas.admin import TaskOut
 from xorec.service.tasks.orders import Order

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.live.catalogue import iso
 from xorec.service.schemas.admin import TaskOut
 from xorec.service.tasks.orders import Order

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.tasks.orders import order_for
 from xorec.service.tasks.publishing import forget_erasures, purged_seq
 

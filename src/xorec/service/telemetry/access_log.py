@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from xorec.core.errors import OptionError
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.http.exchange import Request
 
 MOST = 100_000

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-from xorec.core.log import logger
+from xorec.core.progress import logger
 
 
 class _Lines(logging.Formatter):

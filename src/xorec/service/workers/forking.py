@@ -15,7 +15,7 @@ import threading
 import traceback
 from pathlib import Path
 
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.settings.config import Config
 from xorec.service.snapshots import is_snapshot
 

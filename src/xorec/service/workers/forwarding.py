@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.events.records import Exposure
 from xorec.service.http.exchange import Reply, Request
 from xorec.service.http.problems import busy

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xorec.core.errors import OptionError
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.recommender import storage
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.interface import Reader

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import XorecError
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.settings.config import Config, revealed
 from xorec.service.workers.forking import Forked, fork_workers
 

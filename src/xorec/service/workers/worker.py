@@ -18,7 +18,7 @@ from typing import Any
 import uvloop
 
 from xorec.core.errors import XorecError
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.service.http.app import App
 from xorec.service.http.health import Health
 from xorec.service.http.server import HttpServer

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.code_rows import Offsets
+from xorec.core.bits import Offsets
 from xorec.search.filters import Rows
 
 Numbers = npt.NDArray[np.int64]

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words, words_for
-from xorec.core.code_rows import Offsets
+from xorec.core.bits import Offsets, Words, words_for
 from xorec.core.kernels import kernel
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Mask, Rows

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from xorec.core.addresses import Address
-from xorec.core.log import logger
+from xorec.core.progress import logger
 from xorec.databases.postgresql import driver
 from xorec.service.events.errors import StorageFailed
 from xorec.service.events.machine import Machine

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec import __version__
-from xorec.core.code_rows import bytes_for
+from xorec.core.bits import bytes_for
 from xorec.core.printable import jsonable
 from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender

@@ -11,28 +11,13 @@ from typing import Any
 import numpy as np
 
 from xorec.core.bits import add_eight
-from xorec.core.kernels import kernel
+from xorec.core.kernels import kernel, numpy_first
+from xorec.representations.base import Bytes, Floats, Scores
 
 BLOCK = 256
 """Items whose scores are added up side by side."""
 LANES = 8
 """Queries side by side: see `add_eight`."""
-
-
-@kernel
-def word_tables(queries: Any, books: Any, tables: Any) -> None:
-    """tables[q, b, w] = sum over f of queries[q, f] books[b, f, w], f ascending.
-
-    queries (q, D), books (B, D, W), tables: zeros (q, B, 256).
-    """
-    words = books.shape[2]
-    for q in range(len(queries)):
-        for b in range(len(books)):
-            table = tables[q, b, :words]
-            for f in range(books.shape[1]):
-                factor, row = queries[q, f], books[b, f]
-                for w in range(words):
-                    table[w] += factor * row[w]
 
 
 @kernel
@@ -99,3 +84,17 @@ def look_up_all(columns: Any, tables: Any, out: Any) -> None:
             for q in range(len(some)):
                 for i in range(end - begin):
                     out[first + q, begin + i] = sums[i * LANES + q]
+
+
+@numpy_first(look_up_all)
+def _look_up(columns: Bytes, tables: Floats, out: Scores) -> None:
+    out[0] = 0
+    for column, table in zip(columns, tables[0], strict=True):
+        out[0] += table[column]
+
+
+def look_up(columns: Bytes, tables: Floats) -> Scores:
+    """The scores (B, m) of all items, columns (S, m), for tables (B, S, 256)."""
+    scores = np.empty((len(tables), columns.shape[1]), dtype=np.float32)
+    _look_up(columns, tables, scores)
+    return scores

@@ -1,0 +1,31 @@
+"""Digests of xorec's own source: a kept result is keyed by the code that made it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+ROOMS = ("core", "data", "representations", "search", "evaluation", "training", "models")
+"""The rooms that a learned result, or its evaluation, can depend on."""
+
+
+@cache
+def source_digest(parts: tuple[str, ...] = ROOMS, package: Path | None = None) -> str:
+    """A fingerprint of the source text in these files and folders of a package (ours by default).
+
+    It is another one wherever a line of a .py file has changed, or a file its name; the text is
+    read once in a process.
+
+    >>> len(source_digest()), source_digest(("core/bits.py",)) == source_digest(("core/rng.py",))
+    (32, False)
+    """
+    folder, total = package or Path(str(files("xorec"))), hashlib.blake2b(digest_size=16)
+    for part in parts:
+        path = folder / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            text = file.read_bytes()
+            total.update(f"{file.relative_to(folder).as_posix()} {len(text)}\n".encode())
+            total.update(text)
+    return total.hexdigest()
