@@ -67,7 +67,7 @@ def test_lists_of_ids_numbers_and_names() -> None:
     plain = ['5" disk', '3" to 5"', '"tea" or "rye"', '"tea']
     assert args.parse_ids(drinks, quotes) == ["SKU 40, large", "tea", 'a "b"', *plain]
     assert args.parse_ids(drinks, "a\nb,c\t,") == ["a\nb", "c"]
-    assert args.parse_ks("20,100,5") == (20, 100, 5)
+    assert args.parse_counts("20,100,5", "--ks", "10") == (20, 100, 5)
     assert args.parse_names("bpr, siml") == ("bpr", "siml")
 
 
@@ -126,7 +126,7 @@ def test_sizes_are_in_thousands() -> None:
         "1.0 kB",
         "1.2 MB",
         "1.0 GB",
-        "2500.0 GB",
+        "2.5 TB",
     ]
 
 

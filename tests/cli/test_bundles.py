@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from xorec.cli.bundles import bundled, without
+from xorec.cli.arguments import bundled, without
 
 
 @dataclass(frozen=True, kw_only=True)

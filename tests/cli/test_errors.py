@@ -64,6 +64,7 @@ def test_bits_that_mean_nothing(run: Run, ratings: Path, tmp_path: Path) -> None
 def test_unknown_user_is_told_about_items(run: Run, model: Path) -> None:
     refused(run("recommend", model, "--user", "nobody"), "'nobody'", "--items")
     refused(run("recommend", model), "--user", "--items")
+    refused(run("recommend", model, "u7"), "for the user u7, give --user u7")
     refused(run("recommend", model, "--items", "1003,nothing"), "'nothing'")
     refused(run("explain", model, "--user", "nobody", "--item", 1003), "'nobody'", "--items")
     refused(run("explain", model, "--user", "u7", "--item", 5), "item 5")

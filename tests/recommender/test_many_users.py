@@ -99,11 +99,15 @@ def test_a_notebook_shows_the_first_lists_escaped() -> None:
         ([1, 2], "1", "user '1' is not in the model: ids here are integers, did you mean 1?"),
         (["1", "2"], 1, "user 1 is not in the model: ids here are strings, did you mean '1'?"),
         (["1", "2"], " 1", "user ' 1' is not in the model: did you mean '1'?"),
-        (["Ann", "Bob"], "ann", "user 'ann' is not in the model: did you mean 'Ann'? Else use rec"),
+        (
+            ["Ann", "Bob"],
+            "ann",
+            "user 'ann' is not in the model: did you mean 'Ann'? For a",
+        ),
         (["anna", "bob"], "annna", "user 'annna' is not in the model: did you mean 'anna'?"),
-        (["u11", "u12"], "u13", "user 'u13' is not in the model: use recommend_for"),
-        ([1, 2], 3, "user 3 is not in the model: use recommend_for"),
-        ([1, 2], "ann", "user 'ann' is not in the model: use recommend_for"),
+        (["u11", "u12"], "u13", "user 'u13' is not in the model: for a new user"),
+        ([1, 2], 3, "user 3 is not in the model: for a new user"),
+        ([1, 2], "ann", "user 'ann' is not in the model: for a new user"),
     ],
 )
 def test_an_id_of_another_type_gets_a_hint(users: list[object], asked: object, hint: str) -> None:

@@ -1,17 +1,24 @@
 """Options that several commands share: the same thing has the same name everywhere.
 
-Those that belong together are dataclasses, see `cli.bundles`.
+Options that belong together are one dataclass, and one parameter of a command:
+
+    @bundled
+    def fit(source: DataSource, run: Annotated[Run, without("seed")]) -> None: ...
+
+has the options of both dataclasses, in the order of their fields, without --seed.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
@@ -25,6 +32,24 @@ if TYPE_CHECKING:
     from xorec.data.interactions import Interactions
     from xorec.data.split import Method, Split
     from xorec.engines.spark.addresses import SparkAddress
+
+
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
+    """An option of a command or of a bundle; `...` as default: it must be given.
+
+    names: other than the name of the parameter. more: as `typer.Option` takes it.
+    """
+    return _field(default, typer.Option(*names, help=help, **more))
+
+
+def argument(default: Any, help: str, **more: Any) -> Any:
+    """An argument of a command or of a bundle, likewise."""
+    return _field(default, typer.Argument(help=help, **more))
+
+
+def _field(default: Any, info: Any) -> Any:
+    return field(default=MISSING if default is ... else default, metadata={"typer": info})
+
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file made by `xorec fit`.")]
 ModelOrStore = Annotated[
@@ -77,38 +102,28 @@ ValidationShare = Annotated[
 class Columns:
     """What the columns of a file are; those that are not given are guessed."""
 
-    user_column: Annotated[str | None, typer.Option(help="The column of users.")] = None
-    item_column: Annotated[str | None, typer.Option(help="The column of items.")] = None
-    rating_column: Annotated[str | None, typer.Option(help="The column of ratings.")] = None
-    weight_column: Annotated[
-        str | None,
-        typer.Option(
-            help="The column of weights (counts, hours, ...); or repeats: how often a pair occurs."
-        ),
-    ] = None
-    weight_scale: Annotated[
-        str | None,
-        typer.Option(help="log (the default, for wide ranges) or none (use weights as they are)."),
-    ] = None
-    time_column: Annotated[str | None, typer.Option(help="The column of timestamps.")] = None
-    split_column: Annotated[
-        str | None, typer.Option(help="The column that says train or test.")
-    ] = None
-    item_info: Annotated[
-        str | None,
-        typer.Option(help="A second file or address with names and categories of items."),
-    ] = None
-    max_expanded: Annotated[
-        str | None,
-        typer.Option(help="Allow a file or pipe to decompress to this size, such as 20GB."),
-    ] = None
-    max_line: Annotated[
-        str | None, typer.Option(help="Allow lines of this length, such as 1GB.")
-    ] = None
+    user_column: str | None = option(None, "The column of users.")
+    item_column: str | None = option(None, "The column of items.")
+    rating_column: str | None = option(None, "The column of ratings.")
+    weight_column: str | None = option(
+        None, "The column of weights (counts, hours, ...); or repeats: how often a pair occurs."
+    )
+    weight_scale: str | None = option(
+        None, "log (the default, for wide ranges) or none (use weights as they are)."
+    )
+    time_column: str | None = option(None, "The column of timestamps.")
+    split_column: str | None = option(None, "The column that says train or test.")
+    item_info: str | None = option(
+        None, "A second file or address with names and categories of items."
+    )
+    max_expanded: str | None = option(
+        None, "Allow a file or pipe to decompress to this size, such as 20GB."
+    )
+    max_line: str | None = option(None, "Allow lines of this length, such as 1GB.")
 
     def given(self) -> dict[str, Any]:
         """The columns that were given, by name."""
-        named = {field.name: getattr(self, field.name) for field in fields(Columns)}
+        named = {one.name: getattr(self, one.name) for one in fields(Columns)}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -116,19 +131,15 @@ class Columns:
 class DataSource(Columns):
     """The data of a command: where it is, its columns, how it is prepared."""
 
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A file, a folder, a pipe (-), a database such as "
-            "postgresql://host/shop?table=orders or shop.duckdb?query=SELECT ..., or a name from "
-            "`xorec data list`; with --engine spark:... also spark-table:NAME and "
-            "jdbc:...?table=NAME."
-        ),
-    ]
+    data: str = argument(
+        ...,
+        "A file, a folder, a pipe (-), a database such as "
+        "postgresql://host/shop?table=orders or shop.duckdb?query=SELECT ..., or a name from "
+        "`xorec data list`; with --engine spark:... also spark-table:NAME and "
+        "jdbc:...?table=NAME.",
+    )
     min_rating: MinRating = None
-    core: Annotated[
-        int, typer.Option(help="Keep only users and items with at least this many pairs (k-core).")
-    ] = 0
+    core: int = option(0, "Keep only users and items with at least this many pairs (k-core).")
 
     @property
     def name(self) -> str:
@@ -146,6 +157,11 @@ class DataSource(Columns):
     def provenance(self) -> dict[str, str]:
         """What a model file keeps of it: the database that the pairs came from."""
         return {} if self._address is None else {"source": self.name}
+
+    def describe(self, pairs: Interactions) -> dict[str, Any]:
+        """Name and sizes of the data, as flat JSON."""
+        sizes = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
+        return {"name": self.name, **sizes}
 
     @property
     def _address(self) -> Address | SparkAddress | None:
@@ -214,10 +230,8 @@ def split_pairs(
 class Run:
     """How a command is carried out, and how it answers."""
 
-    seed: Annotated[int, typer.Option(help="The random seed.")] = 0
-    threads: Annotated[int | None, typer.Option(help="Threads to use; all cores by default.")] = (
-        None
-    )
+    seed: int = option(0, "The random seed.")
+    threads: int | None = option(None, "Threads to use; all cores by default.")
     quiet: Quiet = False
     json: Json = False
 
@@ -232,15 +246,12 @@ class Run:
 class EngineChoice:
     """Where the work runs."""
 
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="local, or spark:MASTER, such as spark:local[2] or spark:spark://host:7077."
-        ),
-    ] = "local"
-    partitions: Annotated[
-        int | None, typer.Option(help="Spark: number of partitions; by default one for each slot.")
-    ] = None
+    engine: str = option(
+        "local", "local, or spark:MASTER, such as spark:local[2] or spark:spark://host:7077."
+    )
+    partitions: int | None = option(
+        None, "Spark: number of partitions; by default one for each slot."
+    )
 
     @property
     def is_remote(self) -> bool:
@@ -265,11 +276,8 @@ class EngineChoice:
 class Asker:
     """Whose items are asked for: a user of the model, or somebody new."""
 
-    user: Annotated[str | None, typer.Option(help="The id of a user.")] = None
-    items: Annotated[
-        str | None,
-        typer.Option(help=f"Instead of a user: the items of a new user, {ID_LIST}."),
-    ] = None
+    user: str | None = option(None, "The id of a user.")
+    items: str | None = option(None, f"Instead of a user: the items of a new user, {ID_LIST}.")
 
     def refuse_both(self) -> None:
         """A user has items of their own already."""
@@ -323,28 +331,19 @@ def told_of_new_folder(path: Path, progress: Progress) -> Iterator[None]:
         progress.note(f"created the folder {path.parent}")
 
 
-def parse_ks(text: str) -> tuple[int, ...]:
-    """`10,20,50` as cut-offs."""
-    return _counts(text, "--ks", "10,20")
-
-
 def parse_metrics(text: str | None, ks: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """`recall@20,ndcg@10` as metrics, and the cut-offs of these and of --ks together."""
     from xorec.evaluation.metrics import parse_metric
 
-    cuts = parse_ks(ks)
+    cuts = parse_counts(ks, "--ks", "10,20")
     if text is None:
         return (), cuts
     metrics = parse_names(text)
     return metrics, tuple(dict.fromkeys([*cuts, *(parse_metric(one)[1] for one in metrics)]))
 
 
-def parse_bits(text: str) -> tuple[int, ...]:
-    """`32,64` as lengths of codes."""
-    return _counts(text, "--bits", "32,64")
-
-
-def _counts(text: str, option: str, example: str) -> tuple[int, ...]:
+def parse_counts(text: str, option: str, example: str) -> tuple[int, ...]:
+    """`10,20,50` as whole numbers from 1."""
     from xorec.core.arrays import positive_int
 
     try:
@@ -354,3 +353,53 @@ def _counts(text: str, option: str, example: str) -> tuple[int, ...]:
             f"{option} is {text!r}: give whole numbers of 1 or more with commas, "
             f"for example {example}."
         ) from None
+
+
+class _LeftOut(frozenset[str]):
+    pass
+
+
+def without(*names: str) -> _LeftOut:
+    """Fields of a bundle that a command does not have: they keep their default."""
+    return _LeftOut(names)
+
+
+def bundled(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer takes it: each field of its dataclasses is a parameter."""
+    hints = get_type_hints(command, include_extras=True)
+    bundles: dict[str, tuple[Any, list[str]]] = {}
+    parameters: list[inspect.Parameter] = []
+    for one in inspect.signature(command).parameters.values():
+        hint = hints[one.name]
+        bundle = getattr(hint, "__origin__", hint)
+        if not is_dataclass(bundle):
+            parameters.append(_parameter(one.name, hint, one.default))
+            continue
+        extras = getattr(hint, "__metadata__", ())
+        left_out = {name for extra in extras if isinstance(extra, _LeftOut) for name in extra}
+        of_fields = get_type_hints(bundle, include_extras=True)
+        made = [
+            _parameter(field.name, of_fields[field.name], field)
+            for field in fields(bundle)
+            if field.name not in left_out
+        ]
+        bundles[one.name] = (cast(Any, bundle), [parameter.name for parameter in made])
+        parameters += made
+
+    @wraps(command)
+    def call(**values: Any) -> None:
+        for name, (bundle, names) in bundles.items():
+            values[name] = bundle(**{one: values.pop(one) for one in names})
+        command(**values)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    return call
+
+
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """A parameter for typer. default: a value, or a field as `option` makes it."""
+    if isinstance(default, Field):
+        hint = Annotated[hint, default.metadata["typer"]] if default.metadata else hint
+        default = inspect.Parameter.empty if default.default is MISSING else default.default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled
+from xorec.cli.output import print_json, print_line, print_table
 from xorec.core.errors import OptionError
 
 app = typer.Typer(
@@ -28,46 +28,40 @@ def bench() -> None:
 class SearchSettings:
     """What is searched, by which methods, how often."""
 
-    items: Annotated[int, typer.Option(help="How many items to search.")] = 1_000_000
-    bits: Annotated[
-        int | None, typer.Option(help="Length of the codes; 64 by default, or the file's own.")
-    ] = None
+    items: int = args.option(1_000_000, "How many items to search.")
+    bits: int | None = args.option(None, "Length of the codes; 64 by default, or the file's own.")
     k: args.K = 10
-    codes: Annotated[
-        str, typer.Option(help="low-rank (like learned ones), uniform, or a model file.")
-    ] = "low-rank"
-    queries: Annotated[int, typer.Option(help="How many queries at most.")] = 1_000
-    seen: Annotated[
-        int, typer.Option(help="Length of each query's seen list in the rows that have one.")
-    ] = 100
-    repeats: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5
-    budget: Annotated[
-        float,
-        typer.Option(help="Seconds for each method in a round; slow ones answer fewer queries."),
-    ] = 1.0
-    methods: Annotated[
-        str | None, typer.Option(help="Names from the printed table, comma-separated, or all.")
-    ] = None
-    sizes: Annotated[
-        str | None,
-        typer.Option(help="Several numbers of items, comma-separated, instead of --items."),
-    ] = None
-    plot: Annotated[
-        Path | None, typer.Option(help="A picture of time against items: FILE.svg or FILE.png.")
-    ] = None
-    seed: Annotated[int, typer.Option(help="The random seed.")] = 0
-    threads: Annotated[int, typer.Option(help="Threads of every method.")] = 1
+    codes: str = args.option("low-rank", "low-rank (like learned ones), uniform, or a model file.")
+    queries: int = args.option(1_000, "How many queries at most.")
+    seen: int = args.option(100, "Length of each query's seen list in the rows that have one.")
+    repeats: int = args.option(5, "Rounds; each runs every method once.")
+    budget: float = args.option(
+        1.0, "Seconds for each method in a round; slow ones answer fewer queries."
+    )
+    methods: str | None = args.option(
+        None, "Names from the printed table, comma-separated, or all."
+    )
+    sizes: str | None = args.option(
+        None, "Several numbers of items, comma-separated, instead of --items."
+    )
+    plot: Path | None = args.option(None, "A picture of time against items: FILE.svg or FILE.png.")
+    seed: int = args.option(0, "The random seed.")
+    threads: int = args.option(1, "Threads of every method.")
 
 
 @app.command("search")
-@bundled
-def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
+@args.bundled
+def search(
+    *,
+    settings: SearchSettings,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
     """Compare exact search of codes with faiss and with exact float ranking, in one run.
 
     single: a call for each query; batch: one call for all. Times are medians over rounds, spread
     is their interquartile range. First, xorec's answers are checked against brute force.
     """
-    from xorec.cli.output import print_json
     from xorec.lab.bench.search import SearchBench
 
     sizes = (settings.items,) if settings.sizes is None else _sizes(settings.sizes)
@@ -91,8 +85,10 @@ def search(settings: SearchSettings, quiet: args.Quiet = False, json: args.Json 
 
 
 @app.command("engine")
+@args.bundled
 def engine(
-    spark: Annotated[bool, typer.Option(help="Measure Spark, too, where it is installed.")] = True,
+    *,
+    spark: bool = args.option(True, "Measure Spark, too, where it is installed."),
     quiet: args.Quiet = False,
     json: args.Json = False,
 ) -> None:
@@ -100,7 +96,6 @@ def engine(
 
     The figures are kept in the user's cache, where `xorec plan` finds them.
     """
-    from xorec.cli.output import print_json, print_line, print_table
     from xorec.lab.machine_constants import measure
     from xorec.selection.plan.constants import cpu_name, keep_constants
 
@@ -118,48 +113,41 @@ def engine(
 class ServeSettings:
     """What is sent where, how fast, how long."""
 
-    what: Annotated[str, typer.Option(help="lists, events or mixed (a tenth of them events).")] = (
-        "lists"
+    what: str = args.option("lists", "lists, events or mixed (a tenth of them events).")
+    clients: str = args.option(
+        "1,32,128", "Closed loop with these numbers of clients, comma-separated."
     )
-    clients: Annotated[
-        str, typer.Option(help="Closed loop with these numbers of clients, comma-separated.")
-    ] = "1,32,128"
-    share: Annotated[
-        str,
-        typer.Option(help="Open loop at these shares of the measured maximum, comma-separated."),
-    ] = "0.5"
-    rate: Annotated[
-        str, typer.Option(help="Open loop at these rates (requests a second), comma-separated.")
-    ] = ""
-    seconds: Annotated[float, typer.Option(help="Seconds of a run, at most.")] = 10.0
-    requests: Annotated[int, typer.Option(help="Requests of a run, at most.")] = 1_000_000
+    share: str = args.option(
+        "0.5", "Open loop at these shares of the measured maximum, comma-separated."
+    )
+    rate: str = args.option("", "Open loop at these rates (requests a second), comma-separated.")
+    seconds: float = args.option(10.0, "Seconds of a run, at most.")
+    requests: int = args.option(1_000_000, "Requests of a run, at most.")
     k: args.K = 10
-    items: Annotated[int, typer.Option(help="Items of the random model.")] = 350_000
-    users: Annotated[int, typer.Option(help="Users of the random model.")] = 100_000
-    bits: Annotated[int, typer.Option(help="Length of its codes.")] = 64
-    model: Annotated[
-        Path | None, typer.Option(help="A model file to serve; its ids must be numbers from 0.")
-    ] = None
-    workers: Annotated[int, typer.Option(help="Workers of the service.")] = 1
-    url: Annotated[
-        str | None, typer.Option(help="Measure a service that already runs on this machine.")
-    ] = None
-    key: Annotated[
-        str | None, typer.Option(envvar="XOREC_KEY", help="The key of that service.")
-    ] = None
-    seed: Annotated[int, typer.Option(help="The random seed.")] = 0
+    items: int = args.option(350_000, "Items of the random model.")
+    users: int = args.option(100_000, "Users of the random model.")
+    bits: int = args.option(64, "Length of its codes.")
+    model: Path | None = args.option(None, "A model file to serve; its ids must be numbers from 0.")
+    workers: int = args.option(1, "Workers of the service.")
+    url: str | None = args.option(None, "Measure a service that already runs on this machine.")
+    key: str | None = args.option(None, "The key of that service.", envvar="XOREC_KEY")
+    seed: int = args.option(0, "The random seed.")
 
 
 @app.command("serve")
-@bundled
-def serve(settings: ServeSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
+@args.bundled
+def serve(
+    *,
+    settings: ServeSettings,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
     """Measure the service over HTTP on this machine: requests a second and latency.
 
     Closed loop: each client sends its next request when it has its answer, so the number of clients
     sets the load. Open loop: requests have planned times, and latency is counted from these, so it
     includes waiting in a queue. With two cores or more, the server has its own.
     """
-    from xorec.cli.output import print_json
     from xorec.lab.bench.serve import ServeBench
 
     same = ("what", "seconds", "requests", "k", "items", "users", "bits", "seed", "workers")
@@ -188,8 +176,6 @@ def _numbers(text: str, name: str) -> tuple[float, ...]:
 
 
 def _print_serve(result: dict[str, Any]) -> None:
-    from xorec.cli.output import print_line, print_table
-
     about = result["data"]
     title = f"{about['what']}, k = {about['k']}, {about['workers']} worker(s)"
     if about["url"] is None:
@@ -225,8 +211,6 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _print(result: dict[str, Any]) -> None:
     """A table of times and a table of sizes for each number of items, in 80 columns."""
-    from xorec.cli.output import print_line, print_table
-
     about = result["data"]
     for size in about["items"]:
         rows = [row for row in result["rows"] if row["items"] == size]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled
+from xorec.cli.output import print_json, print_line, print_table, show_bytes
 from xorec.cli.settings import settings_by_model
 
 if TYPE_CHECKING:
@@ -20,34 +20,28 @@ if TYPE_CHECKING:
 _MODELS = "popularity,item-knn,bpr"
 
 
-@bundled
+@args.bundled
 def compare(
-    context: typer.Context,
-    models: Annotated[
-        str | None,
-        typer.Option(
-            help="Names from `xorec models`, comma-separated; settings for one row follow a colon: "
-            f"bpr,dsiml,dsiml:shortlist=200. By default {_MODELS}; with --frontier a range from "
-            "20-bit codes to blend."
-        ),
-    ] = None,
-    bits: Annotated[
-        str | None, typer.Option(help="Lengths of codes, comma-separated: one row for each.")
-    ] = None,
     *,
+    context: typer.Context,
+    models: str | None = args.option(
+        None,
+        "Names from `xorec models`, comma-separated; settings for one row follow a colon: "
+        f"bpr,dsiml,dsiml:shortlist=200. By default {_MODELS}; with --frontier a range from "
+        "20-bit codes to blend.",
+    ),
+    bits: str | None = args.option(None, "Lengths of codes, comma-separated: one row for each."),
     split: args.SplitChoice,
     ks: args.Cuts = "10,20,50,100",
     metrics: args.Metrics = None,
-    by_category: Annotated[
-        bool, typer.Option("--by-category", help="Also show NDCG for each category of items.")
-    ] = False,
-    frontier: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw the first metric against bytes an item and microseconds a query: "
-            "FILE.png and FILE.svg."
-        ),
-    ] = None,
+    by_category: bool = args.option(
+        False, "Also show NDCG for each category of items.", "--by-category"
+    ),
+    frontier: Path | None = args.option(
+        None,
+        "Draw the first metric against bytes an item and microseconds a query: "
+        "FILE.png and FILE.svg.",
+    ),
     config: args.Config = None,
     source: args.DataSource,
     where: args.EngineChoice,
@@ -61,7 +55,6 @@ def compare(
     table, `95 %` is a bootstrap interval of the first metric, `p` the paired test against the best
     model, `B/item` the bytes that serving needs for an item, `us` the microseconds of one query.
     """
-    from xorec.cli.output import print_json, print_line
     from xorec.plots import frontier as draw_frontier
     from xorec.plots.comparisons import picture_files
     from xorec.selection.comparison import compare_models, vectors_learned_once
@@ -69,7 +62,7 @@ def compare(
 
     chosen, cuts = args.parse_metrics(metrics, ks)
     chosen = chosen or default_metrics(cuts[0])
-    lengths = () if bits is None else args.parse_bits(bits)
+    lengths = () if bits is None else args.parse_counts(bits, "--bits", "32,64")
     files = None if frontier is None else picture_files(frontier)
     names = _models(models, files is not None, lengths)
     settings = settings_by_model(context, [parse_spec(name) for name in names], config)
@@ -97,11 +90,10 @@ def compare(
         for metric in firsts:
             for row, one in zip(rows, contenders, strict=True):
                 row |= _significance(one, contenders, metric)
-        size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about = {"name": source.name, **size}
         more = {"categories": _category_rows(contenders)} if by_category else {}
         drawn = {"frontier": list(map(str, files))} if files else {}
-        print_json({"data": about, "split": parts.describe(), "rows": rows, **more, **drawn})
+        about = {"data": source.describe(pairs), "split": parts.describe(), "rows": rows}
+        print_json({**about, **more, **drawn})
         return
     print_comparison(contenders, chosen)
     print_line(f"Split: {parts}.")
@@ -167,8 +159,6 @@ def _significance(one: Contender, all_of_them: list[Contender], metric: str) -> 
 
 def _print_categories(contenders: list[Contender], k: int) -> None:
     """NDCG of every model in each category, the category with the most test items first."""
-    from xorec.cli.output import print_table
-
     rows = zip(*(one.evaluation.categories for one in contenders), strict=True)
     heads = ("category", "items", "test items", *(one.label for one in contenders))
     cells: list[tuple[Any, ...]] = [
@@ -181,7 +171,6 @@ def _print_categories(contenders: list[Contender], k: int) -> None:
 
 def print_comparison(contenders: list[Contender], metrics: Sequence[str]) -> None:
     """The table of `compare` and `demo`; what does not fit the width is left out."""
-    from xorec.cli.output import print_table
     from xorec.evaluation.metrics import heading
 
     first, *others = metrics
@@ -194,7 +183,6 @@ def print_comparison(contenders: list[Contender], metrics: Sequence[str]) -> Non
 def _cells(
     one: Contender, contenders: list[Contender], first: str, others: Sequence[str]
 ) -> list[str]:
-    from xorec.cli.output import show_bytes
     from xorec.evaluation.metrics import parse_metric
 
     row, spread = one.row(), _significance(one, contenders, first)

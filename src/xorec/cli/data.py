@@ -1,13 +1,15 @@
-"""xorec data: what data sets there are, what is in one, and how to get it."""
+"""xorec data and xorec split: the data sets, what is in one, how to get and to split it."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line, print_table, show
 
 if TYPE_CHECKING:
     from xorec.data.datasets.catalog import DataSet
@@ -26,7 +28,6 @@ SHOWN = 8
 @app.command("list")
 def list_(json: args.Json = False) -> None:
     """List the named data sets; a name can be used wherever a file can."""
-    from xorec.cli.output import print_json, print_line, print_table
     from xorec.data.datasets.catalog import CATALOG, cache_folder
 
     entries = list(CATALOG.values())
@@ -44,7 +45,6 @@ def fetch(
     name: Name, again: Again = False, quiet: args.Quiet = False, json: args.Json = False
 ) -> None:
     """Download a named data set; an interrupted download continues where it stopped."""
-    from xorec.cli.output import print_json, print_line
     from xorec.data.datasets.catalog import fetch_data
 
     try:
@@ -59,14 +59,14 @@ def fetch(
 
 
 @app.command()
-@bundled
+@args.bundled
 def info(
-    source: Annotated[args.DataSource, without("min_rating", "core")],
+    *,
+    source: Annotated[args.DataSource, args.without("min_rating", "core")],
     json: args.Json = False,
     quiet: args.Quiet = False,
 ) -> None:
     """Describe a data set or a file: counts, categories, ids, and what was guessed."""
-    from xorec.cli.output import print_json
     from xorec.data.datasets.catalog import CATALOG, load_data
 
     entry = CATALOG.get(source.data)
@@ -171,8 +171,6 @@ def _verified(entry: DataSet) -> str:
 
 def _print_facts(facts: dict[str, Any], entry: DataSet | None) -> None:
     """The facts as tables of at most 80 columns."""
-    from xorec.cli.output import print_line, print_table, show
-
     rows = [(name, show(facts[name])) for name in ("users", "items", "pairs")]
     if "digest" in facts:
         rows.append(("density", f"{facts['density']:.4%}"))
@@ -197,3 +195,38 @@ def _print_facts(facts: dict[str, Any], entry: DataSet | None) -> None:
             print_line(f"and {len(categories) - SHOWN} more categories")
     if entry is not None and not entry.present:
         print_line(f"Not on this machine yet: run `xorec data fetch {entry.name}`.")
+
+
+class FileKind(StrEnum):
+    """What the files are written as."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+@args.bundled
+def split(
+    *,
+    output: Path = args.option(..., "The folder to write.", "-o", "--output"),
+    choice: args.SplitChoice,
+    format: FileKind = args.option(FileKind.parquet, "The format of the files."),
+    source: args.DataSource,
+    run: args.Run,
+) -> None:
+    """Write the parts of DATA to a new folder: train, validation, test, and item information.
+
+    Every command that reads DATA accepts this folder, and uses its split.
+    """
+    from xorec.data.io.write import write_split
+
+    options = run.options()
+    pairs = source.load(options)
+    parts = choice.parts(pairs, options)
+    with args.told_of_new_folder(output, options.progress):
+        files = write_split(parts, output, format.value)
+    if run.json:
+        about = {"data": source.describe(pairs), "split": parts.describe()}
+        print_json({**about, "output": str(output), "files": files})
+        return
+    print_line(f"{output}: {', '.join(files)}")
+    print_line(f"Split: {parts}.")

@@ -6,12 +6,10 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled
+from xorec.cli.output import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from xorec.data.split import Split
@@ -42,11 +40,11 @@ _CHOSEN = "blend"
 _PACKAGE = "vlc"
 
 
-@bundled
+@args.bundled
 def demo(
-    output: Annotated[Path, typer.Option(help="Where the model file goes.")] = Path("demo"),
-    user: Annotated[str, typer.Option(help="Whose recommendations to show.")] = _PACKAGE,
     *,
+    output: Path = args.option(Path("demo"), "Where the model file goes."),
+    user: str = args.option(_PACKAGE, "Whose recommendations to show."),
     run: args.Run,
 ) -> None:
     """Compare models on Debian's build dependencies and recommend for one source package.
@@ -57,7 +55,6 @@ def demo(
     import textwrap
 
     from xorec.cli.compare import default_metrics, print_comparison
-    from xorec.cli.output import print_json, print_line
     from xorec.data.datasets.catalog import load_data
     from xorec.data.split import split
     from xorec.recommender.recommender import Recommender
@@ -127,8 +124,6 @@ def _example(recommender: Recommender, parts: Split, user: str) -> dict[str, Any
 
 def _print_example(example: dict[str, Any]) -> None:
     import textwrap
-
-    from xorec.cli.output import print_line, print_table
 
     known = ", ".join(map(str, example["known"]))
     print_line(f"{example['user']} is known to build on:")

@@ -8,10 +8,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
     from xorec.core.options import RunOptions
@@ -98,26 +96,19 @@ def _applies(marker: str) -> bool:
 
 
 _CORE = (
-    "numpy",
-    "scipy",
-    "numba",
-    "polars",
-    "narwhals",
-    "pydantic",
-    "safetensors",
-    "blake3",
-    "typer",
+    *("numpy", "scipy", "numba", "polars", "narwhals", "pydantic", "safetensors"),
+    *("blake3", "typer"),
 )
 
 
-@bundled
+@args.bundled
 def doctor(
-    model: Annotated[Path | None, typer.Argument(help="A model file to verify.")] = None,
-    compile_kernels: Annotated[
-        bool, typer.Option("--compile", help="Compile the usual kernels now, and keep them.")
-    ] = False,
     *,
-    run: Annotated[args.Run, without("seed")],
+    model: Path | None = args.argument(None, "A model file to verify."),
+    compile_kernels: bool = args.option(
+        False, "Compile the usual kernels now, and keep them.", "--compile"
+    ),
+    run: Annotated[args.Run, args.without("seed")],
 ) -> None:
     """Show versions, extras, threads and CPU; with MODEL, verify every byte of the file.
 
@@ -126,8 +117,6 @@ def doctor(
     With --compile, the kernels of training, evaluation and search are compiled now, on all cores,
     so that no later command waits for them: a minute or two, once after an install.
     """
-    from xorec.cli.output import print_json
-
     report = {} if model is None else _model(model)
     if compile_kernels:
         report |= _compile(run.options())
@@ -142,8 +131,6 @@ def _print(report: dict[str, Any]) -> None:
     """A line or more for each fact; what has no blanks, such as a path, stays whole."""
     from textwrap import fill
 
-    from xorec.cli.output import print_line
-
     width = 2 + max(map(len, report))
     for name, value in report.items():
         indent = " " * width
@@ -154,9 +141,6 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _machine() -> dict[str, Any]:
-    import platform
-    from importlib.metadata import version
-
     import numpy as np
     from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
     from threadpoolctl import threadpool_info

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line, print_table
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -21,13 +19,11 @@ if TYPE_CHECKING:
 class TestSource(args.DataSource):
     """The data to test on: DATA, or what `fit` has held out."""
 
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A file, a folder, a database address, or a name from `xorec data list`; by "
-            "default the test part that `xorec fit` kept in MODEL.test.parquet."
-        ),
-    ] = ""
+    data: str = args.argument(
+        "",
+        "A file, a folder, a database address, or a name from `xorec data list`; by "
+        "default the test part that `xorec fit` kept in MODEL.test.parquet.",
+    )
 
     def beside(self, model: Path) -> TestSource:
         """The same, with the test part of the model where no data is given."""
@@ -42,18 +38,16 @@ class TestSource(args.DataSource):
         return replace(self, data=str(kept))
 
 
-@bundled
+@args.bundled
 def evaluate(
+    *,
     model: args.ModelFile,
     ks: args.Cuts = "10,20,50,100",
     metrics: args.Metrics = None,
-    part: Annotated[
-        str | None, typer.Option(help="Only this part of the split column: test or validation.")
-    ] = None,
-    *,
-    source: Annotated[TestSource, without("time_column", "item_info", "core")],
+    part: str | None = args.option(None, "Only this part of the split column: test or validation."),
+    source: Annotated[TestSource, args.without("time_column", "item_info", "core")],
     where: args.EngineChoice,
-    run: Annotated[args.Run, without("seed")],
+    run: Annotated[args.Run, args.without("seed")],
 ) -> None:
     """Evaluate a model file on the pairs of DATA that it was not fitted on.
 
@@ -62,7 +56,6 @@ def evaluate(
     items. Pairs with users or items that the model does not know are left out, and their number is
     reported.
     """
-    from xorec.cli.output import print_json, print_line, print_table
     from xorec.evaluation.metrics import METRICS
     from xorec.evaluation.protocol import evaluate as evaluate_parts
     from xorec.recommender.recommender import Recommender

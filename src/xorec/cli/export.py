@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line
 
 
-@bundled
+@args.bundled
 def export(
-    model: args.ModelFile,
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="postgresql://.., clickhouse://.., or a path that ends in .duckdb, .sqlite, "
-            ".parquet (a folder), .faiss, .npy.",
-        ),
-    ],
-    users: Annotated[
-        bool, typer.Option("--users", help="Users, too: their codes and the items they have.")
-    ] = False,
-    lists: Annotated[
-        int, typer.Option(metavar="K", help="The K best items of every user, too.")
-    ] = 0,
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print the tables and the query; write nothing.")
-    ] = False,
     *,
-    run: Annotated[args.Run, without("seed")],
+    model: args.ModelFile,
+    to: str = args.option(
+        ...,
+        "postgresql://.., clickhouse://.., or a path that ends in .duckdb, .sqlite, "
+        ".parquet (a folder), .faiss, .npy.",
+        metavar="ADDRESS",
+    ),
+    users: bool = args.option(False, "Users, too: their codes and the items they have.", "--users"),
+    lists: int = args.option(0, "The K best items of every user, too.", metavar="K"),
+    sql: bool = args.option(False, "Print the tables and the query; write nothing.", "--sql"),
+    run: Annotated[args.Run, args.without("seed")],
 ) -> None:
     """Write the codes of MODEL to a database or to files, for queries and joins there.
 
@@ -42,7 +32,6 @@ def export(
     """
     import time
 
-    from xorec.cli.output import print_json, print_line
     from xorec.recommender.recommender import Recommender
     from xorec.stores.contents import contents_of
     from xorec.stores.registry import open_store

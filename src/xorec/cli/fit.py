@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled
-from xorec.cli.settings import settings_of
-from xorec.cli.usage import long_options
+from xorec.cli.output import print_json, print_line, print_table, show_bytes
+from xorec.cli.settings import long_options, settings_of
 from xorec.core import interrupts
 from xorec.core.errors import OptionError
 from xorec.core.printable import did_you_mean
@@ -33,9 +32,7 @@ class HoldOut:
     """What is kept from the model: to test it on, and to find the number of epochs on."""
 
     split: args.SplitMethod = None
-    test: Annotated[
-        float | None, typer.Option("--test", help="Share of the pairs to keep for `evaluate`.")
-    ] = None
+    test: float | None = args.option(None, "Share of the pairs to keep for `evaluate`.", "--test")
     validation: args.ValidationShare = 0.0
 
     def parts(self, pairs: Interactions, options: RunOptions) -> HeldOut:
@@ -74,22 +71,15 @@ class HeldOut(NamedTuple):
 class Race:
     """What decides where no model is named."""
 
-    budget: Annotated[
-        float | None,
-        typer.Option(help="Without --model: minutes that the choice of a model may take."),
-    ] = None
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            help="... or how many to try, without a time limit: the result is reproducible."
-        ),
-    ] = None
-    target: Annotated[
-        str,
-        typer.Option(
-            help="... and the goal: ndcg, or the best within bytes=16 an item or us=50 a query."
-        ),
-    ] = "ndcg"
+    budget: float | None = args.option(
+        None, "Without --model: minutes that the choice of a model may take."
+    )
+    trials: int | None = args.option(
+        None, "... or how many to try, without a time limit: the result is reproducible."
+    )
+    target: str = args.option(
+        "ndcg", "... and the goal: ndcg, or the best within bytes=16 an item or us=50 a query."
+    )
 
     def refuse_with(self, model: str) -> None:
         """A model that is named does not race."""
@@ -102,19 +92,18 @@ class Race:
             )
 
 
-@bundled
+@args.bundled
 def fit(
-    context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
-    model: Annotated[
-        str | None,
-        typer.Option(help="A name from `xorec models`; without it, the best of several."),
-    ] = None,
     *,
+    context: typer.Context,
+    output: Path = args.option(..., "The model file to write.", "-o", "--output"),
+    model: str | None = args.option(
+        None, "A name from `xorec models`; without it, the best of several."
+    ),
     race: Race,
     hold_out: HoldOut,
     config: args.Config = None,
-    resume: Annotated[bool, typer.Option(help="Continue from the last checkpoint.")] = False,
+    resume: bool = args.option(False, "Continue from the last checkpoint."),
     source: args.DataSource,
     engine: args.EngineChoice,
     run: args.Run,
@@ -129,7 +118,6 @@ def fit(
     has a split, the test part is left out and kept in OUTPUT.test.parquet for `xorec evaluate
     OUTPUT`. A run that was stopped continues with --resume.
     """
-    from xorec.cli.output import print_json, print_line, show_bytes
     from xorec.recommender.recommender import Recommender
     from xorec.selection.race.fit import about_race
 
@@ -212,22 +200,17 @@ def _print_race(found: RaceResult) -> None:
     """The one that was taken and why, the best others, the baseline, and where the rest is."""
     from textwrap import fill
 
-    from xorec.cli.output import print_line, print_table
     from xorec.selection.race.trial import METRIC
 
     shown = [found.winner, *found.others(_OTHERS)]
-    rows = [
-        (
-            one.label,
-            f"{one.value:.4f}",
-            f"{one.bytes_per_item:,.0f}",
-            f"{one.us_per_query:,.0f}",
-            "taken" if one is found.winner else "",
-        )
-        for one in shown
-    ]
     heads = ("tried", METRIC, "bytes/item", "us", "")
-    print_table(heads, rows, right=heads[1:4])
+    rows = (
+        (one.label, f"{one.value:.4f}", f"{one.bytes_per_item:,.0f}", f"{one.us_per_query:,.0f}")
+        for one in shown
+    )
+    print_table(
+        heads, [(*row, "" if i else "taken") for i, row in enumerate(rows)], right=heads[1:4]
+    )
     print_line(fill(f"taken: {found.why()}.", 80, break_on_hyphens=False))
     if more := len(found.trials) - len(shown):
         print_line(f'{more} more: with --json, or metadata["race"]["rows"] of the file.')

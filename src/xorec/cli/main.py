@@ -15,47 +15,35 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from xorec import __version__
-from xorec.cli.usage import UsageError, usage_line
+from xorec.cli.settings import UsageError, usage_line
 from xorec.core import interrupts
 from xorec.core.errors import XorecError
 from xorec.core.kernels import compiling
 from xorec.core.memory import is_shortage
 from xorec.core.printable import printable
 
+_MODULES = {
+    "split": "data",
+    "models": "settings",
+    "explain": "similar",
+    "page": "map",
+    "verify": "sign",
+}
+"""The module of a command; of all others it has the command's name."""
 _COMMANDS = (
-    "demo",
-    "data",
-    "split",
-    "models",
-    "plan",
-    "fit",
-    "evaluate",
-    "compare",
-    "tune",
-    "recommend",
-    "similar",
-    "explain",
-    "update",
-    "map",
-    "page",
-    "export",
-    "serve",
-    "reproduce",
-    "bench",
-    "sign",
-    "verify",
-    "doctor",
+    *("demo", "data", "split", "models", "plan", "fit", "evaluate", "compare", "tune"),
+    *("recommend", "similar", "explain", "update", "map", "page", "export", "serve"),
+    *("reproduce", "bench", "sign", "verify", "doctor"),
 )
-"""In the order of the help: each is a file beside this one, with a function of its name or an app
-of several."""
+"""In the order of the help: each is a function of this name, or the app of its module."""
 _TAKE_ANY_SETTING = ("plan", "fit", "compare", "tune")
 
 
 def _command(name: str) -> Any:
     """A command as click has it."""
-    module = import_module(f"xorec.cli.{name}")
+    module = import_module(f"xorec.cli.{_MODULES.get(name, name)}")
     alone = typer.Typer(rich_markup_mode=None)
-    if hasattr(module, "app"):
+    if name not in _MODULES and hasattr(module, "app"):
         alone.add_typer(module.app, name=name)
     else:
         free = name in _TAKE_ANY_SETTING

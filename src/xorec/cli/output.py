@@ -1,4 +1,7 @@
-"""Results on standard output: one JSON object, or a table that fits 80 columns."""
+"""Results on standard output: one JSON object, or a table that fits 80 columns.
+
+A list of recommendations, as a table or as JSON.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from xorec.core.printable import json_text, jsonable, printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.table import Table
+
+    from xorec.cli.arguments import EngineChoice, Run
+    from xorec.recommender.batch import BatchJob
+    from xorec.recommender.results import Recommendations, Recommended
 
 
 def print_json(result: Any) -> None:
@@ -105,8 +114,51 @@ def show(value: object) -> str:
 def show_bytes(count: int) -> str:
     """1234567 as `1.2 MB`."""
     size = float(count)
-    for unit in ("B", "kB", "MB"):
+    for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
-    return f"{size:.1f} GB"
+    return f"{size:,.1f} TB"
+
+
+def print_list(best: Recommendations, json: bool, raw: bool) -> None:
+    """Print the list: a table, one JSON object, or raw rows."""
+    if json:
+        print_json(best.to_dict())
+    elif raw:
+        print_raw_items(best.items)
+    else:
+        print_items(best.items, "score", best.item_kind)
+
+
+def print_raw_items(items: Sequence[Recommended]) -> None:
+    """Rank, id, name and score of each item as they are, with tabs: for pipes."""
+    print_raw((rank, one.id, one.name, one.score) for rank, one in enumerate(items, start=1))
+
+
+def print_items(items: Sequence[Recommended], score: str, listed: str = "item") -> None:
+    """A table of the items, best first; `score` heads the column of scores."""
+    named = any(one.name is not None and one.name != str(one.id) for one in items)
+    columns = ("rank", listed, *(["name"] if named else []), score)
+    rows = [
+        (rank, str(one.id), *([one.name or ""] if named else []), one.score)
+        for rank, one in enumerate(items, start=1)
+    ]
+    print_table(columns, rows)
+
+
+def write_lists(job: BatchJob, output: Path | None, run: Run, where: EngineChoice) -> None:
+    """Write everybody's lists to a file, and say how many there are."""
+    from xorec.cli.arguments import told_of_new_folder
+    from xorec.core.errors import OptionError
+    from xorec.recommender.batch import write
+
+    if output is None:
+        raise OptionError("say where the lists go: give -o FILE.parquet or -o FILE.csv.")
+    with where.opened(run.options()) as options, told_of_new_folder(output, options.progress):
+        done = write(job, output, options)
+    if run.json:
+        print_json(done.to_dict())
+        return
+    size, seconds = show_bytes(done.bytes), f"{done.seconds:.1f} s"
+    print_line(f"{output}: {done.lists:,} lists, {done.rows:,} rows, {size}, {seconds}")

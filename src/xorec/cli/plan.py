@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line, print_table, show_bytes
 from xorec.cli.settings import settings_of
 from xorec.core.errors import OptionError
 
@@ -30,22 +30,14 @@ _ASSUMED = "dsiml"
 class PlannedData(args.DataSource):
     """The data of a plan: DATA, or sizes alone."""
 
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A file, a folder, a database address, or a name from `xorec data list`; without "
-            "it, give --users, --items and --pairs."
-        ),
-    ] = ""
-    users: Annotated[
-        str | None, typer.Option(help="Without DATA: number of users, such as 100M.")
-    ] = None
-    items: Annotated[
-        str | None, typer.Option(help="Without DATA: number of items, such as 10M.")
-    ] = None
-    pairs: Annotated[
-        str | None, typer.Option(help="Without DATA: number of pairs, such as 10G.")
-    ] = None
+    data: str = args.argument(
+        "",
+        "A file, a folder, a database address, or a name from `xorec data list`; without "
+        "it, give --users, --items and --pairs.",
+    )
+    users: str | None = args.option(None, "Without DATA: number of users, such as 100M.")
+    items: str | None = args.option(None, "Without DATA: number of items, such as 10M.")
+    pairs: str | None = args.option(None, "Without DATA: number of pairs, such as 10G.")
 
     def without_setting(self, context: typer.Context) -> PlannedData:
         """Without DATA, the first setting of the model is taken for it."""
@@ -73,20 +65,14 @@ class PlannedData(args.DataSource):
 class PlannedEngine:
     """Where the work would run."""
 
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="local, or spark:MASTER; for a cluster give --executors and --cores, too."
-        ),
-    ] = "local"
-    executors: Annotated[
-        int | None, typer.Option(help="Executors of the cluster; 2 by default.")
-    ] = None
-    cores: Annotated[int | None, typer.Option(help="Cores of each; 4 by default.")] = None
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Memory of each machine, such as 64G; this machine's by default."),
-    ] = None
+    engine: str = args.option(
+        "local", "local, or spark:MASTER; for a cluster give --executors and --cores, too."
+    )
+    executors: int | None = args.option(None, "Executors of the cluster; 2 by default.")
+    cores: int | None = args.option(None, "Cores of each; 4 by default.")
+    memory: str | None = args.option(
+        None, "Memory of each machine, such as 64G; this machine's by default."
+    )
 
     def shape(self, threads: int | None) -> EngineShape:
         """How many work at the same time, with how much memory."""
@@ -98,29 +84,22 @@ class PlannedEngine:
         return engine_shape(self.engine, threads=threads, **sizes)
 
 
-@bundled
+@args.bundled
 def plan(
-    context: typer.Context,
-    model: Annotated[
-        str | None, typer.Option(help="A name from `xorec models`; dsiml by default.")
-    ] = None,
-    job: Annotated[
-        str, typer.Option(help="fit, or a batch job of a code model: lists, similar or evaluate.")
-    ] = "fit",
-    k: args.K = 10,
-    tested: Annotated[
-        str | None,
-        typer.Option(
-            help="evaluate: number of users with test pairs, such as 500k; all by default."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Settings by model, as in `xorec fit`.")
-    ] = None,
     *,
-    source: Annotated[PlannedData, without("item_info", "max_expanded", "max_line")],
+    context: typer.Context,
+    model: str | None = args.option(None, "A name from `xorec models`; dsiml by default."),
+    job: str = args.option(
+        "fit", "fit, or a batch job of a code model: lists, similar or evaluate."
+    ),
+    k: args.K = 10,
+    tested: str | None = args.option(
+        None, "evaluate: number of users with test pairs, such as 500k; all by default."
+    ),
+    config: Path | None = args.option(None, "Settings by model, as in `xorec fit`."),
+    source: Annotated[PlannedData, args.without("item_info", "max_expanded", "max_line")],
     where: PlannedEngine,
-    run: Annotated[args.Run, without("seed")],
+    run: Annotated[args.Run, args.without("seed")],
 ) -> None:
     """Estimate what a job on DATA needs: memory by part, disk, shuffles, Spark jobs, minutes.
 
@@ -128,7 +107,6 @@ def plan(
     estimate uses the figures of `xorec bench engine` on this machine, or else those of another.
     The minutes are for machines that do nothing else.
     """
-    from xorec.cli.output import print_json, print_line
     from xorec.core.arrays import positive_int
     from xorec.models import model_class
     from xorec.selection.plan.asked import Asked
@@ -162,14 +140,13 @@ def _about_race(pairs: int) -> str:
 
 
 def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
-    from xorec.cli.output import print_line, print_table
     from xorec.selection.plan.verdict import advice
 
     sizes, engine = asked.sizes, asked.engine
     what = f"fit {found.model}" if found.job == "fit" else found.job
     print_line(f"{what}: {sizes.users:,} users x {sizes.items:,} items, {sizes.pairs:,} pairs")
     slots = f"{engine.slots:,} slots" if engine.is_spark else f"{engine.slots:,} threads"
-    print_line(f"engine {engine.name}: {slots}, {_bytes(engine.memory)} a machine")
+    print_line(f"engine {engine.name}: {slots}, {show_bytes(engine.memory)} a machine")
     print_line()
     rows = found.rows()
     heads = ("step", "time", "cores x s", "jobs", "shared", "shuffled")
@@ -179,8 +156,8 @@ def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
             _time(row["seconds"]),
             f"{row['cpu_seconds']:,.1f}",
             f"{row['spark_jobs']:,}" if row["spark_jobs"] else "",
-            _bytes(row["shared_bytes"]) if row["shared_bytes"] else "",
-            _bytes(row["shuffle_bytes"]) if row["shuffle_bytes"] else "",
+            show_bytes(row["shared_bytes"]) if row["shared_bytes"] else "",
+            show_bytes(row["shuffle_bytes"]) if row["shuffle_bytes"] else "",
         )
         for row in rows
     ]
@@ -191,7 +168,7 @@ def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
     )
     print_line()
     memory = [
-        (one.where, one.name, _bytes(one.bytes), one.phase)
+        (one.where, one.name, show_bytes(one.bytes), one.phase)
         for one in sorted(found.plan.memory, key=lambda one: one.where)
         if one.bytes
     ]
@@ -205,15 +182,15 @@ def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
 
 def _totals(found: Forecast) -> str:
     steps, plan = found.plan.steps, found.plan
-    peaks = ", ".join(f"{name} {_bytes(count)}" for name, count in found.machine_bytes.items())
+    peaks = ", ".join(f"{name} {show_bytes(count)}" for name, count in found.machine_bytes.items())
     lines = [
         f"time {_time(found.total_seconds)}, {found.total_cpu_seconds:,.0f} core seconds",
         f"peak memory by machine: {peaks}",
-        f"disk {_bytes(plan.disk)}, for a while {_bytes(plan.scratch)}",
+        f"disk {show_bytes(plan.disk)}, for a while {show_bytes(plan.scratch)}",
     ]
     if found.asked.engine.is_spark:
         jobs, stages = sum(one.jobs for one in steps), sum(one.stages for one in steps)
-        shuffle = _bytes(found.total_shuffle_bytes)
+        shuffle = show_bytes(found.total_shuffle_bytes)
         lines.append(
             f"Spark: {jobs:,} job{'' if jobs == 1 else 's'}, {stages:,} stages, {shuffle} shuffled"
         )
@@ -224,9 +201,3 @@ def _time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
-
-
-def _bytes(count: int) -> str:
-    from xorec.cli.output import show_bytes
-
-    return show_bytes(count) if count < 10**12 else f"{count / 1e12:,.1f} TB"

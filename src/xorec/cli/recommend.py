@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_list, write_lists
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -23,21 +21,15 @@ if TYPE_CHECKING:
 class Rules:
     """Which items may be listed."""
 
-    seen: Annotated[
-        bool, typer.Option("--seen", help="Also list items that the user already has.")
-    ] = False
-    allow: Annotated[str | None, typer.Option(help=f"Only these items, {args.ID_LIST}.")] = None
-    deny: Annotated[str, typer.Option(help=f"None of these items, {args.ID_LIST}.")] = ""
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only items of this category; repeat it to allow several."
-        ),
-    ] = None
-    not_category: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="No items of this category; can be repeated."),
-    ] = None
+    seen: bool = args.option(False, "Also list items that the user already has.", "--seen")
+    allow: str | None = args.option(None, f"Only these items, {args.ID_LIST}.")
+    deny: str = args.option("", f"None of these items, {args.ID_LIST}.")
+    category: list[str] | None = args.option(
+        None, "Only items of this category; repeat it to allow several.", metavar="NAME"
+    )
+    not_category: list[str] | None = args.option(
+        None, "No items of this category; can be repeated.", metavar="NAME"
+    )
 
     def denied(self, recommender: Recommender) -> list[Hashable]:
         """The items that may not be listed."""
@@ -54,31 +46,29 @@ class Rules:
         return None if allow is None else recommender.item_filter(allow)
 
 
-@bundled
+@args.bundled
 def recommend(
+    *,
     model: args.ModelOrStore,
     asker: args.Asker,
-    all_users: Annotated[
-        bool, typer.Option("--all-users", help="Write the lists of all users to the file -o.")
-    ] = False,
+    all_users: bool = args.option(
+        False, "Write the lists of all users to the file -o.", "--all-users"
+    ),
     output: args.ListsFile = None,
-    shards: Annotated[
-        int,
-        typer.Option(min=1, help="Search the items in this many shards; the lists are the same."),
-    ] = 1,
+    shards: int = args.option(
+        1, "Search the items in this many shards; the lists are the same.", min=1
+    ),
     k: args.K = 10,
     raw: args.Raw = False,
-    *,
     rules: Rules,
     where: args.EngineChoice,
-    run: Annotated[args.Run, without("seed")],
+    run: Annotated[args.Run, args.without("seed")],
 ) -> None:
     """List the best items for a user of MODEL, or for a new user who has some items.
 
     With --all-users, the lists of all users are written to a Parquet or CSV file. MODEL may also be
     the address of a store (`xorec export --to`); the list of a user is then queried there.
     """
-    from xorec.cli.listing import print_list, write_lists
     from xorec.recommender.recommender import Recommender
     from xorec.stores.registry import store_address
 

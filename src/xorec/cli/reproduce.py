@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line, print_table
 from xorec.cli.settings import read_config
 from xorec.core import interrupts
 from xorec.core.errors import OptionError
@@ -23,54 +21,36 @@ if TYPE_CHECKING:
 class Experiments:
     """Which experiments, on which data, how thoroughly."""
 
-    question: Annotated[
-        str | None,
-        typer.Argument(help="rq1, rq2, rq3, rq4, rq5, several (comma-separated), or all."),
-    ] = None
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A file, folder, database or name from `xorec data list`; can be repeated."
-        ),
-    ] = None
-    core: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Keep users and items with at least this many pairs; once, or for each --data."
-        ),
-    ] = None
-    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report")
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few trials, seeds and epochs: minutes, not hours.")
-    ] = False
-    from_run: Annotated[
-        Path | None,
-        typer.Option("--from", help="Repeat the run of a run.json, with its settings."),
-    ] = None
-    seeds: Annotated[
-        int | None, typer.Option(help="Final fits of every method, one for each seed.")
-    ] = None
-    trials: Annotated[int | None, typer.Option(help="Trials for the settings of every method.")] = (
-        None
+    question: str | None = args.argument(
+        None, "rq1, rq2, rq3, rq4, rq5, several (comma-separated), or all."
     )
-    bits: Annotated[str | None, typer.Option(help="Lengths of codes, comma-separated.")] = None
-    dimensions: Annotated[
-        int | None, typer.Option(help="Dimensions of the models with float vectors.")
-    ] = None
-    hashing: Annotated[str | None, typer.Option(help="Methods of rq1, comma-separated.")] = None
-    continuous: Annotated[str | None, typer.Option(help="Methods of rq2, comma-separated.")] = None
-    grid_seeds: Annotated[int | None, typer.Option(help="Seeds for each grid point of rq5.")] = None
+    data: list[str] | None = args.option(
+        None, "A file, folder, database or name from `xorec data list`; can be repeated."
+    )
+    core: list[int] | None = args.option(
+        None, "Keep users and items with at least this many pairs; once, or for each --data."
+    )
+    out: Path = args.option(Path("report"), "The folder of the report.")
+    quick: bool = args.option(False, "Few trials, seeds and epochs: minutes, not hours.", "--quick")
+    from_run: Path | None = args.option(
+        None, "Repeat the run of a run.json, with its settings.", "--from"
+    )
+    seeds: int | None = args.option(None, "Final fits of every method, one for each seed.")
+    trials: int | None = args.option(None, "Trials for the settings of every method.")
+    bits: str | None = args.option(None, "Lengths of codes, comma-separated.")
+    dimensions: int | None = args.option(None, "Dimensions of the models with float vectors.")
+    hashing: str | None = args.option(None, "Methods of rq1, comma-separated.")
+    continuous: str | None = args.option(None, "Methods of rq2, comma-separated.")
+    grid_seeds: int | None = args.option(None, "Seeds for each grid point of rq5.")
     config: args.Config = None
-    cache: Annotated[
-        Path | None, typer.Option(help="Where finished parts are kept; OUT/cache by default.")
-    ] = None
+    cache: Path | None = args.option(None, "Where finished parts are kept; OUT/cache by default.")
 
     def fields(self, seed: int) -> dict[str, Any]:
         """The settings of the plan that were given; those that were not are None."""
         return {
             "seeds": None if self.seeds is None else tuple(range(seed, seed + self.seeds)),
             "trials": self.trials,
-            "bits": None if self.bits is None else args.parse_bits(self.bits),
+            "bits": None if self.bits is None else args.parse_counts(self.bits, "--bits", "32,64"),
             "dimensions": self.dimensions,
             "hashing": None if self.hashing is None else args.parse_names(self.hashing),
             "continuous": None if self.continuous is None else args.parse_names(self.continuous),
@@ -90,17 +70,15 @@ class Experiments:
         ]
 
 
-@bundled
+@args.bundled
 def reproduce(
-    experiments: Experiments,
-    columns: Annotated[args.Columns, without("time_column")],
-    min_rating: args.MinRating = None,
-    seed: Annotated[
-        int, typer.Option(help="The first seed; also the seed of split and trials.")
-    ] = 0,
     *,
+    experiments: Experiments,
+    columns: Annotated[args.Columns, args.without("time_column")],
+    min_rating: args.MinRating = None,
+    seed: int = args.option(0, "The first seed; also the seed of split and trials."),
     where: args.EngineChoice,
-    run: Annotated[args.Run, without("seed")],
+    run: Annotated[args.Run, args.without("seed")],
 ) -> None:
     """Run the paper's experiments and write a report: HTML, CSV, PNG, SVG.
 
@@ -117,7 +95,9 @@ def reproduce(
     else:
         given = {name: getattr(experiments, name) for name in ("question", "data", "core", "quick")}
         _refuse_with_from({**given, "seed": seed, "min_rating": min_rating, **named, **fields})
-        plan, before = _read(experiments.from_run)
+        from xorec.lab.reproduce.outputs import read_run_file
+
+        plan, before = read_run_file(experiments.from_run)
     cache = experiments.cache or experiments.out / "cache"
     with where.opened(replace(run.options(), seed=plan.seed)) as options:
         _carry_out(plan, before, experiments.out, cache, options, run.json)
@@ -132,7 +112,6 @@ def _carry_out(
     json: bool,
 ) -> None:
     """Run the plan and write the report. before: what the data of an earlier run were."""
-    from xorec.cli.output import print_json, print_line, print_table
     from xorec.lab.reproduce.cache import Cache
     from xorec.lab.reproduce.outputs import (
         check_installed_and_writable,
@@ -159,12 +138,6 @@ def _carry_out(
     print_line(f"{len(paths)} files; the page: {out / 'report.html'}")
 
 
-def _read(path: Path) -> tuple[Plan, list[dict[str, Any]]]:
-    from xorec.lab.reproduce.outputs import read_run_file
-
-    return read_run_file(path)
-
-
 def _plan(
     experiments: Experiments, seed: int, sources: list[dict[str, Any]], fields: dict[str, Any]
 ) -> Plan:
@@ -183,13 +156,11 @@ def _plan(
 
 def _refuse_with_from(given: dict[str, Any]) -> None:
     """A run that is done again is done as it was."""
-    extra = [_option(name) for name, value in given.items() if value]
+    names = {"settings": "--config", "question": "QUESTION"}
+    extra = [
+        names.get(name, f"--{name.replace('_', '-')}") for name, value in given.items() if value
+    ]
     if extra:
         raise OptionError(
             f"--from runs an earlier run again as it was: leave {', '.join(extra)} out."
         )
-
-
-def _option(name: str) -> str:
-    names = {"settings": "--config", "question": "QUESTION"}
-    return names.get(name, f"--{name.replace('_', '-')}")

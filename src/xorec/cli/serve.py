@@ -3,56 +3,52 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from xorec.cli import arguments as args
+from xorec.cli.output import print_line
 from xorec.core.errors import MissingExtraError
 
 
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """The settings of the service that have an option."""
+
+    model: Path | None = args.argument(None, "A model file made by `xorec fit`, or a snapshot.")
+    host: str | None = args.option(None, "Address to listen on; 127.0.0.1 by default.")
+    port: int | None = args.option(None, "Port; 8080 by default; 0 chooses a free one.")
+    data: Path | None = args.option(
+        None, "Folder for events and model versions; MODEL.serve by default."
+    )
+    events: str | None = args.option(
+        None, "Keep events in PostgreSQL, for several machines: postgresql://..."
+    )
+    shard: str | None = args.option(
+        None, "Serve one shard of the items to a front server, such as 2/3."
+    )
+    shards: str | None = args.option(
+        None, "Be the front of these shard servers: http://HOST:PORT,..."
+    )
+    workers: int | None = args.option(None, "Number of worker processes; 1 by default.")
+    durability: str | None = args.option(
+        None, "Confirm events after they are on disk (disk), or before (process)."
+    )
+    access_log: str | None = args.option(
+        None, "Access log as JSON lines: a file, - for standard output, or off."
+    )
+    log_level: str | None = args.option(None, "debug, info, warning or error.")
+
+
+@args.bundled
 def serve(
-    model: Annotated[
-        Path | None, typer.Argument(help="A model file made by `xorec fit`, or a snapshot.")
-    ] = None,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on; 127.0.0.1 by default.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Port; 8080 by default; 0 chooses a free one.")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder for events and model versions; MODEL.serve by default."),
-    ] = None,
-    events: Annotated[
-        str | None,
-        typer.Option(help="Keep events in PostgreSQL, for several machines: postgresql://..."),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(help="Serve one shard of the items to a front server, such as 2/3."),
-    ] = None,
-    shards: Annotated[
-        str | None,
-        typer.Option(help="Be the front of these shard servers: http://HOST:PORT,..."),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Number of worker processes; 1 by default.")
-    ] = None,
-    durability: Annotated[
-        str | None,
-        typer.Option(help="Confirm events after they are on disk (disk), or before (process)."),
-    ] = None,
-    access_log: Annotated[
-        str | None,
-        typer.Option(help="Access log as JSON lines: a file, - for standard output, or off."),
-    ] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file with all settings.")] = None,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the effective settings and exit.")
-    ] = False,
+    *,
+    flags: Flags,
+    config: Path | None = args.option(None, "A TOML file with all settings."),
+    print_config: bool = args.option(
+        False, "Print the effective settings and exit.", "--print-config"
+    ),
 ) -> None:
     """Serve MODEL over HTTP: lists, similar items, events, experiments.
 
@@ -62,8 +58,6 @@ def serve(
     separate two keys by a comma. The password of a database comes from PGPASSWORD, ~/.pgpass or
     a service file.
     """
-    from xorec.cli.output import print_line
-
     try:
         import prometheus_client  # noqa: F401
         import starlette  # noqa: F401
@@ -76,20 +70,8 @@ def serve(
     from xorec.service.settings.configuring import configure
     from xorec.service.settings.printing import config_text
 
-    flags = {
-        "model": model,
-        "host": host,
-        "port": port,
-        "data": data,
-        "events": events,
-        "shard": shard,
-        "shards": None if shards is None else shards.split(","),
-        "workers": workers,
-        "durability": durability,
-        "access_log": access_log,
-        "log_level": log_level,
-    }
-    made = configure(config, os.environ, flags)
+    shards = None if flags.shards is None else flags.shards.split(",")
+    made = configure(config, os.environ, {**vars(flags), "shards": shards})
     if print_config:
         print_line(config_text(made).rstrip("\n"))
         return
@@ -102,8 +84,6 @@ def serve(
 def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
     """One line, and what to type next."""
     import sys
-
-    from xorec.cli.output import print_line
 
     generation = facts["generations"]["default"]
     served = config.model or config.folder

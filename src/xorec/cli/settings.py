@@ -1,13 +1,17 @@
-"""The settings of models: from a file, from options, and from the names of models."""
+"""xorec models, and the settings of models: from a file, from options, from the names of models."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xorec.cli.usage import long_options
+import typer
+
+from xorec.cli import arguments as args
+from xorec.cli.output import print_json, print_line, print_table
 from xorec.core.errors import OptionError
 from xorec.core.paths import require_file
 from xorec.core.printable import did_you_mean
@@ -16,6 +20,33 @@ if TYPE_CHECKING:
     import typer
 
     from xorec.selection.model_specs import ModelSpec
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""Of click, which typer brings along under a name of its own."""
+
+
+def usage_line(error: Any) -> str:
+    """The error in one line; raises it again where it only stands for the help text."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        raise error
+    message, command = " ".join(error.format_message().split()), "xorec"
+    if error.ctx is not None:
+        command = error.ctx.command_path
+        if hasattr(error, "possibilities") and hasattr(error, "option_name"):
+            hint = did_you_mean(error.option_name, long_options(error.ctx), sign="--")
+            message = f"no option {error.option_name}.{hint}"
+        extra = re.search(r"unexpected extra argument\S* \((.+)\)", message)
+        if extra is not None and "user" in long_options(error.ctx):
+            message += f": for the user {extra[1]}, give --user {extra[1]}"
+    message = message[:1].lower() + message[1:]
+    full_stop = "" if message.endswith((".", "?")) else "."
+    return f"{command}: {message}{full_stop} `{command} --help` tells more."
+
+
+def long_options(context: Any) -> list[str]:
+    """The names of a command's options, without the dashes."""
+    names = [name for one in context.command.params for name in one.opts]
+    return [name[2:] for name in names if name.startswith("--")]
 
 
 def settings_of(context: typer.Context, model: str, config: Path | None) -> dict[str, Any]:
@@ -125,3 +156,37 @@ def _which_model(context: typer.Context, names: Sequence[str], option: str, valu
         f"{context.info_name} has no option --{option}, and none of {', '.join(names)} has such a "
         f"setting.{hint}"
     )
+
+
+@args.bundled
+def models(
+    *,
+    name: str | None = args.argument(None, "The model whose settings to list."),
+    json: args.Json = False,
+) -> None:
+    """List the models, or the settings of one."""
+    from xorec.models import model_class, model_names
+    from xorec.training.config import describe_settings
+
+    if name is not None:
+        rows = describe_settings(model_class(name).Config)
+        weights = model_class(name).weighting
+        if json:
+            print_json({"model": name, "weights": weights, "rows": rows})
+        else:
+            print_table(
+                ("setting", "default", "range", "what it is"), [[*r.values()] for r in rows]
+            )
+            print_line(f"\nWeights of pairs: {weights or 'not used'}.")
+        return
+    listed = [{"model": one, "about": _first_line(model_class(one))} for one in model_names()]
+    if json:
+        print_json({"rows": listed})
+    else:
+        print_table(("model", "what it is"), [[*row.values()] for row in listed])
+
+
+def _first_line(model: Any) -> str:
+    import sys
+
+    return (sys.modules[model.__module__].__doc__ or "").strip().splitlines()[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line, print_table
 from xorec.cli.settings import settings_of
 from xorec.core import interrupts
 
@@ -21,33 +21,22 @@ if TYPE_CHECKING:
 class Search:
     """What is searched, how long, and where the trials go."""
 
-    model: Annotated[str, typer.Option(help="A name from `xorec models`.")]
-    trials: Annotated[
-        int, typer.Option(help="Trials in total, including those of earlier runs.")
-    ] = 20
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Write the best settings to this TOML file."),
-    ] = None
-    study: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file that keeps the trials; OUTPUT.study or MODEL.study by default."
-        ),
-    ] = None
-    metric: Annotated[str, typer.Option(help="The metric to maximise on the validation part.")] = (
-        "ndcg@20"
+    model: str = args.option(..., "A name from `xorec models`.")
+    trials: int = args.option(20, "Trials in total, including those of earlier runs.")
+    output: Path | None = args.option(
+        None, "Write the best settings to this TOML file.", "-o", "--output"
     )
-    prune: Annotated[
-        bool, typer.Option(help="Stop trials that are clearly worse than most at the same epoch.")
-    ] = True
-    timeout: Annotated[
-        float | None, typer.Option(help="Start no new trial after this many seconds of trials.")
-    ] = None
-    at_once: Annotated[
-        int,
-        typer.Option(help="Trials that are proposed, and on Spark run, at the same time."),
-    ] = 1
+    study: Path | None = args.option(
+        None, "The file that keeps the trials; OUTPUT.study or MODEL.study by default."
+    )
+    metric: str = args.option("ndcg@20", "The metric to maximise on the validation part.")
+    prune: bool = args.option(
+        True, "Stop trials that are clearly worse than most at the same epoch."
+    )
+    timeout: float | None = args.option(
+        None, "Start no new trial after this many seconds of trials."
+    )
+    at_once: int = args.option(1, "Trials that are proposed, and on Spark run, at the same time.")
 
     @property
     def study_file(self) -> Path:
@@ -55,14 +44,14 @@ class Search:
         return self.study or Path(f"{self.output or self.model}.study")
 
 
-@bundled
+@args.bundled
 def tune(
+    *,
     context: typer.Context,
     search: Search,
     split: args.SplitChoice,
     config: args.Config = None,
-    *,
-    source: Annotated[args.DataSource, without("item_info")],
+    source: Annotated[args.DataSource, args.without("item_info")],
     where: args.EngineChoice,
     run: args.Run,
 ) -> None:
@@ -73,7 +62,6 @@ def tune(
     are not searched. Finished trials are kept: the same command continues where it was stopped. The
     test part of the split is not used. Needs Optuna: pip install 'xorec[tune]'.
     """
-    from xorec.cli.output import print_json, print_line
     from xorec.core.files import write_text
     from xorec.selection.tuning.tuning import check
     from xorec.selection.tuning.tuning import tune as run_trials
@@ -98,9 +86,7 @@ def tune(
         with args.told_of_new_folder(search.output, options.progress):
             write_text(search.output, text)
     if run.json:
-        size = {"users": pairs.n_users, "items": pairs.n_items, "pairs": pairs.n_pairs}
-        about = {"name": source.name, **size}
-        head = {"data": about, "split": parts.describe(), "study": str(study)}
+        head = {"data": source.describe(pairs), "split": parts.describe(), "study": str(study)}
         print_json({**head, **_facts(found)})
         return
     _print_trials(found)
@@ -126,8 +112,6 @@ def in_order(trials: list[Trial]) -> list[Trial]:
 
 def _print_trials(found: Tuned) -> None:
     """The trials in 80 columns: the settings that moved share the last one."""
-    from xorec.cli.output import print_table
-
     rows = [
         (
             trial.number,

@@ -5,30 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from xorec.cli import arguments as args
-from xorec.cli.bundles import bundled, without
+from xorec.cli.output import print_json, print_line
 
 
-@bundled
+@args.bundled
 def update(
-    model: args.ModelFile,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write the result; MODEL by default."),
-    ] = None,
-    wait: Annotated[
-        float | None,
-        typer.Option(min=0, help="Seconds to wait while another process writes; 600 by default."),
-    ] = None,
     *,
-    since: Annotated[
-        str | None,
-        typer.Option(help="Only pairs of this time or later: 2026-11-17T08:00:00Z, or a number."),
-    ] = None,
-    source: Annotated[args.DataSource, without("split_column", "core")],
-    run: Annotated[args.Run, without("seed", "threads")],
+    model: args.ModelFile,
+    output: Path | None = args.option(
+        None, "Where to write the result; MODEL by default.", "--output", "-o"
+    ),
+    wait: float | None = args.option(
+        None, "Seconds to wait while another process writes; 600 by default.", min=0
+    ),
+    since: str | None = args.option(
+        None, "Only pairs of this time or later: 2026-11-17T08:00:00Z, or a number."
+    ),
+    source: Annotated[args.DataSource, args.without("split_column", "core")],
+    run: Annotated[args.Run, args.without("seed", "threads")],
 ) -> None:
     """Add the interactions of DATA to a model file: new users, new items, new pairs.
 
@@ -38,7 +33,6 @@ def update(
     model has already change nothing, so the time of the last update is a good value. If nothing is
     new, the file stays as it is.
     """
-    from xorec.cli.output import print_json, print_line
     from xorec.core.locks import WAIT, locked
     from xorec.data.io.encode import NothingSinceError
     from xorec.recommender.recommender import Recommender

@@ -186,9 +186,11 @@ class RecommenderState(LearnedArrays):
 
     def _unknown_user(self, user: Hashable) -> UnknownIdError:
         meant = _meant(self.user_ids, user)
-        way_out = "recommend_for([item ids]) (on the command line --items) to fold in somebody new."
-        hint = f"{meant} Else use {way_out}" if meant else f"use {way_out}"
-        return UnknownIdError(f"user {quoted(user)} is not in the model: {hint}")
+        hint = f"{meant} For a new user" if meant else "for a new user"
+        return UnknownIdError(
+            f"user {quoted(user)} is not in the model: {hint}, give their items: --items ID,ID,... "
+            "on the command line, recommend_for([item ids]) in Python."
+        )
 
 
 def _meant(ids: Ids, raw: Hashable) -> str:

@@ -211,7 +211,7 @@ def test_it_needs_nothing_of_the_service(tmp_path: Path) -> None:
         "for name in ('starlette', 'uvicorn', 'uvloop', 'prometheus_client', 'httptools'):\n"
         "    sys.modules[name] = None\n"
         "import xorec.service.page.single.content, xorec.service.page.single.document\n"
-        "import xorec.cli.page\n"
+        "import xorec.cli.map\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
