@@ -108,7 +108,7 @@ def read_locally(path: Path, core: int) -> dict[str, Any]:
 
 def read_by_spark(path: Path, core: int, master: str) -> dict[str, Any]:
     from xorec.data.split import split
-    from xorec.engines.pairs.filtering import Filters
+    from xorec.engines.pairs import Filters
     from xorec.engines.spark.engine import open_spark
     from xorec.engines.spark.reading import read_with_spark
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xorec.data.ids import Ids
     from xorec.data.interactions import Interactions
     from xorec.data.split import Method, Split
-    from xorec.engines.spark.addresses import SparkAddress
+    from xorec.engines.spark.session import SparkAddress
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
@@ -167,7 +167,7 @@ class DataSource(Columns):
     def _address(self) -> Address | SparkAddress | None:
         from xorec.core.addresses import parse_address
         from xorec.data.datasets.catalog import CATALOG
-        from xorec.engines.spark.addresses import parse_spark_address
+        from xorec.engines.spark.session import parse_spark_address
 
         if self.data in CATALOG:
             return None

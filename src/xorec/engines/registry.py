@@ -14,7 +14,7 @@ from xorec.core.printable import did_you_mean
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare
-from xorec.engines.spark.addresses import parse_spark_address
+from xorec.engines.spark.session import parse_spark_address
 
 ENGINES = ("local", "spark")
 
@@ -77,7 +77,7 @@ for example --engine spark:local[2].
         from xorec.engines.spark.reading import is_for_spark, read_with_spark
 
         if isinstance(engine, SparkEngine) and is_for_spark(source):
-            from xorec.engines.pairs.filtering import Filters
+            from xorec.engines.pairs import Filters
 
             thresholds, progress = Filters(**filters), options.progress
             return read_with_spark(engine, source, filters=thresholds, progress=progress, **reading)

@@ -337,7 +337,7 @@ def measure_spark() -> dict[str, float]:
     if find_spec("pyspark") is None or shutil.which("java") is None:
         return {}
     from xorec.engines.spark.engine import open_spark
-    from xorec.engines.spark.machine import machine_facts
+    from xorec.engines.spark.tasks import machine_facts
     from xorec.models.factorization.als import ALS
 
     machine_facts()  # loads what kernels need: a fit has it anyway

@@ -16,12 +16,12 @@ from tests.support.same_data import assert_same_data
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.data.prepare import prepare
-from xorec.engines.pairs.filtering import Filters
+from xorec.engines.pairs import Filters
 from xorec.engines.registry import load_on
 from xorec.engines.spark import tables
-from xorec.engines.spark.addresses import parse_spark_address
 from xorec.engines.spark.engine import SparkEngine
 from xorec.engines.spark.reading import fits_driver, is_for_spark, read_with_spark
+from xorec.engines.spark.session import parse_spark_address
 
 RNG = np.random.default_rng(8)
 ROWS = 3000

@@ -22,12 +22,10 @@ from xorec.data.io.columns import choose_columns
 from xorec.data.io.content import Content, Limits
 from xorec.data.io.encode import Weighing
 from xorec.data.io.registry import format_of
-from xorec.engines.pairs.collecting import to_interactions
-from xorec.engines.pairs.filtering import Filters
-from xorec.engines.spark.packing import unpack
+from xorec.engines.pairs import Filters, to_interactions
+from xorec.engines.spark.blocks import unpack
 from xorec.engines.spark.reading import checked_rows
-from xorec.engines.spark.row_tasks import FILE, LINE, START, ReadBlocks
-from xorec.engines.spark.text_chunks import open_text
+from xorec.engines.spark.row_tasks import FILE, LINE, START, ReadBlocks, open_text
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
 

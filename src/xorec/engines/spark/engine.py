@@ -21,21 +21,19 @@ import numpy as np
 from xorec.core.engine import Arrays, BlockFunction, Blocks, Roles, Shared
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
-from xorec.engines.spark.failures import one_line_errors
-from xorec.engines.spark.machine import machine_facts
-from xorec.engines.spark.packing import unpack, write_packed
-from xorec.engines.spark.rows import (
+from xorec.engines.spark.blocks import (
     BLOCK_SCHEMA,
     ROLE_SCHEMA,
     ROWS_SENT,
     batches_of,
     blocks_table,
     in_order,
+    unpack,
     whole_blocks,
+    write_packed,
 )
-from xorec.engines.spark.session import spark_session
-from xorec.engines.spark.stages import watching_stages
-from xorec.engines.spark.tasks import MapBlocks, SendRoles, Task, join_roles
+from xorec.engines.spark.session import one_line_errors, spark_session, watching_stages
+from xorec.engines.spark.tasks import MapBlocks, SendRoles, Task, join_roles, machine_facts
 
 _FIRST_WAVE, _GROWTH = 2, 8
 """Blocks for each slot of the cluster in the first job, where blocks are not placed; how many times

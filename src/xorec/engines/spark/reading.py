@@ -30,14 +30,11 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.encode import no_rows
 from xorec.data.io.read import Reading, ReadOptions
 from xorec.data.io.registry import discover
-from xorec.engines.pairs.collecting import BLOCK_ROWS, ReadRows, to_interactions
-from xorec.engines.pairs.filtering import Filters
-from xorec.engines.spark.addresses import parse_spark_address
+from xorec.engines.pairs import BLOCK_ROWS, Filters, ReadRows, to_interactions
+from xorec.engines.spark.blocks import batches_of
 from xorec.engines.spark.engine import PlacedBlocks, SparkEngine
-from xorec.engines.spark.failures import one_line_errors
 from xorec.engines.spark.row_tasks import ROWS_SCHEMA, ReadBlocks
-from xorec.engines.spark.rows import batches_of
-from xorec.engines.spark.stages import watching_stages
+from xorec.engines.spark.session import one_line_errors, parse_spark_address, watching_stages
 from xorec.engines.spark.tables import Piece, SparkTable, open_address, open_path
 
 _ROW_BYTES = 53

@@ -29,10 +29,8 @@ from xorec.data.io.base import (
 from xorec.data.io.columns import Columns
 from xorec.data.io.content import GZIP, Content, Limits
 from xorec.data.io.registry import ENDINGS, discover, format_of, join_parts
-from xorec.engines.spark.addresses import SparkAddress
-from xorec.engines.spark.failures import one_line_errors
-from xorec.engines.spark.row_tasks import FILE, LINE, START
-from xorec.engines.spark.text_chunks import ELSEWHERE, TextFile, open_text
+from xorec.engines.spark.row_tasks import ELSEWHERE, FILE, LINE, START, TextFile, open_text
+from xorec.engines.spark.session import SparkAddress, one_line_errors
 
 HEAD = 1 << 16
 """Bytes that `formats.base` looks at; whole lines, so there may be more."""

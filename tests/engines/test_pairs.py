@@ -21,9 +21,8 @@ from xorec.data.io.columns import choose_columns
 from xorec.data.io.encode import Weighing, gather
 from xorec.data.io.objects import FRAME
 from xorec.data.prepare import prepare
-from xorec.engines.pairs.collecting import ReadRows, to_interactions
-from xorec.engines.pairs.filtering import Filters
-from xorec.engines.pairs.row_blocks import row_block
+from xorec.engines.pairs import Filters, ReadRows, to_interactions
+from xorec.engines.row_ids import row_block
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
 

@@ -1,4 +1,4 @@
-"""What Spark says in a hundred lines is told in one."""
+"""What Spark says in a hundred lines is told in one; another machine refuses its first block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from xorec.core.errors import DataError, OptionError, XorecError
 from xorec.core.options import RunOptions
 from xorec.engines.registry import on_engine
-from xorec.engines.spark.failures import error_of
+from xorec.engines.spark.session import error_of
+from xorec.engines.spark.tasks import machine_facts, refuse_other_machine
 
 TRACE = """\
 An exception was thrown from the Python worker. Please see the stack trace below.
@@ -87,3 +88,18 @@ def test_a_port_that_is_none() -> None:
         on_engine("spark:spark://127.0.0.1:x", RunOptions()),
     ):
         pass
+
+
+SUMS = ("sums of kernels", "sums of BLAS", "sums of LAPACK", "functions of numpy")
+
+
+def test_this_machine_is_like_itself() -> None:
+    refuse_other_machine(dict(machine_facts()))
+    assert {"code", "numpy", "scipy", "numba", "cpu", *SUMS} == set(machine_facts())
+
+
+@pytest.mark.parametrize("name", ["code", "numba", "cpu", *SUMS])
+def test_what_differs_is_named(name: str) -> None:
+    other = {**machine_facts(), name: "another"}
+    with pytest.raises(XorecError, match=rf"\({name}: .* here, another there\).*NUMBA_CPU_NAME"):
+        refuse_other_machine(other)

@@ -1,4 +1,4 @@
-"""Every model fitted on an engine is the one that threads fit, to the last byte of its file."""
+"""Threads: the kit of engines; every model fitted on an engine is the one that threads fit."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ from xorec.models import MODELS, model_class
 from xorec.models.base import Model
 from xorec.recommender.recommender import Recommender
 from xorec.testing.data import planted, weighted
+from xorec.testing.engines import EngineKit
+
+
+class TestLocal(EngineKit):
+    @pytest.fixture(params=[1, 2, 5])
+    def engine(self, request: pytest.FixtureRequest) -> Engine:
+        return LocalEngine(request.param)
+
 
 IN_BLOCKS: list[tuple[str, dict[str, Any]]] = [
     ("als", {"dimensions": 8, "epochs": 2}),
