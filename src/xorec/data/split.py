@@ -124,22 +124,31 @@ def split(
     data = as_interactions(data, **reading)
     method = method or ("random" if data.parts is None else "given")
     _check(data, method, test, validation, seed)
-    keys = _keys_of(data, seed)
-    if method == "given":
-        return _given(data, keys, validation, seed, keep_last)
-    held_out, stays = _cut(data, keys, method, test, keep_last)
-    if not held_out.any():
-        raise DataError(f"the {method} split leaves no test pair: {_why_empty(data, method)}")
-    train = data.select(~held_out)
-    held: Interactions | None = None
-    if validation > 0:
-        train, held, more = _hold_out(train, keys[~held_out], method, validation, keep_last)
-        stays[~held_out] |= more
+    shares = {} if method in ("leave-last", "given") else {"test": test}
+    settings = {"method": method, **shares, "validation": validation, "seed": seed}
+    settings |= {"keep_last": keep_last} | (data.parts_from if method == "given" else {})
+    keys, plain = _keys_of(data, seed), replace(data, parts=None, parts_from={})
+    held, stays = None, np.zeros(data.n_pairs, dtype=np.bool_)
+    if method == "given" and data.parts is not None:
+        inside, held_out = data.parts == TRAIN, data.parts == TEST
+        for name, mask in (("training", inside), ("test", held_out)):
+            data.select(mask).require_pairs(f"the {name} part of the given split")
+        if (data.parts == VALIDATION).any():
+            held, settings["validation"] = plain.select(data.parts == VALIDATION), 0.0
+    else:
+        held_out, stays = _cut(plain, keys, method, test, keep_last, "test")
+        inside = ~held_out
+    train = plain.select(inside)
+    if held is None and validation > 0:
+        how = "random" if method == "given" else method
+        left, more = _cut(train, reseed(keys[inside]), how, validation, keep_last, "validation")
+        train, held = train.select(~left), train.select(left)
+        stays[inside] |= more
     return Split(
-        train=_plain(train),
-        validation=None if held is None else _plain(held),
-        test=_plain(data.select(held_out)),
-        settings=_settings(method, test, validation, seed, keep_last),
+        train=train,
+        validation=held,
+        test=plain.select(held_out),
+        settings=settings,
         kept_back=int(np.count_nonzero(stays)),
     )
 
@@ -155,9 +164,7 @@ def as_split(thing: Any, *, seed: int = 0, **reading: Unpack[ReadOptions]) -> Sp
     if isinstance(thing, Split):
         refuse_reading(reading, "the data: this is a split")
         return thing
-    data = as_interactions(thing, **reading)
-    method: Method = "random" if data.parts is None else "given"
-    return split(data, method=method, validation=0.1, seed=seed)
+    return split(thing, validation=0.1, seed=seed, **reading)
 
 
 def hold_out(data: Interactions, share: float, seed: int = 0) -> Split:
@@ -174,56 +181,18 @@ def hold_out(data: Interactions, share: float, seed: int = 0) -> Split:
     return split(data, method="time" if timed else "random", test=share, seed=seed)
 
 
-def _given(
-    data: Interactions, keys: npt.NDArray[np.uint64], validation: float, seed: int, keep: bool
-) -> Split:
-    assert data.parts is not None
-    inside = data.parts == TRAIN
-    train, test = data.select(inside), data.select(data.parts == TEST)
-    given = data.select(data.parts == VALIDATION)
-    train.require_pairs("the training part of the given split")
-    test.require_pairs("the test part of the given split")
-    held, stays = (given if given.n_pairs else None), np.zeros(0, dtype=np.bool_)
-    if held is None and validation > 0:
-        train, held, stays = _hold_out(train, keys[inside], "random", validation, keep)
-    return Split(
-        train=_plain(train),
-        validation=None if held is None else _plain(held),
-        test=_plain(test),
-        settings={
-            **_settings("given", None, 0.0 if given.n_pairs else validation, seed, keep),
-            **data.parts_from,
-        },
-        kept_back=int(np.count_nonzero(stays)),
-    )
-
-
-def _hold_out(
-    train: Interactions,
-    keys: npt.NDArray[np.uint64],
-    method: Method,
-    share: float,
-    keep_last: bool,
-) -> tuple[Interactions, Interactions, Mask]:
-    """Cut the validation part from the training part; the mask is that of `_cut`."""
-
-    held_out, stays = _cut(train, reseed(keys), method, share, keep_last)
-    if not held_out.any():
-        raise DataError(
-            f"the {method} split leaves no validation pair: {_why_empty(train, method)}"
-        )
-    return train.select(~held_out), train.select(held_out), stays
-
-
 def _cut(
     data: Interactions,
     keys: npt.NDArray[np.uint64],
-    method: Method,
+    method: str,
     share: float,
     keep_last: bool,
+    part: str,
 ) -> tuple[Mask, Mask]:
-    """The pairs that leave, and those that would have left but are the last of someone."""
+    """The pairs that leave, and those that would have left but are the last of a user or item.
 
+    part: what those that leave become, for the message where there is none.
+    """
     by_time = method in ("leave-last", "time")
     when = data.times if by_time and data.times is not None else keys.view(np.int64)
     if method == "random":
@@ -238,6 +207,8 @@ def _cut(
     stays = held_out.copy()
     if keep_last:
         bring_back(data.indptr, data.indices, when, keys, held_out, data.n_items)
+    if not held_out.any():
+        raise DataError(f"the {method} split leaves no {part} pair: {_why_empty(data, method)}")
     return held_out, stays & ~held_out
 
 
@@ -261,28 +232,10 @@ def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
 
 
 def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
-
+    """A random number of each pair, by the seed and its raw ids."""
     users, items = data.users.hashes(seed), data.items.hashes(seed)
     keys: npt.NDArray[np.uint64] = pair_keys(data.indptr, data.indices, users, items)
     return keys
-
-
-def _plain(part: Interactions) -> Interactions:
-    """A part of a split has no parts of its own."""
-    return replace(part, parts=None, parts_from={})
-
-
-def _settings(
-    method: str, test: float | None, validation: float, seed: int, keep_last: bool
-) -> dict[str, Any]:
-    shares = {} if test is None or method == "leave-last" else {"test": test}
-    return {
-        "method": method,
-        **shares,
-        "validation": validation,
-        "seed": seed,
-        "keep_last": keep_last,
-    }
 
 
 def _check(data: Interactions, method: str, test: float, validation: float, seed: int) -> None:
@@ -353,13 +306,8 @@ def folds(
             when = keys.view(np.int64)
             bring_back(data.indptr, data.indices, when, keys, held_out, data.n_items)
         parts = np.where(held_out, TEST, TRAIN).astype(np.int8)
-        given = split(
-            replace(data, parts=parts, parts_from={}),
-            method="given",
-            validation=validation,
-            seed=seed,
-            keep_last=keep_last,
-        )
+        pairs = replace(data, parts=parts, parts_from={})
+        given = split(pairs, method="given", validation=validation, seed=seed, keep_last=keep_last)
         settings = {**given.settings, "method": "folds", "fold": fold, "folds": count}
         kept_back = given.kept_back + wanted - int(np.count_nonzero(held_out))
         yield replace(given, settings=settings, kept_back=kept_back)

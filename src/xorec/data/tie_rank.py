@@ -22,42 +22,23 @@ def tie_rank(items: Ids, prior: npt.NDArray[np.generic] | None, seed: int = 0) -
     larger `prior` first (popularity in training; None for no prior), then the smaller seeded hash
     of the raw id. Should two hashes ever collide, the smaller id goes first.
     """
-    from xorec.core.rng import hash_integers, hash_text
-
     if prior is not None and prior.shape != (len(items),):
         raise DataError(
             f"the prior has shape {prior.shape} but there are {len(items)} items: "
             "give one number for each item."
         )
-    values = items.values
-    if isinstance(values, Text):
-        hashes = hash_text(values.data, values.offsets, seed)
-    else:
-        hashes = hash_integers(values, seed)
+    hashes = items.hashes(seed)
     order = np.lexsort((hashes,) if prior is None else (hashes, -prior.astype(np.float64)))
-    order = _order_collisions(items, hashes, prior, order)
-    rank = np.empty(len(items), dtype=np.int32)
-    rank[order] = np.arange(len(items), dtype=np.int32)
-    return rank
-
-
-def _order_collisions(
-    items: Ids,
-    hashes: npt.NDArray[np.uint64],
-    prior: npt.NDArray[np.generic] | None,
-    order: npt.NDArray[np.intp],
-) -> npt.NDArray[np.intp]:
-    """Order by id the runs of items whose prior and hash are both equal."""
     same = hashes[order][1:] == hashes[order][:-1]
     if prior is not None:
         same &= prior[order][1:] == prior[order][:-1]
-    if not same.any():
-        return order
     places = np.flatnonzero(same)
-    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
-        span = slice(run[0], run[-1] + 2)
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else ():
+        span = slice(run[0], run[-1] + 2)  # equal by prior and hash: the order is that of the ids
         order[span] = sorted(order[span], key=lambda row: _id_key(items, int(row)))
-    return order
+    rank = np.empty(len(items), dtype=np.int32)
+    rank[order] = np.arange(len(items), dtype=np.int32)
+    return rank
 
 
 def _id_key(items: Ids, row: int) -> bytes | int:
