@@ -20,7 +20,6 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
 from xorec.data.io.encode import (
-    Tally,
     Weighing,
     pair_strengths,
     parts_from,
@@ -360,8 +359,7 @@ class _MergedPairs:
 
 def _notes(rows: ReadRows, weighing: Weighing, tally: npt.NDArray[np.int64]) -> list[str]:
     roles = [*rows.columns.in_use(), *(["weight"] if weighing.by_repeats else [])]
-    repeats, moved = tally.tolist()
-    return reading_notes(rows.source, rows.columns, roles, Tally(rows.blank, repeats, moved))
+    return reading_notes(rows.source, rows.columns, roles, rows.blank, *tally.tolist())
 
 
 def block_facts(block: Arrays, shared: Arrays) -> Arrays:

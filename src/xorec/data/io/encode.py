@@ -19,6 +19,7 @@ from xorec.data.io.columns import Columns
 from xorec.data.io.id_encoder import Codes, GrowingArray, HashCollision, IdEncoder, renumber
 from xorec.data.io.values import (
     Place,
+    first_true,
     parts_of,
     rating_note,
     ratings_of,
@@ -207,9 +208,8 @@ def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
     is_float = ids.dtype.is_float()
     if ids.null_count() == 0 and not is_float:
         return
-    empty = ids.is_null() | ids.is_nan() if is_float else ids.is_null()
-    if empty.any():
-        offset = int(empty.arg_true()[0])
+    offset = first_true(ids.is_null() | ids.is_nan() if is_float else ids.is_null())
+    if offset is not None:
         raise DataError(
             f"{place.row(offset)}: the {role} is empty; fill it in or drop that row, or name "
             f"another column with {role}_column."
@@ -220,20 +220,22 @@ def _interactions(
     source: Source, columns: Columns, gathered: Gathered, weighing: Weighing, threads: int
 ) -> Interactions:
     arrays = {role: array.finish() for role, array in gathered.arrays.items()}
-    users = _ids(source, columns.user, "user", gathered.encoders["user"], arrays["user"])
-    items = _ids(source, columns.item, "item", gathered.encoders["item"], arrays["item"])
-    times, parts, ratings = arrays.get("time"), arrays.get("split"), arrays.get("rating")
-    shape = (len(users), len(items))
+    users, items = (_ids(source, columns, role, gathered, arrays[role]) for role in _IDS)
+    shape, times, parts = (len(users), len(items)), arrays.get("time"), arrays.get("split")
     merged = merge_pairs(arrays["user"], arrays["item"], shape, times, parts, threads=threads)
     if weighing.by_repeats:
         arrays["weight"] = np.ones(len(arrays["user"]))
-    notes = reading_notes(source, columns, tuple(arrays), Tally.of(gathered, merged))
+    tally = (gathered.blank, merged.repeats, merged.moved)
+    notes = reading_notes(source, columns, tuple(arrays), *tally)
     raw = pair_strengths(arrays, merged, len(items))
     weights, said = (None, None) if raw is None else weights_and_note(raw, weighing.scale)
-    ratings = None if ratings is None else take_pairs(ratings, merged.order, threads)
-    times = None if times is None else take_pairs(times, merged.order, threads)
-    said_of_times = time_note(times, columns.time)
-    notes += [note for note in (said, rating_note(ratings), said_of_times) if note]
+    kept = {
+        role: take_pairs(arrays[role], merged.order, threads)
+        for role in ("rating", "time", "split")
+        if role in arrays
+    }
+    ratings, times = kept.get("rating"), kept.get("time")
+    more = (said, rating_note(ratings), time_note(times, columns.time))
     return Interactions(
         users,
         items,
@@ -242,15 +244,10 @@ def _interactions(
         times=times,
         ratings=ratings,
         weights=weights,
-        parts=None if parts is None else take_pairs(parts, merged.order, threads),
-        notes=tuple(notes),
+        parts=kept.get("split"),
+        notes=(*notes, *(note for note in more if note)),
         parts_from=parts_from(source, columns),
     )
-
-
-def _first_row(source: Source, column: str, codes: npt.NDArray[np.int32], code: int) -> str:
-    """Where the id of this code comes first, in words."""
-    return Place(source.name, column).row(int(np.argmax(codes == code)))
 
 
 def parts_from(source: Source, columns: Columns) -> dict[str, str]:
@@ -261,30 +258,26 @@ def parts_from(source: Source, columns: Columns) -> dict[str, str]:
     return {"files": files} if files else {"column": columns.split}
 
 
-@dataclass(frozen=True)
-class Tally:
-    """Rows that were left out: blank lines, repeated pairs, and pairs in several parts."""
-
-    blank: int
-    repeats: int
-    moved: int
-
-    @classmethod
-    def of(cls, gathered: Gathered, merged: Merged) -> Tally:
-        return cls(gathered.blank, merged.repeats, merged.moved)
-
-
 def reading_notes(
-    source: Source, columns: Columns, roles: Collection[str], tally: Tally
+    source: Source,
+    columns: Columns,
+    roles: Collection[str],
+    blank: int,
+    repeats: int,
+    moved: int,
 ) -> list[str]:
-    """What was guessed and merged, in words. roles: of the columns that there are."""
+    """What was guessed and merged, in words.
+
+    roles: of the columns that there are. blank: lines; repeats: pairs that were merged into
+    others; moved: pairs in several parts.
+    """
     notes = [*source.notes, *columns.notes]
-    if tally.blank:
-        notes.append(f"{tally.blank:,} blank lines skipped")
-    if tally.repeats:
-        notes.append(_merge_note(roles, tally.repeats))
-    if tally.moved:
-        notes.append(f"{tally.moved:,} pairs in several parts kept in the first of them")
+    if blank:
+        notes.append(f"{blank:,} blank lines skipped")
+    if repeats:
+        notes.append(_merge_note(roles, repeats))
+    if moved:
+        notes.append(f"{moved:,} pairs in several parts kept in the first of them")
     return notes
 
 
@@ -325,41 +318,28 @@ def weights_and_note(
     )
 
 
-def _ids(
-    source: Source, column: str, role: str, encoder: IdEncoder, codes: npt.NDArray[np.int32]
-) -> Ids:
+def _ids(source: Source, columns: Columns, role: str, gathered: Gathered, codes: Codes) -> Ids:
     """The sorted ids of a column; `codes` become the rows of these ids, in place."""
+    column = str(getattr(columns, role))
     if column in source.known_ids:
         return source.known_ids[column]
-    refused = refused_id(encoder.known(), source, role)
+    known = gathered.encoders[role].known()
+    refused = refused_id(known, source, role)
     if refused is not None:
         code, why = refused
-        raise DataError(f"{_first_row(source, column, codes, code)}: {why}")
+        first_row = Place(source.name, column).row(int(np.argmax(codes == code)))
+        raise DataError(f"{first_row}: {why}")
     whole_numbers = source.text and column not in source.quoted
-    ids, row_of_code = sorted_ids(encoder.known(), whole_numbers=whole_numbers)
+    ids, row_of_code = sorted_ids(known, whole_numbers=whole_numbers)
     renumber(codes, row_of_code)
     return ids
 
 
-def refused_id(known: pl.Series, source: Source, role: str) -> tuple[int, str] | None:
-    """The place of the first among these distinct ids that cannot be kept, and why."""
-    missing = missing_word(known, text=source.text)
-    if missing is not None:
-        code, word = missing
-        advice = " (an id that is really called so can come in a data frame)." if word else "."
-        why = f"the {role} is {word!r}, a missing value; fill it in or drop that row{advice}"
-        return code, why
-    wrong = no_id(known, text_file=source.text_file)
-    return None if wrong is None else (wrong[0], f"the {role} {wrong[1]}.")
-
-
 WHOLE_NUMBER = r"^(0|-?[1-9][0-9]{0,18})$"
 """Text that is an integer's own way of writing itself: not 007, not +7, not 7.0."""
-
 NEVER_AN_ID = ("nan", "NaN")
 NOT_AN_INTEGER = ("NA", "N/A", "na", "n/a", "null", "NULL", "None", "none", "#N/A", "-")
 """Words for "missing": the second kind counts as missing where every other id is an integer."""
-
 EXACT_BELOW = 2.0**53
 """From here on a float is several whole numbers at once."""
 LONGEST_ID = 1_000_000
@@ -383,47 +363,41 @@ def sorted_ids(known: pl.Series, *, whole_numbers: bool) -> tuple[Ids, Codes]:
     return Ids.from_series(known.gather(order)), rows
 
 
-def missing_word(known: pl.Series, *, text: bool) -> tuple[int, str] | None:
-    """The place and the id of one that is empty, or a word for "missing" if ids come as text."""
-    import polars as pl
+def refused_id(known: pl.Series, source: Source, role: str) -> tuple[int, str] | None:
+    """The code of the first among these distinct ids that cannot be kept, and why.
 
-    if known.dtype != pl.String:
-        return None
-    words = [*NEVER_AN_ID, *NOT_AN_INTEGER] if text else []
-    suspects = known.is_in(["", *words])
-    for code in suspects.arg_true():
-        word = known[int(code)]
-        others = known.filter(~suspects)
-        if word in ("", *NEVER_AN_ID) or (len(others) and others.str.contains(WHOLE_NUMBER).all()):
-            return int(code), word
-    return None
-
-
-def no_id(known: pl.Series, *, text_file: bool) -> tuple[int, str] | None:
-    """The place of an id that would be mixed up with others, or is no id, and why.
-
-    text_file: a zero byte is what JSON's half of a surrogate pair becomes, or no text at all.
+    That is one that is missing, would be mixed up with others, or is too long.
     """
     import polars as pl
 
-    if known.dtype.is_float():
-        beyond = known.abs() >= EXACT_BELOW
-        if beyond.any():
-            code = int(beyond.arg_true()[0])
-            return code, (
-                f"is {known[code]!r}, among numbers with fractions, where whole ones from "
-                "2**53 on are mixed up; give all as integers, or as text"
-            )
-    if known.dtype in (pl.String, pl.Binary):
-        text = known.dtype == pl.String
-        lengths = known.str.len_bytes() if text else known.bin.size()
-        if (lengths > LONGEST_ID).any():
-            code = int((lengths > LONGEST_ID).arg_true()[0])
-            return code, f"has {lengths[code]:,} bytes: an id has at most {LONGEST_ID:,}"
-        if text and text_file:
-            zero = known.str.contains("\0", literal=True)
-            if zero.any():
-                code = int(zero.arg_true()[0])
-                why = "has a zero byte, or half of a surrogate pair such as \\ud800"
-                return code, f"{quoted(known[code])} {why}: mend that row"
+    is_text = known.dtype == pl.String
+    if is_text and (code := _missing(known, words=source.text)) is not None:
+        advice = " (an id that is really called so can come in a data frame)" if known[code] else ""
+        missing = f"{known[code]!r}, a missing value; fill it in or drop that row{advice}"
+        return code, f"the {role} is {missing}."
+    if known.dtype.is_float() and (code := first_true(known.abs() >= EXACT_BELOW)) is not None:
+        return code, (
+            f"the {role} is {known[code]!r}, among numbers with fractions, where whole ones from "
+            "2**53 on are mixed up; give all as integers, or as text."
+        )
+    if is_text or known.dtype == pl.Binary:
+        lengths = known.str.len_bytes() if is_text else known.bin.size()
+        if (code := first_true(lengths > LONGEST_ID)) is not None:
+            many = f"{lengths[code]:,} bytes: an id has at most {LONGEST_ID:,}"
+            return code, f"the {role} has {many}."
+    if is_text and source.text_file:  # a zero byte is what JSON's half of a surrogate pair becomes
+        code = first_true(known.str.contains("\0", literal=True))
+        if code is not None:
+            why = "has a zero byte, or half of a surrogate pair such as \\ud800: mend that row"
+            return code, f"the {role} {quoted(known[code])} {why}."
     return None
+
+
+def _missing(known: pl.Series, *, words: bool) -> int | None:
+    """The code of an empty id or, with `words`, of a word for "missing"."""
+    empty = ["", *NEVER_AN_ID] if words else [""]
+    suspects = known.is_in([*empty, *NOT_AN_INTEGER] if words else empty)
+    others = known.filter(~suspects)
+    if suspects.any() and len(others) and others.str.contains(WHOLE_NUMBER).all():
+        return first_true(suspects)
+    return first_true(known.is_in(empty))

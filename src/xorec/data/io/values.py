@@ -54,20 +54,25 @@ class Place:
         )
 
 
+_WAYS_OUT = {
+    "rating": "mend or drop that row, or read without ratings (rating_column='').",
+    "weight": "weights are above 0: mend or drop that row, or read without (weight_column='').",
+    "time": "dates are read as 2024-12-31 or day first, 31/12/2024; mend or drop that row, or read "
+    "without times (time_column='').",
+    "part of a split": "use train, validation and test (or 0, 1, 2), name another column with "
+    "split_column, or none with split_column=''.",
+}
+
+
 def ratings_of(column: pl.Series, place: Place) -> npt.NDArray[np.float32]:
     """Ratings as float32; text is parsed; an empty, infinite or unreadable one is refused."""
     import polars as pl
 
-    way_out = "mend or drop that row, or read without ratings (rating_column='')."
-    if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean, pl.Null)):
-        raise DataError(
-            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not ratings; "
-            "name a column of numbers with rating_column, or none with rating_column=''."
-        )
+    _require_type(column, place, "rating", pl.Boolean)
     numbers = _unblanked(column).cast(pl.Float32, strict=False)
     if not numbers.is_finite().all():
-        numbers = pl.select(pl.when(numbers.is_finite()).then(numbers)).to_series()
-    _refuse_nulls(numbers, column, place, "is not a rating", way_out)
+        numbers = numbers.set(~numbers.is_finite(), None)
+    _refuse_nulls(numbers, column, place, "rating")
     return numbers.to_numpy().astype(np.float32, copy=False)
 
 
@@ -75,16 +80,10 @@ def weights_of(column: pl.Series, place: Place) -> npt.NDArray[np.float64]:
     """Weights as float64; one that is empty, unreadable, infinite, 0 or less is refused."""
     import polars as pl
 
-    way_out = "weights are above 0: mend or drop that row, or read without (weight_column='')."
-    if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Null)):
-        raise DataError(
-            f"{place.name}, column {place.column!r}: {column.dtype} values are not weights; "
-            "name a column of numbers with weight_column, or none with weight_column=''."
-        )
+    _require_type(column, place, "weight")
     numbers = _unblanked(column).cast(pl.Float64, strict=False)
     kept = numbers.cast(pl.Float32)  # as which they are kept: what is too small there is 0
-    usable = kept.is_finite() & (kept > 0)
-    _refuse_nulls(numbers.set(~usable, None), column, place, "is not a weight", way_out)
+    _refuse_nulls(numbers.set(~(kept.is_finite() & (kept > 0)), None), column, place, "weight")
     return numbers.to_numpy().astype(np.float64, copy=False)
 
 
@@ -95,22 +94,14 @@ def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
     """
     import polars as pl
 
-    way_out = (
-        "dates are read as 2024-12-31 or day first, 31/12/2024; mend or drop that row, or read "
-        "without times (time_column='')."
-    )
+    _require_type(column, place, "time", pl.Date, pl.Datetime)
     if column.dtype == pl.String:
         times = _times_of_text(_unblanked(column))
     elif column.dtype in (pl.Date, pl.Datetime):
         times = column.dt.epoch("s")
-    elif column.dtype.is_numeric():
-        times = _whole(column)
     else:
-        raise DataError(
-            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not times; "
-            "name a column of numbers or dates with time_column, or none with time_column=''."
-        )
-    _refuse_nulls(times, column, place, "is not a time", way_out)
+        times = _whole(column)
+    _refuse_nulls(times, column, place, "time")
     return times.to_numpy().astype(np.int64, copy=False)
 
 
@@ -137,11 +128,7 @@ def parts_of(column: pl.Series, place: Place) -> npt.NDArray[np.int8]:
     parts = words.replace_strict(
         list(_PART_OF), list(_PART_OF.values()), default=None, return_dtype=pl.Int8
     )
-    way_out = (
-        "use train, validation and test (or 0, 1, 2), name another column with split_column, "
-        "or none with split_column=''."
-    )
-    _refuse_nulls(parts, column, place, "is not a part of a split", way_out)
+    _refuse_nulls(parts, column, place, "part of a split")
     return parts.to_numpy().astype(np.int8, copy=False)
 
 
@@ -175,13 +162,30 @@ def _whole(numbers: pl.Series) -> pl.Series:
     return (numbers.floor() if numbers.dtype.is_float() else numbers).cast(pl.Int64, strict=False)
 
 
-def _refuse_nulls(
-    values: pl.Series, column: pl.Series, place: Place, what: str, way_out: str
-) -> None:
-    if values.null_count():
-        offset = int(values.is_null().arg_true()[0])
+def first_true(mask: pl.Series) -> int | None:
+    """The place of the first true value."""
+    found = mask.arg_true()
+    return int(found[0]) if len(found) else None
+
+
+def _require_type(column: pl.Series, place: Place, what: str, *types: Any) -> None:
+    """Refuse a column that is no numbers, no text and of none of these types."""
+    import polars as pl
+
+    if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Null, *types)):
+        use = "numbers or dates" if what == "time" else "numbers"
+        raise DataError(
+            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not {what}s; "
+            f"name a column of {use} with {what}_column, or none with {what}_column=''."
+        )
+
+
+def _refuse_nulls(values: pl.Series, column: pl.Series, place: Place, what: str) -> None:
+    """Refuse the first row without a value. column: as it came; what: a key of `_WAYS_OUT`."""
+    offset = first_true(values.is_null()) if values.null_count() else None
+    if offset is not None:
         found = "an empty field" if column[offset] is None else quoted(column[offset])
-        raise DataError(f"{place.row(offset)}: {found} {what}; {way_out}")
+        raise DataError(f"{place.row(offset)}: {found} is not a {what}; {_WAYS_OUT[what]}")
 
 
 _MOST_VALUES = 25
@@ -285,23 +289,15 @@ def parse_since(value: Any) -> int:
     >>> parse_since("2026-11-17"), parse_since("2026-11-17T10:00:00+02:00"), parse_since("17")
     (1794873600, 1794902400, 17)
     """
-    if isinstance(value, datetime.datetime):
-        return _seconds(value)
-    if isinstance(value, datetime.date):
-        return _seconds(datetime.datetime(value.year, value.month, value.day))
     text = str(value).strip()
     if re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]*)?", text):
         return math.floor(float(text)) if "." in text else int(text)
     try:
-        return _seconds(datetime.datetime.fromisoformat(text))
+        moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         raise OptionError(
             f"since is {quoted(value)}: give a date or a time, as 2026-11-17 or "
             "2026-11-17T08:00:00Z, or the number that the column of times has."
         ) from None
-
-
-def _seconds(moment: datetime.datetime) -> int:
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
     return math.floor(moment.timestamp())
