@@ -91,6 +91,13 @@ class Ids:
         return cls.of(sorted(distinct))  # type: ignore[type-var]
 
     @classmethod
+    def numbered(cls, raw: Sequence[Hashable]) -> tuple[Ids, list[int]]:
+        """The ids of Python values as `sorted` has them, and the row of each value."""
+        ids = cls.sorted(raw)
+        row_of = {value: row for row, value in enumerate(ids)}
+        return ids, [row_of[value] for value in raw]
+
+    @classmethod
     def from_series(cls, series: pl.Series) -> Ids:
         """Ids from a polars series of distinct values, kept in their order."""
         import polars as pl

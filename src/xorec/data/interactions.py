@@ -83,12 +83,10 @@ class Interactions:
         [7, 9]
         """
         rows = list(pairs)
-        users, items = Ids.sorted(u for u, _ in rows), Ids.sorted(i for _, i in rows)
-        row_of_user = {user: row for row, user in enumerate(users)}
-        row_of_item = {item: row for row, item in enumerate(items)}
-        user_rows = np.fromiter((row_of_user[u] for u, _ in rows), np.int32, len(rows))
-        item_rows = np.fromiter((row_of_item[i] for _, i in rows), np.int32, len(rows))
-        return cls.from_rows(users, items, user_rows, item_rows)
+        users, user_rows = Ids.numbered([user for user, _ in rows])
+        items, item_rows = Ids.numbered([item for _, item in rows])
+        as_rows = (np.array(row, dtype=np.int32) for row in (user_rows, item_rows))
+        return cls.from_rows(users, items, *as_rows)
 
     @classmethod
     def from_rows(

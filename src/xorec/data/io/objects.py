@@ -235,15 +235,13 @@ def _numbered(values: list[Any], name: str, column: str) -> tuple[Ids, list[int]
             )
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
     try:
-        ids = Ids.sorted(values)
+        return Ids.numbered(values)
     except TypeError as error:
         raise DataError(
             f"{name}, column {quoted(column)}: {error}; give strings or numbers."
         ) from None
     except DataError as error:
         raise DataError(f"{name}, column {quoted(column)}: {error}") from None
-    row_of = {value: row for row, value in enumerate(ids)}
-    return ids, [row_of[value] for value in values]
 
 
 MATRIX, VALUE = "the matrix", "value"

@@ -47,16 +47,15 @@ class TextTable:
             )
         body = self.rows[1:] if self.has_header else self.rows
         quoted = frozenset(names[at] for at in _quoted_columns(body) if at < len(names))
-        if self.has_header:
-            return Source(str(path), frame, tuple(names), text=True, quoted=quoted)
+        said = () if self.has_header else ("no header: columns taken by position",)
         return Source(
             str(path),
             frame,
             tuple(names),
             text=True,
             quoted=quoted,
-            positions=_positions(self.rows),
-            notes=("no header: columns taken by position",),
+            positions=() if self.has_header else _positions(self.rows),
+            notes=said,
         )
 
 
@@ -88,21 +87,29 @@ def scan_csv(
     )
 
 
-def open_separated(file: DataFile, separator: str) -> Source:
-    """A table with this separator."""
-    table = text_table(file, separator)
-    if separator == WHITESPACE or len(separator.encode()) > 1:
+def open_separated(file: DataFile, separator: str, *, typed_names: bool = False) -> Source:
+    """A table with this separator.
+
+    typed_names: as RecBole has them, user_id:token; there is a header, and nothing is quoted.
+    """
+    by_lines = separator == WHITESPACE or len(separator.encode()) > 1
+    table = text_table(file, separator, has_header=True if typed_names and not by_lines else None)
+    if by_lines:
         return _open_lines(table)
-    frame = scan_csv(table, {})
-    found = frame.collect_schema().names()  # without a header polars counts from 0 or 1, by version
-    names = found if table.has_header else numbered(len(found))
-    ours = dict(zip(found, names, strict=True))
+    quote_char = None if typed_names else '"'
+    raw = scan_csv(table, {}, quote_char).collect_schema().names()
+    # without a header polars counts from 0 or 1, by version
+    names = raw if table.has_header else numbered(len(raw))
+    names = [name.split(":")[0] for name in names] if typed_names else names
+    plain = dict(zip(raw, names, strict=True))
 
     def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
-        known = {name: types[our] for name, our in ours.items() if our in types}
-        return scan_csv(table, known).rename(ours)
+        known = {name: types[our] for name, our in plain.items() if our in types}
+        return scan_csv(table, known, quote_char).rename(plain)
 
-    return replace(table.source(frame.rename(ours), names), scan=scan)
+    sequences = {plain[name] for name in raw if typed_names and name.endswith(":token_seq")}
+    source = table.source(scan({}), names)
+    return replace(source, scan=scan, sequences=frozenset(sequences))
 
 
 def numbered(count: int) -> list[str]:
@@ -249,21 +256,7 @@ DAT = FileFormat(
 
 
 def _open_inter(file: DataFile) -> Source:
-    separator = file.layout.separator or "\t"
-    if separator == WHITESPACE or len(separator.encode()) > 1:
-        return open_separated(file, separator)
-    table = text_table(file, separator, has_header=True)
-    raw = scan_csv(table, {}, quote_char=None).collect_schema().names()
-    names = [name.split(":")[0] for name in raw]  # user_id:token -> user_id
-    plain = dict(zip(raw, names if table.has_header else numbered(len(raw)), strict=True))
-
-    def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
-        wanted = {name: types[plain[name]] for name in raw if plain[name] in types}
-        return scan_csv(table, wanted, quote_char=None).rename(plain)
-
-    sequences = frozenset(plain[name] for name in raw if name.endswith(":token_seq"))
-    source = table.source(scan({}), list(plain.values()))
-    return replace(source, sequences=sequences, scan=scan)
+    return open_separated(file, file.layout.separator or "\t", typed_names=True)
 
 
 INTER = FileFormat("inter", "RecBole `.inter`", _open_inter, (".inter", ".item"))

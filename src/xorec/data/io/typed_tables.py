@@ -34,10 +34,8 @@ def _open_parquet(file: DataFile) -> Source:
 
     _try_to_read(file)
     frame = pl.scan_parquet(file.place, glob=False)
-    rows, bound = (
-        frame.select(pl.len()).collect().item(),
-        file.content.limits.bound(file.content.size),
-    )
+    rows = frame.select(pl.len()).collect().item()
+    bound = file.content.limits.bound(file.content.size)
     if rows * BYTES_OF_ROW > bound:
         raise DataError(
             f"{file.path} says that its {file.content.size:,} bytes hold {rows:,} rows: if it is "
@@ -51,25 +49,19 @@ def _try_to_read(file: DataFile) -> None:
     place = str(file.place)
     handle = place.removeprefix("/proc/self/fd/")
     inherited = (int(handle),) if handle.isdigit() else ()
-    command = [
-        sys.executable,
-        "-I",
-        "-c",
-        _TRIAL,
-        str(place if inherited else Path(place).absolute()),
-    ]
+    path = place if inherited else str(Path(place).absolute())
+    command = [sys.executable, "-I", "-c", _TRIAL, path]
     with suppress(OSError):  # where no child can be had, there is no trial
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             pass_fds=inherited,
             check=False,
         )
         if done.returncode < 0:
             raise DataError(
-                f"{file.path} is damaged: whoever reads it runs out of memory or crashes; fetch or "
+                f"{file.path} is damaged: reading it runs out of memory or crashes; fetch or "
                 "write it again."
             )
 
