@@ -28,12 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from xorec.service.events.interface import Log
-from xorec.service.events.location import LogLocation
-from xorec.service.events.records import NewEvent
-from xorec.service.events.rows import Batch
-from xorec.service.events.sequence import SharedSequence
-from xorec.service.events.writing import LogWriter
+from xorec.service.log.base import Log
+from xorec.service.log.location import LogLocation
+from xorec.service.log.records import Batch, NewEvent
+from xorec.service.log.writer import LogWriter, SharedSequence
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.support
 from tests.support.load import events_settings

@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from xorec.data.text import Text
-from xorec.service.live.folding import fold_all, folded_bytes
-from xorec.service.live.letters import LetterIndex
+from xorec.service.live.text_search import TextColumn, normalize_text, normalized_column
 
 _SHARES = (
     *(8.2, 1.5, 2.8, 4.3, 12.7, 2.2, 2.0, 6.1, 7.0, 0.15, 0.77, 4.0, 2.4),
@@ -35,11 +34,12 @@ def main() -> None:
     arguments = parser.parse_args()
     ids, names = _drawn(arguments.names, arguments.accents)
     text_mb = (len(ids.data) + len(names.data)) / 1e6
-    LetterIndex(fold_all(Text.pack(["\u00e9"])), fold_all(Text.pack([""])))  # loads the kernels
+    normalized_column(Text.pack(["\u00e9"]), np.arange(1))  # loads polars
     begun, used = time.perf_counter(), time.thread_time()
-    index = LetterIndex(fold_all(ids), fold_all(names), np.arange(len(ids))[::-1])
+    order = np.arange(len(ids))[::-1]
+    index = TextColumn(normalized_column(ids, order), normalized_column(names, order))
     seconds, busy_seconds = time.perf_counter() - begun, time.thread_time() - used
-    index.search(b"warm", arguments.k)
+    index.search("warm", arguments.k)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{arguments.names:,} entries, {text_mb:.1f} MB of text, {index.nbytes / 1e6:.1f} MB kept"
@@ -47,7 +47,7 @@ def main() -> None:
     print(f"packed in {seconds:.2f} s, {busy_seconds:.2f} of the CPU; peak {peak:.0f} MB")
     print(f"{'letters':>28} {'found':>6} {'median ms':>10} {'most ms':>8} {'of the CPU':>11}")
     for letters in _queries(names):
-        wanted = folded_bytes(letters)
+        wanted = normalize_text(letters)
         found, times, busy = 0, [], []
         for _ in range(arguments.times):
             begun, used = time.perf_counter(), time.thread_time()
@@ -56,7 +56,7 @@ def main() -> None:
             busy.append(1000 * (time.thread_time() - used))
         row = f"{letters[:24]!r:>28} {found:>6} {np.median(times):>10.2f} {max(times):>8.2f}"
         print(f"{row} {np.median(busy):>11.2f}")
-    held = _held(lambda: index.search(b"qqqqqq", arguments.k), arguments.times)
+    held = _held(lambda: index.search("qqqqqq", arguments.k), arguments.times)
     print(f"longest wait of another thread while it searches: {held:.2f} ms")
 
 

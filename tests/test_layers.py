@@ -117,3 +117,15 @@ def test_every_module_is_in_a_room() -> None:
 )
 def test_a_wrong_step_is_seen(importer: str, imported: str) -> None:
     assert wrong_step(importer, imported) is not None
+
+
+@pytest.mark.parametrize("domain", ["live", "log", "jobs"])
+def test_the_domain_of_the_service_does_not_speak_http(domain: str) -> None:
+    outside = ("xorec.service.api", "xorec.service.http")
+    wrong = [
+        f"{importer} imports {imported}"
+        for importer, tree in modules()
+        for imported in imports(tree)
+        if importer.startswith(f"xorec.service.{domain}.") and imported.startswith(outside)
+    ]
+    assert not wrong, "\n".join(wrong)

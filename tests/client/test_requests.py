@@ -15,12 +15,27 @@ from xorec.client import item_requests as catalogue
 from xorec.client import list_requests as lists
 from xorec.client import map_requests as maps
 from xorec.client.request import Request, StreamRequest
-from xorec.service.schemas import admin as admin_schemas
-from xorec.service.schemas import catalogue as item_schemas
-from xorec.service.schemas import codes as code_schemas
-from xorec.service.schemas import events as event_schemas
-from xorec.service.schemas import lists as list_schemas
-from xorec.service.schemas import map as map_schemas
+from xorec.service.api.batch import BatchBody
+from xorec.service.api.codes import CodesQuery, HistogramQuery
+from xorec.service.api.events import EraseQuery, EventBody, EventsBody, EventsQuery
+from xorec.service.api.experiments import ExperimentBody, ExperimentQuery
+from xorec.service.api.items import (
+    CategoryQuery,
+    ItemBody,
+    ItemId,
+    ItemOut,
+    ItemPatch,
+    ItemQuery,
+    ItemsBody,
+)
+from xorec.service.api.list_request import RecommendBody, Where
+from xorec.service.api.map import ColoursQuery, MapItemsQuery, MapQuery
+from xorec.service.api.models import ActivateBody, RefitBody, RollbackBody, TaskQuery
+from xorec.service.api.popular import RankedQuery, TrendingQuery
+from xorec.service.api.recommend import NextQuery
+from xorec.service.api.similar import ExplainQuery, SimilarQuery, SimilarUsersQuery
+from xorec.service.api.snapshots import ExportQuery
+from xorec.service.api.users import UserQuery
 
 NOON = datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
 FILTERS: dict[str, Any] = {"deny": ["x"], "category": ["a", "b"], "not_category": ["c"]}
@@ -40,51 +55,51 @@ BODIES: list[tuple[Request[Any], type[BaseModel]]] = [
             experiment="ab",
             explain=True,
         ),
-        list_schemas.RecommendBody,
+        RecommendBody,
     ),
-    (lists.recommend(items=["a"]), list_schemas.RecommendBody),
+    (lists.recommend(items=["a"]), RecommendBody),
     (
-        lists.recommend("a", where=list_schemas.Where(none=["b"])),
-        list_schemas.RecommendBody,
+        lists.recommend("a", where=Where(none=["b"])),
+        RecommendBody,
     ),
-    (lists.recommend_batch([lists.query(7), lists.query(8, k=2)]), list_schemas.BatchBody),
-    (events.send("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), event_schemas.EventsBody),
-    (catalogue.put_items({"id": 1, "from": NOON, "hidden": True}), item_schemas.ItemsBody),
+    (lists.recommend_batch([lists.query(7), lists.query(8, k=2)]), BatchBody),
+    (events.send("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), EventsBody),
+    (catalogue.put_items({"id": 1, "from": NOON, "hidden": True}), ItemsBody),
     (
-        catalogue.put_items(item_schemas.ItemBody.model_validate({"id": 1, "until": NOON})),
-        item_schemas.ItemsBody,
+        catalogue.put_items(ItemBody.model_validate({"id": 1, "until": NOON})),
+        ItemsBody,
     ),
-    (catalogue.patch_item(1, from_=NOON, name="n", categories=["c"]), item_schemas.ItemPatch),
-    (admin.activate(3, "b"), admin_schemas.ActivateBody),
-    (admin.rollback("b"), admin_schemas.RollbackBody),
-    (admin.refit(recipe="als", settings={"epochs": 2}), admin_schemas.RefitBody),
-    (admin.refit("b", kind="update", activate=False), admin_schemas.RefitBody),
-    (admin.put_experiment("ab", {"default": 1.0}, salt="s"), admin_schemas.ExperimentBody),
+    (catalogue.patch_item(1, from_=NOON, name="n", categories=["c"]), ItemPatch),
+    (admin.activate(3, "b"), ActivateBody),
+    (admin.rollback("b"), RollbackBody),
+    (admin.refit(recipe="als", settings={"epochs": 2}), RefitBody),
+    (admin.refit("b", kind="update", activate=False), RefitBody),
+    (admin.put_experiment("ab", {"default": 1.0}, salt="s"), ExperimentBody),
 ]
 QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
-    (lists.next_items("r", 3), list_schemas.NextQuery),
-    (lists.similar(1, 3, allow=[2], model="b", **FILTERS), list_schemas.SimilarQuery),
-    (lists.similar_users(1, 3, model="b"), list_schemas.SimilarUsersQuery),
-    (lists.explain(1, 2, items=[3], k=2, model="b"), list_schemas.ExplainQuery),
-    (lists.popular(3, user=1, model="b", **FILTERS), list_schemas.RankedQuery),
-    (lists.latest(3, user=1, model="b", **FILTERS), list_schemas.RankedQuery),
-    (lists.trending("7d", 3, user=1, model="b", **FILTERS), list_schemas.TrendingQuery),
-    (events.events(1, 3, before=9), event_schemas.EventsQuery),
-    (events.erase(1), event_schemas.EraseQuery),
-    (catalogue.item(1, 2, model="b"), item_schemas.ItemQuery),
-    (catalogue.items("q", 3), item_schemas.ItemQuery),
-    (catalogue.delete_item(1), item_schemas.ItemId),
-    (catalogue.users("q", 3, user=1, model="b"), item_schemas.UserQuery),
-    (catalogue.users(item=2), item_schemas.UserQuery),
-    (catalogue.categories(3, model="b"), item_schemas.CategoryQuery),
-    (catalogue.codes(1, items=[2, 3], of=[4, 5], model="b"), code_schemas.CodesQuery),
-    (admin.tasks("t"), admin_schemas.TaskQuery),
-    (admin.experiments("ab", kind="buy"), admin_schemas.ExperimentQuery),
-    (maps.item_map(3, model="b"), map_schemas.MapQuery),
-    (maps.colours("distance", bit=1, user=2, item=3, most=4, model="b"), map_schemas.ColoursQuery),
-    (maps.map_items([1, 2], items=[3], user=4, model="b"), map_schemas.MapItemsQuery),
-    (admin.histogram(1, k=3, model="b"), admin_schemas.HistogramQuery),
-    (admin.export("items", after=3).request, admin_schemas.ExportQuery),
+    (lists.next_items("r", 3), NextQuery),
+    (lists.similar(1, 3, allow=[2], model="b", **FILTERS), SimilarQuery),
+    (lists.similar_users(1, 3, model="b"), SimilarUsersQuery),
+    (lists.explain(1, 2, items=[3], k=2, model="b"), ExplainQuery),
+    (lists.popular(3, user=1, model="b", **FILTERS), RankedQuery),
+    (lists.latest(3, user=1, model="b", **FILTERS), RankedQuery),
+    (lists.trending("7d", 3, user=1, model="b", **FILTERS), TrendingQuery),
+    (events.events(1, 3, before=9), EventsQuery),
+    (events.erase(1), EraseQuery),
+    (catalogue.item(1, 2, model="b"), ItemQuery),
+    (catalogue.items("q", 3), ItemQuery),
+    (catalogue.delete_item(1), ItemId),
+    (catalogue.users("q", 3, user=1, model="b"), UserQuery),
+    (catalogue.users(item=2), UserQuery),
+    (catalogue.categories(3, model="b"), CategoryQuery),
+    (catalogue.codes(1, items=[2, 3], of=[4, 5], model="b"), CodesQuery),
+    (admin.tasks("t"), TaskQuery),
+    (admin.experiments("ab", kind="buy"), ExperimentQuery),
+    (maps.item_map(3, model="b"), MapQuery),
+    (maps.colours("distance", bit=1, user=2, item=3, most=4, model="b"), ColoursQuery),
+    (maps.map_items([1, 2], items=[3], user=4, model="b"), MapItemsQuery),
+    (admin.histogram(1, k=3, model="b"), HistogramQuery),
+    (admin.export("items", after=3).request, ExportQuery),
 ]
 
 
@@ -94,14 +109,14 @@ def test_bodies_fit_the_schemas(request_: Request[Any], schema: type[BaseModel])
     read = schema.model_validate_json(request_.knowing(5).content or b"")
     names = {field.alias or name: name for name, field in schema.model_fields.items()}
     assert sent.keys() <= names.keys()
-    if isinstance(read, list_schemas.RecommendBody):
+    if isinstance(read, RecommendBody):
         assert read.seq == 5
-    if isinstance(read, list_schemas.BatchBody):
+    if isinstance(read, BatchBody):
         for query in read.queries:
-            assert list_schemas.RecommendBody.model_validate(query).seq == 5
-    if isinstance(read, event_schemas.EventsBody):
+            assert RecommendBody.model_validate(query).seq == 5
+    if isinstance(read, EventsBody):
         for event in read.events:
-            assert event_schemas.EventBody.model_validate_json(json.dumps(event)).event_id
+            assert EventBody.model_validate_json(json.dumps(event)).event_id
 
 
 @pytest.mark.parametrize(("request_", "schema"), QUERIES, ids=lambda one: getattr(one, "what", ""))
@@ -122,9 +137,7 @@ def test_queries_fit_the_schemas(request_: Request[Any], schema: type[BaseModel]
 def test_every_place_that_takes_a_seq_is_known() -> None:
     """A list that can know the client's events does."""
     for request, schema in (*BODIES, *QUERIES):
-        assert (request.seq is not None) == (
-            "seq" in schema.model_fields or schema is list_schemas.BatchBody
-        )
+        assert (request.seq is not None) == ("seq" in schema.model_fields or schema is BatchBody)
 
 
 def test_the_ids_types_stay() -> None:
@@ -147,6 +160,6 @@ def test_streams_are_gets() -> None:
 
 
 def test_the_times_of_an_item_come_back() -> None:
-    item = item_schemas.ItemOut.model_validate({"id": 1, "from_": "2026-11-16T12:00:00Z"})
-    read = item_schemas.ItemOut.model_validate_json(item.model_dump_json(by_alias=True))
+    item = ItemOut.model_validate({"id": 1, "from_": "2026-11-16T12:00:00Z"})
+    read = ItemOut.model_validate_json(item.model_dump_json(by_alias=True))
     assert read.from_ == item.from_

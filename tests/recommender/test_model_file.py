@@ -237,3 +237,11 @@ def test_bits_behind_the_last_are_refused(side: str, tmp_path: Path) -> None:
     storage.write(tmp_path / "wrong.xorec", {**tensors, name: narrow}, metadata)
     with pytest.raises(ModelFileError, match="is not a xorec model, or is corrupt"):
         Recommender.load(tmp_path / "wrong.xorec", verify=False)
+
+
+def test_a_file_without_its_index(shop: Recommender, tmp_path: Path) -> None:
+    shop.save(tmp_path / "m.xorec", index=True)
+    bare = Recommender.load(tmp_path / "m.xorec", index=False)
+    assert "index" not in vars(bare)
+    user = DATA.users[3]
+    assert bare.recommend(user, 5) == shop.recommend(user, 5)

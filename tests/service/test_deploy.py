@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from xorec.service.settings.config import Config
+from xorec.service.config import Config
 
 pytestmark = pytest.mark.process
 

@@ -121,7 +121,7 @@ def test_the_python_of_the_page(service: ServerProcess) -> None:
 
 
 def test_the_settings_of_the_page_are_all_there_and_the_defaults() -> None:
-    from xorec.service.settings.config import Config
+    from xorec.service.config import Config
 
     (settings,) = [text for language, text in BLOCKS if language == "toml"]
     given = tomllib.loads(settings)

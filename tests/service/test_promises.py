@@ -131,9 +131,3 @@ def test_a_soak_leaves_no_descriptors() -> None:
     found = run("soak")
     assert found["errors"] == 0, found
     assert len(found["descriptors"]) == 1
-
-
-def test_a_front_with_shards_answers_as_one_server() -> None:
-    found = run("sharded")
-    assert found["held"], found
-    assert found["index_mb"]["shard 1"] < 0.6 * found["index_mb"]["whole"]

@@ -21,7 +21,7 @@ import pytest
 import xorec
 from tests.support.service_process import RunningService, running_service
 from tests.support.waiting import PATIENCE, until
-from xorec.service.settings.configuring import PREFIX
+from xorec.service.settings import PREFIX
 from xorec.testing.data import planted
 
 pytestmark = pytest.mark.process
@@ -311,8 +311,8 @@ def test_the_end_drops_nothing(model: Path, tmp_path: Path, workers: int) -> Non
 
 
 def _event_ids(folder: Path) -> set[str]:
-    from xorec.service.events.reader import LogReader
-    from xorec.service.events.records import Event
+    from xorec.service.log.records import Event
+    from xorec.service.log.sqlite_reader import LogReader
 
     reader = LogReader(folder / "events.db")
     records: list[Any] = reader.after(0)

@@ -20,14 +20,12 @@ from tests.support.service_in_process import served
 from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import OptionError, XorecError
 from xorec.recommender.recommender import Recommender
-from xorec.service.settings.config import Config, revealed
-from xorec.service.settings.configuring import configure
-from xorec.service.settings.printing import config_text
-from xorec.service.tasks.orders import order_for
-from xorec.service.tasks.schedule import Schedule
-from xorec.service.telemetry.metrics import Metrics
-from xorec.service.workers import start
-from xorec.service.workers.start import start_follower
+from xorec.service.config import Config, revealed
+from xorec.service.jobs.schedule import Schedule, spec_for
+from xorec.service.metrics import Metrics
+from xorec.service.processes import start
+from xorec.service.processes.start import start_follower
+from xorec.service.settings import config_text, configure
 from xorec.testing.data import planted
 
 pytestmark = pytest.mark.process
@@ -206,7 +204,7 @@ def test_a_worker_that_starts_waits_for_a_database_that_is_away(
             assert waits is None
             live = follower.service.models.default
             assert known[0] not in live.item_ids(
-                live.search(live.asker(USER), 5, None, None).items[0].tolist()
+                live.search(live.query_user(USER), 5, None, None).items[0].tolist()
             )
         finally:
             follower.close()
@@ -240,11 +238,10 @@ def _served(config: Config) -> Any:
     from contextlib import contextmanager
 
     from tests.support.service_in_process import Served
-    from xorec.service.endpoints import model_routes
-    from xorec.service.http.app import App
-    from xorec.service.http.health import Health
-    from xorec.service.telemetry.metrics import Metrics
-    from xorec.service.workers.start import start_writer
+    from xorec.service.api import model_routes
+    from xorec.service.http.app import App, Health
+    from xorec.service.metrics import Metrics
+    from xorec.service.processes.start import start_writer
 
     @contextmanager
     def serving() -> Any:
@@ -319,7 +316,7 @@ def test_what_is_no_address_is_refused_without_showing_it(address: str, line: st
 
 def test_orders_do_not_show_it(events: str, tmp_path: Path) -> None:
     with served(_shop(), tmp_path, events=events) as ask:
-        order = order_for(ask.service, "update", "default")
+        order = spec_for(ask.service, "update", "default")
         assert order.events == events
         assert events not in repr(order)
 

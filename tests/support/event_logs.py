@@ -22,9 +22,8 @@ from hypothesis.stateful import (
 
 from tests.support.waiting import PATIENCE
 from xorec.core.errors import DataError
-from xorec.service.events.errors import StorageFailed
-from xorec.service.events.interface import Log, Outcome, Reader
-from xorec.service.events.records import (
+from xorec.service.log.base import Log, Outcome, Reader, StorageFailed
+from xorec.service.log.records import (
     Change,
     Event,
     EventColumns,
@@ -33,8 +32,7 @@ from xorec.service.events.records import (
     News,
     Record,
 )
-from xorec.service.events.sequence import SharedSequence
-from xorec.service.events.writing import LogWriter
+from xorec.service.log.writer import LogWriter, SharedSequence
 
 HOSTILE: tuple[Any, ...] = (
     1,

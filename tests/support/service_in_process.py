@@ -11,14 +11,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from xorec.recommender.recommender import Recommender
-from xorec.service.endpoints import model_routes
-from xorec.service.http.app import App
+from xorec.service.api import model_routes
+from xorec.service.config import Config
+from xorec.service.http.app import App, Health
 from xorec.service.http.exchange import Request
-from xorec.service.http.health import Health
+from xorec.service.metrics import Metrics
+from xorec.service.processes.start import Started, start_writer
 from xorec.service.service import Service
-from xorec.service.settings.config import Config
-from xorec.service.telemetry.metrics import Metrics
-from xorec.service.workers.start import Started, start_writer
 
 
 class Served:

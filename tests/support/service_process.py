@@ -19,14 +19,13 @@ import httpx
 
 from tests.support.waiting import PATIENCE, until
 from xorec.recommender.recommender import Recommender
-from xorec.service.http.app import App
-from xorec.service.http.health import Health
+from xorec.service.api.health import all_routes, health_routes
+from xorec.service.config import Config
+from xorec.service.http.app import App, Health
 from xorec.service.http.routes import Route
 from xorec.service.http.server import HttpServer, address, listen
-from xorec.service.http.table import all_routes
-from xorec.service.settings.config import Config
-from xorec.service.telemetry.metrics import Metrics
-from xorec.service.workers.start import Started, start_writer
+from xorec.service.metrics import Metrics
+from xorec.service.processes.start import Started, start_writer
 
 START, END = 300.0, 120.0
 """Seconds after which a start (kernels may have to be compiled) or an end is taken for hung."""
@@ -135,7 +134,7 @@ def app_for(
         recommender.save(path)
     made = Config(model=path, data=folder / "serve", **dict(config or {}))
     health, metrics = Health(), Metrics()
-    app = App(made, all_routes(health, metrics, made), health, metrics)
+    app = App(made, all_routes(health, metrics), health, metrics)
     started = start_writer(made, metrics)
     app.service, health.state = started.service, "ready"
     try:
@@ -159,7 +158,7 @@ def listening_app(
     """An app with these routes, and those of health, behind a real socket in a thread."""
     config = (config or Config()).model_copy(update={"port": 0})
     health, metrics = Health(), Metrics()
-    app = App(config, [*health.routes(), *metrics.routes(), *routes], health, metrics)
+    app = App(config, [*health_routes(health, metrics), *routes], health, metrics)
     app.service, health.state = cast("Any", NoModel()), "ready"
     listening = listen(config)
     server = HttpServer(app, config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,9 +56,7 @@ def recommend(
         False, "Write the lists of all users to the file -o.", "--all-users"
     ),
     output: args.ListsFile = None,
-    shards: int = args.option(
-        1, "Search the items in this many shards; the lists are the same.", min=1
-    ),
+    shards: int = args.option(1, "Deprecated.", min=1, hidden=True),
     k: args.K = 10,
     raw: args.Raw = False,
     rules: Rules,
@@ -84,9 +83,9 @@ def recommend(
     if (address := store_address(model)) is not None:
         print_list(_best_of_store(address, asker, k, rules), run.json, raw)
         return
-    recommender = Recommender.load(model, threads=run.threads, index=shards == 1)
+    recommender = Recommender.load(model, threads=run.threads)
     if shards > 1:
-        recommender = recommender.sharded(shards)
+        print("--shards is deprecated: one index gives the same lists.", file=sys.stderr)
     if all_users:
         from xorec.recommender.batch import for_all_users
 

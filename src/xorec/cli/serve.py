@@ -25,12 +25,6 @@ class Flags:
     events: str | None = args.option(
         None, "Keep events in PostgreSQL, for several machines: postgresql://..."
     )
-    shard: str | None = args.option(
-        None, "Serve one shard of the items to a front server, such as 2/3."
-    )
-    shards: str | None = args.option(
-        None, "Be the front of these shard servers: http://HOST:PORT,..."
-    )
     workers: int | None = args.option(None, "Number of worker processes; 1 by default.")
     durability: str | None = args.option(
         None, "Confirm events after they are on disk (disk), or before (process)."
@@ -67,15 +61,13 @@ def serve(
         raise MissingExtraError(
             f"xorec serve needs {error.name}: pip install 'xorec[serve]'."
         ) from None
-    from xorec.service.settings.configuring import configure
-    from xorec.service.settings.printing import config_text
+    from xorec.service.settings import config_text, configure
 
-    shards = None if flags.shards is None else flags.shards.split(",")
-    made = configure(config, os.environ, {**vars(flags), "shards": shards})
+    made = configure(config, os.environ, vars(flags))
     if print_config:
         print_line(config_text(made).rstrip("\n"))
         return
-    from xorec.service.workers.serving import serve as run
+    from xorec.service.processes.serve import serve as run
 
     run(made.config, lambda address, facts: _say_ready(made.config, address, facts))
     print_line(f"stopped. {_kept_in(made.config)}")
@@ -88,16 +80,13 @@ def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
     generation = facts["generations"]["default"]
     served = config.model or config.folder
     size = f"{facts['users']:,} users, {facts['items']:,} items"
-    if config.shard:
-        size += f", shard {config.shard}"
     replayed = "1 event" if facts["replayed"] == 1 else f"{facts['replayed']:,} events"
     print_line(
         f"ready: {address} serves {served} (generation {generation}, {size}; {replayed} replayed)"
     )
     print_line(f"  {_kept_in(config)}")
-    if config.shard is None:  # its front is asked
-        for line in curl_lines(address, facts, keys=config.keys.given):
-            print_line(f"  {line}")
+    for line in curl_lines(address, facts, keys=config.keys.given):
+        print_line(f"  {line}")
     sys.stdout.flush()
 
 

@@ -10,20 +10,13 @@ from pydantic import BaseModel
 from xorec.client.errors import error_of
 from xorec.client.request import Request, StreamRequest, body, nothing, pairs, reader
 from xorec.client.streams import LiveEvent, ServerSentEvents, json_line
-from xorec.service.schemas.admin import (
-    ActivateAnswer,
-    ExperimentChanged,
-    ExperimentList,
-    HistogramAnswer,
-    ModelList,
-    SnapshotAnswer,
-    SnapshotList,
-    StatsAnswer,
-    TaskAnswer,
-    TaskList,
-)
-from xorec.service.schemas.base import JsonId
-from xorec.service.schemas.comparing import CompareAnswer
+from xorec.service.api.base import JsonId
+from xorec.service.api.codes import HistogramAnswer
+from xorec.service.api.compare import CompareAnswer
+from xorec.service.api.experiments import ExperimentChanged, ExperimentList
+from xorec.service.api.models import ActivateAnswer, ModelList, TaskAnswer, TaskList
+from xorec.service.api.snapshots import SnapshotAnswer, SnapshotList
+from xorec.service.api.stats import StatsAnswer
 
 
 class Health(BaseModel):

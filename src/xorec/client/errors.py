@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from xorec.core.errors import XorecError
-from xorec.service.schemas.base import Problem
+from xorec.service.api.base import Problem
 
 SHOWN = 200
 """Characters of an answer that is no problem of ours (a proxy's page, say)."""

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 from xorec.client.request import Request, body, pairs, reader
-from xorec.service.schemas.base import JsonId
-from xorec.service.schemas.events import EraseAnswer, EventBody, EventList, EventsAnswer
+from xorec.service.api.base import JsonId
+from xorec.service.api.events import EraseAnswer, EventBody, EventList, EventsAnswer
 
 
 def send(

@@ -6,15 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xorec.client.request import Request, body, pairs, reader
-from xorec.service.schemas.base import JsonId
-from xorec.service.schemas.catalogue import (
-    CategoryList,
-    ItemBody,
-    ItemList,
-    ItemsChanged,
-    UserList,
-)
-from xorec.service.schemas.codes import CodesAnswer
+from xorec.service.api.base import JsonId
+from xorec.service.api.codes import CodesAnswer
+from xorec.service.api.items import CategoryList, ItemBody, ItemList, ItemsChanged
+from xorec.service.api.users import UserList
 
 
 def put_items(*items: ItemBody | Mapping[str, Any]) -> Request[ItemsChanged]:

@@ -6,16 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xorec.client.request import Request, body, pairs, reader
-from xorec.service.schemas.base import JsonId
-from xorec.service.schemas.lists import (
-    BatchAnswer,
-    ExplainAnswer,
-    RankedAnswer,
-    RecommendAnswer,
-    SimilarAnswer,
-    SimilarUsersAnswer,
-    Where,
-)
+from xorec.service.api.base import JsonId
+from xorec.service.api.batch import BatchAnswer
+from xorec.service.api.list_request import Where
+from xorec.service.api.popular import RankedAnswer
+from xorec.service.api.recommend import RecommendAnswer
+from xorec.service.api.similar import ExplainAnswer, SimilarAnswer, SimilarUsersAnswer
 
 Ids = Iterable[JsonId]
 

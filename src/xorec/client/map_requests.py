@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 from xorec.client.request import Request, pairs, reader
-from xorec.service.schemas.base import JsonId
-from xorec.service.schemas.map import ColoursAnswer, MapAnswer, MapItemsAnswer
+from xorec.service.api.base import JsonId
+from xorec.service.api.map import ColoursAnswer, MapAnswer, MapItemsAnswer
 
 
 def item_map(k: int = 100_000, *, model: str | None = None) -> Request[MapAnswer]:

@@ -442,21 +442,21 @@ class Recommender(RecommenderState):
         return made if found is None else made.searched_by(found)
 
     def sharded(self, shards: int | Sequence[int]) -> Self:
-        """The same, searched in shards of its items: lists, scores and ties are those of one index.
+        """Deprecated, goes in 0.4: returns this recommender, since one index gives the same lists.
 
-        shards: how many of nearly the same size, or the first row of every shard but the first.
-        `similar` and its like go on as they are; what `update` gives is searched by one index.
-
+        >>> import warnings
         >>> from xorec.testing.examples import shop
-        >>> shop().sharded(2).recommend("cem", k=1).ids(), len(shop().sharded([0, 1]).index.shards)
-        (['milk'], 2)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     shop().sharded(2).recommend("cem", k=1).ids()
+        ['milk']
         """
-        from xorec.search.sharded import ShardedIndex, even_cuts
-
-        cuts = even_cuts(len(self.item_ids), shards) if isinstance(shards, int) else shards
-        return self.searched_by(
-            ShardedIndex.of(self.representation, self.tie_rank, cuts, self.threads)
+        warnings.warn(
+            "Recommender.sharded is deprecated and goes in 0.4: one index gives the same lists.",
+            DeprecationWarning,
+            stacklevel=2,
         )
+        return self
 
     def searched_by(self, index: Index) -> Self:
         """The same with another index of the same items."""

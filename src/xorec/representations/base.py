@@ -38,8 +38,6 @@ class Representation(ABC):
     """The name in the model file."""
     compares_items: ClassVar[bool] = True
     """Whether `similar` has an answer."""
-    why_one_index: ClassVar[str] = "what it has learned cannot be cut into ranges of items"
-    """Why shards would not answer as one index, where `item_range` refuses."""
 
     @property
     @abstractmethod
@@ -56,16 +54,6 @@ class Representation(ABC):
     @abstractmethod
     def score(self, queries: Any) -> Scores:
         """Scores of every item for each query: float32 (queries, n_items), C order."""
-
-    def item_range(self, start: int, stop: int) -> Representation:
-        """The items at rows from `start` up to `stop`, counted from 0; queries stay what they are.
-
-        Scores are the same to the bit. Refused where that cannot be.
-        """
-        raise OptionError(
-            f"this model ({self.kind}) is not searched in shards: {self.why_one_index}. "
-            "Search it by one index, and serve it by several machines that each have all of it."
-        )
 
     def among_items(self) -> Representation:
         """Items in the place of users: it scores how alike items are."""

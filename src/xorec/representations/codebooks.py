@@ -122,9 +122,6 @@ class Codebooks(Representation):
     def score(self, queries: Any) -> Scores:
         return look_up(self.columns, self.tables(queries))
 
-    def item_range(self, start: int, stop: int) -> Codebooks:
-        return Codebooks(self.user_vectors, self.item_codes[start:stop], self.codebooks)
-
     def among_items(self) -> Vectors:
         """Cosines of what the codes stand for."""
         return Vectors(self.user_vectors, self.item_vectors).among_items()

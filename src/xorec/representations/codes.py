@@ -268,11 +268,6 @@ class Codes(Coded):
         _byte_tables(rows, tables)
         return tables
 
-    def item_range(self, start: int, stop: int) -> Self:
-        rows = CodeRows(self.item_rows.kept[start:stop], self.bits, "item codes")
-        offsets = None if self.item_offsets is None else self.item_offsets[start:stop]
-        return type(self)(self.user_rows, rows, self.bits, self.user_vectors, offsets)
-
     def among_items(self) -> Codes:
         return Codes(self.item_rows, self.item_rows, self.bits)
 

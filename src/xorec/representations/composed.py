@@ -223,11 +223,6 @@ class ComposedCodes(Coded):
     def score(self, queries: ComposedQueries) -> Scores:
         return composed_scores(*self.item_columns, self.group_bits, *self.ready(queries))
 
-    def item_range(self, start: int, stop: int) -> ComposedCodes:
-        rows = CodeRows(self.item_rows.kept[start:stop], self.bits, "item codes")
-        weights = self.item_weights[start:stop]
-        return ComposedCodes(self.user_rows, rows, self.user_weights, weights, self.bits)
-
     def among_items(self) -> ComposedCodes:
         """Items in the place of users, with their own weights on both sides."""
         codes, weights = self.item_rows, self.item_weights

@@ -133,13 +133,6 @@ class ItemWeights(Representation):
         _sum_rows(indptr, indices, self._row_of, self.weights, sums)
         return sums
 
-    def item_range(self, start: int, stop: int) -> ItemWeights:
-        """All items of a user speak, for the items of the range alone."""
-        inside = (self.items >= start) & (self.items < stop)
-        weights = np.ascontiguousarray(self.weights[:, inside])
-        items = self.items[inside] - np.int32(start)
-        return ItemWeights(weights, items, self.history, self._speaking, stop - start)
-
     def among_items(self) -> ItemWeights:
         """An item as somebody who has that item alone."""
         return ItemWeights(self.weights, self.items, alone(self.n_items))

@@ -109,18 +109,6 @@ class Postings(NamedTuple):
         rest = (matrix.data[there], matrix.indices[there], indptr)
         return type(matrix)(rest, shape=matrix.shape)
 
-    def between(self, start: int, stop: int) -> Postings:
-        """What is said for the items from `start` up to `stop`, which count from 0 then.
-
-        >>> said = Postings(np.array([0, 2, 3]), np.array([0, 1, 1]), np.ones(3), NO_SCALES)
-        >>> said.between(1, 2).indptr, said.between(1, 2).items
-        (array([0, 1, 2]), array([0, 0]))
-        """
-        there = (self.items >= start) & (self.items < stop)
-        indptr = np.concatenate([[0], np.cumsum(there)])[self.indptr]
-        items = (self.items[there].astype(np.int64) - start).astype(self.items.dtype)
-        return Postings(indptr, items, self.weights[there], self.scales)
-
     def for_kernels(self) -> Postings:
         """The same with the bits of float16 as whole numbers, which numba reads."""
         if self.weights.dtype != np.float16:
@@ -277,10 +265,6 @@ class Neighbours(Representation):
 
         pool.map_ranges(len(found), work)
         return scores
-
-    def item_range(self, start: int, stop: int) -> Neighbours:
-        """All items of a user speak, for the items of the range alone."""
-        return Neighbours(self.postings.between(start, stop), self.history, stop - start)
 
     def among_items(self) -> Neighbours:
         """An item as somebody who has that item alone."""

@@ -40,9 +40,6 @@ class SharedScores(Representation):
     def score(self, queries: Any) -> Scores:
         return np.repeat(self.item_scores[None], len(queries), axis=0)
 
-    def item_range(self, start: int, stop: int) -> SharedScores:
-        return SharedScores(self.item_scores[start:stop], self._n_users)
-
     def among_items(self) -> Representation:
         raise OptionError(
             "this model gives every user the same scores, so it knows no similar items: "

@@ -102,9 +102,6 @@ class TwoStage(Representation):
     """
 
     kind = "two-stage"
-    why_one_index = (
-        "which items its first stage finds, so many of each source, is a matter of all items"
-    )
     schema: ClassVar[Schema] = {
         **{name: Codes.schema[name] for name in ("bits", "user_codes", "item_codes")},
         **RANKING_VECTORS,

@@ -17,10 +17,6 @@ from xorec.representations.base import Representation, Rows, Scores
 class _FloatRows(Representation):
     """What Vectors and Distances share: a float row for each user and item, compared by BLAS."""
 
-    why_one_index = (
-        "a sum of products depends in its last digit on how many items BLAS multiplies at once, "
-        "so the lists would not be those of one index"
-    )
     schema: ClassVar[Schema] = {
         "user_vectors": Tensor("float32", ("users", "dimensions")),
         "item_vectors": Tensor("float32", ("items", "dimensions")),

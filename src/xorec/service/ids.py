@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from xorec.core.errors import DataError
-from xorec.core.printable import quoted
+from xorec.core.printable import jsonable, quoted
 from xorec.data.ids import Ids
+
+JsonId = Annotated[
+    int | str | float, Field(description="A raw id: of the type that the model's ids have.")
+]
 
 LONGEST = 1024
 """Characters of an id that a request may name."""
@@ -64,3 +70,13 @@ def from_query(ids: Ids, text: str, what: str) -> Any:
     if ids.kind == "bool":
         return text == "True"
     return from_json(ids, text, what)
+
+
+def id_of(ids: Ids, value: Any, what: str) -> Any:
+    """The id that a JSON value of a request means, as JSON has it: checked and read once."""
+    return jsonable(from_json(ids, value, what))
+
+
+def id_of_text(ids: Ids, text: str, what: str) -> Any:
+    """The id that a query string means, likewise."""
+    return jsonable(from_query(ids, text, what))

@@ -1,29 +1,22 @@
-"""Service: what the handlers work with. One in each worker."""
+"""Service: what the handlers work with; one in each worker."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from xorec.service.comparisons import Comparisons
-from xorec.service.events.records import Exposure
+from xorec.service.config import Config
 from xorec.service.http.problems import busy
-from xorec.service.pages import Pages
-
-if TYPE_CHECKING:
-    from xorec.service.events.interface import Reader
-    from xorec.service.events.sequence import SharedSequence
-    from xorec.service.events.writing import LogWriter
-    from xorec.service.live.following import Follower
-    from xorec.service.live.models import LiveModels
-    from xorec.service.settings.config import Config
-    from xorec.service.shards.front import Front
-    from xorec.service.shards.held import HeldShard
-    from xorec.service.tasks.runner import TaskRunner
-    from xorec.service.telemetry.metrics import Metrics
-    from xorec.service.workers.forwarding import Peers
+from xorec.service.jobs.runner import TaskRunner
+from xorec.service.live.held_out import Comparisons
+from xorec.service.live.lists import ListCursors
+from xorec.service.live.models import Follower, LiveModels
+from xorec.service.log.base import Reader
+from xorec.service.log.records import Exposure
+from xorec.service.log.writer import LogWriter, SharedSequence
+from xorec.service.metrics import Metrics
+from xorec.service.processes.peers import Peers
 
 
 @dataclass
@@ -32,8 +25,7 @@ class Service:
     writer, tasks: append to the log, work in child processes; None in a worker that follows.
     worker: its number, 0 holds the log. hand_on: tells the writer of an exposure from elsewhere.
     peers: the other workers, where there are some. follower: applies what others write, where there
-    are such. front: the servers that search its items, where there are such. held: what it searches
-    for the front of others.
+    are such.
     """
 
     config: Config
@@ -46,9 +38,7 @@ class Service:
     worker: int = 0
     peers: Peers | None = None
     follower: Follower | None = None
-    front: Front | None = None
-    held: HeldShard | None = None
-    pages: Pages = field(default_factory=Pages)
+    cursors: ListCursors = field(default_factory=ListCursors)
     comparisons: Comparisons = field(default_factory=Comparisons)
     events_counted: tuple[int, int, float] = (-1, 0, 0.0)
     """The place of the log at which its events were counted, how many, and when to count anew."""
@@ -110,7 +100,7 @@ class Service:
         return self.tasks
 
     def expose(self, exposure: Exposure) -> None:
-        """Keep that somebody was shown a list in an experiment, without waiting."""
+        """Keep that a list of an experiment was shown, without waiting."""
         if self.writer is not None:
             self.writer.expose(exposure)
         else:

@@ -8,24 +8,33 @@ import shutil
 import tarfile
 import time
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from xorec.core.errors import DataError
 from xorec.core.files import replacing, temporary_folder
-from xorec.service.events.location import LogLocation
-from xorec.service.live.catalogue import iso
 from xorec.service.live.generations import Generations
-from xorec.service.schemas.admin import SnapshotOut
+from xorec.service.live.state import iso
+from xorec.service.log.location import LogLocation
+from xorec.service.service import Service
 
-if TYPE_CHECKING:
-    from xorec.service.service import Service
+
+class Snapshot(NamedTuple):
+    """Model and events in one file."""
+
+    id: str
+    path: str
+    nbytes: int
+    seq: int
+    made: str
+    generation: int
+
 
 SUFFIX = ".snapshot.tar"
 _ABOUT = "about.json"
 _FORMAT = 1
 
 
-def make_snapshot(service: Service) -> SnapshotOut:
+def make_snapshot(service: Service) -> Snapshot:
     """Write one: a consistent copy of the log, and the generations that are served."""
     folder, now = service.models.folder, time.time_ns() // 1000
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{now % 1_000_000:06}"
@@ -52,7 +61,7 @@ def make_snapshot(service: Service) -> SnapshotOut:
     return _out(path, about)
 
 
-def list_snapshots(folder: Path) -> list[SnapshotOut]:
+def list_snapshots(folder: Path) -> list[Snapshot]:
     """Those of a service, newest first."""
     paths = sorted((folder / "snapshots").glob(f"*{SUFFIX}"), reverse=True)
     return [_out(path, read_about(path)) for path in paths]
@@ -118,8 +127,8 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(info, io.BytesIO(data))
 
 
-def _out(path: Path, about: dict[str, Any]) -> SnapshotOut:
-    return SnapshotOut(
+def _out(path: Path, about: dict[str, Any]) -> Snapshot:
+    return Snapshot(
         id=about["id"],
         path=str(path),
         nbytes=path.stat().st_size,

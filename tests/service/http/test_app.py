@@ -17,12 +17,12 @@ from starlette.responses import StreamingResponse
 from tests.support.service_process import listening_app
 from tests.support.waiting import PATIENCE
 from xorec.core.errors import DataError, UnknownIdError
+from xorec.service.api.base import Answer
+from xorec.service.api.events import EventBody, EventsBody
+from xorec.service.api.list_request import RecommendBody, RecommendQuery
+from xorec.service.config import Config
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Route
-from xorec.service.schemas.base import Answer
-from xorec.service.schemas.events import EventBody, EventsBody
-from xorec.service.schemas.lists import RecommendBody, RecommendQuery
-from xorec.service.settings.config import Config
 
 READ, WRITE, ADMIN = "read-read-read-1", "write-write-write", "admin-admin-admin"
 

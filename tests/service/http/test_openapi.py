@@ -14,10 +14,10 @@ from schemathesis import checks
 from schemathesis.specs.openapi import checks as openapi
 
 from tests.support.service_process import RunningService, running_service
-from xorec.service.http.health import Health
+from xorec.service.api.health import all_routes
+from xorec.service.http.app import Health
 from xorec.service.http.openapi import document
-from xorec.service.http.table import all_routes
-from xorec.service.telemetry.metrics import Metrics
+from xorec.service.metrics import Metrics
 from xorec.testing.data import planted
 
 

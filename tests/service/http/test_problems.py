@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from xorec.core.errors import DataError, UnknownIdError
-from xorec.service.events.errors import StorageFailed, StorageFull
 from xorec.service.http.problems import HttpError, busy, problem_reply
+from xorec.service.log.base import StorageFailed, StorageFull
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,4 @@
-"""App: from a request to its reply. ASGI outside, plain values inside.
-
-One dictionary leads to the endpoint: ids never stand in a path. What a handler in the loop answers
-is ready when `reply` returns; there is no middleware, and nothing is made that is not needed.
-"""
+"""Responses of starlette, which send themselves, as replies with a body."""
 
 from __future__ import annotations
 
@@ -11,7 +7,8 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 from starlette.responses import Response
@@ -19,29 +16,59 @@ from starlette.responses import Response
 from xorec.core.errors import XorecError
 from xorec.core.printable import did_you_mean, quoted
 from xorec.core.progress import logger
-from xorec.service.http.bodies import read_body
-from xorec.service.http.endpoint import Endpoint
-from xorec.service.http.exchange import Headers, Reply, Request
-from xorec.service.http.keys import Gate
-from xorec.service.http.methods import options_route, wrong_method
-from xorec.service.http.origins import Origins
+from xorec.service.api.base import Answer
+from xorec.service.config import Config
+from xorec.service.http.access import ApiKeys, Origins
+from xorec.service.http.endpoint import Endpoint, options_route, read_body, wrong_method
+from xorec.service.http.exchange import Headers, Reply, Request, RequestIds
 from xorec.service.http.problems import HttpError, Refusal, busy, problem_reply
-from xorec.service.http.request_ids import RequestIds
-from xorec.service.http.responses import collected, plain
 from xorec.service.http.routes import Call, Route
-from xorec.service.schemas.base import Answer
-from xorec.service.settings.config import Config
-from xorec.service.telemetry.activity import SLOW_NS
+from xorec.service.log.records import Exposure
+from xorec.service.metrics import SLOW_NS
 
 if TYPE_CHECKING:
-    from xorec.service.http.health import Health
-    from xorec.service.http.queue import RequestQueue
+    from xorec.service.http.protocol import RequestQueue
+    from xorec.service.logs import AccessLog
+    from xorec.service.metrics import Metrics
     from xorec.service.service import Service
-    from xorec.service.telemetry.access_log import AccessLog
-    from xorec.service.telemetry.metrics import Metrics
+
+
+def plain(response: Response) -> Reply:
+    """A response whose body is there."""
+    headers = tuple(
+        pair for pair in response.raw_headers if pair[0] not in (b"content-length", b"content-type")
+    )
+    media_type = response.headers.get("content-type", "application/octet-stream")
+    return Reply(response.status_code, bytes(response.body), media_type.encode("latin-1"), headers)
+
+
+async def collected(response: Response) -> Reply:
+    """A response that sends itself, taken together: for who cannot pass pieces on."""
+    parts: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        parts.append(message.get("body", b""))
+
+    async def receive() -> Any:
+        await asyncio.get_running_loop().create_future()
+
+    await response({"type": "http", "method": "GET", "headers": []}, receive, send)
+    response.body = b"".join(parts)
+    return plain(response)
+
 
 Forward = Callable[[Request, bytes], Awaitable[Reply]]
 ON_ALL: Headers = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+
+
+State = Literal["starting", "ready", "stopping"]
+
+
+@dataclass
+class Health:
+    """Where the service is in its life; the same object for all parts of a worker."""
+
+    state: State = "starting"
 
 
 class App:
@@ -70,7 +97,7 @@ class App:
         self._took = metrics.activity.took.append
         self._access_log = access_log
         self._gate, self._origins, self._ids = (
-            Gate(config.keys),
+            ApiKeys(config.keys),
             Origins(config),
             RequestIds(worker),
         )
@@ -313,6 +340,11 @@ class App:
         waiting = 0 if self.queue is None else len(self.queue)
         self._metrics.in_flight.set(self.running + waiting)
         self._activity.settle()
+
+    def expose(self, exposure: Exposure) -> None:
+        """Keep a list of an experiment that another worker has shown."""
+        if self.service is not None:
+            self.service.expose(exposure)
 
     def end_streams(self) -> None:
         """End streams that would never end by themselves."""

@@ -1,16 +1,251 @@
-"""An endpoint: a route made ready, so that a request finds everything looked up."""
+"""An endpoint: a route made ready, which parses query strings and bodies into its models."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
+from annotated_types import Le, Lt
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
+
+from xorec.core.printable import quoted
+from xorec.service.config import Limits
+from xorec.service.http.access import RANKS
 from xorec.service.http.exchange import Request
-from xorec.service.http.keys import RANKS
-from xorec.service.http.parsing import BodyParser, QueryParser, bounded_k, check_k
-from xorec.service.http.problems import HttpError
+from xorec.service.http.problems import HttpError, http_error_of
 from xorec.service.http.routes import Call, Route
-from xorec.service.settings.config import Limits
+
+if TYPE_CHECKING:
+    from xorec.service.service import Service
+
+
+def _allowed(methods: Iterable[str]) -> str:
+    return ", ".join(sorted({*methods, "OPTIONS"}))
+
+
+def wrong_method(method: str, path: str, methods: Iterable[str]) -> HttpError:
+    allowed = _allowed(methods)
+    message = f"{path} takes no {quoted(method)[1:-1]}: it takes {allowed}."
+    return HttpError(405, message, headers=((b"allow", allowed.encode()),))
+
+
+def options_route(path: str, methods: Iterable[str]) -> Route:
+    """What OPTIONS answers at a path: its methods, and nothing that would let other pages in."""
+    headers = {"allow": _allowed(methods)}
+
+    def options(service: Service, call: Call) -> Response:
+        return Response(status_code=204, headers=headers)
+
+    return Route(
+        method="OPTIONS",
+        path=path,
+        handler=options,
+        role="open",
+        limited=False,
+        summary="What can be done here.",
+    )
+
+
+_DISCARDED = 64_000_000
+"""Bytes that are read and thrown away, so that a client that sends first gets to read its 413."""
+_CLOSE = ((b"connection", b"close"),)
+
+
+async def read_body(receive: Any, headers: dict[bytes, bytes], limits: Limits) -> bytes:
+    """The body of a request; 413 where it is too long, also without a length, 408 if it is late."""
+    most = limits.body_bytes
+    declared = _declared(headers.get(b"content-length"))
+    if declared is not None and declared > most:
+        raise _too_long(f"the body has {declared:,} bytes", most, close=declared > _DISCARDED)
+    message = await _next(receive, limits)
+    if not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        _check(len(body), most)
+        return body
+    parts, length = [message["body"]], len(message["body"])
+    while message.get("more_body"):
+        message = await _next(receive, limits)
+        length += len(message.get("body", b""))
+        if length <= most:
+            parts.append(message.get("body", b""))
+        elif length > _DISCARDED:
+            raise _too_long(f"the body has more than {_DISCARDED:,} bytes", most, close=True)
+    _check(length, most)
+    return b"".join(parts)
+
+
+def _check(length: int, most: int) -> None:
+    if length > most:
+        raise _too_long(f"the body has {length:,} bytes", most, close=False)
+
+
+def _too_long(what: str, most: int, *, close: bool) -> HttpError:
+    message = f"{what}: {most:,} at most (limits.body_bytes), send it in parts."
+    return HttpError(413, message, headers=_CLOSE if close else ())
+
+
+def _declared(length: bytes | None) -> int | None:
+    if length is None:
+        return None
+    if not length.isdigit() or len(length) > 18:
+        raise HttpError(400, f"Content-Length is {quoted(length.decode('latin-1'))}.")
+    return int(length)
+
+
+async def _next(receive: Any, limits: Limits) -> Any:
+    """The next piece."""
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            message = await receive()
+    except TimeoutError:
+        raise HttpError(
+            408, f"no body came in {limits.body_seconds:g} seconds.", headers=_CLOSE
+        ) from None
+    if message["type"] == "http.disconnect":
+        raise DisconnectedError
+    return message
+
+
+class DisconnectedError(HttpError):
+    """The client went away before its body was whole: nobody reads the reply."""
+
+    def __init__(self) -> None:
+        super().__init__(400, "the client went away.")
+
+
+_JSON = (b"application/json", b"")
+_NDJSON = (
+    b"application/x-ndjson",
+    b"application/ndjson",
+    b"application/jsonl",
+    b"application/x-jsonlines",
+)
+
+
+class QueryParser:
+    """Query strings of one route. Repeated names are lists where the model has a list."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+        self._validate = model.__pydantic_validator__.validate_python
+        self._lists = frozenset(
+            field.alias or name
+            for name, field in model.model_fields.items()
+            if _is_list(field.annotation)
+        )
+
+    def parse(self, text: bytes) -> BaseModel:
+        """The model that a query string fills.
+
+        >>> from xorec.service.api.list_request import RecommendQuery
+        >>> asked = QueryParser(RecommendQuery).parse(b"user=a%2Fb+c&deny=1&deny=2&k=5")
+        >>> asked.user, asked.deny, asked.k
+        ('a/b c', ('1', '2'), 5)
+        """
+        values: dict[str, Any] = {}
+        if text:
+            for part in text.split(b"&"):
+                if not part:
+                    continue
+                raw_name, _, raw_value = part.partition(b"=")
+                name, value = _decoded_text(raw_name), _decoded_text(raw_value)
+                if name in self._lists:
+                    values.setdefault(name, []).append(value)
+                elif name in values:
+                    raise HttpError(422, f"{quoted(name)} stands twice in the query: give one.")
+                else:
+                    values[name] = value
+        try:
+            return self._validate(values)  # type: ignore[no-any-return]
+        except ValidationError as error:
+            raise http_error_of(error, self._model, "the query") from None
+
+
+class BodyParser:
+    """Bodies of one route: one of its models, the first that fits."""
+
+    def __init__(self, models: Any, ndjson: bool = False) -> None:
+        self.models = models_of(models)
+        self._ndjson = ndjson
+
+    def is_ndjson(self, content_type: bytes) -> bool:
+        """Whether the body has one JSON value a line; refuses what is neither that nor JSON.
+
+        The type is asked for so that no web page can post here without a preflight.
+        """
+        kind = content_type.partition(b";")[0].strip().lower()
+        if kind in _JSON:
+            return False
+        if self._ndjson and kind in _NDJSON:
+            return True
+        also = ", or application/x-ndjson for one object a line" if self._ndjson else ""
+        shown = quoted(kind.decode("latin-1"))
+        raise HttpError(
+            415, f"Content-Type is {shown}: send `Content-Type: application/json`{also}."
+        )
+
+    def parse(self, body: bytes) -> BaseModel:
+        """The model that fits; else the line of the one that fits best."""
+        best: tuple[int, HttpError] | None = None
+        for model in self.models:
+            try:
+                return model.__pydantic_validator__.validate_json(body or b"{}")  # type: ignore[no-any-return]
+            except ValidationError as error:
+                count = error.error_count()
+                if best is None or count < best[0]:
+                    best = count, http_error_of(error, model, "the body")
+        assert best is not None
+        raise best[1]
+
+
+def models_of(body: Any) -> tuple[type[BaseModel], ...]:
+    """The models of a route's body: none, one or several."""
+    if body is None:
+        return ()
+    return tuple(body) if isinstance(body, (list, tuple)) else (body,)
+
+
+def bounded_k(models: Iterable[type[BaseModel]]) -> bool:
+    """Whether `limits.k` holds for a route: its model has a k without a bound of its own.
+
+    >>> from xorec.service.api.map import MapQuery
+    >>> from xorec.service.api.list_request import RecommendQuery
+    >>> bounded_k([RecommendQuery]), bounded_k([MapQuery])
+    (True, False)
+    """
+    fields = (model.model_fields.get("k") for model in models)
+    return any(
+        field is not None and not any(isinstance(one, (Le, Lt)) for one in field.metadata)
+        for field in fields
+    )
+
+
+def check_k(k: int | None, most: int) -> None:
+    """Refuse a longer list than `limits.k` allows."""
+    if k is not None and k > most:
+        raise HttpError(422, f"k is {quoted(k)}: {most:,} at most (limits.k).")
+
+
+def _decoded_text(part: bytes) -> str:
+    if b"%" in part or b"+" in part:
+        part = unquote_to_bytes(part.replace(b"+", b" "))
+    try:
+        return part.decode()
+    except UnicodeDecodeError:
+        shown = quoted(part.decode("latin-1"))
+        raise HttpError(400, f"{shown} in the query is no UTF-8: encode it so.") from None
+
+
+def _is_list(annotation: Any) -> bool:
+    if typing.get_origin(annotation) in (list, tuple):
+        return True
+    return any(_is_list(one) for one in typing.get_args(annotation))
+
 
 Observe = Callable[[float], None]
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 import xorec
-from xorec.service.http.parsing import models_of
+from xorec.service.api.base import Problem
+from xorec.service.http.endpoint import models_of
 from xorec.service.http.routes import Route
-from xorec.service.schemas.base import Problem
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{model}"
@@ -20,14 +20,13 @@ _WHY = {
     400: "What was sent is no JSON, or no text.",
     401: "A key is needed, or is not known.",
     403: "The key may not do that.",
-    404: "Somebody or something that is not known here.",
-    409: "It stands against something that is there.",
+    404: "Unknown user, item, model or task.",
+    409: "Conflicts with an existing resource.",
     413: "The body is too long.",
     415: "The body is of another type.",
-    421: "This service does not go by that name, or searches a share of the items for another.",
+    421: "This service does not go by that name.",
     422: "A value that cannot be taken: `detail` names it.",
     500: "The service failed: its log has more under the request_id.",
-    501: "A server whose items are searched by shards does not do that.",
     503: "Not ready, or too many requests: come again after `Retry-After` seconds.",
     507: "There is no room on the disk.",
 }
@@ -153,7 +152,7 @@ def _problems(route: Route) -> list[int]:
     else:
         found += [422]
     if route.limited:
-        found += [404, 409, 501, 503]
+        found += [404, 409, 503]
     if route.path == "/readyz":
         found += [503]
     if route.method in ("POST", "PUT", "PATCH"):

@@ -1,8 +1,7 @@
-"""HTTP/1.1 on a connection: uvicorn's protocol, with a short way for ordinary requests.
+"""Requests that wait for the loop: so many at most, answered in short slices.
 
-A whole request with a small body and a JSON answer needs no task, no scope and no events: it waits
-in the `RequestQueue`, and its reply is one write. Everything else (streams, long or chunked bodies,
-pipelined requests, slow readers) goes uvicorn's way through ASGI.
+Handlers run in the loop itself, one after the other. While a slice runs nobody is read from, so a
+slice is short: whoever is one too many learns it within milliseconds, however long the line is.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import asyncio
 import http
 import time
 import types
-from collections.abc import Coroutine, Generator, Iterable
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -20,7 +20,55 @@ from xorec.service.http.app import ON_ALL, App
 from xorec.service.http.endpoint import Endpoint
 from xorec.service.http.exchange import Reply, Request
 from xorec.service.http.problems import problem
-from xorec.service.http.queue import RequestQueue
+
+SLICE = 2_000_000
+"""Nanoseconds of answering between two looks at the sockets."""
+Answer = Callable[[], None]
+
+
+class RequestQueue:
+    """First come, first served. more: further requests that are under way, elsewhere.
+
+    Writes are short here and then wait for the disk: they are counted apart, so that many of them
+    at once turn nobody away who asks for a list.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, most: int, writes: int, more: Callable[[], int]
+    ) -> None:
+        self._loop, self._most, self._more = loop, most, more
+        self._most_writes, self._writes = writes, 0
+        self._waiting: deque[tuple[Answer, bool]] = deque()
+        self._scheduled = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def is_full(self, *, writes: bool) -> bool:
+        """Whether one more would be too many. writes: one that will wait for the disk."""
+        if writes:
+            return self._writes >= self._most_writes
+        return len(self._waiting) - self._writes + self._more() >= self._most
+
+    def add(self, answer: Answer, *, writes: bool) -> None:
+        """Call `answer` when it is its turn."""
+        self._waiting.append((answer, writes))
+        self._writes += writes
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        waiting, until = self._waiting, time.perf_counter_ns() + SLICE
+        while waiting:
+            answer, writes = waiting.popleft()
+            self._writes -= writes
+            answer()
+            if time.perf_counter_ns() > until and waiting:
+                self._loop.call_soon(self._work)
+                return
+        self._scheduled = False
+
 
 LONGEST_HEAD = 65_536
 """Bytes of a request's first line and headers."""

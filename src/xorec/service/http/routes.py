@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -69,3 +69,34 @@ class Route:
     tag: str = "lists"
     documented: bool = True
     any_query: bool = False
+
+
+H = TypeVar("H", bound=Handler)
+
+
+class Routes(list[Route]):
+    """The routes of one resource. It is called as a decorator of a handler, whose docstring begins
+    with the summary of the operation.
+
+    >>> routes = Routes("health")
+    >>> @routes("GET", "/livez", role="open")
+    ... def livez(service, call):
+    ...     \"\"\"Whether the process answers.\"\"\"
+    >>> routes[0].tag, routes[0].path, routes[0].summary
+    ('health', '/livez', 'Whether the process answers.')
+    """
+
+    def __init__(self, tag: str = "lists") -> None:
+        super().__init__()
+        self._tag = tag
+
+    def __call__(self, method: str, path: str, **about: Any) -> Callable[[H], H]:
+        """A decorator that adds this route. about: further fields of `Route`."""
+
+        def add(handler: H) -> H:
+            summary = " ".join((handler.__doc__ or "").partition("\n\n")[0].split())
+            every = {"tag": self._tag, "summary": summary, **about}
+            self.append(Route(method=method, path=path, handler=handler, **every))
+            return handler
+
+        return add

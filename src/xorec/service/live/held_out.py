@@ -7,18 +7,25 @@ that was fitted elsewhere may know more than the log says of it.
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.service.events.records import Id
 from xorec.service.live.model import LiveModel
+from xorec.service.live.state import NotReadyError
+from xorec.service.log.records import Id
 
 FEWEST = 20
 """Users that are needed to judge by."""
 Floats = npt.NDArray[np.float64]
+_FRESH = 30.0
+"""Seconds for which a comparison holds though events have come."""
+_KEPT = 16
 
 
 class HeldOut(NamedTuple):
@@ -81,12 +88,12 @@ def ranks(a: LiveModel, b: LiveModel, tests: list[HeldOut], k: int, seconds: flo
     for test in tests:
         if time.monotonic() > until:
             break
-        askers = [live.asker_before(test.user, test.seq) for live in (a, b)]
-        if any(asker.query is None for asker in askers):
+        users = [live.query_user_before(test.user, test.seq) for live in (a, b)]
+        if any(user.query is None for user in users):
             continue
         places = []
-        for live, asker in zip((a, b), askers, strict=True):
-            hits = live.search(asker, k, None, None)
+        for live, user in zip((a, b), users, strict=True):
+            hits = live.search(user, k, None, None)
             listed = hits.items[0, : int(hits.counts[0])]
             at = np.flatnonzero(listed == live.item_row(test.item))
             places.append(int(at[0]) + 1 if len(at) else 0)
@@ -107,3 +114,37 @@ def ndcg(places: npt.NDArray[np.int64]) -> Floats:
 def hit(places: npt.NDArray[np.int64]) -> Floats:
     """1 where it is in the list."""
     return (places > 0).astype(np.float64)
+
+
+class Compared(Protocol):
+    """A comparison. seq: the last place of the log when it was made."""
+
+    seq: int
+
+
+C = TypeVar("C", bound=Compared)
+
+
+class Comparisons:
+    """The last comparisons; one is made at a time. They hold until a generation changes, or for
+    `_FRESH` seconds after new events."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, seq: int, make: Callable[[], C]) -> C:
+        """One that still holds at this place of the log, or a new one; 503 if others are made."""
+        if not self._lock.acquire(timeout=1):
+            raise NotReadyError("another comparison is being made: ask again.")
+        try:
+            kept = self._made.get(key)
+            now = time.monotonic()
+            if kept is None or (kept[1].seq != seq and now - kept[0] > _FRESH):
+                kept = self._made[key] = now, make()
+                while len(self._made) > _KEPT:
+                    self._made.popitem(last=False)
+            found: C = kept[1]
+            return found
+        finally:
+            self._lock.release()

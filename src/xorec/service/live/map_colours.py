@@ -1,10 +1,10 @@
-"""Colours of a map: one byte an item, and what each byte means. 255: the item is not listed."""
+"""Items by category, one each: the largest categories by number, the others together."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,16 +13,54 @@ import numpy.typing as npt
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.recommender.similarity import item_codes
-from xorec.service.events.records import Id
-from xorec.service.live.map_classes import Classes, classes_of
-from xorec.service.live.model import NOBODY, LiveModel
-from xorec.service.schemas.map import Band
+from xorec.service.live.model import LiveModel
+from xorec.service.log.records import Id
+
+OTHERS, NO_CATEGORY = "other categories", "no category"
+
+
+class Classes(NamedTuple):
+    """names: of the classes, the largest category first. of_item: by row."""
+
+    names: list[str]
+    of_item: npt.NDArray[np.uint8]
+
+
+def classes_of(live: LiveModel, most: int) -> Classes:
+    """The class of each item, with what was said since: of several categories the smallest, which
+    says most. Behind the `most` largest: all other categories, then no category."""
+    names = [name for name, _ in live.categories.most_items(most)]
+    number = {name: at for at, name in enumerate(names)}
+    others, none = len(names), len(names) + 1
+    found = np.full(len(live.items), -2, dtype=np.int64)
+    base = live.recommender.categories
+    if base is not None:
+        of_label = np.array([number.get(label, -1) for label in base.labels], dtype=np.int64)
+        rows = np.repeat(np.arange(len(found)), np.diff(base.indptr))
+        np.maximum.at(found, rows, of_label[base.indices])
+    for item, info in list(live.catalogue.infos.items()):
+        row = live.item_row(item)
+        if row >= 0 and info.categories is not None:
+            found[row] = max((number.get(label, -1) for label in info.categories), default=-2)
+    found = np.where(found == -1, others, np.where(found == -2, none, found))
+    return Classes([*names, OTHERS, NO_CATEGORY], found.astype(np.uint8))
+
 
 Bytes = npt.NDArray[np.uint8]
 NOT_LISTED = 255
 _TOP = 253
 _BANDS = 8
 _SHARES = (0.001, 0.01, 0.1, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Band:
+    """Bytes from `first` to `last`, what they mean, and how many items have them."""
+
+    label: str
+    first: int
+    last: int
+    count: int
 
 
 class Colours(NamedTuple):
@@ -83,11 +121,8 @@ def by_distance(
         among = learned if code is not None else learned.among_items()
         query: Any = None if code is not None else among.queries(row)
     else:
-        asker, among = NOBODY if user is None else live.asker(user), learned
-        rows, _ = live.item_rows(items)
-        if len(rows):
-            asker = live.somebody(asker, rows)
-        query = asker.query
+        among = learned
+        query = live.with_items(live.query_user(user), live.item_rows(items)[0]).query
         if query is None and user is None:
             raise UnknownIdError("the model knows none of these items.")
         if query is None:
@@ -146,7 +181,7 @@ def _listed(
 ) -> Colours:
     """With items that may not be listed now as 255, and counts of the others."""
     if live.catalogue.infos:
-        found = np.where(live.filters.mask(None, time.time_ns() // 1000), found, NOT_LISTED)
+        found = np.where(live.filters.mask(), found, NOT_LISTED)
         found = found.astype(np.uint8)
     counts = np.bincount(found, minlength=256)
     bands = [

@@ -1,7 +1,8 @@
-"""LiveModel: one generation, and what its users have done since. Rows inside, raw ids outside."""
+"""Where the items of a generation lie: out of its file, or made once, in the background."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -11,20 +12,57 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import UnknownIdError
-from xorec.core.printable import jsonable
+from xorec.core.printable import jsonable, quoted
+from xorec.core.progress import logged
 from xorec.core.threads import lazy_property
 from xorec.data.ids import Ids
+from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
-from xorec.service.events.records import Id
-from xorec.service.live.catalogue import Catalogue
-from xorec.service.live.category_counts import CategoryCounts
-from xorec.service.live.finding import ItemFinder, UserFinder
+from xorec.service.live.filters import CategoryCounts, ItemFilters
 from xorec.service.live.generations import Generation
-from xorec.service.live.item_filters import ItemFilters
-from xorec.service.live.item_map import ItemMap
-from xorec.service.live.recent import Act, RecentEvents
-from xorec.service.schemas.base import ModelRef
+from xorec.service.live.state import Act, Catalogue, ModelRef, NotReadyError, RecentEvents
+from xorec.service.log.records import Id
+
+_MAP_WAIT = 1.0
+"""Seconds that a request waits for a map that is being made."""
+
+
+class ItemMap:
+    """Places of all items, by row. layout: how they were made."""
+
+    def __init__(self, recommender: Recommender) -> None:
+        self._recommender = recommender
+        self._places, self.layout = recommender.map_xy, layout_of(recommender) or "pca"
+        self._made, self._lock = threading.Event(), threading.Lock()
+        self._failure: Exception | None = None
+        self._begun = False
+
+    def places(self, wait: float = _MAP_WAIT) -> npt.NDArray[np.int16]:
+        """Two numbers an item (m, 2); 503 while they are being made."""
+        if self._places is None:
+            with self._lock:
+                if not self._begun:
+                    self._begun = True
+                    threading.Thread(target=self._make, name="map", daemon=True).start()
+            if not self._made.wait(wait):
+                raise NotReadyError(
+                    "the map is being made: ask again. `xorec map` keeps one in the file."
+                )
+            if self._failure is not None:
+                raise self._failure
+        assert self._places is not None
+        return self._places
+
+    def _make(self) -> None:
+        try:
+            with logged("map", items=len(self._recommender.item_ids)):
+                self._places = principal_places(self._recommender)
+        except Exception as failure:
+            self._failure = failure
+        finally:
+            self._made.set()
+
 
 ItemRows = npt.NDArray[np.integer]
 UserRows = npt.NDArray[np.int32]
@@ -34,8 +72,8 @@ _MOST_FOLDED = 2_000
 _PLAIN = ("int64", "int", "str", "float", "bool")
 
 
-class Asker(NamedTuple):
-    """Whom a list is for. query: None where nothing is known of them. have: rows, ascending."""
+class QueryUser(NamedTuple):
+    """The user a list is for. query: None where nothing is known. have: rows, ascending."""
 
     query: Any
     have: ItemRows
@@ -43,12 +81,12 @@ class Asker(NamedTuple):
     """Those of `have` that the query was made of."""
 
 
-NOBODY = Asker(None, _NO_ROWS, _NO_ROWS)
-"""Of whom nothing is known."""
+ANONYMOUS = QueryUser(None, _NO_ROWS, _NO_ROWS)
+"""A user of whom nothing is known."""
 
 
-class Since(Protocol):
-    """What all generations share: what happened after they were made."""
+class SharedState(Protocol):
+    """What happened after the generations were made; all of them share it."""
 
     recent: RecentEvents
     catalogue: Catalogue
@@ -64,15 +102,17 @@ class LiveModel:
         name: str,
         about: Generation,
         recommender: Recommender,
-        since: Since,
+        state: SharedState,
     ) -> None:
         self.name, self.about, self.recommender = name, about, recommender
-        self.recent, self.catalogue = since.recent, since.catalogue
-        self.erased, self.cold = since.erased, since.cold
-        self.filters = ItemFilters(recommender, since.catalogue)
-        self.categories = CategoryCounts(recommender.categories, since.catalogue, self.item_row)
+        self.recent, self.catalogue = state.recent, state.catalogue
+        self.erased, self.cold = state.erased, state.cold
+        self.filters = ItemFilters(recommender, state.catalogue)
+        self.categories = CategoryCounts(recommender.categories, state.catalogue, self.item_row)
         self.ref = ModelRef(name=name, generation=about.number, digest=about.digest)
-        self._folded: OrderedDict[Id, tuple[int, Asker]] = OrderedDict()
+        self.search_boxes: dict[str, Any] = {}
+        """What `live.text_search` keeps for this generation."""
+        self._folded: OrderedDict[Id, tuple[int, QueryUser]] = OrderedDict()
         nothing = np.zeros(0, dtype=np.int64)
         self._counted: tuple[float, tuple[ItemRows, npt.NDArray[np.int64]]] = (
             -np.inf,
@@ -114,43 +154,45 @@ class LiveModel:
 
     # -- people
 
-    def asker(self, user: Id) -> Asker:
-        """A user as of the last event."""
+    def query_user(self, user: Id | None) -> QueryUser:
+        """A user as of the last event; None: a user without an id."""
+        if user is None:
+            return ANONYMOUS
         if self.recent.last_of(user) > self.about.applied_seq:
             return self._with_events(user)
         row = self.user_row(user)
         if row < 0:
-            return NOBODY
+            return ANONYMOUS
         have = self.recommender.items_of(row)
-        return Asker(self.recommender.representation.queries(np.array([row])), have, have)
+        return QueryUser(self.recommender.representation.queries(np.array([row])), have, have)
 
-    def somebody(self, asker: Asker, items: ItemRows) -> Asker:
-        """Who has `items` besides what the asker has: folded in."""
-        positive = np.union1d(asker.positive, items).astype(np.int32)
-        if not len(positive):
-            return asker
-        have = np.union1d(asker.have, items).astype(np.int32)
-        return Asker(self.recommender.fold_in_rows(positive), have, positive)
+    def with_items(self, user: QueryUser, items: ItemRows) -> QueryUser:
+        """The user with `items` besides their own: folded in."""
+        if not len(items):
+            return user
+        positive = np.union1d(user.positive, items).astype(np.int32)
+        have = np.union1d(user.have, items).astype(np.int32)
+        return QueryUser(self.recommender.fold_in_rows(positive), have, positive)
 
-    def _with_events(self, user: Id) -> Asker:
+    def _with_events(self, user: Id) -> QueryUser:
         """A user with events since the generation; folded in when first asked for after one."""
         last, kept = self.recent.last_of(user), self._folded.get(user)
         if kept is not None and kept[0] == last and kept[0] > self.erased.get(user, 0):
             return kept[1]
         acts = self.recent.of(user, self.about.applied_seq)
-        asker = self._folded_in(user, acts)
-        self._folded[user] = acts[-1].seq if acts else 0, asker
+        found = self._folded_in(user, acts)
+        self._folded[user] = acts[-1].seq if acts else 0, found
         if len(self._folded) > _MOST_FOLDED:
             self._folded.popitem(last=False)
-        return asker
+        return found
 
-    def asker_before(self, user: Id, seq: int) -> Asker:
+    def query_user_before(self, user: Id, seq: int) -> QueryUser:
         """A user as of the last event before a place of the log."""
         acts = self.recent.of(user, self.about.applied_seq)
         return self._folded_in(user, [act for act in acts if act.seq < seq])
 
-    def _folded_in(self, user: Id, acts: Sequence[Act]) -> Asker:
-        """A user of the generation, or somebody new, who has done this since."""
+    def _folded_in(self, user: Id, acts: Sequence[Act]) -> QueryUser:
+        """A user of the generation, or somebody new, who has done this state."""
         row = self.user_row(user)
         base = self.recommender.items_of(row) if row >= 0 else _NO_ROWS
         liked, _ = self.item_rows([act.item for act in acts if act.value > 0])
@@ -163,7 +205,7 @@ class LiveModel:
             query = self.recommender.representation.queries(np.array([row]))
         else:
             query = None
-        return Asker(query, have, positive)
+        return QueryUser(query, have, positive)
 
     def forget(self, user: Id) -> None:
         """Keep nothing of a user that was erased."""
@@ -172,12 +214,12 @@ class LiveModel:
     # -- lists
 
     def search(
-        self, asker: Asker, k: int, allow: Any, deny: ItemRows | None, seen: bool = False
+        self, user: QueryUser, k: int, allow: Any, deny: ItemRows | None, seen: bool = False
     ) -> Hits:
         """The k best items for somebody, by rows. allow: as `filters.prepared` gives it."""
-        exclude = _NO_ROWS if seen else asker.have
+        exclude = _NO_ROWS if seen else user.have
         return self.recommender.index.search(
-            asker.query,
+            user.query,
             min(k, len(self.items)),
             exclude=(np.array([0, len(exclude)]), exclude),
             allow=allow,
@@ -201,6 +243,14 @@ class LiveModel:
         taken = self.recommender.item_counts[both].astype(np.int64)
         taken[np.searchsorted(both, rows[np.isin(rows, both)])] += counts[np.isin(rows, both)]
         return both[np.lexsort((self.recommender.tie_rank[both], -taken))][:k]
+
+    @property
+    def must_count(self) -> bool:
+        """Whether `fresh_counts` would look at all recent events: do that in a thread."""
+        return (
+            self.recent.last_seq > self.about.applied_seq
+            and time.monotonic() - self._counted[0] > 1
+        )
 
     def fresh_counts(self) -> tuple[ItemRows, npt.NDArray[np.int64]]:
         """Rows of items that users took since the generation, ascending, and how many did.
@@ -240,28 +290,6 @@ class LiveModel:
         rank[self.user_order] = np.arange(len(rank), dtype=np.int32)
         return rank
 
-    @lazy_property
-    def item_finder(self) -> ItemFinder:
-        """Items by letters."""
-        return ItemFinder(self)
-
-    @lazy_property
-    def user_finder(self) -> UserFinder:
-        """Users by letters."""
-        return UserFinder(self)
-
-    def prepare_finders(self, before: LiveModel) -> None:
-        """Pack the letters that were asked for of the generation before: nobody is to wait."""
-        if before.item_finder.is_packed:
-            self.item_finder.pack()
-        if before.user_finder.is_packed:
-            self.user_finder.pack()
-
-    def release_finders(self) -> None:
-        """Give their memory back; they are made anew when they are asked for."""
-        for name in ("item_finder", "user_finder"):
-            vars(self).pop(name, None)
-
     # -- words
 
     def item_id(self, row: int) -> Id:
@@ -284,6 +312,14 @@ class LiveModel:
             info.name if (info := infos.get(one)) is not None and info.name is not None else name
             for one, name in zip(ids, known, strict=True)
         ]
+
+    def require_user(self, user: Id) -> None:
+        """UnknownIdError where neither the model nor the log knows a user."""
+        if self.user_row(user) < 0 and not self.recent.of(user):
+            raise UnknownIdError(
+                f"user {quoted(user)} is unknown: the model does not have it, and no event "
+                "named it."
+            )
 
     def require_item(self, item: Id) -> int:
         """The row of an item; UnknownIdError where there is none."""

@@ -1,7 +1,11 @@
-"""LiveModels: what is served, by name; follows the log."""
+"""LiveModels: the served models by name, which follow the log.
+
+The Follower thread applies what other processes write to the log.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from bisect import bisect_left, bisect_right
@@ -10,15 +14,111 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from xorec.core.errors import OptionError, UnknownIdError, XorecError
+from xorec.core.errors import OptionError, XorecError
 from xorec.core.printable import did_you_mean, quoted
 from xorec.core.progress import logger
 from xorec.recommender.recommender import Recommender
-from xorec.service.events.records import Change, EventColumns, Id, News, Record
-from xorec.service.live.catalogue import Catalogue
 from xorec.service.live.generations import Generation, Generations
 from xorec.service.live.model import LiveModel
-from xorec.service.live.recent import RecentEvents
+from xorec.service.live.state import Catalogue, RecentEvents
+from xorec.service.live.text_search import prepare_boxes
+from xorec.service.log.records import Change, EventColumns, Id, News, Record
+
+_PAUSE = 0.05
+"""Seconds between two looks."""
+_PAUSE_AFTER_FAILURE = 0.5
+
+
+class FollowingModels(Protocol):
+    """What follows."""
+
+    applied_seq: int
+
+    def catch_up(self, last: int = 0) -> int: ...
+
+
+class FollowedSequence(Protocol):
+    """The last place, as the workers of this machine know it."""
+
+    @property
+    def value(self) -> int: ...
+
+    def advance(self, seq: int) -> None: ...
+
+
+class Follower:
+    """Looks at the log again and again.
+
+    last_seq: asks the log for its last place, where other machines write to it, too: the workers of
+    this machine then learn of it by `sequence`. on_applied: called after something was applied.
+    """
+
+    def __init__(
+        self,
+        models: FollowingModels,
+        sequence: FollowedSequence,
+        last_seq: Callable[[], int] | None = None,
+        on_applied: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._models, self._sequence = models, sequence
+        self._last_seq, self._on_applied = last_seq, on_applied
+        self._wake, self._ending = threading.Event(), False
+        self.is_failing = False
+        """Whether the last look failed: the log is away."""
+        self._failures = 0
+        self._thread = threading.Thread(target=self._run, name="follow", daemon=True)
+        self._thread.start()
+
+    def look(self, *, at_once: bool = False) -> None:
+        """Apply what is new. at_once: also where `sequence` does not know of it yet."""
+        if self._last_seq is not None:
+            self._sequence.advance(self._last_seq())
+        last = self._sequence.value
+        if (at_once or last > self._models.applied_seq) and self._models.catch_up(last):
+            self._on_applied()
+
+    async def reach(self, seq: int, seconds: float) -> bool:
+        """Whether everything up to this place is known, after waiting for it if need be; not longer
+        than until a look has failed."""
+        loop = asyncio.get_running_loop()
+        deadline, failures = loop.time() + seconds, self._failures
+        while seq > self._models.applied_seq:
+            if self._failures > failures or loop.time() > deadline:
+                return False
+            self._wake.set()
+            await asyncio.sleep(0.002)
+        return True
+
+    def close(self) -> None:
+        """Follow no more."""
+        self._ending = True
+        self._wake.set()
+        self._thread.join(2)
+
+    def _run(self) -> None:
+        while True:
+            woken = self._wake.wait(_PAUSE_AFTER_FAILURE if self.is_failing else _PAUSE)
+            if self._ending:
+                return
+            self._wake.clear()
+            try:
+                self.look(at_once=woken)
+            except XorecError as error:  # it is tried again; once is enough to know
+                if not self.is_failing:
+                    logger.warning("cannot follow the log: %s", error, extra={"event": "follow"})
+                self._fail()
+            except Exception:
+                logger.exception("cannot follow the log")
+                self._fail()
+            else:
+                if self.is_failing:
+                    logger.warning("follows the log again", extra={"event": "follows again"})
+                self.is_failing = False
+
+    def _fail(self) -> None:
+        self.is_failing = True
+        self._failures += 1
+
 
 _BLOCK = 50_000
 """Events that are read at once while catching up."""
@@ -235,7 +335,7 @@ class LiveModels:
             floor = min(one.about.applied_seq for one in self._all_loaded())
             self.recent.trim(floor)
         if before is not None and before is not live:
-            before.release_finders()
+            before.search_boxes = {}  # their memory comes back
         self.on_swap(live)
 
     def _load(self, name: str, number: int) -> LiveModel:
@@ -243,7 +343,7 @@ class LiveModels:
         about = generations.describe(number)
         live = LiveModel(name, about, self._open_model(about), self)
         if name in self._live:
-            live.prepare_finders(self._live[name])
+            prepare_boxes(live, self._live[name])
         with self._lock:
             if about.applied_seq < self.recent.floor:
                 self._reach_back(about.applied_seq)
@@ -263,20 +363,12 @@ class LiveModels:
             older.append(news.events)
             at = news.last_seq
         columns = zip(*older, strict=True)
-        self.recent.reach_back(EventColumns(*map(_joined, columns)), seq)
+        self.recent.reach_back(EventColumns(*map(_concatenated, columns)), seq)
 
     def _all_loaded(self) -> list[LiveModel]:
         warm = [live for kept in self._warm.values() for live in kept.values()]
         return [*warm, *(live for live in self._live.values() if live not in warm)]
 
 
-def _joined(parts: Iterable[Sequence[Any]]) -> list[Any]:
+def _concatenated(parts: Iterable[Sequence[Any]]) -> list[Any]:
     return [value for part in parts for value in part]
-
-
-def require_user(live: LiveModel, user: Id) -> None:
-    """UnknownIdError where neither the model nor the log knows a user."""
-    if live.user_row(user) < 0 and not live.recent.of(user):
-        raise UnknownIdError(
-            f"user {quoted(user)} is unknown: the model does not have it, and no event named it."
-        )

@@ -1,0 +1,47 @@
+"""What all bodies and answers share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from xorec.service.ids import JsonId as JsonId
+from xorec.service.live.state import ModelRef as ModelRef
+
+Count = Annotated[int, Field(ge=1, description="How many at most.")]
+
+
+class Body(BaseModel):
+    """What a client sends: unknown names are refused, types are not bent."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, cache_strings="keys")
+    """cache_strings: pydantic would keep 16,384 ids of events that never come again."""
+
+
+class Query(BaseModel):
+    """A query string: everything comes as text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """What every answer says of itself. took_us: microseconds inside the service."""
+
+    request_id: str = ""
+    model: ModelRef | None = None
+    took_us: int = 0
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457): `detail` is one line that names the value and the way out."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    request_id: str = ""
+    at: int | None = Field(None, description="The place in a list of the first that is wrong.")
+
+
+Json = dict[str, Any]

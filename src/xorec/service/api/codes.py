@@ -1,0 +1,144 @@
+"""Figures for the page: histograms of distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from xorec.core.bits import Words, bytes_for
+from xorec.core.errors import OptionError, UnknownIdError
+from xorec.core.printable import quoted
+from xorec.service.api.base import Answer, JsonId, Query
+from xorec.service.api.items import is_known
+from xorec.service.api.list_request import check_seq, item_of, items_of, user_of
+from xorec.service.http.routes import Call, Routes
+from xorec.service.live.model import LiveModel
+from xorec.service.service import Service
+
+ROUTES = Routes("figures")
+
+
+class HistogramQuery(Query):
+    """How far all items are from a user or an item."""
+
+    user: str | None = None
+    item: str | None = None
+    k: int = Field(10, ge=1)
+    name: str | None = Field(None, alias="model")
+
+
+class HistogramAnswer(Answer):
+    """counts[d]: items at distance d. cut: of the k-th; tie: items at that distance."""
+
+    counts: list[int]
+    cut: int
+    tie: int
+
+
+_HEX = "Hexadecimal, bytes in order; bit 0 is the lowest bit of the first byte."
+
+
+class CodesQuery(Query):
+    """Whose codes: of a user, of somebody who has `items` (besides), of the items `of`."""
+
+    user: str | None = None
+    items: tuple[str, ...] = Field((), description="What somebody new has, or a user besides.")
+    of: tuple[str, ...] = Field((), description="Items whose codes are wanted.")
+    name: str | None = Field(None, alias="model")
+    seq: int | None = Field(None, ge=0)
+
+
+class ItemCode(BaseModel):
+    """The code of an item; none where the model does not have the item, or has no codes."""
+
+    id: JsonId
+    code: str | None = Field(None, description=_HEX)
+
+
+class CodesAnswer(Answer):
+    """user: the code that a list for them is searched with, none where nothing is known of them.
+
+    bits: of every code; none where the model has no codes.
+    """
+
+    bits: int | None = None
+    user: str | None = Field(None, description=_HEX)
+    items: list[ItemCode] = []
+
+
+@ROUTES("GET", "/v1/codes", query=CodesQuery, answer=CodesAnswer)
+async def get_codes(service: Service, call: Call) -> CodesAnswer:
+    """The bits that somebody's list is searched with, and the bits of items."""
+    query: CodesQuery = call.query
+    await check_seq(service, query.seq)
+    live = service.models[query.name]
+    wanted = items_of(live, query.of, "of")
+    for item in wanted:
+        if not is_known(service, live, item):
+            live.require_item(item)
+    rows, _ = live.item_rows(wanted)
+    learned = live.recommender.representation
+    bits, words = learned.code_length, learned.codes_of(rows)
+    codes: dict[int, str] = {}
+    if bits is not None and words is not None:
+        codes = {row: _hex(one, bits) for row, one in zip(rows.tolist(), words, strict=True)}
+    return CodesAnswer(
+        model=live.ref,
+        bits=bits,
+        user=_user_code(live, query, bits),
+        items=[ItemCode(id=item, code=codes.get(live.item_row(item))) for item in wanted],
+    )
+
+
+def _user_code(live: LiveModel, query: CodesQuery, bits: int | None) -> str | None:
+    """The code that a list for them is searched with; None where there is none."""
+    user = None if query.user is None else user_of(live, query.user)
+    rows, _ = live.item_rows(items_of(live, query.items, "items"))
+    found = live.with_items(live.query_user(user), rows)
+    if bits is None or found.query is None:
+        return None
+    words = live.recommender.representation.query_code(found.query)
+    return None if words is None else _hex(words, bits)
+
+
+def _hex(words: Words, bits: int) -> str:
+    """The bytes of a code, from the first bit on.
+
+    >>> import numpy as np
+    >>> _hex(np.array([0x1FF], dtype=np.uint64), 12)
+    'ff01'
+    """
+    return words.astype("<u8").tobytes()[: bytes_for(bits)].hex()
+
+
+@ROUTES("GET", "/v1/histogram", query=HistogramQuery, answer=HistogramAnswer, thread=True)
+def get_histogram(service: Service, call: Call) -> HistogramAnswer:
+    """How many items stand at each distance, the cut-off, and the tie there."""
+    query: HistogramQuery = call.query
+    live = service.models[query.name]
+    bits = live.recommender.representation.code_length
+    codes = live.recommender.representation.arrays().get("item_codes")
+    if codes is None or bits is None:
+        raise OptionError("this model has no codes: there are no distances to count.")
+    if (query.user is None) == (query.item is None):
+        raise OptionError("give user=ID or item=ID, one of them.")
+    if query.item is not None:
+        row = live.require_item(item_of(live, query.item))
+        code = codes[row]
+    else:
+        code = _code_of(live, str(query.user))
+    distances = np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.int64)
+    counts = np.bincount(distances, minlength=bits + 1)
+    cut = int(np.searchsorted(np.cumsum(counts), min(query.k, len(codes))))
+    return HistogramAnswer(model=live.ref, counts=counts.tolist(), cut=cut, tie=int(counts[cut]))
+
+
+def _code_of(live: LiveModel, text: str) -> Any:
+    user = user_of(live, text)
+    query = live.query_user(user).query
+    code = None if query is None else live.recommender.representation.query_code(query)
+    if code is None:
+        raise UnknownIdError(f"user {quoted(user)} has no code in this model.")
+    return code

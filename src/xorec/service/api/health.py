@@ -1,0 +1,83 @@
+"""The table of routes, and those that need no model: health, version, metrics, this document."""
+
+from __future__ import annotations
+
+import platform
+from typing import Literal
+
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from pydantic import BaseModel
+from starlette.responses import Response
+
+import xorec
+from xorec.service.api import model_routes
+from xorec.service.http.app import Health
+from xorec.service.http.openapi import document_text
+from xorec.service.http.problems import busy
+from xorec.service.http.routes import Call, Route, Routes
+from xorec.service.metrics import Metrics
+from xorec.service.page.files import page_routes
+from xorec.service.service import Service
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(BaseModel):
+    """Models are loaded, the log is replayed, kernels are warm."""
+
+    status: Literal["ready"] = "ready"
+
+
+class Version(BaseModel):
+    """What runs."""
+
+    version: str
+    python: str
+
+
+def health_routes(health: Health, metrics: Metrics) -> Routes:
+    """Routes that need no model."""
+    routes = Routes("health")
+
+    @routes("GET", "/livez", answer=Alive, role="open", limited=False)
+    def livez(service: Service, call: Call) -> Alive:
+        """Whether the process answers."""
+        return Alive()
+
+    @routes("GET", "/readyz", answer=Ready, role="open", limited=False)
+    def readyz(service: Service, call: Call) -> Ready:
+        """Whether requests will be answered: 503 before and after that."""
+        if health.state != "ready":
+            raise busy(f"the service is {health.state}.")
+        return Ready()
+
+    @routes("GET", "/version", answer=Version, limited=False)
+    def version(service: Service, call: Call) -> Version:
+        """Which version runs."""
+        return Version(version=xorec.__version__, python=platform.python_version())
+
+    @routes("GET", "/metrics", thread=True, limited=False, media_type="text/plain")
+    def prometheus(service: Service, call: Call) -> Response:
+        """Figures for Prometheus."""
+        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
+
+    return routes
+
+
+def all_routes(health: Health, metrics: Metrics) -> tuple[Route, ...]:
+    """Everything that the service answers."""
+    routes, text = health_routes(health, metrics), b""
+
+    @routes("GET", "/openapi.json", limited=False)
+    def openapi(service: Service, call: Call) -> Response:
+        """This document."""
+        nonlocal text
+        text = text or document_text(every)
+        return Response(text, media_type="application/json")
+
+    every = (*routes, *page_routes(), *model_routes())
+    return every

@@ -1,0 +1,148 @@
+"""The request for a list, checked: ids in the types of the model, limits, places of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from xorec.core.errors import OptionError
+from xorec.service.api.base import Body, Count, JsonId, Query
+from xorec.service.http.problems import busy
+from xorec.service.ids import id_of, id_of_text
+from xorec.service.live.filters import Conditions
+from xorec.service.live.lists import ListRequest
+from xorec.service.live.model import LiveModel
+from xorec.service.log.records import Id
+
+if TYPE_CHECKING:
+    from xorec.service.service import Service
+
+
+Ids = Annotated[list[JsonId], Field(max_length=100_000)]
+
+
+class Where(Body):
+    """Which items may come. any, all, none: categories; attributes: equal to these values."""
+
+    any: list[str] = []
+    all: list[str] = []
+    none: list[str] = []
+    attributes: dict[str, str | int | float | bool] = {}
+
+    def conditions(self) -> Conditions:
+        """As the filters of a live model take it."""
+        return Conditions(self.any, self.all, self.none, self.attributes)
+
+
+class RecommendBody(Body):
+    """For whom, and which items may come."""
+
+    user: JsonId | None = None
+    items: Ids = Field([], description="What somebody new has, or what a user has besides.")
+    k: Count = 10
+    seen: bool = Field(False, description="List items that the user has, too.")
+    allow: Ids | None = Field(None, description="Only these items.")
+    deny: Ids = Field([], description="Not these items.")
+    shown: Ids = Field([], description="Items that stand on the page already.")
+    where: Where | None = None
+    name: str | None = Field(None, alias="model", description="A model by its name.")
+    experiment: str | None = None
+    explain: bool = False
+    seq: int | None = Field(None, ge=0, description="Answer with all events up to this place.")
+
+
+class RecommendQuery(Query):
+    """The same in a query string; lists by repeating the name."""
+
+    user: str | None = None
+    items: tuple[str, ...] = ()
+    k: Count = 10
+    seen: bool = False
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    not_category: tuple[str, ...] = ()
+    name: str | None = Field(None, alias="model")
+    experiment: str | None = None
+    explain: bool = False
+    seq: int | None = Field(None, ge=0)
+
+
+def request_of(live: LiveModel, body: RecommendBody, user: Id | None) -> ListRequest:
+    """What a body asks for. user: of the body, as `user_of` has read it."""
+    if user is None and not body.items:
+        raise OptionError("say for whom: give user, or items that a new user has.")
+
+    def several(values: Sequence[Any], what: str) -> list[Id]:
+        return [id_of(live.items, one, what) for one in values]
+
+    return ListRequest(
+        user=user,
+        items=several(body.items, "items"),
+        k=body.k,
+        seen=body.seen,
+        allow=None if body.allow is None else several(body.allow, "allow"),
+        deny=[*several(body.deny, "deny"), *several(body.shown, "shown")],
+        where=None if body.where is None else body.where.conditions(),
+        experiment=body.experiment,
+        explain=body.explain,
+    )
+
+
+def request_of_query(live: LiveModel, query: RecommendQuery, user: Id | None) -> ListRequest:
+    """What a query string asks for; `user` likewise."""
+    if user is None and not query.items:
+        raise OptionError("say for whom: give user=ID, or items=ID for what a new user has.")
+    return ListRequest(
+        user=user,
+        items=items_of(live, query.items, "items"),
+        k=query.k,
+        seen=query.seen,
+        allow=None if query.allow is None else items_of(live, query.allow, "allow"),
+        deny=items_of(live, [*query.deny, *query.shown], "deny"),
+        where=conditions_of(query.category, query.not_category),
+        experiment=query.experiment,
+        explain=query.explain,
+    )
+
+
+def conditions_of(category: Sequence[str], not_category: Sequence[str]) -> Conditions | None:
+    """The categories of a query string; None where it names none."""
+    if not category and not not_category:
+        return None
+    return Conditions(any=list(category), none=list(not_category))
+
+
+def user_of(live: LiveModel, text: str) -> Id:
+    """The user that a query string names, as JSON has the id."""
+    return id_of_text(live.users, text, "user")
+
+
+def item_of(live: LiveModel, text: str) -> Id:
+    """The item that a query string names."""
+    return id_of_text(live.items, text, "item")
+
+
+def items_of(live: LiveModel, texts: Sequence[str], what: str) -> list[Id]:
+    """The items that a query string names."""
+    return [id_of_text(live.items, text, what) for text in texts]
+
+
+async def check_seq(service: Service, seq: int | None) -> None:
+    """Wait until everything up to this place of the log is known; 503 if it takes long,
+    422 if the log has no such place."""
+    if seq is None or seq <= service.models.applied_seq:
+        return
+    if not await service.log_has(seq):
+        raise OptionError(
+            f"seq is {seq}, and the log ends at {service.sequence.value}: pass what an answer to "
+            "/v1/events has said."
+        )
+    if not await service.reach(seq):
+        raise busy(
+            f"seq {seq} has not come here yet, the log is at {service.models.applied_seq}: "
+            "ask again."
+        )

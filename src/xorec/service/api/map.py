@@ -1,0 +1,193 @@
+"""The map: where all items lie, how they are coloured, what stands where."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from xorec.core.errors import OptionError
+from xorec.service.api.base import Answer, JsonId, Query
+from xorec.service.api.list_request import item_of, items_of, user_of
+from xorec.service.http.exchange import Reply
+from xorec.service.http.routes import Call, Routes
+from xorec.service.live.map_colours import by_bit, by_category, by_distance, by_popularity
+from xorec.service.live.model import LiveModel
+from xorec.service.service import Service
+
+ROUTES = Routes("figures")
+
+MOST_ROWS = 2000
+
+
+class MapQuery(Query):
+    """Where items lie: two numbers each."""
+
+    k: int = Field(100_000, ge=1, le=5_000_000)
+    format: Literal["json", "binary"] = Field(
+        "json",
+        description="binary: int16, little-endian, x and y of every item by row; also with "
+        "`Accept: application/octet-stream`.",
+    )
+    name: str | None = Field(None, alias="model")
+
+
+class MapAnswer(Answer):
+    """Columns, one value an item, most popular first, without those that are not listed now: whole
+    numbers from -32767 to 32767. layout: how they were made, "pca" or "neighbours"."""
+
+    items: list[Any]
+    x: list[int]
+    y: list[int]
+    count: list[int]
+    layout: str = "pca"
+
+
+class ColoursQuery(Query):
+    """One byte an item. bit: with by=bit. user or item: with by=distance; items: as if the user,
+    or somebody new, had them as well. most: categories that get a byte of their own."""
+
+    by: Literal["popularity", "category", "bit", "distance"] = "popularity"
+    bit: int = Field(0, ge=0)
+    user: str | None = None
+    item: str | None = None
+    items: tuple[str, ...] = Field((), max_length=MOST_ROWS)
+    most: int = Field(10, ge=1, le=200)
+    name: str | None = Field(None, alias="model")
+
+
+class Band(BaseModel):
+    """Bytes from `first` to `last`, what they mean, and how many items have them."""
+
+    label: str
+    first: int
+    last: int
+    count: int
+
+
+class ColoursAnswer(Answer):
+    """colours: a byte for each item by row, in base64; 255: it is not listed now. shown: which end
+    of a scale is to be seen, "low" or "high"; "" where bytes are classes."""
+
+    by: str
+    shown: Literal["low", "high", ""]
+    legend: list[Band]
+    colours: str
+
+
+class MapItemsQuery(Query):
+    """Items by row, by id, or all those that a user has as of now; of `rows` and `items` 2,000."""
+
+    rows: tuple[int, ...] = Field((), max_length=MOST_ROWS)
+    items: tuple[str, ...] = Field((), max_length=MOST_ROWS)
+    user: str | None = None
+    name: str | None = Field(None, alias="model")
+
+
+class MapItem(BaseModel):
+    """What stands at a place of the map. count: users who have it."""
+
+    row: int
+    id: JsonId
+    name: str | None = None
+    count: int = 0
+    available: bool = True
+
+
+class MapItemsAnswer(Answer):
+    """Items in the order in which they were asked for; ids that the model does not have are left
+    out."""
+
+    items: list[MapItem]
+
+
+_BINARY = b"application/octet-stream"
+
+
+@ROUTES(
+    "GET", "/v1/map", query=MapQuery, answer=MapAnswer, thread=True, also="application/octet-stream"
+)
+def get_map(service: Service, call: Call) -> MapAnswer | Reply:
+    """Where items lie: two numbers each."""
+    query: MapQuery = call.query
+    live = service.models[query.name]
+    places = live.item_map.places()
+    if query.format == "binary" or call.headers.get(b"accept") == _BINARY:
+        headers = (
+            (b"x-xorec-generation", b"%d" % live.about.number),
+            (b"x-xorec-layout", live.item_map.layout.encode("ascii", "replace")),
+        )
+        return Reply(200, places.astype("<i2", copy=False).tobytes(), _BINARY, headers)
+    rows = np.argsort(live.recommender.tie_rank, kind="stable")
+    rows = rows[_listed(live)[rows]][: query.k]
+    return MapAnswer(
+        model=live.ref,
+        items=live.item_ids(rows.tolist()),
+        x=places[rows, 0].tolist(),
+        y=places[rows, 1].tolist(),
+        count=live.recommender.item_counts[rows].tolist(),
+        layout=live.item_map.layout,
+    )
+
+
+@ROUTES("GET", "/v1/map/colours", query=ColoursQuery, answer=ColoursAnswer, thread=True)
+def get_colours(service: Service, call: Call) -> ColoursAnswer:
+    """One byte an item: popularity, category, a bit, or the distance from somebody."""
+    query: ColoursQuery = call.query
+    live = service.models[query.name]
+    if query.by == "distance":
+        if (query.user is None and not query.items) == (query.item is None):
+            raise OptionError(
+                "distance from whom? Give user=ID (or items=ID of what somebody has) or item=ID, "
+                "one of them."
+            )
+        user = None if query.user is None else user_of(live, query.user)
+        item = None if query.item is None else item_of(live, query.item)
+        made = by_distance(live, user, item, items_of(live, query.items, "items"))
+    elif query.by == "category":
+        made = by_category(live, query.most)
+    elif query.by == "bit":
+        made = by_bit(live, query.bit)
+    else:
+        made = by_popularity(live)
+    return ColoursAnswer(
+        model=live.ref,
+        by=query.by,
+        shown=made.shown,
+        legend=[Band(**vars(band)) for band in made.bands],
+        colours=base64.b64encode(made.colours.tobytes()).decode(),
+    )
+
+
+@ROUTES("GET", "/v1/map/items", query=MapItemsQuery, answer=MapItemsAnswer, thread=True)
+def get_map_items(service: Service, call: Call) -> MapItemsAnswer:
+    """Items by their rows on the map, or the rows of items."""
+    query: MapItemsQuery = call.query
+    live = service.models[query.name]
+    beyond = [row for row in query.rows if not 0 <= row < len(live.items)]
+    if beyond:
+        raise OptionError(f"rows has {beyond[0]}: the model has rows 0 to {len(live.items) - 1}.")
+    named, _ = live.item_rows(items_of(live, query.items, "items"))
+    rows = [*query.rows, *named.tolist()]
+    if query.user is not None:
+        user = user_of(live, query.user)
+        live.require_user(user)
+        rows += live.query_user(user).positive.tolist()[-MOST_ROWS:]
+    ids = live.item_ids(rows)
+    listed = _listed(live)
+    counts = live.recommender.item_counts
+    about = zip(rows, ids, live.item_names(rows, ids), strict=True)
+    return MapItemsAnswer(
+        model=live.ref,
+        items=[
+            MapItem(row=row, id=one, name=name, count=int(counts[row]), available=bool(listed[row]))
+            for row, one, name in about
+        ],
+    )
+
+
+def _listed(live: LiveModel) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """A bool for each item: may it be listed now?"""
+    return live.filters.mask()

@@ -1,0 +1,174 @@
+"""Lists: for a user, for a new user with some items, or for both; with all events until now."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from pydantic import Field
+
+from xorec.core.errors import OptionError, UnknownIdError
+from xorec.service.api.base import Answer, JsonId, Query
+from xorec.service.api.experiments import arm_of
+from xorec.service.api.list_request import (
+    RecommendBody,
+    RecommendQuery,
+    check_seq,
+    request_of,
+    request_of_query,
+)
+from xorec.service.http.exchange import HANDED_ON, Reply, worker_of
+from xorec.service.http.routes import Call, Routes
+from xorec.service.ids import id_of, id_of_text
+from xorec.service.live.lists import Item, ListRequest, make_list, query_of
+from xorec.service.live.model import LiveModel
+from xorec.service.live.state import now_micros
+from xorec.service.log.records import Exposure, Id
+from xorec.service.service import Service
+
+ROUTES = Routes()
+
+
+class RecommendAnswer(Answer):
+    """A list, best first. unknown: items of the request that the model does not have.
+
+    hint: where one of these looks like several ids, how to give them.
+    """
+
+    user: JsonId | None = None
+    items: list[Item]
+    fallback: Literal["popular"] | None = None
+    unknown: list[JsonId] = []
+    hint: str | None = None
+    experiment: str | None = None
+    arm: str | None = None
+
+
+class NextQuery(Query):
+    """Go on after a list, without repeats."""
+
+    request_id: str
+    k: int | None = Field(None, ge=1)
+
+
+@ROUTES("GET", "/v1/recommend", query=RecommendQuery, answer=RecommendAnswer)
+async def get_recommend(service: Service, call: Call) -> RecommendAnswer:
+    """The best items for a user, for somebody who has some items, or for both."""
+    query: RecommendQuery = call.query
+    await check_seq(service, query.seq)
+    text = query.user
+    user = None if text is None else id_of_text(service.models.default.users, text, "user")
+    live = model_for(service, query.name, query.experiment, user)
+    return await _answer(service, call, live, request_of_query(live, query, user))
+
+
+@ROUTES("POST", "/v1/recommend", body=RecommendBody, answer=RecommendAnswer)
+async def post_recommend(service: Service, call: Call) -> RecommendAnswer:
+    """The same with every filter."""
+    body: RecommendBody = call.body
+    await check_seq(service, body.seq)
+    user = user_of_body(service, body)
+    live = model_for(service, body.name, body.experiment, user)
+    return await _answer(service, call, live, request_of(live, body, user))
+
+
+def user_of_body(service: Service, body: RecommendBody) -> Id | None:
+    """The user of a body. All models have ids of one type, so the default model can read them."""
+    return None if body.user is None else id_of(service.models.default.users, body.user, "user")
+
+
+def model_for(
+    service: Service, name: str | None, experiment: str | None, user: Id | None
+) -> LiveModel:
+    """The model that answers: by name, by the arm of an experiment, or the default one."""
+    if experiment is None:
+        return service.models[name]
+    if name is not None:
+        raise OptionError("give a model or an experiment, not both: an experiment picks the model.")
+    return service.models[arm_of(service.models.experiments, experiment, user)]
+
+
+async def _answer(
+    service: Service, call: Call, live: LiveModel, request: ListRequest
+) -> RecommendAnswer:
+    """The list, remembered for /v1/next; in an experiment that it was shown is logged."""
+    await _count_fresh(live, request)
+    made = list_answer(live, request, call.request_id)
+    shown = [one.id for one in made.items]
+    service.cursors.remember(call.request_id, live.name, request, shown)
+    if request.experiment is not None:
+        made.experiment, made.arm = request.experiment, live.name
+        if request.user is not None:
+            about = (call.request_id, request.experiment, live.name, request.user, shown)
+            service.expose(Exposure(*about, now_micros()))
+    return made
+
+
+async def _count_fresh(live: LiveModel, request: ListRequest) -> None:
+    """Popular items are ranked with all recent events: they are counted outside of the loop."""
+    if live.must_count and query_of(live, request)[0].query is None:
+        await asyncio.get_running_loop().run_in_executor(None, live.fresh_counts)
+
+
+def list_answer(live: LiveModel, request: ListRequest, request_id: str) -> RecommendAnswer:
+    """A list as an answer."""
+    made = make_list(live, request)
+    return RecommendAnswer.model_construct(
+        request_id=request_id,
+        model=live.ref,
+        took_us=0,
+        user=request.user,
+        items=made.items,
+        fallback=made.fallback,
+        unknown=made.unknown,
+        hint=_hint(live, made.unknown),
+        experiment=None,
+        arm=None,
+    )
+
+
+def _hint(live: LiveModel, unknown: list[Id]) -> str | None:
+    """Several known ids with commas between them: a query string names each by itself."""
+    for one in unknown:
+        parts = one.split(",") if isinstance(one, str) else []
+        if len(parts) > 1 and not live.item_rows(parts)[1]:
+            return "in a query string give each item by itself: items=a&items=b, not items=a,b"
+    return None
+
+
+@ROUTES("GET", "/v1/next", query=NextQuery, answer=RecommendAnswer)
+async def get_next(service: Service, call: Call) -> RecommendAnswer | Reply:
+    """Go on after a list, without repeats.
+
+    The worker that made the list remembers it.
+    """
+    query: NextQuery = call.query
+    try:
+        cursor = service.cursors.get(query.request_id)
+    except UnknownIdError:
+        reply = await _asked_elsewhere(service, call, query.request_id)
+        if reply is None:
+            raise
+        return reply
+    live, request = service.models[cursor.model], cursor.request.without(cursor.shown, query.k)
+    await _count_fresh(live, request)
+    made = list_answer(live, request, call.request_id)
+    service.cursors.go_on(query.request_id, [one.id for one in made.items])
+    return made
+
+
+async def _asked_elsewhere(service: Service, call: Call, made_by: str) -> Reply | None:
+    """The reply of the worker that made the request `made_by`; None where no other knows it.
+
+    Where a client chose the id, all are asked. A request that was handed on is not handed on again.
+    """
+    peers, request = service.peers, call.request
+    if peers is None or request is None or HANDED_ON in request.headers:
+        return None
+    maker = worker_of(made_by)
+    others = [one for one in range(peers.count) if one != peers.worker]
+    for worker in others if maker is None else [maker] if maker in others else []:
+        reply = await peers.ask(worker, request)
+        if reply.status != 404:
+            return reply
+    return None

@@ -1,0 +1,92 @@
+"""Snapshots: model and events in one file; and the log as lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
+
+from xorec.service.api.base import Answer, Query
+from xorec.service.api.events import event_out
+from xorec.service.http.routes import Call, Routes
+from xorec.service.log.records import Event
+from xorec.service.service import Service
+from xorec.service.snapshots import list_snapshots, make_snapshot
+
+ROUTES = Routes("snapshots")
+
+
+class SnapshotOut(BaseModel):
+    """Model and events in one file."""
+
+    id: str
+    path: str
+    nbytes: int
+    seq: int
+    made: str
+    generation: int
+
+
+class SnapshotAnswer(Answer):
+    """A snapshot that was made."""
+
+    snapshot: SnapshotOut
+
+
+class SnapshotList(Answer):
+    """Snapshots, newest first."""
+
+    snapshots: list[SnapshotOut]
+
+
+class ExportQuery(Query):
+    """What to export as NDJSON."""
+
+    what: Literal["events", "items"] = "events"
+    after: int = Field(0, ge=0, lt=2**63)
+
+
+@ROUTES(
+    "POST",
+    "/v1/snapshots",
+    answer=SnapshotAnswer,
+    role="admin",
+    status=201,
+    writer=True,
+    thread=True,
+)
+def post_snapshot(service: Service, call: Call) -> SnapshotAnswer:
+    """Model and events in one file, from which `xorec serve` starts again."""
+    made = make_snapshot(service)
+    return SnapshotAnswer(model=service.models.default.ref, snapshot=SnapshotOut(**made._asdict()))
+
+
+@ROUTES("GET", "/v1/snapshots", answer=SnapshotList, role="admin", thread=True)
+def get_snapshots(service: Service, call: Call) -> SnapshotList:
+    """The snapshots that there are."""
+    found = [SnapshotOut(**one._asdict()) for one in list_snapshots(service.models.folder)]
+    return SnapshotList(model=service.models.default.ref, snapshots=found)
+
+
+@ROUTES("GET", "/v1/export", query=ExportQuery, role="admin", media_type="application/x-ndjson")
+def get_export(service: Service, call: Call) -> StreamingResponse:
+    """Events, or what was said of items, a line of JSON each."""
+    query: ExportQuery = call.query
+    lines = _events(service, query.after) if query.what == "events" else _items(service)
+    return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+def _events(service: Service, after: int) -> Iterator[str]:
+    for records in service.reader.blocks(after):
+        events = (event_out(one) for one in records if isinstance(one, Event))
+        text = "".join(f"{one.model_dump_json()}\n" for one in events)
+        if text:
+            yield text
+
+
+def _items(service: Service) -> Iterator[str]:
+    for item, info in list(service.models.catalogue.infos.items()):
+        yield json.dumps({"id": item, **info.to_dict()}, ensure_ascii=False) + "\n"

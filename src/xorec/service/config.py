@@ -1,0 +1,217 @@
+"""Config: every setting of the service, with its range. `configuring` puts it together."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from xorec.core.addresses import Address, parse_address
+from xorec.core.errors import OptionError
+
+Durability = Literal["disk", "process"]
+ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+_SHORTEST_KEY = 16
+
+
+class _Table(BaseModel):
+    """A table of settings: frozen, and a name that it does not have is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Keys(_Table):
+    """Who may do what: read < write < admin. Two of each, so that one can be replaced in use."""
+
+    admin: Annotated[
+        tuple[SecretStr, ...], Field(max_length=2, description="may do everything")
+    ] = ()
+    write: Annotated[
+        tuple[SecretStr, ...], Field(max_length=2, description="events and items, lists")
+    ] = ()
+    read: Annotated[tuple[SecretStr, ...], Field(max_length=2, description="lists only")] = ()
+
+    @field_validator("admin", "write", "read", mode="before")
+    @classmethod
+    def _one_or_two(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("admin", "write", "read")
+    @classmethod
+    def _usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        for key in keys:
+            text = key.get_secret_value()
+            if len(text) < _SHORTEST_KEY or not text.isascii() or not text.isprintable():
+                raise ValueError(
+                    f"a key has {_SHORTEST_KEY} printable characters at least: "
+                    "`openssl rand -hex 24` makes one"
+                )
+        return keys
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any: without keys everything is open."""
+        return bool(self.admin or self.write or self.read)
+
+
+class Limits(_Table):
+    """What one request, or all together, may ask for."""
+
+    k: Annotated[int, Field(ge=1, description="items of a list")] = 1000
+    body_bytes: Annotated[int, Field(ge=1024, description="bytes of a body")] = 5_000_000
+    batch: Annotated[int, Field(ge=1, description="queries of a batch")] = 1000
+    concurrent: Annotated[
+        int, Field(ge=1, description="requests under way in a worker; above: 503")
+    ] = 64
+    writes: Annotated[
+        int, Field(ge=1, description="requests that wait for the disk in a worker; above: 503")
+    ] = 1024
+    id_chars: Annotated[int, Field(ge=1, description="characters of an id")] = 1024
+    events_per_call: Annotated[int, Field(ge=1, description="events of one request")] = 10_000
+    wait_seconds: Annotated[
+        float, Field(ge=0, le=60, description="wait for a `seq` to be visible")
+    ] = 1.0
+    body_seconds: Annotated[float, Field(gt=0, description="for a body to arrive")] = 30.0
+    idle_seconds: Annotated[float, Field(gt=0, description="that a connection may be silent")] = (
+        30.0
+    )
+
+
+class Update(_Table):
+    """When the events of the log become a new generation of the model file."""
+
+    events: Annotated[
+        int, Field(ge=1, description="events after which a generation is written")
+    ] = 10_000
+    minutes: Annotated[
+        float, Field(gt=0, description="minutes after which it is, if there are any")
+    ] = 10.0
+    keep_generations: Annotated[
+        int, Field(ge=1, description="generations that stay on the disk")
+    ] = 5
+
+
+class Refit(_Table):
+    """The gate that a newly learned model has to pass."""
+
+    gate_drop: Annotated[
+        float,
+        Field(ge=0, le=1, description="share of NDCG that it may be worse and still be activated"),
+    ] = 0.02
+    gate_events: Annotated[
+        int, Field(ge=1, description="newest events that the gate is measured on")
+    ] = 2000
+    every_hours: Annotated[
+        float | None, Field(gt=0, description="refit this often; none: by hand")
+    ] = None
+
+
+class Config(_Table):
+    """All settings of a service. model: the file that is served as "default"."""
+
+    model: Annotated[
+        Path | None, Field(description="the model file that is served as `default`")
+    ] = None
+    models: Annotated[dict[ModelName, Path], Field(description="further models: name = file")] = {}
+    data: Annotated[
+        Path | None, Field(description="folder of log and generations; MODEL.serve")
+    ] = None
+    host: Annotated[str, Field(min_length=1, description="address to listen on")] = "127.0.0.1"
+    hosts: Annotated[
+        tuple[str, ...],
+        Field(
+            description="names that it may be called by where there are no keys, besides its own"
+        ),
+    ] = ()
+    port: Annotated[int, Field(ge=0, le=65535, description="0: any that is free")] = 8080
+    workers: Annotated[int, Field(ge=1, le=64, description="processes that answer")] = 1
+    threads: Annotated[
+        int, Field(ge=1, le=64, description="threads of a worker for what takes longer")
+    ] = 4
+    events: Annotated[
+        SecretStr | None,
+        Field(description="where events are kept, if not in the folder: postgresql://..."),
+    ] = None
+    durability: Annotated[Durability, Field(description="what 200 means for an event")] = "disk"
+    access_log: Annotated[
+        str, Field(min_length=1, description="a file, - for standard output, off")
+    ] = "off"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    keys: Keys = Keys()
+    limits: Limits = Limits()
+    update: Update = Update()
+    refit: Refit = Refit()
+
+    @field_validator("models")
+    @classmethod
+    def _default_is_the_first(cls, models: dict[str, Path]) -> dict[str, Path]:
+        if "default" in models:
+            raise ValueError("`default` is the model on the command line: choose another name")
+        return models
+
+    @field_validator("events")
+    @classmethod
+    def _in_a_database_that_can_be_shared(cls, events: SecretStr | None) -> SecretStr | None:
+        if events is None:
+            return None
+        address = _address(events)
+        if address is None or address.kind != "postgresql":
+            raise ValueError("events are kept in the folder, or in postgresql://USER@HOST/DATABASE")
+        if address.table or address.query:
+            raise ValueError("events have tables of their own: leave out table= and query=")
+        return events
+
+    @model_validator(mode="after")
+    def _public_needs_keys(self) -> Self:
+        if not self.is_loopback and not self.keys.given:
+            raise ValueError(
+                f"{self.host} can be reached from outside: set keys (XOREC_SERVE__KEYS__ADMIN), "
+                "or listen on 127.0.0.1"
+            )
+        return self
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Every model file by name."""
+        return {**({} if self.model is None else {"default": self.model}), **self.models}
+
+    @property
+    def events_address(self) -> Address | None:
+        """Where the events are, if not in the folder; shown without its secrets."""
+        return None if self.events is None else _address(self.events)
+
+    @property
+    def folder(self) -> Path:
+        """Where the log and the generations are."""
+        if self.data is not None:
+            return self.data
+        name = "xorec" if self.model is None else str(self.model)
+        return Path(f"{name}.serve")
+
+
+def _address(events: SecretStr) -> Address | None:
+    try:
+        return parse_address(events.get_secret_value())
+    except OptionError as error:
+        raise ValueError(str(error)) from None
+
+
+def revealed(config: Config) -> dict[str, Any]:
+    """As JSON has it, keys and all: for a worker's standard input, nowhere else."""
+    values = config.model_dump(mode="json", exclude={"keys", "events"})
+    values["events"] = None if config.events is None else config.events.get_secret_value()
+    keys = {name: getattr(config.keys, name) for name in type(config.keys).model_fields}
+    values["keys"] = {name: [one.get_secret_value() for one in some] for name, some in keys.items()}
+    return values

@@ -1,1 +1,0 @@
-"""The event log: SQLite, one writer, group commit; everybody else reads."""

@@ -1,1 +1,0 @@
-"""The event log in PostgreSQL: one log for the services of several machines."""

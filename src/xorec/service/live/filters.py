@@ -1,0 +1,193 @@
+"""Which items may be listed: availability, categories and attributes as one prepared filter.
+
+And how many items each category has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.errors import OptionError
+from xorec.core.printable import quoted
+from xorec.core.threads import lazy_property
+from xorec.data.categories import Categories
+from xorec.recommender.recommender import Recommender
+from xorec.service.live.state import Attribute, Catalogue, ItemInfo, now_micros
+from xorec.service.log.records import Id
+
+_KEPT = 64
+"""Prepared filters of a generation, at most."""
+_MISSING: Any = object()
+Mask = npt.NDArray[np.bool_]
+ItemRows = npt.NDArray[np.integer]
+
+
+class Conditions(NamedTuple):
+    """Which items may come. any, all, none: categories; attributes: equal to these values."""
+
+    any: Sequence[str] = ()
+    all: Sequence[str] = ()
+    none: Sequence[str] = ()
+    attributes: Mapping[str, Attribute] = {}
+
+
+class ItemFilters:
+    """Filters of one generation, made when they are first asked for and kept while they hold.
+
+    A filter goes into the search itself, so lists are full wherever enough items are left.
+    """
+
+    def __init__(self, recommender: Recommender, catalogue: Catalogue) -> None:
+        self._recommender, self._catalogue = recommender, catalogue
+        self._kept: OrderedDict[tuple[str, int, int], Any] = OrderedDict()
+        self._rows: tuple[int, list[tuple[int, ItemInfo]]] = (-1, [])
+
+    def prepared(
+        self, where: Conditions | None, allow: ItemRows | None, now: int | None = None
+    ) -> Any:
+        """What `Index.search` takes as `allow`; None where all items may come. allow: only these
+        rows."""
+        catalogue, now = self._catalogue, now_micros() if now is None else now
+        if where is None and allow is None and not catalogue.infos:
+            return None
+        if allow is not None:
+            return np.flatnonzero(self.mask(where, allow, now))
+        named = "" if where is None else json.dumps(where, sort_keys=True)
+        key = (named, catalogue.version, catalogue.boundary(now))
+        found = self._kept.get(key, _MISSING)
+        if found is _MISSING:
+            mask = self.mask(where, now=now)
+            whole = where is None and mask.all()
+            rows = None if whole else np.flatnonzero(mask)
+            found = None if rows is None else self._recommender.index.item_filter(rows)
+            self._kept[key] = found
+            while len(self._kept) > _KEPT:  # other threads may look for theirs meanwhile
+                self._kept.popitem(last=False)
+        return found
+
+    def mask(
+        self, where: Conditions | None = None, allow: ItemRows | None = None, now: int | None = None
+    ) -> Mask:
+        """Whether each item may be listed. allow: only these rows. now: microseconds since 1970."""
+        now, told = now_micros() if now is None else now, self._told()
+        mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
+        if where is not None:
+            mask = self._matches(where, told)
+        for row, info in told:
+            if not info.is_available(now):
+                mask[row] = False
+        if allow is not None:
+            chosen = np.zeros_like(mask)
+            chosen[allow] = True
+            mask &= chosen
+        return mask
+
+    def _told(self) -> list[tuple[int, ItemInfo]]:
+        """Rows of the items that something was said of."""
+        version, rows = self._rows
+        if version != self._catalogue.version:
+            version, infos = self._catalogue.version, dict(self._catalogue.infos)
+            found = self._recommender.item_ids.find_many(map(self._raw, infos))
+            rows = [(int(row), info) for row, info in zip(found, infos.values(), strict=True)]
+            rows = [pair for pair in rows if pair[0] >= 0]
+            self._rows = version, rows
+        return rows
+
+    def _raw(self, item: Any) -> Any:
+        ids = self._recommender.item_ids
+        return item if ids.kind in ("int64", "int", "str", "float") else ids.parse(str(item))
+
+    def _matches(self, where: Conditions, told: list[tuple[int, ItemInfo]]) -> Mask:
+        mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
+        if where.any:
+            mask = np.zeros_like(mask)
+            for label in where.any:
+                mask |= self._in_category(label, told)
+        for label in where.all:
+            mask &= self._in_category(label, told)
+        for label in where.none:
+            mask &= ~self._in_category(label, told)
+        if where.attributes:
+            having = np.zeros_like(mask)
+            wanted = where.attributes.items()
+            for row, info in told:
+                having[row] = all(_equal(info.attributes.get(name), v) for name, v in wanted)
+            mask &= having
+        return mask
+
+    def _in_category(self, label: str, told: list[tuple[int, ItemInfo]]) -> Mask:
+        mask = np.zeros(len(self._recommender.item_ids), dtype=np.bool_)
+        categories = self._recommender.categories
+        if categories is not None and (
+            label in set(categories.labels) or not self._catalogue.has_label(label)
+        ):
+            mask[categories.items_in([label])] = True
+        elif not self._catalogue.has_label(label):
+            raise OptionError(
+                f"there is no category {quoted(label)}: the model has none, and no item was put "
+                "into it."
+            )
+        for row, info in told:
+            if info.categories is not None:
+                mask[row] = label in info.categories
+        return mask
+
+
+def _equal(mine: Any, asked: Any) -> bool:
+    """Equal, and of one type: 1 is not True."""
+    return mine == asked and isinstance(mine, bool) == isinstance(asked, bool)
+
+
+class CategoryCounts:
+    """Of one generation. Counted anew when the catalogue has changed, and kept until then."""
+
+    def __init__(
+        self, categories: Categories | None, catalogue: Catalogue, row_of: Callable[[Id], int]
+    ) -> None:
+        self._categories, self._catalogue, self._row_of = categories, catalogue, row_of
+        self._kept: tuple[int, list[tuple[str, int]]] = (-1, [])
+
+    def most_items(self, k: int) -> list[tuple[str, int]]:
+        """The k categories with most items, by name where equal; none that is empty."""
+        version, found = self._kept
+        if version != self._catalogue.version:
+            version = self._catalogue.version
+            counts = self._counts()
+            found = sorted(
+                ((name, count) for name, count in counts.items() if count > 0),
+                key=lambda one: (-one[1], one[0]),
+            )
+            self._kept = version, found
+        return found[:k]
+
+    def _counts(self) -> Counter[str]:
+        """A deleted item is in no category; one that only PUT has named is in those it said."""
+        counts = Counter(self._learned)
+        base = self._categories
+        for item, info in list(self._catalogue.infos.items()):
+            if info.categories is None and not info.deleted:
+                continue
+            row = self._row_of(item)
+            if row >= 0 and base is not None:
+                counts.subtract(set(base.of(row)))
+            if not info.deleted:
+                counts.update(set(info.categories or ()))
+        return counts
+
+    @lazy_property
+    def _learned(self) -> dict[str, int]:
+        """As the model has them: an item counts once in each of its categories."""
+        base = self._categories
+        if base is None:
+            return {}
+        items = np.repeat(np.arange(len(base.indptr) - 1), np.diff(base.indptr))
+        both = np.sort(items * len(base.labels) + base.indices)
+        once = both[np.diff(both, prepend=-1) > 0] % max(1, len(base.labels))
+        counts = np.bincount(once, minlength=len(base.labels))
+        return dict(zip(base.labels, counts.tolist(), strict=True))

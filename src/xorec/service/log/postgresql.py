@@ -1,0 +1,247 @@
+"""Connections to the log in PostgreSQL, and what its server says, in words without secrets."""
+
+from __future__ import annotations
+
+import secrets
+import select
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from xorec.core.addresses import Address
+from xorec.core.errors import OptionError
+from xorec.core.printable import quoted
+from xorec.databases import base, postgresql
+from xorec.databases.postgresql import driver, first_line
+from xorec.service.log.base import StorageFailed, StorageFull
+
+Connection = Any
+"""One of psycopg's, whose types are not looked at: it need not be installed."""
+SCHEMA = "xorec"
+"""The schema of the tables, where the address names no other (`?schema=`)."""
+_DEFAULTS = {
+    "application_name": "xorec serve",
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+"""For libpq, where the address says nothing else: a server that is gone is noticed in seconds."""
+_SESSION = {
+    "jit": "off",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+"""Of every session: the server, too, notices soon that a machine is gone, and frees its locks."""
+_WAYS_OUT = {
+    "28P01": "the password is wrong: give the right one by PGPASSWORD, ~/.pgpass or a service file",
+    "28000": "this user may not log in: look at the server's pg_hba.conf",
+    "3D000": "there is no such database: make it with createdb",
+    "42501": "the user lacks a right: let it own the schema, or create it for the user",
+    "25006": "the server takes no writes, it may be a standby: give the primary's address",
+    "53300": "the server has no connection left: raise its max_connections",
+    "55P03": "another machine holds the log: look at pg_stat_activity for what does not end",
+    "57P01": "the server is shutting down",
+    "57P02": "the server has crashed and comes back",
+    "57P03": "the server is starting or stopping",
+}
+_FULL = ("53100",)
+
+
+def schema_of(address: Address) -> str:
+    """The schema that an address names."""
+    return address.settings.get("schema") or SCHEMA
+
+
+def connect(address: Address, session: dict[str, str]) -> Connection:
+    """A connection that commits each statement by itself. session: settings of the server's."""
+    with in_words(address):
+        try:
+            connection: Connection = postgresql.connect(address, _DEFAULTS)
+        except driver().ProgrammingError as error:  # libpq refuses the address itself
+            raise OptionError(f"the event log {address}: {first_line(error)}.") from None
+        try:
+            values = {**_SESSION, "search_path": quoted_name(schema_of(address)), **session}
+            calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
+            connection.execute(
+                f"SELECT {calls}", [text for pair in values.items() for text in pair]
+            )
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def in_words(address: Address) -> Iterator[None]:
+    """Errors of the driver become StorageFull and StorageFailed."""
+    try:
+        yield
+    except driver().Error as error:
+        raise storage_error(address, error) from None
+
+
+def storage_error(address: Address, error: Exception) -> StorageFull | StorageFailed:
+    """An error of the driver in one line that names the server, never a password.
+
+    >>> from xorec.core.addresses import parse_address
+    >>> address = parse_address("postgresql://ann:s3cret@db/shop")
+    >>> storage_error(address, OSError("no route, password=s3cret"))
+    StorageFailed('the event log postgresql://ann@db/shop: no route, password=***.')
+    """
+    state = getattr(error, "sqlstate", None) or ""
+    if state in _FULL:
+        return StorageFull(
+            f"no space left for the event log {address}: free some, the next write then succeeds."
+        )
+    said = first_line(error)
+    for code, reason in _WAYS_OUT.items():
+        if state == code or (not state and code == "28P01" and "password authentication" in said):
+            return StorageFailed(f"the event log {address}: {reason}.")
+    return StorageFailed(f"the event log {address}: {said}.")
+
+
+def is_gone(connection: Connection) -> bool:
+    """Whether a connection on which nothing is under way is better not used: it is closed, or the
+    server says something unasked, which is its farewell. Takes no round trip."""
+    if connection.closed:
+        return True
+    try:
+        waiting = select.poll()  # select knows only the first 1,024 descriptors
+        waiting.register(connection.fileno(), select.POLLIN)
+        return bool(waiting.poll(0))
+    except (driver().Error, OSError):
+        return True
+
+
+def quoted_name(name: str) -> str:
+    """The name of a schema in SQL."""
+    if not name or "\0" in name:
+        raise OptionError(f"schema {quoted(name)} of the address of the events: give a name.")
+    return base.quoted_name(name)
+
+
+VERSION = 1
+"""Of the tables: `state.version`."""
+_LOCK = 0x786F7265
+"""Of advisory locks: "xore"."""
+
+TABLES = """
+CREATE TABLE state (
+    one smallint PRIMARY KEY CHECK (one = 1),
+    version integer NOT NULL,
+    log uuid NOT NULL,
+    salt bytea NOT NULL,
+    last_seq bigint NOT NULL,
+    forgotten bigint NOT NULL
+) WITH (fillfactor = 10);
+CREATE TABLE events (
+    seq bigint PRIMARY KEY,
+    key uuid NOT NULL,
+    event_id text NOT NULL,
+    user_key bigint NOT NULL,
+    user_id text NOT NULL,
+    item_id text NOT NULL,
+    kind text NOT NULL,
+    value double precision NOT NULL,
+    ts bigint NOT NULL,
+    request_id text
+);
+CREATE UNIQUE INDEX events_key ON events (key);
+CREATE INDEX events_user ON events (user_key, seq);
+CREATE INDEX events_ts ON events (ts);
+CREATE TABLE changes (
+    seq bigint PRIMARY KEY,
+    kind text NOT NULL,
+    body text NOT NULL
+);
+CREATE TABLE exposures (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    request_id text NOT NULL,
+    experiment text NOT NULL,
+    arm text NOT NULL,
+    user_key bigint NOT NULL,
+    user_id text NOT NULL,
+    items text NOT NULL,
+    ts bigint NOT NULL
+);
+CREATE UNIQUE INDEX exposures_user ON exposures (user_key, experiment, request_id);
+CREATE INDEX exposures_experiment ON exposures (experiment);
+CREATE TABLE erased (key uuid PRIMARY KEY, ts bigint NOT NULL);
+CREATE TABLE machines (
+    machine text PRIMARY KEY,
+    purged bigint NOT NULL,
+    seen timestamptz NOT NULL
+);
+COMMENT ON TABLE state IS 'The event log of xorec serve. last_seq: the last place that was given. forgotten: records of erasures up to there are gone.';
+COMMENT ON TABLE events IS 'user_id, item_id: JSON text. ts: microseconds since 1970, UTC. In event_id, kind and request_id a backslash stands as two, and NUL as backslash 0.';
+COMMENT ON TABLE machines IS 'Services that share the log. purged: no model file of theirs has anybody who was erased up to this place.'
+"""  # noqa: E501
+
+
+def find_tables(connection: Connection, address: Address) -> bool:
+    """Whether the tables are there; complains of a schema that is not ours, or from later on."""
+    found = connection.execute(
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v') "
+        "AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)",
+        (schema_of(address),),
+    ).fetchall()
+    names = {name for (name,) in found}
+    if not names:
+        return False
+    if not {"state", "events", "changes", "exposures", "erased", "machines"} <= names:
+        raise StorageFailed(
+            f"the schema {schema_of(address)!r} of {address} has tables, but no event log of "
+            "xorec: name another one by ?schema=."
+        )
+    ((version,),) = connection.execute("SELECT version FROM state").fetchall()
+    if version > VERSION:
+        raise StorageFailed(
+            f"the event log {address} is of version {version}, this xorec knows {VERSION}: "
+            "use a newer xorec."
+        )
+    return True
+
+
+def ensure_tables(connection: Connection, address: Address) -> None:
+    """Make the tables where there are none: all or none, and once if several machines begin."""
+    if find_tables(connection, address):
+        return
+    ((encoding,),) = connection.execute("SHOW server_encoding").fetchall()
+    if encoding != "UTF8":
+        raise StorageFailed(
+            f"the event log {address}: the database has the encoding {encoding}, and ids may be "
+            "of any letters: make one with createdb --encoding UTF8 --template template0."
+        )
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK,))
+        if find_tables(connection, address):
+            return
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted_name(schema_of(address))}")
+        for statement in TABLES.split(";\n"):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO state VALUES (1, %s, %s, %s, 0, 0)",
+            (VERSION, uuid.uuid4(), secrets.token_bytes(16)),
+        )
+
+
+def hold_machine(connection: Connection, machine: str, before: int = 0) -> bool:
+    """Be the one service of this machine's name, until the connection ends; False: there is one.
+
+    before: the server's process of a connection of ours that has broken. The server may not have
+    noticed yet, and is told.
+    """
+    key = (_LOCK, f"machine {machine}")
+    if before:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+            "AND classid = %s::oid AND objid::bigint = hashtext(%s)::bigint & 4294967295 "
+            "AND pid = %s",
+            (*key, before),
+        )
+    ((held,),) = connection.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", key).fetchall()
+    return bool(held)

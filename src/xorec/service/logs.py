@@ -1,0 +1,122 @@
+"""Logs: lines on standard error; the access log, a JSON line a request, without ids or keys.
+
+The access log is written by a thread of its own: a request leaves its figures in a list.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections import deque
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from xorec.core.errors import OptionError
+from xorec.core.progress import logger
+from xorec.service.http.exchange import Request
+
+
+class _Lines(logging.Formatter):
+    def __init__(self, worker: int) -> None:
+        super().__init__(
+            f"%(asctime)sZ %(levelname)s w{worker} %(message)s", datefmt="%Y-%m-%dT%H:%M:%S"
+        )
+        self.converter = time.gmtime
+
+
+def log_to_stderr(level: str, worker: int = 0) -> None:
+    """Show what the library and the service have to say; uvicorn only what is an error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines(worker))
+    logger.setLevel(level.upper())
+    logger.addHandler(handler)
+    for name in ("uvicorn", "asyncio"):
+        other = logging.getLogger(name)
+        other.setLevel(logging.ERROR)
+        other.addHandler(handler)
+        other.propagate = False
+
+
+MOST = 100_000
+"""Lines that may wait: beyond, they are dropped and counted."""
+_PAUSE = 0.2
+Entry = tuple[float, str, str, str, int, int, int, str]
+
+
+class AccessLog:
+    """Writes to a file, or to standard output ("-")."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._waiting: deque[Entry] = deque()
+        self._dropped = 0
+        self._ending = threading.Event()
+        self._file = _opened(target)
+        self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
+        self._thread.start()
+
+    def add(self, request: Request, path: str, status: int, took_us: int, nbytes: int) -> None:
+        """Note a request. path: of its route, never what the client wrote."""
+        if len(self._waiting) >= MOST:
+            self._dropped += 1
+            return
+        method = request.method if path != "unmatched" else "-"
+        self._waiting.append(
+            (time.time(), request.id, method, path, status, took_us, nbytes, request.client)
+        )
+
+    def close(self) -> None:
+        """Write what waits."""
+        self._ending.set()
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        while not self._ending.wait(_PAUSE):
+            self._write()
+        self._write()
+        if self._file is not sys.stdout.buffer:
+            self._file.close()
+
+    def _write(self) -> None:
+        waiting, lines = self._waiting, []
+        while waiting:
+            lines.append(_line(waiting.popleft()))
+        if self._dropped:
+            lines.append(json.dumps({"dropped": self._dropped}))
+            self._dropped = 0
+        if lines:
+            try:
+                self._file.write(("\n".join(lines) + "\n").encode())
+                self._file.flush()
+            except OSError as error:
+                logger.error("cannot write the access log %s: %s", self._target, error.strerror)
+
+
+def _opened(target: str) -> BinaryIO:
+    if target == "-":
+        return sys.stdout.buffer
+    try:
+        return Path(target).open("ab")
+    except OSError as error:
+        raise OptionError(f"cannot write the access log {target}: {error.strerror}.") from None
+
+
+def _line(entry: Entry) -> str:
+    when, request_id, method, path, status, took_us, nbytes, client = entry
+    moment = datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
+    return json.dumps(
+        {
+            "time": moment.replace("+00:00", "Z"),
+            "request_id": request_id,
+            "method": method,
+            "path": path,
+            "status": status,
+            "took_us": took_us,
+            "bytes": nbytes,
+            "client": client,
+        }
+    )

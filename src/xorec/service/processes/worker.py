@@ -1,0 +1,206 @@
+"""One worker: its app, its server, what it serves, from the start to a graceful end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from xorec.core.errors import XorecError
+from xorec.core.progress import logger
+from xorec.service.api.health import all_routes
+from xorec.service.config import Config
+from xorec.service.http.app import App, Health
+from xorec.service.http.server import HttpServer
+from xorec.service.logs import AccessLog, log_to_stderr
+from xorec.service.metrics import Metrics
+from xorec.service.processes.peers import Peers
+from xorec.service.processes.start import Started, start_follower, start_writer
+
+LAST = 8.0
+"""Seconds that the writer stays for the others at the end."""
+
+
+@dataclass
+class Place:
+    """Where a worker stands: its number, of how many, and the folder of their sockets.
+
+    lifeline: a file descriptor that ends when the supervisor does.
+    """
+
+    worker: int = 0
+    count: int = 1
+    folder: Path | None = None
+    lifeline: int | None = None
+
+
+def run_worker(
+    config: Config, listening: socket.socket, place: Place, on_ready: Callable[[Started], None]
+) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` is called when requests are answered."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_Worker(config, listening, place, on_ready).run())
+
+
+class _Worker:
+    def __init__(
+        self,
+        config: Config,
+        listening: socket.socket,
+        place: Place,
+        on_ready: Callable[[Started], None],
+    ) -> None:
+        self.config, self.listening, self.place, self.on_ready = config, listening, place, on_ready
+        self.peers = self._peers()
+        self.health, self.metrics = Health(), Metrics(place.worker)
+        self.access_log = None if config.access_log == "off" else AccessLog(config.access_log)
+        follows = place.worker > 0 and self.peers is not None
+        self.app = App(
+            config,
+            all_routes(self.health, self.metrics),
+            self.health,
+            self.metrics,
+            worker=place.worker,
+            forward=self.peers.ask_writer if follows and self.peers is not None else None,
+            access_log=self.access_log,
+        )
+        self.server = HttpServer(self.app, config)
+        self.released = asyncio.Event()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.server.stop)
+        if self.place.lifeline is not None:
+            threading.Thread(
+                target=self._watch, args=(self.place.lifeline, loop), daemon=True
+            ).start()
+        if self.peers is not None:
+            await self.peers.listen(self.app.reply, self.app.expose)
+        serving: asyncio.Task[None] | None = None
+        if self.place.worker == 0:  # it says that it is starting; others take nobody before
+            serving = asyncio.create_task(self.server.serve([self.listening]))
+        started: Started | None = None
+        gc.disable()  # a start makes no garbage to speak of, and looking for it takes time
+        try:
+            started = await loop.run_in_executor(None, self._start)
+            started.service.peers = self.peers
+            self.app.service = started.service
+            if self.health.state == "starting":
+                self.health.state = "ready"
+                gc.freeze()  # what is there now stays: it is never looked at again
+                gc.enable()
+                serving = serving or asyncio.create_task(self.server.serve([self.listening]))
+                self.on_ready(started)
+        finally:
+            gc.enable()
+            if started is None:
+                self.server.stop()
+            if serving is not None:
+                await serving
+            await self._end(started)
+
+    def _start(self) -> Started:
+        config, worker = self.config, self.place.worker
+        if worker == 0 or self.peers is None:
+            return start_writer(config, self.metrics)
+        return start_follower(config, self.metrics, worker, self.peers.expose)
+
+    async def _end(self, started: Started | None) -> None:
+        """Nobody asks any more: write what waits, close everything."""
+        if self.peers is not None:
+            if self.place.worker == 0 and started is not None:
+                try:
+                    async with asyncio.timeout(LAST):
+                        await self.released.wait()
+                except TimeoutError:
+                    logger.warning("other workers have not ended in %g s", LAST)
+            await self.peers.close()
+        if started is not None:
+            await asyncio.get_running_loop().run_in_executor(None, started.close)
+        self.app.close()
+        if self.access_log is not None:
+            self.access_log.close()
+
+    def _peers(self) -> Peers | None:
+        place = self.place
+        return None if place.folder is None else Peers(place.folder, place.worker, place.count)
+
+    def _watch(self, lifeline: int, loop: asyncio.AbstractEventLoop) -> None:
+        """The supervisor has let go of us, or is gone: end."""
+        while os.read(lifeline, 1024):
+            pass
+        loop.call_soon_threadsafe(self.released.set)
+        loop.call_soon_threadsafe(self.server.stop)
+
+
+def ready_facts(started: Started) -> dict[str, Any]:
+    """What is said when a service is ready: generations, replayed records, ids to try."""
+    live = started.service.models.default
+    users, items = live.users, live.items
+    return {
+        "generations": {
+            name: started.service.models[name].about.number
+            for name in started.service.models.names()
+        },
+        "replayed": started.replayed,
+        "users": len(users),
+        "items": len(items),
+        "user": str(users[0]) if len(users) else None,
+        "item": str(items[0]) if len(items) else None,
+        "user_json": json.dumps(_plain(users[0])) if len(users) else None,
+        "item_json": json.dumps(_plain(items[0])) if len(items) else None,
+    }
+
+
+def _plain(value: Any) -> Any:
+    from xorec.core.printable import jsonable
+
+    return jsonable(value)
+
+
+def main() -> None:
+    """A worker of a supervisor: its orders come as a line on standard input, which stays open."""
+    orders = json.loads(_first_line(0))
+    config = Config.model_validate(orders["config"])
+    log_to_stderr(config.log_level, orders["worker"])
+    report = os.fdopen(orders["report"], "w")
+
+    def tell(**facts: Any) -> None:
+        report.write(json.dumps(facts) + "\n")
+        report.flush()
+
+    listening = socket.socket(fileno=orders["socket"])
+    listening.setblocking(False)
+    place = Place(orders["worker"], orders["count"], Path(orders["folder"]), lifeline=0)
+    try:
+        run_worker(config, listening, place, lambda started: tell(ready=ready_facts(started)))
+    except XorecError as error:
+        tell(error=str(error))
+        sys.exit(2)
+
+
+def _first_line(descriptor: int) -> bytes:
+    """Without a buffer: what follows is for somebody else."""
+    line = b""
+    while not line.endswith(b"\n"):
+        more = os.read(descriptor, 65_536)
+        if not more:
+            sys.exit(1)
+        line += more
+    return line
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Settings: their shapes, where they come from, how they are printed."""

@@ -1,1 +1,0 @@
-"""What the service tells of itself: metrics, activity, logs."""

@@ -1,1 +1,0 @@
-"""Processes: start, supervise, fork, hand writes on, end."""

@@ -1,0 +1,177 @@
+"""Generations, refits behind the gate, experiments, snapshots, figures for the page."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xorec
+from tests.support.service_in_process import Served, served
+from xorec.recommender.recommender import Recommender
+from xorec.service.api.experiments import arm_of, share_of
+from xorec.testing.data import planted
+
+DATA = planted(60, 50, per_user=8)
+
+
+@cache
+def _shop() -> Recommender:
+    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
+
+
+@cache
+def _codes() -> Recommender:
+    return Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
+
+
+USER: int = DATA.users[0]
+
+
+def _active(ask: Served) -> list[tuple[int, str, bool]]:
+    rows = ask.get("models")["models"][0]["generations"]
+    return [(one["generation"], one["source"], one["active"]) for one in rows]
+
+
+@pytest.mark.process
+def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(_shop(), tmp_path, **kept) as ask:
+        item = ask.ids(USER, 1)[0]
+        said = ask.post("events", {"user": USER, "item": item})
+        felt = ask.ids(USER, 5)
+        ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
+        assert _active(ask) == [(1, "import", False), (2, "update", True)]
+        assert ask.ids(USER, 5) == felt
+        path = tmp_path / "serve" / "models" / "default" / "00000002.xorec"
+        assert Recommender.load(path).metadata["service"]["applied_seq"] == said["seq"]
+        assert ask.post("models/rollback", {})["generation"] == 1
+        assert ask.ids(USER, 5) == felt  # the old generation with the event on top of it
+        ask.post("models/rollback", {})
+        assert ask.status == 409
+        ask.post("models/activate", {"generation": 9})
+        assert ask.status == 404
+        assert ask.post("models/activate", {"generation": 2})["generation"] == 2
+        assert ask.get("recommend", user=USER)["model"]["generation"] == 2
+    with served(_shop(), tmp_path, **kept) as ask:
+        assert ask.get("recommend", user=USER)["model"]["generation"] == 2
+        assert ask.started.replayed > 0  # the changes of generation, no events
+        assert len(ask.service.models.recent) == 0
+
+
+def _taste(count: int) -> list[dict[str, int]]:
+    """Events in which users take what others of their kind have."""
+    lists = {user: _shop().recommend(user, count).ids() for user in DATA.users}
+    return [{"user": user, "item": lists[user][at]} for at in range(count) for user in lists]
+
+
+@pytest.mark.process
+def test_refit_passes_the_gate_or_is_kept_but_not_served(tmp_path: Path) -> None:
+    with served(_shop(), tmp_path) as ask:
+        ask.post("events", {"events": _taste(3)})
+        done = ask.finish(ask.post("refit", {})["task"]["id"])
+        assert done.result["gate"]["passed"], done.result
+        assert _active(ask)[-1] == (2, "refit", True)
+        ask.post("events", {"events": _taste(6)})
+        worse = ask.finish(ask.post("refit", {"recipe": "popularity"})["task"]["id"])
+        gate = worse.result["gate"]
+        assert not gate["passed"]
+        assert gate["made_ndcg@10"] < gate["served_ndcg@10"]
+        assert "not served" in worse.detail
+        assert _active(ask)[1:] == [(2, "refit", True), (3, "refit", False)]
+        ask.post("refit", {"recipe": "popularity", "settings": {"no": 1}})
+        assert ask.status == 422
+
+
+def test_experiments_split_by_hash_and_count_what_was_acted_on(
+    tmp_path: Path, kept: dict[str, Any]
+) -> None:
+    with served(_shop(), tmp_path, {"b": _codes()}, **kept) as ask:
+        ask.put("experiments", {"name": "x", "arms": {"default": 1, "b": 3}, "salt": "s"})
+        known = ask.service.models.experiments
+        for user in DATA.users:
+            answer = ask.get("recommend", user=user, experiment="x")
+            assert answer["arm"] == answer["model"]["name"] == arm_of(known, "x", user)
+            if answer["arm"] == "b":
+                event = {"user": user, "item": answer["items"][0]["id"]}
+                ask.post("events", {**event, "request_id": answer["request_id"]})
+        (result,) = ask.get("experiments", name="x")["experiments"]
+        first, second = result["arms"]
+        assert first["users"] + second["users"] == DATA.n_users
+        assert (first["rate"], second["rate"]) == (0, 1)
+        assert second["users"] > first["users"]
+        (test,) = result["tests"]
+        assert test["difference"] == 1
+        assert test["p_value"] < 0.01
+        ask.put("experiments", {"name": "x", "arms": {"nobody": 1}})
+        assert ask.status == 422
+
+
+def test_shares_are_kept() -> None:
+    places = np.array([share_of("salt", user) for user in range(20_000)])
+    assert abs(np.mean(places < 0.3) - 0.3) < 0.02
+    assert share_of("salt", 1) != share_of("salt", "1")
+
+
+def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(_shop(), tmp_path / "a", **kept) as ask:
+        item = ask.ids(USER, 1)[0]
+        ask.post("events", {"user": USER, "item": item, "event_id": "one"})
+        ask.put("items", {"id": item, "name": "Known"})
+        felt = ask.ids(USER, 5)
+        path = Path(ask.post("snapshots")["snapshot"]["path"])
+        assert ask.status == 201
+        assert [one["path"] for one in ask.get("snapshots")["snapshots"]] == [str(path)]
+    (tmp_path / "b").mkdir()
+    copy = tmp_path / "b" / "default.xorec"
+    from xorec.service.config import Config
+    from xorec.service.metrics import Metrics
+    from xorec.service.processes.start import start_writer
+
+    del copy
+    started = start_writer(Config(model=path, data=tmp_path / "b" / "serve"), Metrics())
+    try:
+        live = started.service.models.default
+        hits = live.search(live.query_user(USER), 5, None, None)
+        assert live.item_ids(hits.items[0].tolist()) == felt
+        assert started.service.reader.event("one") is not None
+        assert live.catalogue.infos[item].name == "Known"
+    finally:
+        started.close()
+
+
+def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
+    with served(_shop(), tmp_path, **kept) as ask:
+        ask.post("events", {"events": [{"user": USER, "item": one} for one in range(5)]})
+        lines = ask.get("export").decode().splitlines()
+        assert len(lines) == 5
+        assert len(ask.get("export", after=3).decode().splitlines()) == 2
+
+
+def test_map_and_histogram_of_codes(tmp_path: Path) -> None:
+    with served(_codes(), tmp_path) as ask:
+        found = ask.get("map")
+        assert len(found["items"]) == len(found["x"]) == len(found["y"]) == DATA.n_items
+        assert max(map(abs, found["x"] + found["y"])) == 32767
+        assert found["count"] == sorted(found["count"], reverse=True)
+        histogram = ask.get("histogram", user=USER, k=10)
+        assert sum(histogram["counts"]) == DATA.n_items
+        best = _codes().recommend(USER, 50, seen=True)
+        distances = [one.distance for one in best.items]
+        assert histogram["cut"] == distances[9]
+        assert histogram["tie"] == distances.count(distances[9])
+        item = DATA.items[0]
+        assert ask.get("histogram", item=item, k=1)["cut"] == 0
+        ask.get("histogram", item=item, user=USER)
+        assert ask.status == 422
+        stats = ask.get("stats")["stats"]
+        assert stats["models"]["default"]["items"] == DATA.n_items
+
+
+def test_models_without_codes_say_so(tmp_path: Path) -> None:
+    with served(_shop(), tmp_path) as ask:
+        answer = ask.get("histogram", user=USER)
+        assert ask.status == 422
+        assert "this model has" in answer["detail"]
