@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,7 +84,7 @@ def recommend(
         return
     recommender = Recommender.load(model, threads=run.threads)
     if shards > 1:
-        print("--shards is deprecated: one index gives the same lists.", file=sys.stderr)
+        recommender = recommender.sharded(shards)  # which says that it is deprecated
     if all_users:
         from xorec.recommender.batch import for_all_users
 
