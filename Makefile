@@ -62,7 +62,7 @@ dist: $(VENV)/.release
 # DATA is a folder with a given split, for example: make bench DATA=path/to/yelp2018
 bench: $(VENV)/.peers
 	@test -n "$(DATA)" || { echo "make bench needs DATA=path/to/a/data/set"; exit 2; }
-	$(BIN)/python benchmarks/train.py --data $(DATA)
+	$(BIN)/xorec bench train --data $(DATA)
 	$(BIN)/python benchmarks/evaluation.py --data $(DATA)
 	$(BIN)/python benchmarks/read_csv.py
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.lab.bench import hamming_methods
+from xorec.lab.bench import methods as hamming_methods
 
 from .conftest import Run
 from .test_errors import refused
@@ -106,3 +106,30 @@ def test_codes_of_a_model_file(run: Run, ratings: Path, tmp_path: Path) -> None:
     assert found["data"]["items"] == [40, 80]
     assert {(row["codes"], row["bits"]) for row in found["rows"]} == {("codes.xorec", 16)}
     assert {row["seen"] for row in found["rows"]} == {0, 20, 30}
+
+
+@pytest.mark.process
+def test_training_is_a_row_a_method(run: Run, ratings: Path) -> None:
+    words = ("--data", ratings, "--dimensions", 8, "--rounds", 1, "--threads", 1)
+    ours = ("--methods", "xorec-bpr,xorec-siml")
+    result = run("bench", "train", *words, *ours, "--json", "-q")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["data"]["pairs"] == 120 * 15
+    assert [(row["method"], row["negatives"]) for row in found["rows"]] == [
+        ("xorec-bpr", 1),
+        ("xorec-siml", 20),
+    ]
+    for row in found["rows"]:
+        triplets = row["negatives"] * 120 * 15
+        assert row["triplets_per_second"] == pytest.approx(triplets / row["seconds_per_epoch"])
+        assert 20 < row["peak_mb"] < 4_000
+    table = run("bench", "train", *words, "--methods", "xorec-bpr", "-q")
+    assert table.exit_code == 0, table.output
+    assert "x peer" in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 80
+
+
+def test_a_training_method_that_is_not_known_is_named(run: Run) -> None:
+    refused(run("bench", "train", "--methods", "xorec-bpt"), "xorec-bpt", "xorec-bpr")
+    refused(run("bench", "train", "--rounds", 0), "rounds")

@@ -70,14 +70,14 @@ def search(
     methods = () if settings.methods is None else args.parse_names(settings.methods)
     bench = SearchBench(sizes=sizes, methods=methods, **wanted)
     if settings.plot is not None:
-        from xorec.lab.bench.plot import check_plot
+        from xorec.lab.bench.search import check_plot
 
         check_plot(settings.plot, sizes)
     result = bench.run(args.progress_of(quiet))
     if settings.plot is not None:
-        from xorec.lab.bench.plot import plot_search
+        from xorec.lab.bench.search import picture
 
-        plot_search(result, settings.plot)
+        picture(result).save(settings.plot)
     if json:
         print_json(result)
         return
@@ -107,6 +107,56 @@ def engine(
         return
     print_table(("constant", "value"), [(name, _figure(value)) for name, value in found.items()])
     print_line(f"kept in {path}")
+
+
+@app.command("train")
+def train(
+    data: Annotated[
+        str, typer.Option(help="A file, a folder, or a name from `xorec data list`.")
+    ] = "debian",
+    dimensions: Annotated[int, typer.Option(help="Length of the vectors of every model.")] = 64,
+    rounds: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5,
+    methods: Annotated[
+        str | None, typer.Option(help="Names from the printed table, comma-separated.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of every method; all cores by default.")
+    ] = None,
+    quiet: args.Quiet = False,
+    json: args.Json = False,
+) -> None:
+    """Compare how fast models learn with implicit's, on the same pairs and threads.
+
+    An epoch is one pass over all pairs, each with its negatives. Times are medians over rounds and
+    without set-up; MB is the peak of a process of its own.
+    """
+    from xorec.cli.output import print_json, print_line, print_table
+    from xorec.lab.bench.train import METHODS, TrainBench
+
+    names = tuple(METHODS) if methods is None else args.parse_names(methods)
+    bench = TrainBench(
+        data=data, methods=names, dimensions=dimensions, threads=threads, rounds=rounds
+    )
+    result = bench.run(args.progress_of(quiet))
+    if json:
+        print_json(result)
+        return
+    about = result["data"]
+    heads = ("method", "negatives", "triplets/s", "s/epoch", "fastest", "slowest", "MB", "x peer")
+    cells = [
+        (
+            row["method"],
+            str(row["negatives"]),
+            _figure(row["triplets_per_second"]),
+            *(_figure(row[name]) for name in ("seconds_per_epoch", "fastest", "slowest")),
+            _figure(row["peak_mb"]),
+            "" if row["times_as_fast"] is None else _figure(row["times_as_fast"]),
+        )
+        for row in result["rows"]
+    ]
+    title = f"{about['name']}, {about['pairs']:,} pairs, {dimensions} dimensions"
+    print_table(heads, cells, title, right=heads[1:])
+    print_line("x peer: triplets a second over those of implicit's model of this kind.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,16 +16,27 @@ import pytest
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.data.ids import Ids
-from xorec.lab.bench import hamming_methods, timing
-from xorec.lab.bench.data import BenchData, make_data
-from xorec.lab.bench.float_methods import by_blas
+from xorec.lab.bench import methods
+from xorec.lab.bench.data import BenchData, draw_seen, lists_of, make_data, part_of, seen_lists
 from xorec.lab.bench.float_ranking import BY_KERNEL, BY_NUMPY
-from xorec.lab.bench.method import Method, Setup
-from xorec.lab.bench.methods import METHODS, missing_modules
-from xorec.lab.bench.plot import check_plot, series
-from xorec.lab.bench.search import MODES, SearchBench, rows_of, with_speedups
-from xorec.lab.bench.seen_lists import draw_seen, lists_of, part_of, seen_lists
-from xorec.lab.bench.timing import NotExactError, Timings, Turn
+from xorec.lab.bench.harness import Turn
+from xorec.lab.bench.methods import METHODS, Method, Setup, by_blas, missing_modules
+from xorec.lab.bench.query_times import (
+    NotExactError,
+    Timings,
+    float_recall,
+    hamming_distances,
+    hamming_recall,
+    oracle,
+)
+from xorec.lab.bench.search import (
+    MODES,
+    SearchBench,
+    check_plot,
+    rows_of,
+    series,
+    with_speedups,
+)
 from xorec.recommender.recommender import Recommender
 from xorec.representations.codes import Codes
 
@@ -72,7 +83,7 @@ def patch_index(monkeypatch: pytest.MonkeyPatch, wrong: Wrong | None = None) -> 
     def make(data: BenchData, kind: str, threads: int) -> BruteForce:
         return Spoiled(data)
 
-    monkeypatch.setattr(hamming_methods, "hamming_index", make)
+    monkeypatch.setattr(methods, "hamming_index", make)
 
 
 def small(**settings: Any) -> SearchBench:
@@ -104,7 +115,7 @@ def test_low_rank_queries_have_nearer_items_than_uniform_ones() -> None:
     kth = {}
     for codes in ("low-rank", "uniform"):
         data = make_data(codes, 2000, 64, 20, seed=0)
-        kth[codes] = np.mean([found[1][-1] for found in timing.oracle(data, 10, np.arange(20))])
+        kth[codes] = np.mean([found[1][-1] for found in oracle(data, 10, np.arange(20))])
     assert kth["low-rank"] < kth["uniform"] - 4
 
 
@@ -173,7 +184,7 @@ def test_a_list_is_drawn_in_full_where_half_of_all_items_are_seen() -> None:
 def test_seen_lists_of_many_queries_depend_on_the_seed_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("xorec.lab.bench.seen_lists.BLOCK", 7)
+    monkeypatch.setattr("xorec.lab.bench.data.BLOCK", 7)
     data = make_data("uniform", 60, 16, 20, seed=0)
     index: Any = BruteForce(data)
     one, same = (draw_seen(data, index, 12, 30, 5, 1) for _ in range(2))
@@ -187,11 +198,11 @@ def test_oracle_agrees_with_sorting_everything() -> None:
     exclude = some_lists(8, 100, 500, 30)
     for hidden in (None, exclude):
         hits = BruteForce(data).search(data.query_codes, 25, hidden)
-        for row, (items, distances) in enumerate(timing.oracle(data, 25, np.arange(8), hidden)):
+        for row, (items, distances) in enumerate(oracle(data, 25, np.arange(8), hidden)):
             assert np.array_equal(items, hits.items[row])
             assert np.array_equal(distances, hits.distances[row])
     everything = (np.arange(9) * 500, np.tile(np.arange(500), 8))
-    assert [len(found[0]) for found in timing.oracle(data, 5, np.arange(8), everything)] == [0] * 8
+    assert [len(found[0]) for found in oracle(data, 5, np.arange(8), everything)] == [0] * 8
 
 
 def test_rows_follow_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,23 +265,21 @@ def test_a_wrong_index_is_an_error(
 
 def test_recall_counts_what_is_too_far_and_what_is_missing() -> None:
     data = make_data("uniform", 400, 32, 4, seed=0)
-    truth = timing.oracle(data, 5, np.arange(4))
+    truth = oracle(data, 5, np.arange(4))
     items = np.array([found[0] for found in truth])
-    assert timing.hamming_recall(data, np.arange(4), truth, items) == 1.0
-    farthest = [
-        np.argmax(timing.hamming_distances(data.item_codes, query)) for query in data.query_codes
-    ]
+    assert hamming_recall(data, np.arange(4), truth, items) == 1.0
+    farthest = [np.argmax(hamming_distances(data.item_codes, query)) for query in data.query_codes]
     items[:, 0] = farthest
     items[0, 1] = -1
     items[1, 1] = items[1, 2]
-    assert timing.hamming_recall(data, np.arange(4), truth, items) == 1 - 6 / 20
+    assert hamming_recall(data, np.arange(4), truth, items) == 1 - 6 / 20
 
 
 def test_float_methods_find_the_largest_products_across_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("xorec.lab.bench.float_methods.TORCH_SCORES", 128)
-    monkeypatch.setattr("xorec.lab.bench.float_methods.TORCH_QUERIES", 3)
+    monkeypatch.setattr("xorec.lab.bench.methods.TORCH_SCORES", 128)
+    monkeypatch.setattr("xorec.lab.bench.methods.TORCH_QUERIES", 3)
     data = make_data("low-rank", 700, 16, 7, seed=0)
     items, queries = data.vectors
     right = np.argsort(-(queries @ items.T), axis=1)[:, :9]
@@ -282,10 +291,10 @@ def test_float_methods_find_the_largest_products_across_blocks(
         method = build(Setup("float", data, 9, 1))
         assert np.array_equal(method.search(method.queries, None)[0], right), build
     every = np.arange(7)
-    assert timing.float_recall(data, 9, every, right) == 1.0
-    assert timing.float_recall(data, 9, every, right[:, ::-1] * 0) < 0.5
+    assert float_recall(data, 9, every, right) == 1.0
+    assert float_recall(data, 9, every, right[:, ::-1] * 0) < 0.5
     exclude = np.arange(8) * 9, np.sort(right, axis=1).reshape(-1)
-    assert timing.float_recall(data, 9, every, right, exclude) == 0.0
+    assert float_recall(data, 9, every, right, exclude) == 0.0
 
 
 def test_faiss_rows_have_their_recall() -> None:

@@ -13,8 +13,8 @@ import pytest
 from xorec.core.errors import DataError, OptionError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.lab.bench import hamming_methods, timing
-from xorec.lab.bench.data import BenchData, learned_data
+from xorec.lab.bench import methods, query_times
+from xorec.lab.bench.data import BenchData, learned_data, lists_of
 from xorec.lab.bench.everybody import (
     CODES,
     FAISS_CODES,
@@ -28,9 +28,9 @@ from xorec.lab.bench.everybody import (
     rows_of,
 )
 from xorec.lab.bench.float_ranking import FloatRanking
-from xorec.lab.bench.method import Method, Setup
-from xorec.lab.bench.seen_lists import lists_of
-from xorec.lab.bench.timing import Harness, NotExactError, Timings, interquartile_range
+from xorec.lab.bench.harness import interquartile_range
+from xorec.lab.bench.methods import Method, Setup
+from xorec.lab.bench.query_times import Harness, NotExactError, Timings
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex
@@ -69,7 +69,7 @@ def test_a_list_is_at_most_half_of_the_catalogue() -> None:
 
 
 def test_rows_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "SHORTEST", 0.001)
+    monkeypatch.setattr(query_times, "SHORTEST", 0.001)
     pytest.importorskip("faiss")
     bench = EverybodyBench(k=5, rounds=3, budget=60.0, options=OPTIONS)
     rows = bench.run(*drawn_data(Size(400, 130, 9), 20, OPTIONS), "paper", "Movies")
@@ -89,7 +89,7 @@ def test_rows_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_learned_models_are_measured_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "SHORTEST", 0.001)
+    monkeypatch.setattr(query_times, "SHORTEST", 0.001)
     rng = np.random.default_rng(1)
     seen = Interactions.from_pairs((u, i) for u in range(30) for i in rng.choice(50, 6))
     users, items = rng.standard_normal((30, 8)), rng.standard_normal((seen.n_items, 8))
@@ -164,7 +164,7 @@ def test_wrong_lists_of_codes_raise(
             return wrong(super().search(*args, **settings))
 
     run_once(drawn, 5)
-    monkeypatch.setattr(hamming_methods, "HammingIndex", Wrong)
+    monkeypatch.setattr(methods, "HammingIndex", Wrong)
     with pytest.raises(NotExactError, match=r"^xorec, batch, 12 seen is not exact"):
         run_once(drawn, 5)
 
@@ -197,7 +197,7 @@ def test_faiss_has_the_same_distances_by_padded_codes(drawn: Drawn) -> None:
     hits = HammingIndex(data.item_codes, 20, data.tie_rank).search(data.query_codes, 7)
     assert method.queries.shape == (300, 4)
     assert distances.tolist() == np.asarray(hits.distances).tolist()
-    assert hamming_methods.code_bytes(data.item_codes, 16)[:, 3:].sum() == 0
+    assert methods.code_bytes(data.item_codes, 16)[:, 3:].sum() == 0
 
 
 class Clock:
@@ -227,7 +227,7 @@ def test_a_slow_method_answers_for_some_and_is_scaled_up() -> None:
         clock.timings("slowest", drawn, 1.0),
     ]
     Harness(rounds=4, budget=2.0, clock=clock).time(timings)
-    assert [one.queries for one in timings] == [1_000, 200, timing.FEWEST["batch"]]
+    assert [one.queries for one in timings] == [1_000, 200, query_times.FEWEST["batch"]]
     codes, floats, slowest = rows_of(timings, drawn[0], {"size": "x"})
     assert codes["seconds"] == pytest.approx(1.0)
     assert floats["seconds"] == pytest.approx(10.0)
@@ -257,7 +257,7 @@ def test_a_short_call_is_repeated() -> None:
         clock.asked.append(1)
 
     one = Timings(Method("x", np.zeros((3, 1)), search, 1), "batch")
-    assert one.time_queries(3, timing.SHORTEST, clock).seconds == pytest.approx(0.02)
+    assert one.time_queries(3, query_times.SHORTEST, clock).seconds == pytest.approx(0.02)
     assert len(clock.asked) == 3
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xorec.core.options import RunOptions
-from xorec.lab.bench import everybody, timing
+from xorec.lab.bench import everybody, query_times
 from xorec.lab.bench.everybody import (
     CODES,
     FAISS_CODES,
@@ -55,7 +55,7 @@ def test_every_size_is_measured_once_and_the_data_set_as_well(
 
 
 def test_without_faiss_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "SHORTEST", 0.001)
+    monkeypatch.setattr(query_times, "SHORTEST", 0.001)
     monkeypatch.setattr(everybody, "missing_modules", set)
     bench = EverybodyBench(k=3, rounds=1, budget=0.2, options=OPTIONS)
     rows = bench.run(*drawn_data(Size(60, 40, 4), 12, OPTIONS), "paper", "Movies")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,12 @@ from xorec.core.arrays import as_contiguous
 from xorec.core.bits import Words, pack_signs, unpack_signs, words_for
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import Interactions
+from xorec.data.text import gather_spans
 from xorec.data.tie_rank import TieRank, tie_rank
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats, Vectors
-from xorec.search.hits import Exclude
+from xorec.search.hits import Exclude, Hits
 
 Rows = npt.NDArray[np.int64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
@@ -177,3 +179,66 @@ def without_bias(vectors: Vectors) -> tuple[Floats, Floats]:
 
 def _generator(*key: int) -> np.random.Generator:
     return np.random.default_rng(key)
+
+
+BLOCK = 8_192
+"""Queries whose lists are drawn at once."""
+_STREAM = 4
+"""The random stream of the lists, beside those of `data`."""
+
+
+class SearchIndex(Protocol):
+    """What finds the nearest items: our index."""
+
+    def search(self, queries: Words, k: int, *, threads: int) -> Hits: ...
+
+
+def draw_seen(
+    data: BenchData, index: SearchIndex, length: int, near: int, seed: int, threads: int
+) -> Exclude:
+    """A seen list of `length` items for each query, ascending: (indptr, indices).
+
+    Half of a list comes from the query's `near` nearest items, as people have what suits them; the
+    other half from anywhere. At most half of all items are seen.
+    """
+    length, near = min(length, data.n_items // 2), min(near, data.n_items)
+    rng = np.random.default_rng((seed, _STREAM))
+    lists = [
+        seen_lists(index.search(codes, near, threads=threads).items, data.n_items, length, rng)
+        for begin in range(0, data.n_queries, BLOCK)
+        for codes in [data.query_codes[begin : begin + BLOCK]]
+    ]
+    indptr = np.arange(data.n_queries + 1, dtype=np.int64) * length
+    return indptr, np.concatenate(lists).reshape(-1)
+
+
+def seen_lists(
+    nearest: npt.NDArray[np.int32], n_items: int, length: int, rng: np.random.Generator
+) -> npt.NDArray[np.int32]:
+    """Lists (Q, length), ascending: half of the `nearest` items (Q, near), the rest of all."""
+    half = min(length // 2, nearest.shape[1])
+    places = rng.random(nearest.shape, dtype=np.float32).argsort(axis=1)[:, :half]
+    lists = np.empty((len(nearest), length), dtype=np.int32)
+    lists[:, :half] = np.take_along_axis(nearest, places, axis=1)
+    lists[:, half:] = rng.integers(n_items, size=(len(nearest), length - half))
+    while True:  # what was drawn twice is drawn anew
+        lists.sort(axis=1)
+        twice = np.zeros(lists.shape, dtype=np.bool_)
+        twice[:, 1:] = lists[:, 1:] == lists[:, :-1]
+        if not twice.any():
+            return lists
+        lists[twice] = rng.integers(n_items, size=np.count_nonzero(twice))
+
+
+def lists_of(exclude: Exclude, queries: Rows) -> Exclude:
+    """The seen lists of these queries."""
+    indptr, indices = exclude
+    places, cut = gather_spans(np.asarray(indptr, dtype=np.int64), queries)
+    return cut, indices[places]
+
+
+def part_of(exclude: Exclude, begin: int, end: int) -> Exclude:
+    """The seen lists of the queries begin:end."""
+    indptr, indices = exclude
+    cut = indices[indptr[begin] : indptr[end]]
+    return indptr[begin : end + 1] - indptr[begin], cut

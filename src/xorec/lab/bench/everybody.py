@@ -14,18 +14,20 @@ import numpy as np
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.lab.bench.data import BenchData, make_data
-from xorec.lab.bench.float_methods import by_blas, by_faiss
-from xorec.lab.bench.hamming_methods import (
+from xorec.lab.bench.data import BenchData, draw_seen, make_data
+from xorec.lab.bench.harness import interquartile_range
+from xorec.lab.bench.methods import (
     FAST_WIDTHS,
+    Build,
+    by_blas,
+    by_faiss,
     by_index,
     faiss_flat,
     hamming_index,
+    missing_modules,
+    thread_limit,
 )
-from xorec.lab.bench.method import Build
-from xorec.lab.bench.methods import missing_modules, thread_limit
-from xorec.lab.bench.seen_lists import draw_seen
-from xorec.lab.bench.timing import Harness, Timings, interquartile_range
+from xorec.lab.bench.query_times import Harness, Timings
 from xorec.search.hits import Exclude
 
 CODES, FLOATS = "xorec", "float-blas"

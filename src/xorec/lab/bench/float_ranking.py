@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from xorec.core.kernels import kernel
 from xorec.core.threads import ThreadPool
-from xorec.lab.bench.seen_lists import part_of
+from xorec.lab.bench.data import part_of
 from xorec.representations.vectors import Floats
 from xorec.search.hits import Exclude
 from xorec.search.top_k_kernels import BestRows, TieRanks, top_k_rows

@@ -4,14 +4,271 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
 
-from xorec.lab.bench.float_methods import by_blas, by_faiss, by_implicit, by_torch
-from xorec.lab.bench.float_ranking import BY_KERNEL, BY_NUMPY
-from xorec.lab.bench.hamming_methods import by_index, faiss_flat, faiss_hnsw, faiss_ivf
-from xorec.lab.bench.method import Build
+import numpy as np
+import numpy.typing as npt
+
+from xorec.core.bits import Words
+from xorec.lab.bench.data import BenchData, Rows, lists_of, part_of
+from xorec.lab.bench.float_ranking import BY_KERNEL, BY_NUMPY, FloatRanking, Way, fastest_way
+from xorec.recommender.batch import BLOCK_HITS
+from xorec.search.hamming.index import HammingIndex
+from xorec.search.hits import Exclude
+
+Found = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]
+"""Items (B, k), distances or scores (B, k), and counts (B,) where the method has them."""
+Search = Callable[[npt.NDArray[Any], Exclude | None], Found]
+"""(queries, their seen lists) -> what was found."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a method is built for. seen: the lists that all its queries will come with, if any."""
+
+    name: str
+    data: BenchData
+    k: int
+    threads: int
+    seen: Exclude | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method that is built. queries: all of them, in the form that `search` takes. bytes: of all
+    that is searched. index: our own, where it is one."""
+
+    name: str
+    queries: npt.NDArray[Any]
+    search: Search
+    bytes: int
+    explanation: str = ""
+    build_seconds: float = 0.0
+    index: Any = None
+
+    @property
+    def ours(self) -> bool:
+        return self.name.startswith("xorec")
+
+    @property
+    def floats(self) -> bool:
+        return self.name.startswith("float-")
+
+
+Build = Callable[[Setup], Method]
+
+
+IVF_PROBES = 16
+HNSW_LINKS, HNSW_BREADTH = 16, 64
+FAST_WIDTHS = (4, 8, 16, 20, 32, 64)
+"""Bytes of a code that faiss has a fast loop for."""
+_FEW = 2_000
+
+
+def by_index(strategy: str) -> Build:
+    """Our index, asked in the blocks that `xorec recommend --all-users` asks in."""
+
+    def make(setup: Setup) -> Method:
+        index = hamming_index(setup.data, strategy, setup.threads)
+        size = max(1, BLOCK_HITS // setup.k)
+
+        def block(queries: Words, exclude: Exclude | None) -> Found:
+            hits = index.search(queries, setup.k, exclude=exclude, threads=setup.threads)
+            assert hits.distances is not None
+            return hits.items, hits.distances, hits.counts
+
+        def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
+            if len(queries) <= size:
+                return block(queries, exclude)
+            found = []
+            for low in range(0, len(queries), size):
+                high = min(len(queries), low + size)
+                lists = None if exclude is None else part_of(exclude, low, high)
+                found.append(block(queries[low:high], lists))
+            items, distances, counts = (np.concatenate(one) for one in zip(*found, strict=True))
+            return items, distances, counts
+
+        codes, about = setup.data.query_codes, index.explain()
+        return Method(setup.name, codes, search, index.nbytes, about, index=index)
+
+    return make
+
+
+def hamming_index(data: BenchData, strategy: str, threads: int) -> HammingIndex:
+    """The index that is measured: made as a recommender makes it, with a sample of queries."""
+    sample = data.query_codes
+    return HammingIndex(
+        data.item_codes, data.bits, data.tie_rank, method=strategy, sample=sample, threads=threads
+    )
+
+
+def load_kernels(data: BenchData) -> None:
+    """Make a small index of each kind, so that building is timed without loading the kernels."""
+    few = min(data.n_items, _FEW)
+    ties = data.tie_rank[:few].argsort().argsort().astype(data.tie_rank.dtype)
+    small = replace(data, item_codes=data.item_codes[:few], tie_rank=ties)
+    hamming_index(small, "scan", 1)
+    hamming_index(small, "mih", 1)
+
+
+def faiss_flat(widths: Sequence[int] = ()) -> Build:
+    """IndexBinaryFlat. widths: bytes of a code to choose from; else as few as hold the bits."""
+
+    def make(setup: Setup) -> Method:
+        import faiss
+
+        least = -(-setup.data.bits // 8)
+        width = next((one for one in widths if one >= least), least)
+        items, queries = _bytes_of(setup.data, width)
+        index = faiss.IndexBinaryFlat(8 * width)
+        index.add(items)
+        about = f"codes of {width} bytes, seen items not left out" if widths else ""
+        return Method(setup.name, queries, faiss_search(index, setup.k), items.nbytes, about)
+
+    return make
+
+
+def faiss_ivf(setup: Setup) -> Method:
+    """IndexBinaryIVF: about sqrt(N) lists, learned from a sample."""
+    import faiss
+
+    width = -(-setup.data.bits // 8)
+    items, queries = _bytes_of(setup.data, width)
+    lists = max(1, min(round(sqrt(len(items))), len(items) // 40))
+    index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(8 * width), 8 * width, lists)
+    index.cp.niter, index.cp.min_points_per_centroid = 10, 1
+    index.cp.max_points_per_centroid = 64
+    index.train(items[: 64 * lists])
+    index.add(items)
+    index.nprobe = min(IVF_PROBES, lists)
+    about = f"{lists} lists, {index.nprobe} probed"
+    return Method(setup.name, queries, faiss_search(index, setup.k), _serialized(index), about)
+
+
+def faiss_hnsw(setup: Setup) -> Method:
+    """IndexBinaryHNSW."""
+    import faiss
+
+    width = -(-setup.data.bits // 8)
+    items, queries = _bytes_of(setup.data, width)
+    index = faiss.IndexBinaryHNSW(8 * width, HNSW_LINKS)
+    index.hnsw.efSearch = max(HNSW_BREADTH, setup.k)
+    index.add(items)
+    about = f"M {HNSW_LINKS}, efSearch {index.hnsw.efSearch}"
+    return Method(setup.name, queries, faiss_search(index, setup.k), _serialized(index), about)
+
+
+def faiss_search(index: Any, k: int) -> Search:
+    """The search of an index of faiss, which cannot leave out each query's seen items."""
+
+    def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
+        values, items = index.search(queries, k)
+        return items, values, None
+
+    return search
+
+
+def _serialized(index: Any) -> int:
+    import faiss
+
+    return len(faiss.serialize_index_binary(index))
+
+
+def _bytes_of(data: BenchData, width: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    return code_bytes(data.item_codes, width), code_bytes(data.query_codes, width)
+
+
+def code_bytes(words: Words, width: int) -> npt.NDArray[np.uint8]:
+    """Codes as faiss has them: rows of `width` bytes; the bits after the last are zero."""
+    as_bytes = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
+    result = np.zeros((len(words), width), dtype=np.uint8)
+    kept = min(width, as_bytes.shape[1])
+    result[:, :kept] = as_bytes[:, :kept]
+    return result
+
+
+TRIAL_QUERIES = 1 << 16
+TORCH_SCORES, TORCH_QUERIES = 2 << 20, 256
+"""Scores and queries of a block of torch's."""
+
+
+def by_blas(way: Way | None = None) -> Build:
+    """Products by BLAS in blocks: in this way, or in that which is fastest on some queries."""
+
+    def make(setup: Setup) -> Method:
+        items, queries = setup.data.vectors
+        chosen = way or fastest_way(items, *_some(setup), setup.k, setup.threads)
+        ranking = FloatRanking(items, setup.k, setup.threads, chosen)
+
+        def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
+            return *ranking.search(queries, exclude), None
+
+        about = "" if way else chosen.text(len(items))
+        return Method(setup.name, queries, search, items.nbytes, about)
+
+    return make
+
+
+def _some(setup: Setup) -> tuple[npt.NDArray[np.float32], Exclude | None]:
+    """Queries to try ways on, with their seen lists."""
+    some: Rows = setup.data.spread(min(setup.data.n_queries, TRIAL_QUERIES))
+    queries = np.ascontiguousarray(setup.data.vectors[1][some])
+    return queries, None if setup.seen is None else lists_of(setup.seen, some)
+
+
+def by_torch(setup: Setup) -> Method:
+    """torch.mm and torch.topk, on the same memory, in blocks whose scores stay in the cache."""
+    import torch
+
+    items, queries = map(torch.from_numpy, setup.data.vectors)
+    k = setup.k
+
+    def block(queries: Any) -> tuple[Any, Any]:
+        width = max(k, TORCH_SCORES // len(queries))
+        best = []
+        for begin in range(0, len(items), width):
+            scores = torch.mm(queries, items[begin : begin + width].T)
+            values, places = torch.topk(scores, min(k, scores.shape[1]), sorted=False)
+            best.append((values, places + begin))
+        values, places = (torch.cat(one, dim=1) for one in zip(*best, strict=True))
+        values, order = torch.topk(values, k)
+        return places.gather(1, order), values
+
+    def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
+        found = [block(part) for part in torch.from_numpy(queries).split(TORCH_QUERIES)]
+        places, values = (torch.cat(one).numpy() for one in zip(*found, strict=True))
+        return places, values, None
+
+    return Method(setup.name, queries.numpy(), search, setup.data.vectors[0].nbytes)
+
+
+def by_faiss(setup: Setup) -> Method:
+    """IndexFlatIP; it keeps a copy of the vectors."""
+    import faiss
+
+    items, queries = setup.data.vectors
+    index = faiss.IndexFlatIP(items.shape[1])
+    index.add(items)
+    about = "" if setup.seen is None else "seen items not left out"
+    return Method(setup.name, queries, faiss_search(index, setup.k), items.nbytes, about)
+
+
+def by_implicit(setup: Setup) -> Method:
+    """The function that implicit's models recommend by."""
+    from implicit.cpu.topk import topk
+
+    items, queries = setup.data.vectors
+
+    def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
+        found, scores = topk(items, queries, setup.k, num_threads=setup.threads)
+        return found, scores, None
+
+    return Method(setup.name, queries, search, items.nbytes)
+
 
 HUGE = 5_000_000
 """Items from which on copies of the vectors take too much memory."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,12 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.core.threads import available_threads
-from xorec.lab.bench.data import BenchData, make_data
-from xorec.lab.bench.method import Method
-from xorec.lab.bench.methods import EXTRAS, METHODS, missing_modules, thread_limit
-from xorec.lab.bench.seen_lists import draw_seen
-from xorec.lab.bench.timing import CHECKED, Harness, Mode, Timings, interquartile_range
+from xorec.lab.bench.data import BenchData, draw_seen, make_data
+from xorec.lab.bench.harness import interquartile_range, machine
+from xorec.lab.bench.methods import EXTRAS, METHODS, Method, missing_modules, thread_limit
+from xorec.lab.bench.query_times import CHECKED, Harness, Mode, Timings
+from xorec.plots.figures import Figure, Line, Panel, draw
+from xorec.plots.pictures import Picture, require_matplotlib
 
 NEAR = 1_000
 """Half of a seen list is from so many nearest items."""
@@ -111,12 +112,12 @@ class SearchBench:
             "repeats": self.repeats,
             "threads": self.threads,
             "seed": self.seed,
-            "load": load,
             "cores": cores,
             "checked": min(CHECKED, self.queries),
             "explain": explained,
             "notes": notes,
             **machine(),
+            "load": load,
         }
         return {"data": about, "rows": rows}
 
@@ -230,19 +231,51 @@ def best_float(rows: Sequence[Row]) -> Row | None:
     return min(floats, key=lambda row: float(row["us_per_query"]), default=None)
 
 
-def machine() -> dict[str, Any]:
-    """The processor, and the versions of everything that was measured."""
-    from llvmlite.binding import get_host_cpu_name
+def check_plot(path: Path, sizes: Sequence[int]) -> None:
+    """Complain before the run, not after it."""
+    if path.suffix not in (".svg", ".png"):
+        raise OptionError(f"plot is {str(path)!r}: give a file that ends in .svg or .png.")
+    if len(set(sizes)) < 2:
+        raise OptionError("plot needs two sizes or more: give --sizes 10000,100000,1000000.")
+    if not path.absolute().parent.is_dir():
+        raise OptionError(f"there is no folder {path.parent} for the plot: make it first.")
+    require_matplotlib("a plot")
 
-    from xorec import __version__
 
-    found: dict[str, Any] = {"cpu": get_host_cpu_name(), "xorec": __version__}
-    for package in ("numpy", "numba", "faiss-cpu", "torch", "implicit"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
+SERIES = {"xorec": "xorec", "faiss": "faiss IndexBinaryFlat", "float": "best exact float ranking"}
+
+
+def series(rows: Sequence[Row], mode: str) -> dict[str, list[tuple[int, float]]]:
+    """(items, microseconds) of xorec, of faiss flat and of the best float row, in one mode."""
+    lines: dict[str, list[tuple[int, float]]] = {name: [] for name in SERIES}
+    for size in sorted({row["items"] for row in rows}):
+        part = [r for r in rows if r["items"] == size and r["mode"] == mode and not r["seen"]]
+        found = (row_of(part, "xorec"), row_of(part, FAISS_FLAT), best_float(part))
+        for points, row in zip(lines.values(), found, strict=True):
+            points += [] if row is None else [(size, row["us_per_query"])]
+    return lines
+
+
+def picture(result: dict[str, Any]) -> Picture:
+    """Time against items: single and batch side by side, both axes logarithmic."""
+    about, panels = result["data"], []
+    titles = {"single": "one query a call", "batch": "all queries in one call"}
+    for mode, title in titles.items():
+        lines = [
+            Line(
+                SERIES[name],
+                [items for items, _ in points],
+                [us for _, us in points],
+                highlight=name == "xorec",
+            )
+            for name, points in series(result["rows"], mode).items()
+            if points
+        ]
+        labels = ("items", "microseconds per query")
+        panels.append(Panel(title, *labels, lines, log_x=True, log_y=True))
+    threads = f"{about['threads']} thread" + ("s" if about["threads"] > 1 else "")
+    title = f"Exact top {about['k']} of {about['bits']}-bit codes ({about['codes']}), {threads}"
+    return draw(Figure("search", title, panels))
 
 
 def _missing_note(module: str, wanted: Sequence[str]) -> str:

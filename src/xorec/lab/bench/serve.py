@@ -21,8 +21,8 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.lab.bench import serve_requests
+from xorec.lab.bench.harness import machine
 from xorec.lab.bench.http_sender import Load, Sender
-from xorec.lab.bench.search import machine
 from xorec.lab.bench.serve_requests import What, drawn_recommender, payload_of, script_of
 from xorec.lab.bench.server_process import HOST, ServerProcess, xorec_serve
 
@@ -104,8 +104,8 @@ class ServeBench:
             "seed": self.seed,
             "url": self.url,
             "server_cores": list(server_cores()[0]),
-            "load": load,
             **machine(),
+            "load": load,
         }
         return {"data": about, "rows": rows}
 

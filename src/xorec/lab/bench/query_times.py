@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,9 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.errors import XorecError
 from xorec.core.progress import SILENT, Progress
-from xorec.lab.bench.data import BenchData, Rows
-from xorec.lab.bench.hamming_methods import load_kernels
-from xorec.lab.bench.method import Build, Method, Setup
-from xorec.lab.bench.seen_lists import lists_of
+from xorec.lab.bench.data import BenchData, Rows, lists_of
+from xorec.lab.bench.harness import Turn, interleaved
+from xorec.lab.bench.methods import Build, Method, Setup, load_kernels
 from xorec.search.hits import Exclude
 
 Mode = Literal["single", "batch"]
@@ -32,13 +32,6 @@ SHORTEST = 0.05
 Clock = Callable[[], float]
 CHECKED, CHECKED_FLOATS = 50, 20
 """Queries whose answers are looked at."""
-
-
-class Turn(NamedTuple):
-    """Seconds of one pass over the queries: by the clock, and of the processor."""
-
-    seconds: float
-    cpu_seconds: float
 
 
 @dataclass(eq=False)
@@ -131,12 +124,6 @@ class Timings:
         return np.array([turn.cpu_seconds for turn in self.turns]) / self.queries * 1e6
 
 
-def interquartile_range(values: npt.NDArray[np.float64]) -> float:
-    """What lies between the quartiles."""
-    low, high = np.percentile(values, [25, 75])
-    return float(high - low)
-
-
 @dataclass(frozen=True)
 class Harness:
     """rounds: each runs every method once. budget: seconds of a method in a round; one that would
@@ -179,16 +166,13 @@ class Harness:
         self.time(timings)
 
     def time(self, timings: Sequence[Timings]) -> None:
-        """Rounds in an order of their own each, so that all share the machine's moods."""
-        total = len(timings) * (1 + self.rounds)
-        with self.progress.task(f"{self.label}: time", total=total) as task:
+        """As many queries of each as fit the budget, then rounds in turn."""
+        with self.progress.task(f"{self.label}: calibrate", total=len(timings)) as task:
             for one in timings:
                 one.calibrate(self.budget, self.clock)
                 task.advance(method=one.label)
-            for number in range(self.rounds):
-                for at in np.random.default_rng(number).permutation(len(timings)):
-                    timings[at].take_turn(self.budget, self.clock)
-                    task.advance(method=timings[at].label)
+        turns = {one.label: partial(one.take_turn, self.budget, self.clock) for one in timings}
+        interleaved(turns, self.rounds, self.progress, f"{self.label}: time")
 
 
 Integers = npt.NDArray[np.integer]
