@@ -13,10 +13,10 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from xorec.data.split import split
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import KS, Evaluation, evaluate
 from xorec.evaluation.rankings import block_size
+from xorec.lab.bench.harness import interleaved, median
 from xorec.representations.vectors import Vectors
 from xorec.search.top_k import top_k
 
@@ -92,12 +93,10 @@ def race(
         ("implicit, BLAS on 1 thread", (K,), lambda: implicit(1)),
         ("implicit, BLAS on all threads", (K,), lambda: implicit(threads)),
     ]
-    runs: list[list[tuple[float, float, float]]] = [[] for _ in contestants]
-    for turn in range(repeats + 1):
-        for at, (_, _, run) in enumerate(contestants):
-            figures = measure(run)
-            if turn:
-                runs[at].append(figures)
+    turns = {f"{name} {ks}": partial(measure, run) for name, ks, run in contestants}
+    for turn in turns.values():
+        turn()  # not counted
+    runs = list(interleaved(turns, repeats).values())
     rows: list[dict[str, Any]] = []
     for (method, ks, _), figures_of in zip(contestants, runs, strict=True):
         seconds, cpu, peaks = zip(*figures_of, strict=True)
@@ -106,10 +105,10 @@ def race(
                 "method": method,
                 "ks": list(ks),
                 "threads": threads,
-                "seconds": statistics.median(seconds),
+                "seconds": median(seconds),
                 "fastest": min(seconds),
                 "slowest": max(seconds),
-                "cpu_seconds": statistics.median(cpu),
+                "cpu_seconds": median(cpu),
                 "peak_mb": max(peaks),
             }
         )

@@ -14,15 +14,17 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from xorec.lab.bench.harness import interleaved, median
 
 COLUMNS = ("user", "item", "rating", "timestamp")
 METHODS = ("xorec", "polars-read-csv")
@@ -93,15 +95,11 @@ def run_apart(method: str, path: Path) -> dict[str, float]:
 
 def compare(path: Path, rows: int, ids: str, repeats: int) -> list[dict[str, Any]]:
     """Both methods in turn, `repeats` times; medians, and ratios to polars."""
-    runs: dict[str, list[dict[str, float]]] = {method: [] for method in METHODS}
-    for _ in range(repeats):
-        for method in METHODS:
-            runs[method].append(run_apart(method, path))
+    turns = {method: partial(run_apart, method, path) for method in METHODS}
+    runs = interleaved(turns, repeats)
     table: list[dict[str, Any]] = []
     for method in METHODS:
-        middle = {
-            name: statistics.median(run[name] for run in runs[method]) for name in runs[method][0]
-        }
+        middle = {name: median([run[name] for run in runs[method]]) for name in runs[method][0]}
         table.append(
             {
                 "method": method,

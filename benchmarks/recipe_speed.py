@@ -16,12 +16,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from xorec.core.bits import pack_signs
+from xorec.lab.bench.harness import interleaved
 from xorec.models.blend import Blend
 from xorec.representations.codes import Codes
 from xorec.representations.item_weights import ItemWeights
@@ -130,10 +132,11 @@ def main() -> None:
             ),
         }
         order = rng.permutation(USERS)
-        rounds: dict[str, list[Any]] = {name: [] for name in asked}
-        for _ in range(given.repeats):
-            for name, ask in asked.items():
-                rounds[name].append(microseconds(ask, order if "BLAS" not in name else order[:60]))
+        turns = {
+            name: partial(microseconds, ask, order if "BLAS" not in name else order[:60])
+            for name, ask in asked.items()
+        }
+        rounds = interleaved(turns, given.repeats)
         for name, made in rounds.items():
             times = np.array(made)  # rounds x users x (wall, processor)
             row = {"history": length, "method": name, "items": items}
