@@ -33,11 +33,9 @@ from made_data import make_pairs, sizes_of
 from watched import EventLog
 
 from xorec.models import model_class
-from xorec.selection.plan.asked import Asked
-from xorec.selection.plan.constants import this_machine
-from xorec.selection.plan.engine_shape import EngineShape
+from xorec.selection.plan.constants import NETWORK_BYTES_PER_SECOND, this_machine
 from xorec.selection.plan.forecast import forecast
-from xorec.selection.plan.parts import Step
+from xorec.selection.plan.job import EngineShape, PlanInput, Step
 from xorec.selection.plan.sizes import DataSizes, given_sizes
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for tests.support
@@ -87,18 +85,18 @@ def schedule(durations: Sequence[float], slots: int, launch: float = LAUNCH) -> 
     return last
 
 
-def simulated(step: Step, asked: Asked, rng: np.random.Generator) -> dict[str, float]:
+def simulated(step: Step, given: PlanInput, rng: np.random.Generator) -> dict[str, float]:
     """Seconds of a step by reason."""
-    engine, constants = asked.engine, asked.constants
+    engine, constants = given.engine, given.constants
     if step.in_one:
         return {"one": step.core_seconds / engine.cores, "driver": step.driver_seconds}
     jobs = max(1, step.jobs)
     parts = max(1, min(engine.slots, step.tasks))
-    spread = (asked.sizes.user_spread + asked.sizes.item_spread) / 2
-    rows = max(1.0, max(asked.sizes.users, asked.sizes.items) / parts)
+    spread = (given.sizes.user_spread + given.sizes.item_spread) / 2
+    rows = max(1.0, max(given.sizes.users, given.sizes.items) / parts)
     noise = rng.normal(1.0, min(0.3, np.sqrt((spread - 1) / rows)), parts)
     share = step.core_seconds / jobs / parts
-    durations = constants.task_seconds + share * np.maximum(0.05, noise)
+    durations = constants.of("task_seconds") + share * np.maximum(0.05, noise)
     whole = schedule(durations.tolist(), engine.slots)
     even = step.core_seconds / jobs / engine.slots
     launching = max(0.0, schedule(durations.tolist(), engine.slots) - schedule(
@@ -112,26 +110,26 @@ def simulated(step: Step, asked: Asked, rng: np.random.Generator) -> dict[str, f
         few: jobs * max(0.0, idle),
         "launch": jobs * launching,
         "latency": step.jobs * constants.spark_job_seconds,
-        "broadcast": step.shared * engine.executors / constants.network_bytes_per_second,
-        "collect": (step.sent + step.result) / constants.driver_bytes_per_second,
+        "broadcast": step.shared * engine.executors / NETWORK_BYTES_PER_SECOND,
+        "collect": (step.sent + step.result) / constants.of("driver_bytes_per_second"),
         "driver": step.driver_seconds,
     }
 
 
-def _asked(sizes: DataSizes, executors: int, cores: int) -> Asked:
+def _asked(sizes: DataSizes, executors: int, cores: int) -> PlanInput:
     engine = EngineShape("spark:paper", True, executors, cores, 1 << 40, one_machine=False)
-    return Asked(sizes, engine, this_machine().constants)
+    return PlanInput(sizes, engine, this_machine().constants)
 
 
 def simulate_job(name: str, sizes: DataSizes, executors: int, cores: int) -> dict[str, float]:
     """Seconds of a job by reason."""
     job, model, settings = MODELS[name]
-    asked = _asked(sizes, executors, cores)
-    plan = forecast(asked, job, model_class(model)(**settings)).plan
+    given = _asked(sizes, executors, cores)
+    plan = forecast(given, job, model_class(model)(**settings)).plan
     rng, total = np.random.Generator(np.random.Philox(executors)), dict[str, float]()
     for step in plan.steps:
         if step.name not in START:
-            for reason, seconds in simulated(step, asked, rng).items():
+            for reason, seconds in simulated(step, given, rng).items():
                 total[reason] = total.get(reason, 0.0) + seconds
     return total
 
@@ -174,10 +172,10 @@ def replay(
         total["even"] += even
         total["work"] += freely - even
         total["launch"] += whole - freely
-    asked = _asked(sizes, executors, cores)
+    given = _asked(sizes, executors, cores)
     job, model, settings = RECORDED[name]
-    steps = forecast(asked, job, model_class(model)(**settings)).plan.steps
-    network = asked.constants.network_bytes_per_second
+    steps = forecast(given, job, model_class(model)(**settings)).plan.steps
+    network = NETWORK_BYTES_PER_SECOND
     total["broadcast"] = sum(step.shared for step in steps) * executors / network
     return total
 

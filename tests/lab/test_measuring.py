@@ -14,12 +14,10 @@ def test_every_measured_constant_has_a_name_and_is_above_0(monkeypatch: pytest.M
     for name, value in sizes.items():
         monkeypatch.setattr(measuring, name, value)
     found = measuring.measure(SILENT, spark=False)
-    known = Constants().row()
-    assert set(found) < set(known)
-    assert len(found) >= 25
-    assert all(value > 0 for name, value in found.items() if name != "read_bytes_pair")
-    assert all(found[name] >= found[name.removesuffix("_far")] for name in found if "_far" in name)
-    assert {"ns_flop_far", "ns_ridge", "ns_triplet_bqp_blocks", "us_list", "ns_score"} <= set(found)
+    assert len(found) == 8
+    assert set(found) < set(Constants().row())
+    assert all(value > 0 for value in found.values())
+    assert found["far_times"] >= 1
     assert type(found["python_bytes"]) is int
 
 

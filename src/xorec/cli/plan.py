@@ -15,10 +15,9 @@ from xorec.cli.settings import settings_of
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.selection.plan.asked import Asked
     from xorec.selection.plan.constants import Machine
-    from xorec.selection.plan.engine_shape import EngineShape
     from xorec.selection.plan.forecast import Forecast
+    from xorec.selection.plan.job import EngineShape, PlanInput
     from xorec.selection.plan.sizes import DataSizes
 
 
@@ -48,8 +47,7 @@ class PlannedData(args.DataSource):
 
     def sizes(self, run: args.Run) -> DataSizes:
         """Of the data, or as given."""
-        from xorec.selection.plan.data_sizes import data_sizes
-        from xorec.selection.plan.sizes import given_sizes
+        from xorec.selection.plan.sizes import data_sizes, given_sizes
 
         named = {"users": self.users, "items": self.items, "pairs": self.pairs}
         if not self.data:
@@ -76,7 +74,7 @@ class PlannedEngine:
 
     def shape(self, threads: int | None) -> EngineShape:
         """How many work at the same time, with how much memory."""
-        from xorec.selection.plan.engine_shape import engine_shape
+        from xorec.selection.plan.job import engine_shape
         from xorec.selection.plan.sizes import parse_count
 
         memory = None if self.memory is None else parse_count(self.memory, "--memory")
@@ -109,24 +107,24 @@ def plan(
     """
     from xorec.core.arrays import positive_int
     from xorec.models import model_class
-    from xorec.selection.plan.asked import Asked
     from xorec.selection.plan.constants import this_machine
     from xorec.selection.plan.forecast import forecast
+    from xorec.selection.plan.job import PlanInput
     from xorec.selection.plan.sizes import parse_count
 
     source = source.without_setting(context)
     name = model or _ASSUMED
     learner = model_class(name)(**settings_of(context, name, config))
     shape, machine = where.shape(run.threads), this_machine()
-    asked = Asked(source.sizes(run), shape, machine.constants)
+    given = PlanInput(source.sizes(run), shape, machine.constants)
     users = None if tested is None else parse_count(tested, "--tested")
-    found = forecast(asked, job, learner, k=positive_int(k, "k"), tested=users)
+    found = forecast(given, job, learner, k=positive_int(k, "k"), tested=users)
     if run.json:
         print_json({**found.to_dict(), "machine": machine.about()})
         return
     if model is None and job == "fit":
-        print_line(fill(_about_race(asked.sizes.pairs), 80, break_on_hyphens=False))
-    _print(found, asked, machine)
+        print_line(fill(_about_race(given.sizes.pairs), 80, break_on_hyphens=False))
+    _print(found, given, machine)
 
 
 def _about_race(pairs: int) -> str:
@@ -139,10 +137,10 @@ def _about_race(pairs: int) -> str:
     )
 
 
-def _print(found: Forecast, asked: Asked, machine: Machine) -> None:
-    from xorec.selection.plan.verdict import advice
+def _print(found: Forecast, given: PlanInput, machine: Machine) -> None:
+    from xorec.selection.plan.forecast import advice
 
-    sizes, engine = asked.sizes, asked.engine
+    sizes, engine = given.sizes, given.engine
     what = f"fit {found.model}" if found.job == "fit" else found.job
     print_line(f"{what}: {sizes.users:,} users x {sizes.items:,} items, {sizes.pairs:,} pairs")
     slots = f"{engine.slots:,} slots" if engine.is_spark else f"{engine.slots:,} threads"
@@ -188,7 +186,7 @@ def _totals(found: Forecast) -> str:
         f"peak memory by machine: {peaks}",
         f"disk {show_bytes(plan.disk)}, for a while {show_bytes(plan.scratch)}",
     ]
-    if found.asked.engine.is_spark:
+    if found.given.engine.is_spark:
         jobs, stages = sum(one.jobs for one in steps), sum(one.stages for one in steps)
         shuffle = show_bytes(found.total_shuffle_bytes)
         lines.append(

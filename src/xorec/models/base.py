@@ -212,6 +212,11 @@ class Model(LearnedArrays, ABC, Generic[C]):
     """What `xorec tune` moves, and how far; empty: there is nothing to tune."""
     cost: ClassVar[float] = 3.0
     """What one fit costs, as a multiple of other models': for guesses of the time left."""
+    work: ClassVar[str] = "passes"
+    """What a fit computes, for `xorec plan`: `passes` over triplets or pairs, or another kind of
+    `selection.plan.fits.FITS`."""
+    triplet_cost: ClassVar[float] = 1.0
+    """What a triplet of a pass costs, as a multiple of SIML's of as many dimensions."""
     weighting: ClassVar[str] = ""
     """What the weights of pairs do (`Interactions.weights`); empty: they are not used."""
     runs_on_engine: bool = False

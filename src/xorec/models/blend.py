@@ -223,6 +223,8 @@ class Blend(Model[BlendConfig]):
     """
 
     name = "blend"
+    triplet_cost = 0.0
+    work = "blend"
     runs_on_engine = True
     Config = BlendConfig
     weighting = "in the item weights, and in the vectors where their model uses them"

@@ -31,10 +31,9 @@ from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import batch
 from xorec.recommender.recommender import Recommender
 from xorec.selection.comparison import compare_models
-from xorec.selection.plan.asked import Asked
 from xorec.selection.plan.constants import Constants
-from xorec.selection.plan.engine_shape import engine_shape
 from xorec.selection.plan.forecast import forecast
+from xorec.selection.plan.job import PlanInput, engine_shape
 from xorec.selection.plan.sizes import DataSizes
 from xorec.selection.tuning.tuning import tune
 from xorec.testing.data import planted
@@ -239,8 +238,8 @@ def test_tuning_and_comparing(run: Run, ratings: Path, tmp_path: Path) -> None:
 def test_as_many_jobs_as_planned(spark: SparkEngine, model: str, settings: dict[str, Any]) -> None:
     data = planted(300, 200, per_user=5)
     learner = model_class(model)(**settings)
-    asked = Asked(DataSizes.of(data), engine_shape("spark:local[2]"), Constants())
-    planned = forecast(asked, "fit", learner)
+    given = PlanInput(DataSizes.of(data), engine_shape("spark:local[2]"), Constants())
+    planned = forecast(given, "fit", learner)
     scheduler = spark.session.sparkContext._jsc.sc().dagScheduler()
     before = scheduler.numTotalJobs()
     learner.fit(data, options=RunOptions(engine=spark))

@@ -8,9 +8,14 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.interactions import Interactions
-from xorec.selection.plan import data_sizes as counting
-from xorec.selection.plan.data_sizes import data_sizes
-from xorec.selection.plan.sizes import DataSizes, given_sizes, lognormal_points, parse_count
+from xorec.selection.plan import sizes as counting
+from xorec.selection.plan.sizes import (
+    DataSizes,
+    data_sizes,
+    given_sizes,
+    lognormal_points,
+    parse_count,
+)
 from xorec.testing.data import planted
 
 

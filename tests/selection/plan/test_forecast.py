@@ -17,18 +17,21 @@ from xorec.models.baselines.item_knn import root_weights, shared_pairs
 from xorec.models.factorization.als import ALS
 from xorec.models.siml import siml_race, teacher_lists
 from xorec.recommender import batch
-from xorec.selection.plan import block_counts, codes_plan, lists_plan, one_task_plan
-from xorec.selection.plan.als_plan import placed_bytes, vector_bytes
-from xorec.selection.plan.asked import Asked, by_item_bytes, pairs_bytes
-from xorec.selection.plan.codes_plan import (
+from xorec.selection.plan import fits
+from xorec.selection.plan import forecast as forecasts
+from xorec.selection.plan import job as jobs
+from xorec.selection.plan.constants import Constants
+from xorec.selection.plan.fits import (
     code_bytes,
+    meetings,
+    pairs_file,
+    placed_bytes,
     stored_code_bytes,
     user_blocks_bytes,
+    vector_bytes,
 )
-from xorec.selection.plan.constants import Constants
-from xorec.selection.plan.engine_shape import engine_shape
-from xorec.selection.plan.forecast import FITS, JOBS, Forecast, forecast
-from xorec.selection.plan.neighbours_plan import meetings, pairs_file
+from xorec.selection.plan.forecast import JOBS, Forecast, forecast
+from xorec.selection.plan.job import PlanInput, by_item_bytes, engine_shape, pairs_bytes
 from xorec.selection.plan.sizes import DataSizes
 from xorec.testing.data import planted
 from xorec.training.discrete.block_sweeps import (
@@ -44,12 +47,12 @@ SIZES = DataSizes.of(DATA)
 SPARK, LOCAL = "spark:local[2]", "local"
 
 
-def asked(engine: str = LOCAL, sizes: DataSizes = SIZES, **shape: Any) -> Asked:
-    return Asked(sizes, engine_shape(engine, memory=8 << 30, **shape), Constants())
+def given(engine: str = LOCAL, sizes: DataSizes = SIZES, **shape: Any) -> PlanInput:
+    return PlanInput(sizes, engine_shape(engine, memory=8 << 30, **shape), Constants())
 
 
 def planned(model: str = "als", engine: str = LOCAL, job: str = "fit", **settings: Any) -> Forecast:
-    return forecast(asked(engine), job, model_class(model)(**settings))
+    return forecast(given(engine), job, model_class(model)(**settings))
 
 
 def nbytes(*arrays: Any) -> int:
@@ -95,18 +98,18 @@ def test_an_exchange_sends_so_many_bytes() -> None:
 
 
 def test_numbers_that_stand_elsewhere_too() -> None:
-    waves = block_counts.FIRST_WAVE, block_counts.WAVE_GROWTH, block_counts.WAVE_BYTES
-    assert (*waves, block_counts.RESULT_RATIO) == (
+    waves = jobs.FIRST_WAVE, jobs.WAVE_GROWTH, jobs.WAVE_BYTES
+    assert (*waves, jobs.RESULT_RATIO) == (
         spark_engine._FIRST_WAVE,
         spark_engine._GROWTH,
         spark_engine._WAVE_BYTES,
         spark_engine._RESULT_RATIO,
     )
-    best = codes_plan.ONE_IN, codes_plan.MOST_SCORES, codes_plan.USERS_AT_ONCE
+    best = fits.ONE_IN, fits.MOST_SCORES, fits.USERS_AT_ONCE
     assert best == (teacher_lists._ONE_IN, teacher_lists._MOST_SCORES, teacher_lists._USERS_OF_BEST)
-    assert one_task_plan.RACE_PAIRS == siml_race._PAIRS
-    assert lists_plan.BLOCK_HITS == batch.BLOCK_HITS
-    assert lists_plan.SCORES_BYTES == evaluation_blocks.BLOCK_BYTES
+    assert fits.RACE_PAIRS == siml_race._PAIRS
+    assert forecasts.BLOCK_HITS == batch.BLOCK_HITS
+    assert forecasts.SCORES_BYTES == evaluation_blocks.BLOCK_BYTES
 
 
 @pytest.mark.parametrize("engine", [LOCAL, SPARK])
@@ -114,12 +117,12 @@ def test_numbers_that_stand_elsewhere_too() -> None:
 def test_more_data_takes_no_less(model: str, engine: str) -> None:
     large = DataSizes(200_000, 20_000, 10_000_000)
     learner = model_class(model)()
-    before = forecast(asked(engine, large), "fit", learner)
+    before = forecast(given(engine, large), "fit", learner)
     for name in ("users", "items", "pairs", *(["user_spread"] if model == "slim" else [])):
         more = replace(large, **{name: 3 * getattr(large, name)})
         if name in ("users", "items"):  # the same number of pairs of each
             more = replace(more, pairs=3 * large.pairs)
-        after = forecast(asked(engine, more), "fit", learner)
+        after = forecast(given(engine, more), "fit", learner)
         assert after.total_cpu_seconds >= before.total_cpu_seconds, name
         assert after.total_seconds >= before.total_seconds, name
         assert after.peak("driver") >= before.peak("driver"), name
@@ -130,7 +133,7 @@ def test_more_data_takes_no_less(model: str, engine: str) -> None:
 @pytest.mark.parametrize("model", sorted(MODELS))
 @pytest.mark.parametrize("engine", [LOCAL, SPARK])
 def test_every_model_has_a_forecast(model: str, engine: str) -> None:
-    found = forecast(asked(engine), "fit", model_class(model)())
+    found = forecast(given(engine), "fit", model_class(model)())
     assert found.total_seconds > 0
     assert found.peak("driver") > pairs_bytes(SIZES)
     if engine == SPARK and model != "popularity":
@@ -139,15 +142,15 @@ def test_every_model_has_a_forecast(model: str, engine: str) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_settings_count(job: str) -> None:
-    few = forecast(asked(), job, model_class("dsiml")(bits=64), k=10)
-    many = forecast(asked(), job, model_class("dsiml")(bits=256), k=50)
+    few = forecast(given(), job, model_class("dsiml")(bits=64), k=10)
+    many = forecast(given(), job, model_class("dsiml")(bits=256), k=50)
     assert many.plan.disk >= few.plan.disk
     assert many.total_cpu_seconds >= few.total_cpu_seconds
 
 
 @pytest.mark.parametrize("engine", [LOCAL, SPARK])
 def test_an_evaluation_costs_what_its_users_cost(engine: str) -> None:
-    large, model = asked(engine, DataSizes(200_000, 20_000, 10_000_000)), model_class("dsiml")()
+    large, model = given(engine, DataSizes(200_000, 20_000, 10_000_000)), model_class("dsiml")()
     every, tenth = (forecast(large, "evaluate", model, tested=users) for users in (None, 20_000))
     work = [one.plan.steps[-1].core_seconds for one in (every, tenth)]
     assert work[0] == pytest.approx(10 * work[1])
@@ -168,7 +171,7 @@ def test_more_executors_shorten_blocks_and_not_one_task() -> None:
     large = DataSizes(1_000_000, 50_000, 30_000_000)
 
     def seconds(model: Any, executors: int) -> float:
-        shape = asked("spark:yarn", large, executors=executors, cores=4)
+        shape = given("spark:yarn", large, executors=executors, cores=4)
         found = forecast(shape, "fit", model)
         work = [step for step in found.plan.steps if step.core_seconds and "start" not in step.name]
         return sum(step.core_seconds / min(shape.engine.slots, step.tasks) for step in work)
@@ -180,15 +183,15 @@ def test_more_executors_shorten_blocks_and_not_one_task() -> None:
 
 
 def test_what_does_not_fit_is_named_with_what_helps() -> None:
-    assert forecast(asked(), "fit", ALS()).to_dict()["fits"]
-    huge = asked(LOCAL, DataSizes(10**8, 10**7, 10**10))
+    assert forecast(given(), "fit", ALS()).to_dict()["fits"]
+    huge = given(LOCAL, DataSizes(10**8, 10**7, 10**10))
     told = forecast(huge, "fit", ALS()).to_dict()
     assert not told["fits"]
     assert "GB are needed and the driver has 8.6" in told["advice"][0]
     sweeps = model_class("dsiml")(optimizer="flip", start={"model": "als"}, negatives=100)
-    local = forecast(asked(LOCAL, DataSizes(10**5, 10**4, 10**7)), "fit", sweeps)
+    local = forecast(given(LOCAL, DataSizes(10**5, 10**4, 10**7)), "fit", sweeps)
     assert "fewer --negatives" in local.to_dict()["advice"][0]
-    one = forecast(asked(SPARK, DataSizes(10**7, 10**6, 10**9)), "fit", model_class("siml")())
+    one = forecast(given(SPARK, DataSizes(10**7, 10**6, 10**9)), "fit", model_class("siml")())
     assert any("one executor" in line for line in one.to_dict()["advice"])
 
 
@@ -200,7 +203,9 @@ def test_memory_of_phases_is_not_added_up() -> None:
     assert found.peak("driver") < sum(one.bytes for one in parts)
 
 
-def test_plans_of_blocks_are_of_models_that_run_in_blocks() -> None:
-    settings = {"dsiml": {"optimizer": "flip"}}
-    assert all(model_class(name)(**settings.get(name, {})).runs_on_engine for name in FITS)
-    assert np.isfinite([planned(name, SPARK).total_seconds for name in FITS]).all()
+def test_work_in_blocks_is_of_models_that_run_in_blocks() -> None:
+    names = [name for name in MODELS if model_class(name).work in ("rows", "weights", "neighbours")]
+    assert names
+    assert all(model_class(name)().runs_on_engine for name in names)
+    assert {model_class(name).work for name in MODELS} == fits.FITS.keys()
+    assert np.isfinite([planned(name, SPARK).total_seconds for name in names]).all()

@@ -14,8 +14,8 @@ from typing import Any
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
+from xorec.core.printable import did_you_mean
 from xorec.core.progress import SILENT, Progress
-from xorec.core.suggestions import did_you_mean
 from xorec.core.threads import available_threads
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import TRAIN, Interactions

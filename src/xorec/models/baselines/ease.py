@@ -114,6 +114,7 @@ class EASE(Model[EASEConfig]):
 
     name = "ease"
     Config = EASEConfig
+    work = "dense"
     weighting = "a pair's entry in the matrix is the square root of its weight"
     space: ClassVar[Space] = {"reg": Float(5.0, 2000.0, log=True)}
 

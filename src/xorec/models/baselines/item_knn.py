@@ -196,6 +196,7 @@ class ItemKNN(Model[ItemKNNConfig]):
     """
 
     name = "item-knn"
+    work = "neighbours"
     runs_on_engine = True
     Config = ItemKNNConfig
     weighting = "cosine of weighted users; a user's items count by the root of their weights"

@@ -338,6 +338,7 @@ class SLIM(Model[SLIMConfig]):
     """
 
     name = "slim"
+    work = "weights"
     runs_on_engine = True
     Config = SLIMConfig
     weighting = "a pair's entry in the matrix is the square root of its weight"

@@ -223,6 +223,7 @@ class ALS(Model[ALSConfig]):
     """
 
     name = "als"
+    work = "rows"
     runs_on_engine = True
     Config = ALSConfig
     space: ClassVar[Space] = {

@@ -158,6 +158,7 @@ class BPR(TripletModel[BPRConfig]):
 
     name = "bpr"
     Config = BPRConfig
+    triplet_cost = 0.5
     space: ClassVar[Space] = {
         "learning_rate": Float(0.03, 0.15, log=True),
         "reg": Float(0.002, 0.04, log=True),

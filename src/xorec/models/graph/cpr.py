@@ -182,6 +182,7 @@ class CPR(GraphModel[CPRConfig]):
 
     name = "cpr"
     Config = CPRConfig
+    triplet_cost = 5.0
     space: ClassVar[Space] = {
         "learning_rate": Float(2e-3, 3e-2, log=True),
         "reg": Float(1e-2, 1.0, log=True),

@@ -153,6 +153,7 @@ class CCCF(FactoredCodes[CCCFConfig]):
 
     name = "cccf"
     Config = CCCFConfig
+    triplet_cost = 2.0
     space: ClassVar[Space] = {
         "negative_target": Float(-0.6, -0.15),
         "start_reg": Float(0.02, 0.06, log=True),

@@ -255,6 +255,7 @@ class DCF(FactoredCodes[DCFConfig]):
 
     name = "dcf"
     Config = DCFConfig
+    triplet_cost = 1.5
     space: ClassVar[Space] = {
         "negative_target": Float(-0.6, -0.15),
         "start_reg": Float(0.02, 0.06, log=True),

@@ -380,6 +380,7 @@ class DPR(Model[DPRConfig]):
 
     name = "dpr"
     Config = DPRConfig
+    triplet_cost = 10.0
     space: ClassVar[Space] = {
         "target": Float(0.8, 2.2, log=True),
         "alpha": Float(2e-7, 2e-5, log=True),

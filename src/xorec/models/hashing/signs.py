@@ -57,6 +57,7 @@ class Signs(Model[SignsConfig]):
 
     name = "signs"
     Config = SignsConfig
+    triplet_cost = 0.0
     weighting = "used by `start`"
     space: ClassVar[Space] = {"turn": Choice(("itq", "random")), "centre": Choice((False, True))}
     cost = 0.5

@@ -260,6 +260,7 @@ class CML(MetricModel[CMLConfig]):
 
     name = "cml"
     Config = CMLConfig
+    triplet_cost = 0.3
     space: ClassVar[Space] = {
         "learning_rate": Float(0.3, 2.0, log=True),
         "margin": Float(0.3, 1.9),

@@ -198,6 +198,7 @@ class DSIML(Model[DSIMLConfig]):
 
     name = "dsiml"
     Config = DSIMLConfig
+    work = "codes"
     weighting = "used by `start`; then pairs are sampled in proportion to them (ste)"
     space: ClassVar[Space] = {
         "temperature": Float(2.5, 6.0, log=True),

@@ -18,99 +18,90 @@ from xorec.core.source_digest import source_digest
 
 NEAR_BYTES, FAR_BYTES = 1 << 20, 32 << 20
 """A cache of one core, and what is more than the caches of a machine."""
+READ_BYTES_PAIR, SAVE_BYTES_PAIR = 46.9, 16.0
+"""Held for a while for each pair that is read, or written to a model file."""
+NETWORK_BYTES_PER_SECOND = 1.0e9
+"""Between machines, on paper: 10 Gbit/s."""
+SHUFFLE_RATIO = 0.8
+"""Bytes of a shuffle as written (lz4) over bytes of its arrays."""
+JVM_BYTES_BYTE = 6.2
+"""Bytes of Java's heap for a byte of blocks that pass through, until the heap is at its limit."""
+RATIOS = {
+    "us_save_pair": ("us_read_pair", 0.12),
+    "ns_blas": ("ns_flop", 0.3),  # a multiplication with an addition in a matrix product
+    "ns_ridge": ("ns_flop", 3.0),  # a step of a neighbour's system
+    "us_row": ("ns_flop", 18.4),  # a row besides its system
+    "ns_candidate": ("ns_meeting", 4.5),  # an item that may be a neighbour
+    "ns_link": ("ns_meeting", 2.25),  # a user of a neighbour, where items are too many to count all
+    "ns_flip": ("ns_triplet", 4.2),  # a triplet and a sweep, 64 bits
+    "ns_bqp": ("ns_triplet", 11.6),
+    "ns_flip_blocks": ("ns_triplet", 5.3),  # negatives are drawn three times, roles are sorted
+    "ns_bqp_blocks": ("ns_triplet", 12.6),
+    "ns_accept": ("ns_triplet", 0.044),  # on the driver: the items of a block one after another
+    "us_list": ("ns_list_word", 3.8),
+    "us_list_row": ("ns_list_word", 0.57),  # a row of a list that is written
+    "us_ranked": ("ns_list_word", 112.0),  # a user of an evaluation
+    "ns_score": ("ns_list_word", 4.7),  # a user and an item of an evaluation
+    "executor_seconds": ("worker_seconds", 2.9),  # an executor's own JVM until its first task
+    "task_seconds": ("spark_job_seconds", 0.1),
+    "driver_bytes_per_second": ("bytes_per_second", 8.5),  # of the driver's Python: all wait
+    "file_bytes_per_second": ("bytes_per_second", 10.0),  # a shared file, written and mapped
+    "pyspark_bytes": ("python_bytes", 0.23),
+    "worker_bytes": ("python_bytes", 1.16),
+}
+"""What costs in proportion to a constant, by name; as measured on the machine of docs/scale.md."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Seconds of a core, bytes a second, and bytes, by name.
-
-    Work is counted in what its loops do: ns_flop of ALS for a multiplication with an addition of a
-    row's system, ns_meeting for two items that one user has, ns_triplet_* for a triplet and 64 bits
-    or dimensions. Those that have a `_far` beside them hang on the memory that a loop reaches into
-    at random: see `at`. All of them are seconds of a core while every core works.
-    """
+    """What is measured: seconds of a core while every core works, bytes, and bytes a second."""
 
     start_seconds: float = 1.6
     """Of a command: Python, libraries, kernels from their cache."""
     us_read_pair: float = 0.107
-    us_save_pair: float = 0.013
+    """Of a pair that is read from Parquet."""
     ns_flop: float = 0.093
-    ns_flop_far: float = 0.165
-    us_row: float = 1.71
-    ns_blas: float = 0.028
-    """Of a multiplication with an addition in a matrix product."""
+    """Of a multiplication with an addition in a row's system (als)."""
     ns_meeting: float = 4.32
-    ns_meeting_far: float = 10.4
-    ns_link: float = 9.7
-    """Of a user of an item's neighbour, where items are too many for all pairs to be counted."""
-    ns_candidate: float = 19.3
-    """Of an item that has a user in common with another, looked at once for its neighbours."""
-    ns_ridge: float = 0.282
-    ns_triplet_sgd: float = 190.0
-    ns_triplet_sgd_far: float = 420.0
-    ns_triplet_flip: float = 800.0
-    ns_triplet_flip_far: float = 2250.0
-    ns_triplet_bqp: float = 2200.0
-    ns_triplet_bqp_far: float = 6060.0
-    ns_triplet_flip_blocks: float = 1010.0
-    """The same in blocks of an engine: negatives are drawn three times, roles are sorted."""
-    ns_triplet_flip_blocks_far: float = 2660.0
-    ns_triplet_bqp_blocks: float = 2390.0
-    ns_triplet_bqp_blocks_far: float = 5590.0
-    ns_triplet_accept: float = 8.4
-    """On the driver, of all triplets: taking the items of a block one after another."""
-    us_list: float = 1.0
+    """Of two items that one user has (slim, item-knn)."""
+    ns_triplet: float = 190.0
+    """Of a triplet of SIML and an epoch, 64 dimensions."""
+    far_times: float = 2.3
+    """As much longer takes a loop that reaches at random into memory beyond all caches."""
     ns_list_word: float = 0.261
-    """Of a word of an item's code in a search."""
-    us_list_row: float = 0.15
-    """Of a row of a list that is written."""
-    us_ranked: float = 29.3
-    """Of a user in an evaluation, whatever the number of items."""
-    ns_score: float = 1.23
-    """Of an item of a user in an evaluation."""
+    """Of a list and a word (64 bits) of an item's code."""
+    python_bytes: int = 223_000_000
+    """Of a process that has loaded its libraries."""
     spark_start_seconds: float = 9.28
     """CPU of a session and its first worker; about the same by the clock where cores are free."""
-    executor_seconds: float = 11.0
-    """CPU of an executor's own JVM until its first task, where it is not the driver's."""
     spark_job_seconds: float = 0.197
-    task_seconds: float = 0.02
+    """CPU of an empty job."""
     worker_seconds: float = 3.79
     """CPU of a Python worker until its first block: libraries, the probe of its sums, kernels."""
     bytes_per_second: float = 40e6
     """Blocks and results between a Python process and the JVM, and through a shuffle: CPU of all
     processes, most of it on executors."""
-    driver_bytes_per_second: float = 340e6
-    """The same of the driver's Python alone: while it packs and unpacks, all wait."""
-    file_bytes_per_second: float = 400e6
-    """A shared file, written and mapped on one machine."""
-    network_bytes_per_second: float = 1.0e9
-    """Between machines, on paper: 10 Gbit/s."""
-    shuffle_ratio: float = 0.8
-    """Bytes of a shuffle as written (lz4) over bytes of its arrays."""
-    python_bytes: int = 223_000_000
-    read_bytes_pair: float = 46.9
-    save_bytes_pair: float = 16.0
-    pyspark_bytes: int = 51_000_000
-    """What the driver's Python has besides where it talks to Spark."""
     jvm_bytes: int = 704_000_000
-    jvm_bytes_byte: float = 6.2
-    """Bytes of heap for a byte of blocks that pass through, until the heap is at its limit."""
-    worker_bytes: int = 258_000_000
+    """Of Java and Spark before any block."""
 
     def row(self) -> dict[str, Any]:
         """Flat, for JSON."""
         return asdict(self)
 
-    def at(self, name: str, held: float) -> float:
-        """A constant of a loop that reaches at random into so many bytes: in a cache, or in none.
+    def of(self, name: str, held: float = 0.0) -> float:
+        """A constant, or what goes with one by `RATIOS`.
 
-        >>> slow = Constants(ns_flop=1.0, ns_flop_far=3.0)
-        >>> slow.at("ns_flop", 0), slow.at("ns_flop", NEAR_BYTES), slow.at("ns_flop", FAR_BYTES)
+        held: bytes that the loop reaches into at random; beyond all caches it takes `far_times`.
+
+        >>> slow = Constants(ns_flop=1.0, far_times=3.0)
+        >>> slow.of("ns_flop"), slow.of("ns_flop", NEAR_BYTES), slow.of("ns_flop", FAR_BYTES)
         (1.0, 1.0, 3.0)
+        >>> slow.of("ns_ridge")
+        3.0
         """
-        near: float = getattr(self, name)
-        far: float = max(near, getattr(self, f"{name}_far"))
-        return near + max(0.0, farness(held)) * (far - near)
+        base, times = RATIOS.get(name, (name, 1.0))
+        near: float = times * getattr(self, base)
+        return near * (1 + max(0.0, farness(held)) * max(0.0, self.far_times - 1))
 
 
 def farness(held: float) -> float:

@@ -2,71 +2,236 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import did_you_mean
-from xorec.selection.plan.als_plan import plan_als
-from xorec.selection.plan.asked import Asked
-from xorec.selection.plan.codes_plan import plan_dsiml
-from xorec.selection.plan.lists_plan import plan_evaluation, plan_lists, plan_similar
-from xorec.selection.plan.neighbours_plan import plan_item_knn, plan_slim
-from xorec.selection.plan.one_task_plan import plan_one_task
-from xorec.selection.plan.parts import JobPlan, Step, Where, peak
+from xorec.selection.plan.constants import NETWORK_BYTES_PER_SECOND, SHUFFLE_RATIO
+from xorec.selection.plan.fits import FITS, code_bytes, stored_code_bytes
+from xorec.selection.plan.job import (
+    JobPlan,
+    Memory,
+    PlanInput,
+    Step,
+    Where,
+    model_bytes,
+    peak,
+    waves,
+)
 
-FITS: dict[str, Callable[[Asked, Any], JobPlan]] = {
-    "als": plan_als,
-    "slim": plan_slim,
-    "item-knn": plan_item_knn,
-    "dsiml": plan_dsiml,
+if TYPE_CHECKING:
+    from xorec.selection.plan.job import Step
+
+
+BLOCK_HITS = 1 << 18
+SCORES_BYTES = 24 << 20
+_TEST_SHARE = 0.2
+_US_APART = 0.5
+"""Microseconds of a pair, learned or tested, until it is known which of them are new."""
+_START = 0.6
+"""Of the start of a fit: no model learns, few kernels are loaded."""
+
+
+def plan_lists(given: PlanInput, k: int, bits: int) -> JobPlan:
+    """`recommend --all-users`: the model as one file, a block of users at a time."""
+    return _lists(given, given.sizes.users, k, bits, "lists")
+
+
+def plan_similar(given: PlanInput, k: int, bits: int) -> JobPlan:
+    """`similar --all-items`."""
+    return _lists(given, given.sizes.items, k, bits, "neighbours")
+
+
+def _lists(given: PlanInput, queries: int, k: int, bits: int, what: str) -> JobPlan:
+    sizes, constants = given.sizes, given.constants
+    words, size = -(-bits // 64), max(1, BLOCK_HITS // k)
+    blocks = -(-queries // size)
+    one = 1e-6 * constants.of("us_list") + 1e-9 * constants.ns_list_word * words * sizes.items
+    writing = 1e-6 * constants.of("us_list_row") * queries * k
+    file = model_bytes(sizes, stored_code_bytes(sizes, bits))
+    result = 12 * k * size
+    step = Step(what, one * queries, blocks if given.remote else given.engine.cores, writing)
+    memory = [
+        *given.processes(),
+        Memory("driver", "the model, mapped", file),
+        Memory("driver", "a block of lists and its rows", 8 * result),
+    ]
+    scratch = 0
+    if given.remote:
+        jobs = waves(blocks, given.engine.partitions, result)
+        step = Step(what, one * queries, blocks, writing).on_spark(
+            jobs, 2 * jobs, shared=file, sent=16 * blocks, result=12 * k * queries
+        )
+        held = min(12 * k * queries, max(given.engine.partitions * result, 256 << 20))
+        memory.append(Memory("driver", "lists of a job", 2 * held))
+        memory += given.passing([step])
+        memory.append(
+            Memory("worker", "the model and its index, mapped", file + code_bytes(sizes, bits))
+        )
+        scratch = file
+    steps = (*given.start(_START), Step("read the model", driver_seconds=_read_model(given)), step)
+    return JobPlan(steps, tuple(memory), (k + 1) * 8 * queries, scratch)
+
+
+def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> JobPlan:
+    """`evaluate`: all scores of every user with test pairs, a block at a time.
+
+    The sizes are those of what the model has learned from. tested: users with test pairs, all
+    where it is not said; they have a fifth as many test pairs as others.
+    """
+    sizes, constants = given.sizes, given.constants
+    users = min(sizes.users, tested or sizes.users)
+    size = min(1024, max(32, SCORES_BYTES // (4 * sizes.items)))
+    blocks = -(-users // size)
+    work = users * (
+        1e-6 * constants.of("us_ranked") + 1e-9 * constants.of("ns_score") * sizes.items
+    )
+    file = model_bytes(sizes, stored_code_bytes(sizes, bits))
+    theirs = sizes.pairs * users // sizes.users
+    tests = round(_TEST_SHARE * theirs)
+    read_asked = replace(given, sizes=replace(sizes, pairs=tests))
+    memory = [
+        *given.processes(),
+        Memory("driver", "the model", file),
+        Memory("driver", "pairs, to be counted by item", 8 * sizes.pairs),
+        *read_asked.reading(),
+        Memory("driver", "ranks of test pairs", 24 * tests + 64 * users),
+        Memory("driver", "scores of blocks", SCORES_BYTES * 2 * given.engine.cores)
+        if not given.remote
+        else Memory("driver", "blocks on their way", 4 * theirs + 32 * users),
+    ]
+    step = Step("rank and measure", work, blocks)
+    if given.remote:
+        sent = 4 * (theirs + tests) + 20 * users
+        result = 24 * tests + (200 + 4 * 50) * users
+        jobs = waves(blocks, given.engine.partitions, result // blocks)
+        shared = code_bytes(sizes, bits) + 8 * sizes.items
+        step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
+        memory.append(given.collected("ranks of a job", result))
+        memory += given.passing([step])
+        memory.append(Memory("worker", "scores of a block", 3 * 4 * size * sizes.items))
+    apart = 1e-6 * _US_APART * (sizes.pairs + tests)
+    read = Step("read the model", driver_seconds=_read_model(given) + apart)
+    return JobPlan((*given.start(), read, read_asked.read(), step), tuple(memory), 0)
+
+
+def _read_model(given: PlanInput) -> float:
+    """Checking and opening the file; the index."""
+    return 0.2e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
+
+
+_MOST_SHARE = 0.9
+"""Of a machine's memory: the rest is the system's."""
+_LONG = 24 * 3600.0
+_CHANGES = {
+    "triplets by user and by item": "fewer --negatives, or --engine spark:... for sweeps in blocks",
+    "items by items": "at most 16,384 items are counted as a whole: --core leaves out rare ones",
+    "items by items, mapped": "at most 16,384 items are counted as a whole: --core leaves out rare "
+    "ones",
+    "all pairs, mapped": "every executor maps all pairs of slim and item-knn: als and dsiml do not",
+    "vectors": "fewer --dimensions",
+    "the other side, turned": "fewer --dimensions",
+    "the other side, mapped": "fewer --dimensions, or executors with more memory",
+    "rows as they are turned": "fewer --bits; the driver holds float rows of all "
+    "users while codes are learned",
+    "rows and their gradients": "fewer --dimensions; dsiml with --optimizer flip --start.model als "
+    "keeps rows off the executors",
+    "pairs, rows and their gradients": "this fit is one task with all pairs: als, or dsiml with "
+    "--optimizer flip --start.model als, run in blocks",
+    "reading": "read fewer columns or rows, or on Spark (--engine) where the log lies",
+    "pairs by user": "the driver holds 4 bytes a pair: a driver with more memory, or --core",
+    "pairs by item": "the driver holds 16 bytes a pair for the other order: a larger driver",
+    "seen lists for the model file": "the file holds what everybody has seen: a larger driver",
+    "blocks and results that pass": "fewer --negatives or --dimensions, or more executors",
+    "the model and its index, mapped": "every executor maps the model file, seen lists and all",
 }
-"""Models that cut their work into blocks; all others are fits in one piece."""
+
+
+def advice(forecast: Forecast) -> list[str]:
+    """Nothing where all is well; otherwise what is too much, and what would help."""
+    engine, found = forecast.given.engine, []
+    room = _MOST_SHARE * engine.memory
+    for machine, needed in forecast.machine_bytes.items():
+        if needed > room:
+            wheres = {"driver"} if machine == "driver" and not engine.one_machine else set()
+            wheres |= {"jvm", "worker"} if machine == "executor" else set()
+            parts = [
+                part
+                for part in forecast.plan.memory
+                if part.where in (wheres or {"driver", "jvm", "worker"})
+            ]
+            largest = sorted(parts, key=lambda part: -part.bytes)[:2]
+            there = f"the {machine} has {engine.memory / 1e9:,.1f}"
+            what = f"{needed / 1e9:,.1f} GB are needed and {there}"
+            changes = dict.fromkeys(
+                f"{part.name} ({part.bytes / 1e9:,.1f} GB): {_CHANGES[part.name]}"
+                for part in largest
+                if part.name in _CHANGES
+            )
+            found.append(f"{what}. {'; '.join(changes) or 'take a larger machine'}.")
+    if forecast.total_seconds > _LONG:
+        slowest = max(forecast.plan.steps, key=forecast.seconds)
+        hours = forecast.total_seconds / 3600
+        found.append(f"it takes {hours:,.0f} h: {_slow(forecast, slowest)}.")
+    return found
+
+
+def _slow(forecast: Forecast, step: Step) -> str:
+    engine = forecast.given.engine
+    if step.in_one and engine.is_spark:
+        return f"{step.name!r} runs on the {engine.cores} cores of one executor, whatever the rest"
+    if step.driver_seconds > step.core_seconds / max(1, engine.slots):
+        return f"{step.name!r} is done by the driver alone: more executors do not help"
+    if step.tasks < engine.slots:
+        return f"{step.name!r} has {step.tasks:,} blocks for {engine.slots:,} slots"
+    return f"{step.name!r} takes most: more executors, fewer epochs or negatives"
+
+
 JOBS = ("fit", "lists", "similar", "evaluate")
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What was asked, the plan, and what follows from both."""
+    """What was given, the plan, and what follows from both."""
 
     job: str
     model: str
-    asked: Asked
+    given: PlanInput
     plan: JobPlan
 
     def seconds(self, step: Step) -> float:
         """By the clock, where nobody else uses the machines."""
-        engine, constants = self.asked.engine, self.asked.constants
+        engine, constants = self.given.engine, self.given.constants
         if not engine.is_spark:
             workers = engine.cores if step.in_one else min(engine.cores, step.tasks)
             return step.driver_seconds + step.core_seconds / max(1, workers)
         workers = engine.cores if step.in_one else min(engine.slots, step.tasks)
-        waiting = step.jobs * (constants.spark_job_seconds + constants.task_seconds)
+        waiting = step.jobs * (constants.spark_job_seconds + constants.of("task_seconds"))
         moved = step.sent + step.result + step.exchanged
         moving = moved / (constants.bytes_per_second * max(1, workers))
-        moving += (step.sent + step.result) / constants.driver_bytes_per_second
-        brought = step.shared / constants.file_bytes_per_second
+        moving += (step.sent + step.result) / constants.of("driver_bytes_per_second")
+        brought = step.shared / constants.of("file_bytes_per_second")
         if not engine.one_machine:
-            brought += step.shared * engine.executors / constants.network_bytes_per_second
+            brought += step.shared * engine.executors / NETWORK_BYTES_PER_SECOND
         work = step.core_seconds / max(1, workers)
         return step.driver_seconds + work + waiting + moving + brought
 
     def cpu_seconds(self, step: Step) -> float:
         """Of all processes together."""
-        engine, constants = self.asked.engine, self.asked.constants
+        engine, constants = self.given.engine, self.given.constants
         found = step.driver_seconds + step.core_seconds
         if engine.is_spark:
             tasks = step.stages * min(step.tasks, engine.partitions)
-            found += step.jobs * constants.spark_job_seconds + tasks * constants.task_seconds
+            found += step.jobs * constants.spark_job_seconds + tasks * constants.of("task_seconds")
             moved = step.sent + step.result + step.exchanged
             found += moved / constants.bytes_per_second
-            found += step.shared * engine.executors / constants.file_bytes_per_second
+            found += step.shared * engine.executors / constants.of("file_bytes_per_second")
         return found
 
     def shuffle_bytes(self, step: Step) -> int:
         """As Spark writes them: blocks that are placed are shuffled, too."""
-        return round(self.asked.constants.shuffle_ratio * (step.sent + step.exchanged))
+        return round(SHUFFLE_RATIO * (step.sent + step.exchanged))
 
     @property
     def total_seconds(self) -> float:
@@ -87,7 +252,7 @@ class Forecast:
     @property
     def machine_bytes(self) -> dict[str, int]:
         """Peak of each machine: the driver's, and an executor's where that is another."""
-        driver, engine = self.peak("driver"), self.asked.engine
+        driver, engine = self.peak("driver"), self.given.engine
         if not engine.is_spark:
             return {"driver": driver}
         mapped = sum(
@@ -125,14 +290,13 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """The one JSON shape."""
-        from xorec.selection.plan.verdict import advice
 
-        engine, steps = self.asked.engine, self.plan.steps
+        engine, steps = self.given.engine, self.plan.steps
         told = advice(self)
         return {
             "job": self.job,
             "model": self.model,
-            "data": self.asked.sizes.row(),
+            "data": self.given.sizes.row(),
             "engine": {
                 "name": engine.name,
                 "executors": engine.executors,
@@ -163,7 +327,7 @@ class Forecast:
 
 
 def forecast(
-    asked: Asked,
+    given: PlanInput,
     job: str,
     model: Any,
     *,
@@ -179,12 +343,11 @@ def forecast(
         )
     searched: int = getattr(model.config, "bits", 64) if bits is None else bits
     if job == "fit":
-        make = FITS.get(model.name)
-        plan = plan_one_task(asked, model) if make is None else make(asked, model.config)
+        plan = FITS[model.work](given, model)
     elif job == "lists":
-        plan = plan_lists(asked, k, searched)
+        plan = plan_lists(given, k, searched)
     elif job == "similar":
-        plan = plan_similar(asked, k, searched)
+        plan = plan_similar(given, k, searched)
     else:
-        plan = plan_evaluation(asked, searched, tested)
-    return Forecast(job, model.name, asked, plan)
+        plan = plan_evaluation(given, searched, tested)
+    return Forecast(job, model.name, given, plan)

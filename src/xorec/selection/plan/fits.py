@@ -1,0 +1,567 @@
+"""What a fit computes, moves and holds, by the kind of its work (`Model.work`).
+
+rows (ALS): both sides row by row; the other side goes to every executor, vectors come back.
+weights, neighbours (SLIM, ItemKNN): every block of items sees all pairs, in one file.
+codes (DSIML): vectors to start from, their rotation, then ste (SGD), or sweeps of flip or bqp, or
+nothing; on Spark a sweep is 3 jobs, and one more for each of 32 blocks of items.
+passes, dense, blend: fits in one piece, by threads here, as one task of one executor on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from xorec.models import model_class
+from xorec.models.base import Model
+from xorec.models.baselines.slim import MATRIX_ITEMS, SLIMConfig
+from xorec.models.siml.optimizers import candidates as optimizers_tried
+from xorec.models.siml.teacher_lists import LONGEST, MOST_LISTED
+from xorec.selection.plan.job import (
+    JobPlan,
+    Memory,
+    PlanInput,
+    Step,
+    Where,
+    by_item_bytes,
+    model_bytes,
+    pairs_bytes,
+    placed_waves,
+    row_blocks,
+    waves,
+)
+from xorec.selection.plan.sizes import DataSizes
+from xorec.training.config import AUTO
+from xorec.training.discrete.block_sweeps import item_pieces, role_bytes
+from xorec.training.discrete.sweeps import ITEM_BLOCKS
+
+
+def plan_als(given: PlanInput, model: Any) -> JobPlan:
+    """A fit, from reading to the model file."""
+    config, sizes = model.config, given.sizes
+    steps, memory = als_parts(given, config.dimensions, config.epochs)
+    disk = model_bytes(sizes, vector_bytes(sizes, config.dimensions))
+    return JobPlan(
+        (*given.start(), given.read(), *steps, given.save()),
+        (*given.processes(), *given.reading(), *memory, *given.passing(steps), given.saving()),
+        disk,
+        _shared(sizes, config.dimensions)[0] if given.remote else 0,
+    )
+
+
+def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], list[Memory]]:
+    """The fit itself: for plans of models that start from ALS, too."""
+    sizes, constants = given.sizes, given.constants
+    steps = []
+    of_items, of_users = _shared(sizes, size)
+    for kind, rows, others, shared in (
+        ("users", sizes.users, sizes.items, of_items),
+        ("items", sizes.items, sizes.users, of_users),
+    ):
+        flops = rows * float(np.mean(row_flops(sizes.per_row(kind), size)))
+        ns_flop = constants.of("ns_flop", 4 * size * others)
+        work = 1e-9 * ns_flop * flops + 1e-6 * constants.of("us_row") * rows
+        axes = 1e-9 * constants.of("ns_blas") * 3 * others * size * size
+        step = Step(f"{kind}: solve rows", work * epochs, row_blocks(rows), axes * epochs)
+        if given.remote:
+            result, sent = (4 * size + 8) * rows, placed_bytes(sizes, kind)
+            jobs = epochs * placed_waves(row_blocks(rows), given.engine.partitions, sent, result)
+            step = step.on_spark(
+                jobs, jobs + 1, shared=shared * epochs, sent=sent, result=result * epochs
+            )
+        steps.append(step)
+    memory = [
+        Memory("driver", "pairs by item", by_item_bytes(sizes)),
+        Memory("driver", "vectors", vector_bytes(sizes, size), "fit"),
+        Memory("driver", "the other side, turned", max(of_items, of_users), "fit"),
+    ]
+    if given.remote:
+        blocks = placed_bytes(sizes, "users") + placed_bytes(sizes, "items")
+        memory.append(Memory("driver", "blocks on their way", blocks, "fit"))
+        rows = (4 * size + 8) * max(sizes.users, sizes.items)
+        memory.append(given.collected("vectors of a job", rows))
+        largest = max(of_items, of_users)
+        memory.append(Memory("worker", "the other side, mapped", largest))
+    return steps, memory
+
+
+def vector_bytes(sizes: DataSizes, size: int) -> int:
+    """float32 rows of users and items.
+
+    >>> vector_bytes(DataSizes(10, 5, 40), 64)
+    3840
+    """
+    return 4 * size * (sizes.users + sizes.items)
+
+
+def placed_bytes(sizes: DataSizes, kind: str) -> int:
+    """Pairs in blocks of rows: starts, ridge, the others of each pair."""
+    rows = sizes.users if kind == "users" else sizes.items
+    return 16 * rows + 8 * row_blocks(rows) + 4 * sizes.pairs
+
+
+def row_flops(pairs: Any, size: int) -> Any:
+    """Multiplications with an addition for rows of so many pairs: the smaller of two systems."""
+    by_pairs = pairs**2 * size / 2 + pairs**3 / 6 + 2 * pairs * size
+    by_dimensions = pairs * size**2 / 2 + size**3 / 6 + 2 * pairs * size
+    return np.where(pairs <= size, by_pairs, by_dimensions)
+
+
+def _shared(sizes: DataSizes, size: int) -> tuple[int, int]:
+    """The file that goes to every executor: items turned, for users; users turned, for items."""
+    axes = 8 * size * size + 4 * size
+    return 4 * size * sizes.items + axes, 4 * size * sizes.users + axes
+
+
+def plan_slim(given: PlanInput, model: Any) -> JobPlan:
+    """Its steps, and what they hold."""
+    config = model.config
+    return _plan(given, min(config.neighbours, given.sizes.items), slim_steps(given, config))
+
+
+def slim_steps(given: PlanInput, config: Any) -> list[Step]:
+    """Nearest items, items that users have together (up to 16,384 items), a system for each."""
+    sizes, constants = given.sizes, given.constants
+    width = min(config.neighbours, sizes.items)
+    system = sizes.items * (width**3 / 6 + 8 * width**2)
+    solving = 1e-9 * constants.of("ns_ridge") * system
+    together, shared = [], pairs_file(sizes)
+    if sizes.items <= MATRIX_ITEMS:
+        made = 2 * sizes.items * sizes.items
+        counting = 0.5e-9 * meeting_ns(given) * meetings(sizes)
+        together = [_step(given, "items had together", counting, 8 * 16, made)]
+        shared = 4 * sizes.items * sizes.items
+    else:
+        solving += 1e-9 * constants.of("ns_link") * links(sizes, width)
+    return [
+        _nearest(given, width, pairs_file(sizes)),
+        *together,
+        _step(given, "weights", solving, neighbours_bytes(sizes, width), 4 * width * sizes.items,
+              shared),
+    ]  # fmt: skip
+
+
+def plan_item_knn(given: PlanInput, model: Any) -> JobPlan:
+    """Nearest items alone."""
+    width = min(model.config.neighbours, given.sizes.items)
+    return _plan(given, width, [_nearest(given, width, pairs_file(given.sizes))])
+
+
+def pairs_file(sizes: DataSizes) -> int:
+    """By user and by item, with roots: 16 bytes a pair, and starts, ranks and sizes."""
+    return 16 * sizes.pairs + 8 * (sizes.users + 1 + sizes.items + 1) + 20 * sizes.items
+
+
+def meetings(sizes: DataSizes) -> float:
+    """Two items that one user has, over all users: the sum of squared histories."""
+    return sizes.user_spread * sizes.pairs**2 / max(1, sizes.users)
+
+
+def meeting_ns(given: PlanInput) -> float:
+    """Of two items that meet: the histories of an item's users lie anywhere."""
+    return given.constants.of("ns_meeting", 4 * given.sizes.pairs)
+
+
+def candidates(sizes: DataSizes) -> float:
+    """Items that have a user in common with an item, over all items; at most all of them.
+
+    Two items of one user are drawn by popularity: an item meets others about as often as it has
+    users, and the same popular ones again and again.
+    """
+    each = meetings(sizes) / max(1, sizes.items)
+    return float(sizes.items * sizes.items * (1 - np.exp(-each / max(1, sizes.items))))
+
+
+def neighbours_bytes(sizes: DataSizes, width: int) -> int:
+    """Nearest items with weights and counts."""
+    return (8 * width + 12) * sizes.items
+
+
+def _nearest(given: PlanInput, width: int, shared: int) -> Step:
+    constants = given.constants
+    work = 1e-9 * meeting_ns(given) * meetings(given.sizes)
+    work += 1e-9 * constants.of("ns_candidate") * candidates(given.sizes)
+    made = neighbours_bytes(given.sizes, width)
+    return _step(given, "nearest items", work, 4 * given.sizes.items, made, shared)
+
+
+def _step(
+    given: PlanInput, name: str, work: float, sent: int, result: int, shared: int = 0
+) -> Step:  # fmt: skip
+    blocks = row_blocks(given.sizes.items, 16)
+    step = Step(name, work, blocks)
+    if not given.remote:
+        return step
+    jobs = waves(blocks, given.engine.partitions, result // blocks)
+    return step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
+
+
+def links(sizes: DataSizes, width: int) -> float:
+    """Links of the users of an item's neighbours, and the links that they meet."""
+    typical = sizes.item_spread * sizes.pairs / max(1, sizes.items)
+    count = min(width * typical, sizes.pairs)
+    return sizes.items * count * (1 + count / (2 * max(1, sizes.users)))
+
+
+def _plan(given: PlanInput, width: int, steps: list[Step]) -> JobPlan:
+    sizes = given.sizes
+    whole = 4 * sizes.items**2 if len(steps) == 3 else 0
+    learned = 8 * width * sizes.items + 8 * sizes.pairs
+    memory = [
+        *given.processes(),
+        *given.reading(),
+        Memory("driver", "pairs by item", by_item_bytes(sizes)),
+        Memory("driver", "roots, by user and by item", 8 * sizes.pairs),
+        Memory("driver", "neighbours and weights", 3 * neighbours_bytes(sizes, width), "fit"),
+        given.saving(),
+    ]
+    if whole:
+        memory.append(Memory("driver", "items by items", whole, "fit"))
+    if given.remote:
+        memory.append(Memory("worker", "all pairs, mapped", pairs_file(sizes)))
+        memory.append(given.collected("results of a job", max(step.result for step in steps)))
+        memory += given.passing(steps)
+        if whole:
+            memory.append(Memory("worker", "items by items, mapped", whole))
+    scratch = pairs_file(sizes) + whole if given.remote else 0
+    return JobPlan(
+        (*given.start(), given.read(), *steps, given.save()),
+        tuple(memory),
+        model_bytes(sizes, learned - pairs_bytes(sizes)),
+        scratch,
+    )
+
+
+RACE_PAIRS, RACE_EPOCHS = 1_500_000, 20
+"""Of the race of settings (`models.siml.siml_race`): pairs at most; epochs of all candidates
+together, some with more negatives, as epochs of the winner."""
+RACE_NEGATIVES = 1.7
+"""Its winner may have three times the usual negatives: planned is what lies between."""
+
+
+def plan_passes(given: PlanInput, model: Any) -> JobPlan:
+    """A fit by passes over triplets (or pairs), after that of the vectors that it starts from."""
+    return _fit_of(given, model.config, pass_steps(given, type(model), model.config))
+
+
+def plan_dense(given: PlanInput, model: Any) -> JobPlan:
+    """EASE: the matrix of items that users have together, inverted in float64."""
+    sizes = given.sizes
+    work = 1e-9 * given.constants.of("ns_blas") * DENSE_FLOPS * sizes.items**3
+    work += 1e-9 * meeting_ns(given) * meetings(sizes)
+    plan = _fit_of(given, model.config, [Step("invert", work, given.engine.cores)])
+    whole = Memory("worker" if given.remote else "driver", "items by items", 24 * sizes.items**2)
+    return replace(plan, memory=(*plan.memory, whole), disk=plan.disk + 4 * sizes.items**2)
+
+
+def plan_blend(given: PlanInput, model: Any) -> JobPlan:
+    """Vectors and their signs, and item weights."""
+    steps = pass_steps(given, type(model), model.config)
+    return _fit_of(given, model.config, [*steps, *slim_steps(given, SLIM)])
+
+
+def _fit_of(given: PlanInput, config: Any, steps: list[Step]) -> JobPlan:
+    size = _size(config)
+    return one_task(given, steps, size, vector_bytes(given.sizes, size))
+
+
+def one_task(given: PlanInput, steps: list[Step], size: int, learned: int) -> JobPlan:
+    """The steps where they run: pairs go there in one file, the model comes back."""
+    sizes = given.sizes
+    rows = vector_bytes(sizes, size)
+    held = pairs_bytes(sizes) + 3 * rows
+    memory = [*given.processes(), *given.reading(), given.saving()]
+    scratch = 0
+    if given.remote:
+        sent = pairs_bytes(sizes)
+        work = sum(step.core_seconds for step in steps)
+        task = in_one_task("fit in one task", work, sent, rows)
+        steps, scratch = [task], sent
+        memory.append(Memory("driver", "pairs on their way, the model back", sent + 2 * rows))
+        memory.append(Memory("worker", "pairs, rows and their gradients", held + sent))
+        memory += given.passing(steps)
+    else:
+        memory.append(Memory("driver", "rows and their gradients", 3 * rows, "fit"))
+    return JobPlan(
+        (*given.start(), given.read(), *steps, given.save()),
+        tuple(memory),
+        model_bytes(sizes, learned),
+        scratch,
+    )
+
+
+def in_one_task(name: str, work: float, sent: int, result: int) -> Step:
+    """A fit that goes to one executor in one file, and comes back."""
+    return Step(name, work, jobs=1, stages=2, shared=sent, result=result, in_one=True)
+
+
+def pass_steps(
+    given: PlanInput, model: type[Model[Any]], config: Any, *, is_start: bool = False
+) -> list[Step]:
+    """Epochs over triplets; before them the race of what is `auto`, and the vectors to start from.
+
+    `model.triplet_cost` says what a triplet costs; models without negatives count pairs.
+    """
+    chosen, steps = resolved(config), []
+    start = getattr(config, "start", None)
+    if getattr(start, "model", None) is not None:
+        begun = start_steps(given, start)
+        steps = [replace(step, name=f"start: {step.name}") for step in begun]
+    epochs, size = getattr(chosen, "epochs", 1), _size(chosen)
+    epoch = model.triplet_cost * epoch_seconds(given, getattr(chosen, "negatives", 1), size)
+    if chosen != config and not is_start:
+        share = min(1.0, RACE_PAIRS / max(1, given.sizes.pairs))
+        steps.append(Step("race of settings", share * RACE_EPOCHS * epoch, given.engine.cores))
+        epoch *= RACE_NEGATIVES
+    if model.triplet_cost:
+        name = f"{epochs} epochs over triplets" if hasattr(chosen, "epochs") else "learn"
+        steps.append(Step(name, epoch * epochs, given.engine.cores))
+    return steps
+
+
+def start_steps(given: PlanInput, start: Any) -> list[Step]:
+    """The fit of the vectors that another model starts from."""
+    if start.model == "als":
+        return als_parts(given, start.dimensions, start.epochs)[0]
+    return pass_steps(given, model_class(start.model), start, is_start=True)
+
+
+def epoch_seconds(given: PlanInput, negatives: int, size: int) -> float:
+    """Core seconds of a pass over all triplets of SIML."""
+    triplets = given.sizes.pairs * negatives
+    ns = given.constants.of("ns_triplet", 4 * size * given.sizes.items)
+    return 1e-9 * ns * triplets * (0.25 + 0.75 * size / 64)
+
+
+def resolved(config: Any) -> Any:
+    """The settings with a value where they say auto."""
+    return config.resolved() if hasattr(config, "resolved") else config
+
+
+def _size(config: Any) -> int:
+    """Numbers of a row: dimensions or bits, 64 of a model that has neither."""
+    values = (getattr(config, name, None) for name in ("dimensions", "bits"))
+    return next((value for value in values if isinstance(value, int)), 64)
+
+
+_ROTATION_ROWS, _ROTATION_ROUNDS = 32_768, 50
+SWEEP_SHARES = {"users": 0.2, "exchange": 0.07, "items": 0.71, "loss": 0.02}
+"""Of the work of a sweep in blocks, as measured for flips."""
+CONFLICT_BYTES = 12
+"""Of a triplet whose two items are in one block, where the later would move."""
+DENSE_FLOPS = 2.5
+"""Of an inverse in float64, for each cube of the items: multiplications with an addition."""
+ONE_IN, MOST_SCORES, USERS_AT_ONCE = 5_000, 1 << 32, 1024
+"""As in `models.siml.teacher_lists`."""
+SLIM = SLIMConfig.model_validate({})
+"""The settings by which lists are made."""
+
+
+def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
+    """A fit, from reading to the model file."""
+    config = model.config
+    sizes, bits = given.sizes, config.bits
+    tried = optimizers_tried(config.optimizer)
+    start, held = _start(given, config)
+    memory = [replace(part, phase="start") if part.phase == "fit" else part for part in held]
+    rotation, best, grown = _turn(given, config)
+    steps = [*start, rotation]
+    after = replace(given, sizes=grown)
+    listed = bool(config.lists and config.teach) and any(one.takes_lists for one in tried)
+    if listed:
+        steps += [replace(step, name=f"lists: {step.name}") for step in slim_steps(given, SLIM)]
+    if any(one.learns for one in tried):
+        steps += best
+    for one in tried:
+        if one.name == "ste":
+            work = epoch_seconds(after, config.negatives, bits) * config.epochs
+            name = f"{config.epochs} epochs of ste"
+            steps.append(Step(name, work, given.engine.cores))
+        elif one.learns:
+            steps += sweep_steps(after, one.name, config.epochs, config.negatives, bits)
+    learned = stored_code_bytes(sizes, bits)
+    if given.remote and any(not one.runs_on_engine for one in tried):
+        plan = one_task(given, steps, bits, learned)
+        return replace(plan, memory=(*plan.memory, *_lists_memory(given, config, listed, "worker")))
+    swept = any(one.learns and one.name != "ste" for one in tried)
+    taught = config.asymmetric or any(one.takes_lists for one in tried)
+    memory += _rows_memory(after, config.negatives, bits, swept, taught)
+    memory += _lists_memory(given, config, listed, "driver")
+    return JobPlan(
+        (*given.start(), given.read(), *steps, given.save()),
+        (*given.processes(), *given.reading(), *memory, *given.passing(steps), given.saving()),
+        model_bytes(sizes, learned),
+        role_bytes(grown.pairs, config.negatives) if given.remote and swept else 0,
+    )
+
+
+def sweep_steps(
+    given: PlanInput, name: str, sweeps: int, negatives: int, bits: int
+) -> list[Step]:  # fmt: skip
+    """Users, exchange, blocks of items, loss; times the sweeps."""
+    sizes, constants = given.sizes, given.constants
+    blocks = "_blocks" if given.remote else ""
+    ns = constants.of(f"ns_{name}{blocks}", bits * sizes.users)
+    work = 1e-9 * ns * sizes.pairs * negatives * (0.25 + 0.75 * bits / 64)
+    tasks = row_blocks(sizes.users)
+    if not given.remote:
+        return [Step(f"{sweeps} sweeps of {name}", work * sweeps, tasks)]
+    words, parts = code_bytes(sizes, bits), min(ITEM_BLOCKS, sizes.items)
+    of_users, of_items = (8 * -(-bits // 64) * rows for rows in (sizes.users, sizes.items))
+    shares = SWEEP_SHARES
+    accept = 1e-9 * constants.of("ns_accept") * sizes.pairs * negatives
+    conflicts = CONFLICT_BYTES * sizes.pairs * negatives // ITEM_BLOCKS
+    found = [
+        Step(
+            f"{name}: users",
+            shares["users"] * work,
+            tasks,
+            jobs=1,
+            stages=1,
+            shared=words,
+            result=of_users,
+        ),
+        Step(
+            f"{name}: exchange",
+            shares["exchange"] * work,
+            tasks,
+            jobs=1,
+            stages=3,
+            exchanged=role_bytes(sizes.pairs, negatives),
+        ),
+        Step(
+            f"{name}: {parts} blocks of items",
+            shares["items"] * work,
+            given.engine.slots,
+            driver_seconds=accept,
+            jobs=parts,
+            stages=parts,
+            shared=words * parts,
+            result=of_items + 24 * sizes.items + conflicts,
+        ),
+        Step(f"{name}: loss", shares["loss"] * work, tasks, jobs=1, stages=1, shared=words),
+    ]
+    first, *others = [_times(step, sweeps) for step in found]
+    placed = replace(first, sent=user_blocks_bytes(sizes), stages=first.stages + 1)
+    return [placed, *others]
+
+
+def _times(step: Step, sweeps: int) -> Step:
+    """The same step, so many times."""
+    grown = ("core_seconds", "driver_seconds", "jobs", "stages", "shared", "exchanged", "result")
+    return replace(step, **{name: sweeps * getattr(step, name) for name in grown})
+
+
+def user_blocks_bytes(sizes: DataSizes) -> int:
+    """The pairs in blocks of users, as sweeps place them."""
+    return 8 * sizes.users + 24 * row_blocks(sizes.users) + 4 * sizes.pairs
+
+
+def code_bytes(sizes: DataSizes, bits: int) -> int:
+    """Words of 64 bits for users and items.
+
+    >>> code_bytes(DataSizes(10, 5, 40), 64)
+    120
+    """
+    return 8 * -(-bits // 64) * (sizes.users + sizes.items)
+
+
+def stored_code_bytes(sizes: DataSizes, bits: int) -> int:
+    """The same in a model file: whole bytes."""
+    return -(-bits // 8) * (sizes.users + sizes.items)
+
+
+def _start(given: PlanInput, config: Any) -> tuple[list[Step], list[Memory]]:
+    start = config.start
+    if start.model == "als":
+        return als_parts(given, start.dimensions, start.epochs)
+    steps, rows = start_steps(given, start), vector_bytes(given.sizes, _size(start))
+    if given.remote:
+        work = sum(step.core_seconds for step in steps)
+        steps = [in_one_task("start in one task", work, pairs_bytes(given.sizes), rows)]
+    return steps, [Memory("driver", "vectors", rows, "fit")]
+
+
+def _turn(given: PlanInput, config: Any) -> tuple[Step, list[Step], DataSizes]:
+    """The rotation, the best items for short histories, and the sizes with these."""
+    sizes, bits, constants = given.sizes, config.bits, given.constants
+    rows = min(sizes.users + sizes.items, _ROTATION_ROWS)
+    turning = 1e-9 * constants.of("ns_blas") * 2 * rows * bits**2 * _ROTATION_ROUNDS
+    turning += 5e-9 * bits**3 * _ROTATION_ROUNDS
+    rotation = Step("turn the vectors", driver_seconds=turning)
+    count = min(config.distill, sizes.items // ONE_IN)
+    if count == 0:
+        return rotation, [], sizes
+    short = sizes.users * float((sizes.per_row("users") < bits).mean())
+    short = min(short, MOST_SCORES / sizes.items)
+    size = _size(config.start)
+    work = (
+        1e-9
+        * short
+        * sizes.items
+        * (constants.of("ns_blas") * size + 0.5 * constants.of("ns_score"))
+    )
+    blocks = max(1, round(short / USERS_AT_ONCE))
+    step = Step("best items of short histories", work, blocks)
+    if given.remote:
+        jobs = waves(blocks, given.engine.partitions, 8 * count * USERS_AT_ONCE)
+        mean = sizes.pairs / max(1, sizes.users)
+        sent = round(short * (4 * size + 16 + 4 * mean * 0.6))
+        shared = (4 * size + 8) * sizes.items
+        result = round(8 * count * short)
+        step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
+    grown = replace(sizes, pairs=sizes.pairs + round(short * count))
+    return rotation, [step], grown
+
+
+def _lists_memory(given: PlanInput, config: Any, listed: bool, where: Where) -> list[Memory]:
+    """Each user's best items by slim, and slim's own tables while they are made."""
+    if not listed:
+        return []
+    sizes = given.sizes
+    count = LONGEST if config.lists == AUTO else config.lists
+    held = 8 * min(count * sizes.users, MOST_LISTED)
+    made = 3 * neighbours_bytes(sizes, min(SLIM.neighbours, sizes.items)) + 8 * sizes.pairs
+    whole = 4 * sizes.items**2 if sizes.items <= MATRIX_ITEMS else 0
+    return [Memory(where, "lists of slim, and what makes them", held + made + whole, "fit")]
+
+
+def _rows_memory(
+    given: PlanInput, negatives: int, bits: int, swept: bool, taught: bool
+) -> list[Memory]:  # fmt: skip
+    sizes = given.sizes
+    rows = 4 * bits * (sizes.users + sizes.items)
+    found = [
+        Memory("driver", "rows as they are turned", 3 * rows, "fit"),
+        *([Memory("driver", "the teacher's vectors", rows, "fit")] if taught else []),
+        Memory("driver", "signs and codes", rows // 2 + code_bytes(sizes, bits), "fit"),
+    ]
+    if not swept:
+        return found
+    if not given.remote:
+        triplets = (12 * negatives + 8) * sizes.pairs
+        return [*found, Memory("driver", "triplets by user and by item", triplets, "fit")]
+    pieces = item_pieces(sizes.pairs, negatives, given.engine.partitions)
+    block = role_bytes(sizes.pairs, negatives) // max(1, min(ITEM_BLOCKS, sizes.items) * pieces)
+    signs = bits * (sizes.users + sizes.items)
+    return [
+        *found,
+        Memory("driver", "blocks on their way", user_blocks_bytes(sizes), "fit"),
+        Memory("worker", "codes and their signs", code_bytes(sizes, bits) + signs),
+        Memory("worker", "triplets of a block", 3 * block),
+    ]
+
+
+FITS: dict[str, Callable[[PlanInput, Any], JobPlan]] = {
+    "passes": plan_passes,
+    "rows": plan_als,
+    "weights": plan_slim,
+    "neighbours": plan_item_knn,
+    "dense": plan_dense,
+    "codes": plan_dsiml,
+    "blend": plan_blend,
+}
+"""By `Model.work`."""
