@@ -370,7 +370,9 @@ def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
     rotation, best, grown = _turn(given, config)
     steps = [*start, rotation]
     after = replace(given, sizes=grown)
-    listed = bool(config.lists and config.teach) and any(one.takes_lists for one in tried)
+    listed = bool(config.teacher_list_length and config.distill_weight) and any(
+        one.takes_lists for one in tried
+    )
     if listed:
         steps += [replace(step, name=f"lists: {step.name}") for step in slim_steps(given, SLIM)]
     if any(one.learns for one in tried):
@@ -492,7 +494,7 @@ def _turn(given: PlanInput, config: Any) -> tuple[Step, list[Step], DataSizes]:
     turning = 1e-9 * constants.of("ns_blas") * 2 * rows * bits**2 * _ROTATION_ROUNDS
     turning += 5e-9 * bits**3 * _ROTATION_ROUNDS
     rotation = Step("turn the vectors", driver_seconds=turning)
-    count = min(config.distill, sizes.items // ONE_IN)
+    count = min(config.extra_positives, sizes.items // ONE_IN)
     if count == 0:
         return rotation, [], sizes
     short = sizes.users * float((sizes.per_row("users") < bits).mean())
@@ -522,7 +524,7 @@ def _lists_memory(given: PlanInput, config: Any, listed: bool, where: Where) -> 
     if not listed:
         return []
     sizes = given.sizes
-    count = LONGEST if config.lists == AUTO else config.lists
+    count = LONGEST if config.teacher_list_length == AUTO else config.teacher_list_length
     held = 8 * min(count * sizes.users, MOST_LISTED)
     made = 3 * neighbours_bytes(sizes, min(SLIM.neighbours, sizes.items)) + 8 * sizes.pairs
     whole = 4 * sizes.items**2 if sizes.items <= MATRIX_ITEMS else 0

@@ -82,7 +82,7 @@ def weights_spec(settings: dict[str, Any]) -> ModelSpec:
         for name, value in settings.items()
         if value != model_class(MODEL).Config.model_fields[name].default
     }
-    return ModelSpec(MODEL, {**own, "keep": "int8"})
+    return ModelSpec(MODEL, {**own, "vector_dtype": "int8"})
 
 
 def best_weights(trials: Sequence[Trial]) -> dict[str, Any]:
@@ -181,4 +181,4 @@ def _with_codes(trials: Sequence[Trial], target: Target) -> Iterator[ModelSpec]:
             yield ModelSpec("dsiml", {"bits": bits, **room, "start": start})
             break
     if target.most >= 8 + 68:
-        yield ModelSpec("dsiml", {"shortlist": 200, "keep": "int8", "start": start})
+        yield ModelSpec("dsiml", {"shortlist": 200, "vector_dtype": "int8", "start": start})
