@@ -96,7 +96,10 @@ def test_the_ladder_goes_from_few_bits_to_the_served_recipe() -> None:
         *("popularity", "dsiml", "dsiml", "dsiml", "dsiml", "slim", "slim", "ease", "siml", "blend")
     ]
     assert [model.config.bits for _, model in made if model.name == "dsiml"] == [20, 32, 64, 64]
-    assert [model.config.keep for _, model in made if model.name == "slim"] == ["int8", "float32"]
+    assert [model.config.weight_dtype for _, model in made if model.name == "slim"] == [
+        "int8",
+        "float32",
+    ]
     assert [model.config.shortlist for _, model in made if model.name == "dsiml"] == [0, 0, 0, 200]
     assert "ease" not in ladder(EASE_ITEMS + 1)
     assert ladder(10, bits=(16, 128))[1:3] == ("dsiml:bits=16", "dsiml:bits=128")

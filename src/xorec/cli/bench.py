@@ -109,19 +109,22 @@ def engine(
     print_line(f"kept in {path}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """What learns, from which pairs, how often."""
+
+    data: str = args.option("debian", "A file, a folder, or a name from `xorec data list`.")
+    dimensions: int = args.option(64, "Length of the vectors of every model.")
+    rounds: int = args.option(5, "Rounds; each runs every method once.")
+    methods: str | None = args.option(None, "Names from the printed table, comma-separated.")
+    threads: int | None = args.option(None, "Threads of every method; all cores by default.")
+
+
 @app.command("train")
+@args.bundled
 def train(
-    data: Annotated[
-        str, typer.Option(help="A file, a folder, or a name from `xorec data list`.")
-    ] = "debian",
-    dimensions: Annotated[int, typer.Option(help="Length of the vectors of every model.")] = 64,
-    rounds: Annotated[int, typer.Option(help="Rounds; each runs every method once.")] = 5,
-    methods: Annotated[
-        str | None, typer.Option(help="Names from the printed table, comma-separated.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of every method; all cores by default.")
-    ] = None,
+    *,
+    settings: TrainSettings,
     quiet: args.Quiet = False,
     json: args.Json = False,
 ) -> None:
@@ -130,12 +133,15 @@ def train(
     An epoch is one pass over all pairs, each with its negatives. Times are medians over rounds and
     without set-up; MB is the peak of a process of its own.
     """
-    from xorec.cli.output import print_json, print_line, print_table
     from xorec.lab.bench.train import METHODS, TrainBench
 
-    names = tuple(METHODS) if methods is None else args.parse_names(methods)
+    given = settings.methods
     bench = TrainBench(
-        data=data, methods=names, dimensions=dimensions, threads=threads, rounds=rounds
+        data=settings.data,
+        methods=tuple(METHODS) if given is None else args.parse_names(given),
+        dimensions=settings.dimensions,
+        threads=settings.threads,
+        rounds=settings.rounds,
     )
     result = bench.run(args.progress_of(quiet))
     if json:
@@ -154,7 +160,7 @@ def train(
         )
         for row in result["rows"]
     ]
-    title = f"{about['name']}, {about['pairs']:,} pairs, {dimensions} dimensions"
+    title = f"{about['name']}, {about['pairs']:,} pairs, {settings.dimensions} dimensions"
     print_table(heads, cells, title, right=heads[1:])
     print_line("x peer: triplets a second over those of implicit's model of this kind.")
 

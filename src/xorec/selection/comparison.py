@@ -227,13 +227,13 @@ def ladder(items: int, bits: Sequence[int] = ()) -> tuple[str, ...]:
     """The models to compare on a catalogue of so many items; bits: in place of 20, 32 and 64.
 
     >>> ladder(50_000, bits=[16])[:4]
-    ('popularity', 'dsiml:bits=16', 'dsiml:bits=64:shortlist=200', 'slim:vector_dtype=int8')
+    ('popularity', 'dsiml:bits=16', 'dsiml:bits=64:shortlist=200', 'slim:weight_dtype=int8')
     """
     return (
         "popularity",
         *(f"dsiml:bits={length}" for length in bits or (20, 32, 64)),
         "dsiml:bits=64:shortlist=200",
-        "slim:vector_dtype=int8",
+        "slim:weight_dtype=int8",
         "slim",
         *(["ease"] if items <= EASE_ITEMS else []),
         "siml",

@@ -82,7 +82,7 @@ def weights_spec(settings: dict[str, Any]) -> ModelSpec:
         for name, value in settings.items()
         if value != model_class(MODEL).Config.model_fields[name].default
     }
-    return ModelSpec(MODEL, {**own, "vector_dtype": "int8"})
+    return ModelSpec(MODEL, {**own, "weight_dtype": "int8"})
 
 
 def best_weights(trials: Sequence[Trial]) -> dict[str, Any]:

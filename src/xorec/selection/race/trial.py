@@ -50,7 +50,7 @@ class Trial:
         """The recipe in words: what differs from the defaults, without settings of vectors."""
         own = {name: value for name, value in self.settings.items() if name != "start"}
         words = (word.removeprefix("slim.") for word in shown(own))
-        return " ".join([self.model, *(word for word in words if word != "vector_dtype=int8")])
+        return " ".join([self.model, *(word for word in words if not word.endswith("_dtype=int8"))])
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON."""
