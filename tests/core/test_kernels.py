@@ -23,7 +23,7 @@ KINDS = {
     for name, value in vars(kernels).items()
     if isinstance(value, FunctionType)
     and value.__module__ == kernels.__name__
-    and not name.startswith(("_", "is_"))
+    and not name.startswith(("_", "is_", "numpy_"))
 }
 Kinds = dict[str, str]
 

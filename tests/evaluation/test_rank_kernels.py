@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xorec.evaluation.rankings import count_exposure, place_row
-from xorec.search.top_k_kernels import CHUNK, best_keys
+from xorec.search.top_k import CHUNK, best_keys
 
 
 def places(scores: np.ndarray, tests: list[int], seen: list[int], k: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from xorec.representations.codes import Codes
 from xorec.representations.ranking_vectors import QuantizedVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.search.index import index_of
-from xorec.search.served import served_scores
+from xorec.search.two_stage import served_scores
 from xorec.testing.data import halves, planted
 
 KEEPS = ("float32", "float16", "int8")

@@ -16,7 +16,7 @@ from xorec.data.interactions import Interactions
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Distances, Vectors
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.scores.index import ScoreIndex
+from xorec.search.score_index import ScoreIndex
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 2**20, (300, 1), dtype=np.uint64)

@@ -15,10 +15,10 @@ from xorec.core.threads import ThreadPool
 from xorec.representations import REPRESENTATIONS
 from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.vectors import Vectors
+from xorec.search.code_scores import LookUpIndex
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.index import ANY, INDEXES, index_of
-from xorec.search.scores.index import ScoreIndex
-from xorec.search.scores.look_up import LookUpIndex
+from xorec.search.score_index import ScoreIndex
 from xorec.testing.indexes import make_codes
 
 ROOM = Path(xorec.search.__file__).parent

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import DataError
-from xorec.search.checks import check_lists, check_range, check_rows
+from xorec.search.filters import check_lists, check_range, check_rows
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xorec.search.sorted_kernels import contains, insert_sorted
+from xorec.search.top_k import contains, insert_sorted
 
 
 def test_the_smallest_keys_are_kept_once_each_in_their_order() -> None:

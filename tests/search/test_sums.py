@@ -15,7 +15,7 @@ from xorec.representations.neighbours_kernels import (
     item_at,
     slot_of,
 )
-from xorec.search.sums_kernels import best_sums, hide
+from xorec.search.postings import best_sums, hide
 
 NO_MASK = np.zeros(0, dtype=np.uint8)
 

@@ -8,8 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xorec.core.errors import DataError, OptionError
-from xorec.search.top_k import top_k, top_k_row
-from xorec.search.top_k_kernels import CHUNK, bound_for, chunk_maxima, rising, score_key, select
+from xorec.search.top_k import (
+    CHUNK,
+    bound_for,
+    chunk_maxima,
+    rising,
+    score_key,
+    select,
+    top_k,
+    top_k_row,
+)
 
 Row = npt.NDArray[np.float32]
 LEVELS = [float("nan"), float("-inf"), -3e38, -1.5, -0.0, 0.0, 1e-45, 2.0, float("inf")]

@@ -17,8 +17,7 @@ from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage
 from xorec.representations.vectors import Vectors
-from xorec.search.batches import FIRST_QUERIES
-from xorec.search.hits import Hits
+from xorec.search.hits import FIRST_QUERIES, Hits
 from xorec.search.index import SavedIndex, index_of
 from xorec.search.top_k import top_k
 from xorec.search.two_stage import TwoStageIndex

@@ -37,9 +37,8 @@ from xorec.evaluation.metrics.base import (
 )
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
-from xorec.search.served import served_scores
-from xorec.search.top_k import inverse
-from xorec.search.top_k_kernels import CHUNK, Items, Keys, Row, best_keys, score_key
+from xorec.search.top_k import CHUNK, Items, Keys, Row, best_keys, inverse, score_key
+from xorec.search.two_stage import served_scores
 
 BLOCK_BYTES = 24 << 20
 """Scores of one block, about. Larger blocks make a faster product; from 32 MB on, the C library

@@ -29,7 +29,7 @@ from xorec.recommender.signing import Key, check_signature
 from xorec.recommender.state import RecommenderState
 from xorec.recommender.verified_cache import add_stamp, has_stamp
 from xorec.representations import representation_class
-from xorec.search.checks import check_tie_rank
+from xorec.search.filters import check_tie_rank
 from xorec.search.index import Index, SavedIndex, index_of
 
 State = TypeVar("State", bound=RecommenderState)

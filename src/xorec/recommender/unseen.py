@@ -12,7 +12,7 @@ from xorec.core.kernels import kernel
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, VALIDATION, Interactions
 from xorec.recommender.state import RecommenderState
-from xorec.search.sorted_kernels import contains
+from xorec.search.top_k import contains
 
 
 @kernel

@@ -30,9 +30,9 @@ _CHECKS = (
     "recommender/model_file.py",
     "recommender/storage.py",
     "representations",
-    "search/checks.py",
-    "search/hamming/checks.py",
-    "search/hamming/multi_index/checks.py",
+    "search/filters.py",
+    "search/hamming/mih_checks.py",
+    "search/hamming/segment.py",
 )
 """Where the checks are, in files and in folders of the package."""
 

@@ -59,7 +59,7 @@ def score_rows(
 def score_bits(
     tables: Any, codes: Any, items: Any, counts: Any, begin: int, end: int, out: Any
 ) -> None:
-    """Float users against bits: tables of bytes (`codes_kernels.byte_tables`), codes as bytes."""
+    """Float users against bits: tables of bytes (`codes.byte_tables`), codes as bytes."""
     for b in range(begin, end):
         for place in range(counts[b]):
             item = items[b, place]

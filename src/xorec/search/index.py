@@ -63,13 +63,13 @@ INDEXES = {
     "codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
     "masked-codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
     "two-stage": ("xorec.search.two_stage", "TwoStageIndex"),
-    "codes of float users": ("xorec.search.scores.look_up", "LookUpIndex"),
-    "codebooks": ("xorec.search.scores.look_up", "LookUpIndex"),
-    "composed-codes": ("xorec.search.scores.composed", "ComposedIndex"),
-    "neighbours": ("xorec.search.scores.postings", "PostingIndex"),
+    "codes of float users": ("xorec.search.code_scores", "LookUpIndex"),
+    "codebooks": ("xorec.search.code_scores", "LookUpIndex"),
+    "composed-codes": ("xorec.search.code_scores", "ComposedIndex"),
+    "neighbours": ("xorec.search.postings", "PostingIndex"),
 }
 """Kind of representation: (module, class). The class has `of`, with the arguments of `index_of`."""
-ANY = ("xorec.search.scores.index", "ScoreIndex")
+ANY = ("xorec.search.score_index", "ScoreIndex")
 """Of all other kinds."""
 
 

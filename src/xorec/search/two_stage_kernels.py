@@ -19,11 +19,10 @@ from xorec.representations.neighbours_kernels import (
     word_of,
 )
 from xorec.representations.ranking_vectors import product
+from xorec.search.block_index import score_of
 from xorec.search.filters import Filters
-from xorec.search.scores.blocks import score_of
-from xorec.search.sorted_kernels import POSITION
-from xorec.search.sums_kernels import best_sums, hide
-from xorec.search.top_k_kernels import TieRanks, score_key, select
+from xorec.search.postings import best_sums, hide
+from xorec.search.top_k import POSITION, TieRanks, score_key, select
 
 
 class ItemSources(NamedTuple):
@@ -52,7 +51,7 @@ class Found(NamedTuple):
 class SecondStage(NamedTuple):
     """What puts candidates in order: sum of item weights + blend x (vector . row + bias).
 
-    vectors (B, d): of the queries. rows (m d,), scales (m,): of items, see `ranking_kernels`; bias
+    vectors (B, d): of the queries. rows (m d,), scales (m,): of items, see `ranking_vectors`; bias
     (m,), or none. weighed: whether there are item weights; else the score is that by vectors.
     """
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from xorec.core.errors import DataError
-from xorec.search.hamming.checks import are_inverse, has_each_once
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.multi_index.checks import check_tables
+from xorec.search.hamming.mih_checks import check_tables
+from xorec.search.hamming.segment import are_inverse, has_each_once
 
 
 @pytest.mark.parametrize("bits", [61, 67])

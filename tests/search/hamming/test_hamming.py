@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from xorec.core.errors import DataError, OptionError
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.mih import MultiIndexHashing
-from xorec.search.hamming.multi_index.probe_kernels import probe, probe_one
-from xorec.search.hamming.multi_index.tables import bytes_for, rings_of, substrings
+from xorec.search.hamming.mih_probe import probe, probe_one
+from xorec.search.hamming.mih_tables import bytes_for, rings_of, substrings
 from xorec.search.hamming.segment import scan_cost
 from xorec.testing.indexes import CodeIndexTests, best, hamming, make_codes, often, same
 

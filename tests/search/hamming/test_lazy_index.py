@@ -9,10 +9,9 @@ import pytest
 
 from xorec.core.errors import DataError
 from xorec.representations.codes import Codes, MaskedCodes
-from xorec.search.batches import FIRST_QUERIES
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.lazy_index import LazyHammingIndex
-from xorec.search.hits import Hits
+from xorec.search.hits import FIRST_QUERIES, Hits
 from xorec.search.index import SavedIndex
 from xorec.testing.indexes import CodeIndexTests, Costs, Ranks, Words, as_lists, make_codes, same
 

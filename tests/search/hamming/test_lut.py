@@ -10,18 +10,15 @@ import pytest
 
 from xorec.core.bits import NO_OFFSETS, Words
 from xorec.search.hamming import lut
-from xorec.search.hamming.adders import CHUNK_WORDS
-from xorec.search.hamming.arrays import Planes, TieOrder
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.lut import SevenBitTables
+from xorec.search.hamming.lut import Gathered, SevenBitTables, look_up, lower, scan_lut, skip
 from xorec.search.hamming.mih import MultiIndexHashing
-from xorec.search.hamming.multi_index.tables import HashTables
-from xorec.search.hamming.planes_kernels import CHUNK_ITEMS, slice_chunks
+from xorec.search.hamming.mih_tables import HashTables
+from xorec.search.hamming.planes import CHUNK_ITEMS, CHUNK_WORDS, slice_chunks
 from xorec.search.hamming.scan import LinearScan
-from xorec.search.hamming.segment import Segment, pack_positions, planes_of_lags
-from xorec.search.hamming.seven_bits.adders import PLANES
-from xorec.search.hamming.seven_bits.scan_kernels import Gathered, look_up, lower, scan_lut, skip
-from xorec.search.hamming.seven_bits.tables_kernels import (
+from xorec.search.hamming.segment import Planes, Segment, TieOrder, pack_positions, planes_of_lags
+from xorec.search.hamming.seven_bit_tables import (
+    PLANES,
     fill_tables,
     find_offsets,
     parts_for,

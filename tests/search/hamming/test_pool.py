@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xorec.search.hamming.multi_index.pool_kernels import (
+from xorec.search.hamming.mih_buckets import (
     FARTHEST,
     SIZE,
     add,

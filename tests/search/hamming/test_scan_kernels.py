@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from xorec.core.bits import NO_OFFSETS, Words
-from xorec.search.hamming.adders import CHUNK_WORDS
-from xorec.search.hamming.arrays import Counted, QueryPlanes, Selection, SelectScratch
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.planes_kernels import (
+from xorec.search.hamming.planes import (
     CHUNK_ITEMS,
+    CHUNK_WORDS,
     count_at,
     count_chunk,
     levels_for,
@@ -21,8 +20,16 @@ from xorec.search.hamming.planes_kernels import (
     slice_chunks,
     spread,
 )
-from xorec.search.hamming.scan_kernels import POOL, TOGETHER, narrow, sort_nearest, take
-from xorec.search.hamming.segment import pack_positions, planes_of_lags, planes_over
+from xorec.search.hamming.scan import POOL, TOGETHER, narrow, sort_nearest, take
+from xorec.search.hamming.segment import (
+    Counted,
+    QueryPlanes,
+    Selection,
+    SelectScratch,
+    pack_positions,
+    planes_of_lags,
+    planes_over,
+)
 from xorec.testing.indexes import as_lists, best, hamming, make_codes
 
 Bits = npt.NDArray[np.bool_]

@@ -9,7 +9,6 @@ import pytest
 
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
-from xorec.search.batches import Nearest
 from xorec.search.filters import Filters, no_filters
 from xorec.search.hamming import strategies
 from xorec.search.hamming.index import HammingIndex
@@ -18,6 +17,7 @@ from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.strategy import Option, Sample
+from xorec.search.hits import Nearest
 from xorec.testing.indexes import make_codes, same
 
 

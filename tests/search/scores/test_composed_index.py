@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from xorec.core.bits import unpack_signs
 from xorec.representations.composed import ComposedCodes, ComposedQueries
+from xorec.search.code_scores import ComposedIndex
 from xorec.search.index import index_of
-from xorec.search.scores.composed import ComposedIndex
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import IndexTests, Ranks, make_codes
 

@@ -11,8 +11,8 @@ from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.codes import Codes
+from xorec.search.code_scores import LookUpIndex
 from xorec.search.index import index_of
-from xorec.search.scores.look_up import LookUpIndex
 from xorec.search.top_k import top_k
 from xorec.testing.indexes import IndexTests, Ranks, make_codes
 

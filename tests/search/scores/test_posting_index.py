@@ -10,7 +10,7 @@ from xorec.representations.base import StoredAs
 from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
 from xorec.search.index import index_of
-from xorec.search.scores.postings import PostingIndex
+from xorec.search.postings import PostingIndex
 from xorec.testing.indexes import KINDS, IndexTests, Ranks
 
 Floats = npt.NDArray[np.float32]

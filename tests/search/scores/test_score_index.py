@@ -8,7 +8,7 @@ import pytest
 
 from xorec.representations.vectors import Vectors
 from xorec.search.index import index_of
-from xorec.search.scores.index import ScoreIndex
+from xorec.search.score_index import ScoreIndex
 from xorec.testing.indexes import KINDS, IndexTests, Ranks
 
 Floats = npt.NDArray[np.float32]

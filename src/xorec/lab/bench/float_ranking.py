@@ -22,7 +22,7 @@ from xorec.core.threads import ThreadPool
 from xorec.lab.bench.data import part_of
 from xorec.representations.vectors import Floats
 from xorec.search.hits import Exclude
-from xorec.search.top_k_kernels import BestRows, TieRanks, top_k_rows
+from xorec.search.top_k import BestRows, TieRanks, top_k_rows
 
 Items = npt.NDArray[np.int32]
 

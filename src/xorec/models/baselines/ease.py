@@ -31,7 +31,7 @@ from xorec.models.linear_algebra import bytes_needed, negative_inverse, rows_wit
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
-from xorec.search.top_k_kernels import score_key, select
+from xorec.search.top_k import score_key, select
 from xorec.training.config import Float, ModelConfig, Space
 
 if TYPE_CHECKING:

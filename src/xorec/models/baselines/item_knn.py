@@ -24,7 +24,7 @@ from xorec.models.base import DataUpdate, Model, expect
 from xorec.representations.base import Representation
 from xorec.representations.histories import is_weighted
 from xorec.representations.neighbours import Neighbours
-from xorec.search.top_k_kernels import score_key, select
+from xorec.search.top_k import score_key, select
 from xorec.training.config import Float, Int, ModelConfig, Space
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from xorec.models.baselines.slim import SLIM
 from xorec.models.siml.siml_kernels import Lists, draw_listed
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.vectors import Floats
-from xorec.search.scores.postings import PostingIndex
+from xorec.search.postings import PostingIndex
 from xorec.search.top_k import top_k
 from xorec.training.config import AUTO
 from xorec.training.passes import Sampler

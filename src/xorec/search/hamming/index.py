@@ -15,17 +15,19 @@ from xorec.core.bits import CodeRows, Words, as_offsets, joined_offsets
 from xorec.core.errors import DataError, OptionError
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
-from xorec.search.batches import Nearest
-from xorec.search.checks import check_rows, check_tie_rank
-from xorec.search.filters import make_filters
-from xorec.search.hamming.arrays import TieOrder
-from xorec.search.hamming.catalogue import Catalogue, ItemFilter
-from xorec.search.hamming.checks import Distance, check_segment, is_masked
+from xorec.search.filters import check_rows, check_tie_rank, make_filters
+from xorec.search.hamming.catalogue import Catalogue, ItemFilter, SingleQuery, Within, within
 from xorec.search.hamming.list_kernels import unpack
-from xorec.search.hamming.segment import Segment, planes_over
-from xorec.search.hamming.single import SingleQuery, Within, within
+from xorec.search.hamming.segment import (
+    Distance,
+    Segment,
+    TieOrder,
+    check_segment,
+    is_masked,
+    planes_over,
+)
 from xorec.search.hamming.strategies import SAMPLE_QUERIES, SearchedSegment, Wish
-from xorec.search.hits import Exclude, Hits
+from xorec.search.hits import Exclude, Hits, Nearest
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse
 

@@ -18,13 +18,11 @@ from xorec.core.progress import logged
 from xorec.core.threads import lazy_property
 from xorec.data.tie_rank import TieRank
 from xorec.representations.codes import distances, hamming_scores
-from xorec.search.batches import FIRST_QUERIES
-from xorec.search.checks import check_tie_rank
-from xorec.search.filters import make_filters
+from xorec.search.filters import check_tie_rank, make_filters
 from xorec.search.hamming.catalogue import Catalogue, ItemFilter
-from xorec.search.hamming.checks import Distance, is_masked
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hits import Exclude, Hits
+from xorec.search.hamming.segment import Distance, is_masked
+from xorec.search.hits import FIRST_QUERIES, Exclude, Hits
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import inverse
 

@@ -2,6 +2,11 @@
 
 A candidate is one 64-bit key, its distance above its tie position. Keys are distinct, and their
 ascending order is the ranking, ties and all.
+
+An exclusion bitmap tells most items from a few excluded ones by one bit, in the cache. Looking an
+item up in a list of rows needs its row first, which lies anywhere in memory. So the excluded rows
+of a query, where they are few, are turned into tie positions once, and the bits of these (modulo
+the size of the bitmap) are set.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import numpy as np
 
 from xorec.core.bits import popcount, prefetch
 from xorec.core.kernels import inlined, kernel
-from xorec.search.sorted_kernels import POSITION, WORST, contains, insert_sorted
+from xorec.search.top_k import POSITION, WORST, contains, insert_sorted
 
 _AHEAD = 12
 
@@ -25,7 +30,7 @@ def key_of(distance: Any, position: Any) -> Any:
 
 @inlined
 def passes(position: Any, checks: Any) -> Any:
-    """Whether the item at a tie position passes all filters; checks: `arrays.RowFilter`."""
+    """Whether the item at a tie position passes all filters; checks: `segment.RowFilter`."""
     if len(checks.allow_mask) and not checks.allow_mask[position]:
         return False
     if not len(checks.excluded) and not len(checks.denied):
@@ -66,7 +71,7 @@ def nearest_of_lists(
 ) -> None:
     """The nearest items of queries[which], each among its own candidates alone.
 
-    items: `arrays.ItemCodes`. candidates: (spans, rows); those of query b are
+    items: `segment.ItemCodes`. candidates: (spans, rows); those of query b are
     rows[spans[b, 0]:spans[b, 1]]. Into `nearest`; the filters' allow mask is not looked at.
     """
     codes, (spans, rows) = items.codes, candidates
@@ -96,7 +101,7 @@ def nearest_of_lists(
 def rank_all(items: Any, query: Any, bits: int, checks: Any, distances: Any, best: Any) -> Any:
     """As many of the nearest as `best` holds, by counting: for a k too large for a sorted list.
 
-    items: `arrays.ItemCodes`; checks: `arrays.RowFilter`. distances (items,): scratch, uint16.
+    items: `segment.ItemCodes`; checks: `segment.RowFilter`. distances (items,): scratch, uint16.
     """
     out, rows = np.uint16(0xFFFF), checks.rows
     farthest = bits + items.most
@@ -139,3 +144,51 @@ def unpack(nearest: Any, item_at: Any, bits: int, most: int, hits: Any) -> None:
                 scores[b, at] = np.float32(1) - np.float32(distance) * step
             else:
                 items[b, at], distances[b, at], scores[b, at] = 0, 0, 0
+
+
+BITMAP_WORDS = 32
+MOST_EXCLUDED = 256
+"""Excluded positions, at most: more would let too little through."""
+_ROWS_AHEAD = 16
+
+
+@kernel
+def fill_bitmap(excluded: Any, denied: Any, positions: Any, bitmap: Any, out: Any) -> int:
+    """Write the tie positions of excluded and denied rows into `out`; returns how many there are.
+
+    positions: by row; rows that it does not know are in another segment.
+    """
+    for word in range(BITMAP_WORDS):
+        bitmap[word] = np.uint64(0)
+    count = 0
+    for at in range(min(_ROWS_AHEAD, len(excluded))):
+        if excluded[at] < len(positions):
+            prefetch(positions, excluded[at])
+    for at in range(len(excluded)):
+        if at + _ROWS_AHEAD < len(excluded) and excluded[at + _ROWS_AHEAD] < len(positions):
+            prefetch(positions, excluded[at + _ROWS_AHEAD])
+        if 0 <= excluded[at] < len(positions):
+            out[count] = positions[excluded[at]]
+            count += 1
+    for at in range(len(denied)):
+        if denied[at] < len(positions):
+            out[count] = positions[denied[at]]
+            count += 1
+    for at in range(count):
+        position = np.uint64(out[at])
+        at_word = (position >> np.uint64(6)) % np.uint64(BITMAP_WORDS)
+        bitmap[at_word] |= np.uint64(1) << (position & np.uint64(63))
+    return count
+
+
+@kernel
+def is_excluded(position: Any, bitmap: Any, excluded: Any) -> Any:
+    """Whether the position is one of the excluded positions, whose bits are set."""
+    number = np.uint64(position)
+    word = bitmap[(number >> np.uint64(6)) % np.uint64(BITMAP_WORDS)]
+    if not len(excluded) or not (word >> (number & np.uint64(63))) & np.uint64(1):
+        return False
+    found = False
+    for at in range(len(excluded)):
+        found |= excluded[at] == position
+    return found

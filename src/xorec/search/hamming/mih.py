@@ -1,25 +1,36 @@
-"""MultiIndexHashing: tables by substrings of the code; what costs too much there is scanned."""
+"""MultiIndexHashing: tables by substrings of the code; what costs too much there is scanned.
+
+What so many tables are expected to cost is counted of a sample of queries, not timed, so the choice
+is the same on every machine and in every run.
+"""
 
 from __future__ import annotations
 
-from math import comb
-from typing import Any, Self
+from math import comb, exp
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.bits import Words
+from xorec.core.bits import Words, popcount
+from xorec.core.kernels import kernel
 from xorec.core.threads import ThreadPool
-from xorec.search.batches import Nearest, Numbers, empty_nearest, map_parts, numbers_of
 from xorec.search.filters import Filters, Mask, Rows
-from xorec.search.hamming.arrays import RowFilter
-from xorec.search.hamming.multi_index.checks import check_tables
-from xorec.search.hamming.multi_index.cost import mih_options
-from xorec.search.hamming.multi_index.levels import levels_of
-from xorec.search.hamming.multi_index.probe_kernels import PROBE, probe, probe_one, probe_within
-from xorec.search.hamming.multi_index.tables import HashTables
+from xorec.search.hamming.mih_checks import check_tables
+from xorec.search.hamming.mih_probe import BUCKET, CANDIDATE, PROBE, probe, probe_one, probe_within
+from xorec.search.hamming.mih_tables import (
+    WIDEST,
+    HashTables,
+    bytes_for,
+    levels_of,
+    positions_by_lag,
+    rings_of,
+    substring,
+    substrings,
+)
+from xorec.search.hamming.planes import LAG_PLANES
 from xorec.search.hamming.scan import LinearScan, collect
-from xorec.search.hamming.segment import Segment, scan_cost
+from xorec.search.hamming.segment import RowFilter, Segment, scan_cost
 from xorec.search.hamming.strategy import (
     Arrays,
     FindOne,
@@ -28,6 +39,135 @@ from xorec.search.hamming.strategy import (
     Sample,
     SearchStrategy,
 )
+from xorec.search.hits import Nearest, Numbers, empty_nearest, map_parts, numbers_of
+
+START = 1_200.0
+"""Nanoseconds that a table takes beyond what is counted below, and a scan does not."""
+LEVEL = 500.0
+"""Nanoseconds that a level takes in tables beyond what is counted below, and scanned does not."""
+LEVEL_BUCKET = 23.0
+"""Of a bucket of one level among several: it is shorter, and its lines are seldom in the cache."""
+SAMPLE_ITEMS = 16_384
+MOST_TABLES = 16
+"""Unless the code is so long that the longest substrings need more."""
+
+
+class LevelCost(NamedTuple):
+    """What a level costs each query (Q,) of the sample by so many tables; 0 tables: scanned."""
+
+    tables: int
+    nanoseconds: npt.NDArray[np.float64]
+    probes: float = 0.0
+    candidates: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """Nanoseconds of a query."""
+        return float(self.nanoseconds.mean()) + LEVEL * (self.tables > 0)
+
+
+def mih_options(strategy: str, segment: Segment, sample: Sample) -> list[Option]:
+    """An option for each number of tables of the largest level that is worth a thought and fits.
+
+    The other levels have what is best for them: so many tables, or a scan.
+    """
+    rows, bits, queries = segment.order.rows, segment.bits, len(sample.queries)
+    parts = positions_by_lag(segment.offsets, rows)
+    bucket = BUCKET if len(parts) == 1 else LEVEL_BUCKET
+    costs = [
+        level_costs(np.sort(rows[part]), bits, sample, lag, bucket)
+        for lag, part in enumerate(parts)
+    ]
+    sizes = [len(part) for part in parts]
+    largest = int(np.argmax(sizes))
+    best = [
+        min([scanned(size, bits, queries), *own], key=lambda one: one.mean)
+        for size, own in zip(sizes, costs, strict=True)
+    ]
+    return [
+        option_of(strategy, segment, [*best[:largest], one, *best[largest + 1 :]], sizes)
+        for one in costs[largest]
+    ]
+
+
+def option_of(strategy: str, segment: Segment, levels: list[LevelCost], sizes: list[int]) -> Option:
+    """All levels together; hopeless queries cost a scan too."""
+    scan, tables = scan_cost(len(segment), segment.bits), tuple(level.tables for level in levels)
+    costs = sum(level.nanoseconds for level in levels) + START * max(tables)
+    probes, candidates = (sum(column) for column in list(zip(*levels, strict=True))[2:])
+    heads = sum(size for size, count in zip(sizes, tables, strict=True) if not count)
+    label = "+".join(str(count) for count in tables if count) + " tables"
+    label += f" and {heads} items" * (heads > 0)
+    details = f" ({probes:.0f} probes, {candidates:.0f} candidates)"
+    return Option(strategy, label, float(np.minimum(costs, 2 * scan).mean()), tables, details)
+
+
+def possible_tables(bits: int, items: int) -> range:
+    """Numbers of tables worth a thought: substrings of about log2(items) bits, and around."""
+    ideal = bits / max(4.0, float(np.log2(max(2, items))))
+    fewest = max(1, -(-bits // WIDEST), int(ideal * 0.7))
+    most = min(bits, MOST_TABLES, int(ideal * 2.0) + 1)
+    return range(fewest, max(fewest, most) + 1)
+
+
+def scanned(items: int, bits: int, queries: int) -> LevelCost:
+    """What it costs to scan a level."""
+    return LevelCost(0, np.full(queries, scan_cost(items, bits + LAG_PLANES)))
+
+
+def level_costs(
+    rows: npt.NDArray[np.int32], bits: int, sample: Sample, lag: int, bucket: float
+) -> list[LevelCost]:
+    """What each number of tables for the items at `rows`, all of this lag, would cost."""
+    if not len(rows):
+        return []
+    every = max(1, len(rows) // SAMPLE_ITEMS)
+    items = np.ascontiguousarray(sample.codes[rows[::every]])
+    return [
+        estimate(items, every, bits, sample, tables, (lag, bucket))
+        for tables in possible_tables(bits, len(rows))
+        if sample.memory is None or bytes_for(bits, tables, len(rows)) <= sample.memory * len(rows)
+    ]
+
+
+def estimate(
+    items: Words, every: int, bits: int, sample: Sample, tables: int, level: tuple[int, float]
+) -> LevelCost:
+    """What a search by `tables` tables costs. items: one of `every` of the level.
+
+    level: (its lag, what a bucket costs).
+    """
+    lag, bucket = level
+    begins, widths = substrings(bits, tables)
+    deepest = len(rings_of(widths)[0]) - 1
+    costs, probes, candidates = [], [], []
+    for query, distance in zip(sample.queries, sample.kth, strict=True):
+        radii = np.array([(int(distance) - lag - t) // tables for t in range(tables)])
+        tried = sum(
+            comb(int(width), s)
+            for width, radius in zip(widths, radii, strict=True)
+            for s in range(min(int(width), int(radius)) + 1)
+        )
+        found = every * count_within(items, query, begins, widths, radii)
+        buckets = 0.6 * tried * (1 - exp(-found / max(1, tried)))
+        cost = PROBE * tried + bucket * buckets + CANDIDATE * len(query) * found
+        costs.append(float("inf") if radii.max() > deepest else cost)
+        probes.append(tried)
+        candidates.append(found)
+    return LevelCost(tables, np.array(costs), float(np.mean(probes)), float(np.mean(candidates)))
+
+
+@kernel
+def count_within(items: Any, query: Any, begins: Any, widths: Any, radii: Any) -> int:
+    """How often an item is within a table's radius of the query in that table's substring."""
+    count = 0
+    for t in range(len(begins)):
+        key = substring(query, begins[t], widths[t])
+        for item in range(len(items)):
+            other = substring(items[item], begins[t], widths[t])
+            count += np.int64(popcount(np.uint64(key ^ other))) <= radii[t]
+    return count
+
 
 _TABLE, _LISTED = 1_000.0, 150.0
 """Nanoseconds of a query by a table, and of an item of its list, about."""

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from xorec.core.bits import Words
 from xorec.core.errors import OptionError
 from xorec.core.threads import ThreadPool
-from xorec.search.batches import Nearest
 from xorec.search.filters import Filters, no_filters
 from xorec.search.hamming.lut import SevenBitTables
 from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment
 from xorec.search.hamming.strategy import Arrays, Option, Sample, SearchStrategy
+from xorec.search.hits import Nearest
 
 STRATEGIES: tuple[type[SearchStrategy], ...] = (MultiIndexHashing, SevenBitTables, LinearScan)
 """A new strategy: its file, and its class here."""

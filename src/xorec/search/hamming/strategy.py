@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from xorec.core.bits import Words
 from xorec.core.threads import ThreadPool
-from xorec.search.batches import Nearest
 from xorec.search.filters import Filters, Mask, Rows, no_filters
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.segment import Segment
+from xorec.search.hits import Nearest
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32]]

@@ -10,10 +10,7 @@ from xorec.core.errors import DataError
 from xorec.core.schema import Schema, Tensor, check_offsets, check_tensors
 from xorec.core.threads import ThreadPool
 from xorec.search.filters import Rows
-from xorec.search.hamming.adders import CHUNK_WORDS, LAG_PLANES
-from xorec.search.hamming.checks import has_each_once
-from xorec.search.hamming.multi_index.levels import positions_by_lag
-from xorec.search.hamming.multi_index.tables import (
+from xorec.search.hamming.mih_tables import (
     BLOCK,
     ENTRY,
     WIDEST,
@@ -22,9 +19,10 @@ from xorec.search.hamming.multi_index.tables import (
     copy_type,
     kept_levels,
     lay_out,
+    positions_by_lag,
 )
-from xorec.search.hamming.planes_kernels import CHUNK_ITEMS
-from xorec.search.hamming.segment import Segment, planes_of_lags
+from xorec.search.hamming.planes import CHUNK_ITEMS, CHUNK_WORDS, LAG_PLANES
+from xorec.search.hamming.segment import Segment, has_each_once, planes_of_lags
 
 TABLES: Schema = {
     "places": Tensor("int32", ("tables", "items")),

@@ -5,46 +5,45 @@ within floor(r / T) of it in at least one substring, so the tables are probed in
 radius: once ring s of table t is done, everything within T s + t was seen (pigeonhole). The search
 ends when the k-th distance is no more than that, so the whole tie at the k-th place was seen too.
 
-Where items have offsets, each level has tables of its own (see `levels`), which are probed side by
-side, each as far as its lag leaves; the items of scanned levels come first.
+Where items have offsets, each level has tables of its own (`mih_tables`), which are probed side by
+side, each as far as its lag leaves. The items of scanned levels come first: few that are near from
+afar, counted in planes for every query, so the k-th distance is small from the start. What a query
+may not show is asked of an item only when it would make the list: items are taken out of a chunk
+nearest first, until the next is too far.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from xorec.core.bits import Words, trailing_zeros
 from xorec.core.kernels import kernel
-from xorec.search.batches import Nearest
 from xorec.search.filters import Filters
-from xorec.search.hamming.arrays import TieOrder
-from xorec.search.hamming.exclusion_bitmap_kernels import (
+from xorec.search.hamming.list_kernels import (
     BITMAP_WORDS,
     MOST_EXCLUDED,
+    distance_of,
     fill_bitmap,
+    key_of,
+    passes,
+    unpack,
 )
-from xorec.search.hamming.list_kernels import distance_of, key_of, passes, unpack
-from xorec.search.hamming.multi_index.buckets_kernels import (
+from xorec.search.hamming.mih_buckets import (
     AT_ONCE,
-    SPANS,
-    list_full,
-    scan_buckets,
-)
-from xorec.search.hamming.multi_index.pool_kernels import (
     FARTHEST,
+    SPANS,
     WITHIN,
     K,
+    admit,
+    list_full,
     make_empty,
     pool_for,
+    scan_buckets,
     take_nearest,
 )
-from xorec.search.hamming.multi_index.scanned_kernels import (
-    admit_first_heads,
-    admit_next_heads,
-    scratch_for,
-)
-from xorec.search.hamming.multi_index.tables import (
+from xorec.search.hamming.mih_tables import (
     BEGIN,
     BLOCK,
     ENTRY,
@@ -52,9 +51,159 @@ from xorec.search.hamming.multi_index.tables import (
     WIDTH,
     EntryFilter,
     HashTables,
+    Numbers,
     Table,
     substring,
 )
+from xorec.search.hamming.planes import (
+    CHUNK_ITEMS,
+    CHUNK_WORDS,
+    LAG_PLANES,
+    count_at,
+    count_chunk,
+    levels_for,
+    spread,
+)
+from xorec.search.hamming.segment import Counted, Planes, QueryPlanes, TieOrder
+from xorec.search.hits import Nearest
+
+_WAITING = 64
+"""Heads that are admitted in one call."""
+
+
+class HeadScratch(NamedTuple):
+    """The heads of one query, chunk by chunk.
+
+    open_ (chunks CHUNK_WORDS,): a bit for each head. flips (bits,): of the query. counts (chunks,
+    levels CHUNK_WORDS): their distances, lags and all, in planes. left (chunks, CHUNK_WORDS): a bit
+    for each that was not admitted yet. found (CHUNK_WORDS,), entries (_WAITING, 2): scratch.
+    """
+
+    open_: Words
+    flips: Words
+    counts: Words
+    left: Words
+    found: Words
+    entries: Numbers
+
+
+@kernel
+def scratch_for(head_planes: Any, heads: Any, bits: int, most: int) -> Any:
+    """Room for the heads; None where there are no planes."""
+    if head_planes is None:
+        return None
+    chunks = -(-len(heads) // CHUNK_ITEMS)
+    open_ = np.full(chunks * CHUNK_WORDS, ~np.uint64(0), dtype=np.uint64)
+    last = len(heads) >> 6
+    if last < len(open_):
+        open_[last] = (np.uint64(1) << np.uint64(len(heads) & 63)) - np.uint64(1)
+        open_[last + 1 :] = 0
+    return HeadScratch(
+        open_,
+        np.empty(bits, np.uint64),
+        np.empty((chunks, levels_for(bits + most) * CHUNK_WORDS), np.uint64),
+        np.empty((chunks, CHUNK_WORDS), np.uint64),
+        np.empty(CHUNK_WORDS, np.uint64),
+        np.empty((_WAITING, 2), np.int64),
+    )
+
+
+@kernel
+def admit_first_heads(
+    head_planes: Any,
+    heads: Any,
+    farthest: Any,
+    query: Any,
+    within: Any,
+    checks: Any,
+    pool: Any,
+    room: Any,
+) -> None:
+    """Count the distances of all heads, and add those up to `within` to the nearest so far.
+
+    head_planes, heads: of `HashTables`; checks: `mih_tables.EntryFilter`; pool:
+    `Pool`; room: HeadScratch.
+    """
+    if room is None:
+        return
+    bits = len(room.flips)
+    lags = bits * CHUNK_WORDS
+    planes = Planes(head_planes, bits, None, lags, farthest)
+    spread(query, bits, room.flips)
+    flips, bound = QueryPlanes(room.flips, None, lags), min(within, farthest) + 1
+    open_, found = room.open_, room.found
+    for chunk in range(len(room.left)):
+        position, counted = np.uint64(chunk * CHUNK_WORDS), Counted(room.counts[chunk], found)
+        start = position * np.uint64(bits + LAG_PLANES)
+        some = count_chunk(planes, start, position, 0, flips, bound, open_, counted)
+        left = room.left[chunk]
+        for word in range(CHUNK_WORDS):
+            w = np.uint64(word)
+            left[w] = open_[position + w] ^ found[w]
+        if some:
+            admit_found(room, chunk, heads, checks, pool)
+
+
+@kernel
+def admit_next_heads(room: Any, heads: Any, within: Any, checks: Any, pool: Any) -> None:
+    """Add the heads that are left up to the distance `within` to the nearest so far."""
+    if room is None:
+        return
+    for chunk in range(len(room.left)):
+        if take_within(room.counts[chunk], within, room.left[chunk], room.found):
+            admit_found(room, chunk, heads, checks, pool)
+
+
+@kernel
+def admit_found(room: Any, chunk: int, heads: Any, checks: Any, pool: Any) -> None:
+    """Add the heads of room.found to the nearest so far."""
+    counts, entries, found, waits = room.counts[chunk], room.entries, room.found, 0
+    levels, words = len(counts) // CHUNK_WORDS, np.uint64(0)
+    for word in range(CHUNK_WORDS):
+        w = np.uint64(word)
+        words |= np.uint64(found[w] != np.uint64(0)) << w
+    while words:
+        word = trailing_zeros(words)
+        left = found[word]
+        bit = trailing_zeros(left)
+        left &= left - np.uint64(1)
+        found[word] = left
+        words ^= np.uint64(left == np.uint64(0)) << word
+        entries[waits, 0] = np.int64(np.uint64(64) * word + bit) + chunk * CHUNK_ITEMS
+        entries[waits, 1] = count_at(counts, levels, word, bit)
+        waits += entries[waits, 1] <= pool.numbers[FARTHEST]
+        if waits == _WAITING:
+            admit(entries, waits, heads, checks, pool)
+            waits = 0
+    admit(entries, waits, heads, checks, pool)
+
+
+@kernel
+def take_within(counts: Any, within: Any, left: Any, found: Any) -> Any:
+    """Move the items of a chunk whose count is at most `within` from `left` to `found`.
+
+    counts: in planes; compared bit by bit, the lowest first. Returns whether there are any.
+    """
+    levels = len(counts) // CHUNK_WORDS
+    least = min(np.int64(within), (np.int64(1) << levels) - 1)
+    for word in range(CHUNK_WORDS):
+        found[np.uint64(word)] = ~np.uint64(0)
+    for level in range(levels):
+        plane, ones = np.uint64(level * CHUNK_WORDS), np.uint64(0)
+        if (least >> level) & 1:
+            ones = ~ones
+        for word in range(CHUNK_WORDS):
+            w = np.uint64(word)
+            zero = ~counts[plane + w]
+            found[w] = (found[w] & (zero | ones)) | (zero & ones)
+    some = np.uint64(0)
+    for word in range(CHUNK_WORDS):
+        w = np.uint64(word)
+        found[w] &= left[w]
+        left[w] ^= found[w]
+        some |= found[w]
+    return some != np.uint64(0)
+
 
 PROBE, BUCKET, CANDIDATE = 2.5, 14.0, 1.7
 """What a probe, a bucket that is not empty and a word of a candidate cost, in ns, about."""
@@ -73,7 +222,7 @@ def probe(
 ) -> None:
     """The nearest items of queries[which] into `nearest`.
 
-    tables: `tables.HashTables`. order: `arrays.TieOrder`; its positions are used where the
+    tables: `HashTables`. order: `segment.TieOrder`; its positions are used where the
     first row is 0. finished[b] is false where the rings would cost more than `budget`
     (nanoseconds): that query must be scanned.
     """
@@ -181,8 +330,8 @@ def probe_one(
 def probe_within(tables: Any, query: Any, radius: int, checks: Any, keys: Any) -> int:
     """The keys of all items within `radius`, some more than once, as far as `keys` goes.
 
-    checks: `arrays.RowFilter`. Returns how many there are. All rings that `radius` needs must be in
-    tables.rings.
+    checks: `segment.RowFilter`. Returns how many there are. All rings that `radius` needs must be
+    in tables.rings.
     """
     count_tables, words, found, cuts = len(tables.cuts), len(query), 0, tables.cuts
     buckets = np.empty(AT_ONCE + 1, dtype=np.int32)

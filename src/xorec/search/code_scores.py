@@ -1,9 +1,9 @@
-"""LookUpIndex: exact top-k of scores that are sums of look-ups, one for each byte of an item."""
+"""ComposedIndex and LookUpIndex: exact top-k of scores that are added up from columns of bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +12,87 @@ from xorec.core.errors import DataError
 from xorec.core.kernels import kernel
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
+from xorec.representations.composed import BLOCK, composed_scores, score_block, scratch_for
 from xorec.representations.look_up import (
-    BLOCK,
+    BLOCK as LOOK_UP_BLOCK,
+)
+from xorec.representations.look_up import (
     LANES,
     interleave,
     look_up,
     look_up_block,
     look_up_lanes,
 )
-from xorec.search.batches import Nearest, Numbers
+from xorec.search.block_index import Arrays, BlockIndex, Part, bound_of, keep_block, keep_one
 from xorec.search.filters import Filters
-from xorec.search.scores.blocks import Arrays, BlockIndex, Part, bound_of, keep_block, keep_one
+from xorec.search.hits import Nearest, Numbers
+
+if TYPE_CHECKING:
+    from xorec.representations.composed import ComposedCodes
+
+
+class ComposedItems(NamedTuple):
+    """columns (G P, n), weights (G, n), rows (n,): items in tie order, `size` bits a group."""
+
+    columns: npt.NDArray[np.uint8]
+    weights: npt.NDArray[np.float32]
+    size: int
+    rows: npt.NDArray[np.int32]
+
+
+@kernel
+def scan_composed(
+    items: Any, queries: Any, which: Any, filters: Any, scratch: Any, nearest: Any
+) -> None:
+    """The best items of the queries `which` into `nearest`.
+
+    items: `ComposedItems`. queries: (words (B, G P), etas (B, G)). scratch: see `scratch_for`.
+    `which` should hold few queries: a block stays in the fast cache while they all pass over it.
+    """
+    (columns, weights, size, rows), (words, etas), (keys, counts) = items, queries, nearest
+    scores = np.empty(BLOCK, dtype=np.float32)
+    for at in range(len(which)):
+        counts[which[at]] = 0
+    for begin in range(0, len(rows), BLOCK):
+        end = min(len(rows), begin + BLOCK)
+        block = scores[: end - begin]
+        for at in range(len(which)):
+            b = which[at]
+            score_block(columns, weights, size, words[b], etas[b], begin, scratch, block)
+            excluded = filters.indices[filters.indptr[b] : filters.indptr[b + 1]]
+            checks = (rows, excluded, filters.denied)
+            counts[b] = keep_block(block, begin, checks, keys[b], counts[b])
+
+
+class ComposedIndex(BlockIndex):
+    """The columns are the bytes of the groups and the items' weights."""
+
+    def __init__(self, codes: ComposedCodes, tie_rank: TieRank) -> None:
+        super().__init__(codes.item_columns, tie_rank)
+        self.codes = codes
+
+    @property
+    def score_description(self) -> str:
+        return self.codes.score_description
+
+    def _ready(self, queries: Any) -> Arrays:
+        return self.codes.ready(queries)
+
+    def _scan(
+        self, part: Part, ready: Arrays, filters: Filters, nearest: Nearest
+    ) -> Callable[[Numbers], object]:
+        (columns, weights), size = part.columns, self.codes.group_bits
+        items = ComposedItems(columns, weights, size, part.rows)
+
+        def scan(which: Numbers) -> None:
+            scan_composed(items, ready, which, filters, scratch_for(size), nearest)
+
+        return scan
+
+    def _score(self, part: Part, ready: Arrays) -> Scores:
+        (columns, weights), (words, etas) = part.columns, ready
+        return composed_scores(columns, weights, self.codes.group_bits, words, etas)
+
 
 _CHUNK = 8
 """Items that are looked at together, for all queries."""
@@ -51,11 +121,11 @@ def scan_look_up(
 def scan_one(columns: Any, tables: Any, checks: Any, best: Any) -> int:
     """The best items for tables (S, 256) into `best`; returns how many there are.
 
-    checks: see `blocks_kernels.keep_one`.
+    checks: see `block_index.keep_one`.
     """
-    sums, items, count = np.empty(BLOCK, dtype=np.float32), columns.shape[1], 0
-    for begin in range(0, items, BLOCK):
-        end = min(items, begin + BLOCK)
+    sums, items, count = np.empty(LOOK_UP_BLOCK, dtype=np.float32), columns.shape[1], 0
+    for begin in range(0, items, LOOK_UP_BLOCK):
+        end = min(items, begin + LOOK_UP_BLOCK)
         block = sums[: end - begin]
         look_up_block(columns, tables, begin, end, block)
         count = keep_block(block, begin, checks, best, count)
@@ -69,14 +139,14 @@ def scan_lanes(
     """`scan_look_up` for up to LANES queries."""
     keys, counts = nearest
     lanes = np.empty((columns.shape[0], 256 * LANES), dtype=np.float32)
-    sums = np.empty(BLOCK * LANES, dtype=np.float32)
+    sums = np.empty(LOOK_UP_BLOCK * LANES, dtype=np.float32)
     bounds = np.full(_CHUNK * LANES, np.inf, dtype=np.float32)
     interleave(tables, lanes)
     for q in range(len(which)):
         counts[which[q]] = 0
         bounds[q::LANES] = -np.inf
-    for begin in range(0, len(rows), BLOCK):
-        n = min(BLOCK, len(rows) - begin)
+    for begin in range(0, len(rows), LOOK_UP_BLOCK):
+        n = min(LOOK_UP_BLOCK, len(rows) - begin)
         look_up_lanes(columns, lanes, begin, begin + n, sums)
         for first in range(0, n, _CHUNK):
             last = min(n, first + _CHUNK)

@@ -5,7 +5,7 @@ No score is kept: what a block does not add to the lists is filtered with it.
 What searches by float scores share: which scores of a block of items make the list.
 
 A candidate is one 64-bit key, its score turned round above its tie position, as in
-`top_k_kernels`. Items come in tie order, so an equal score that comes later never makes the list.
+`top_k`. Items come in tie order, so an equal score that comes later never makes the list.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ from xorec.core.kernels import kernel
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
-from xorec.search.batches import (
+from xorec.search.filters import (
+    Filters,
+    Rows,
+    check_choice,
+    check_lists,
+    check_tie_rank,
+    make_filters,
+)
+from xorec.search.hits import (
     FIRST_QUERIES,
     LONG_LIST,
+    Exclude,
+    Hits,
     Nearest,
     Numbers,
     empty_nearest,
     map_parts,
+    no_hits,
     numbers_of,
 )
-from xorec.search.checks import check_choice, check_lists, check_tie_rank
-from xorec.search.filters import Filters, Rows, make_filters
-from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
-from xorec.search.sorted_kernels import POSITION, contains, insert_sorted
-from xorec.search.top_k import inverse, top_k_row
-from xorec.search.top_k_kernels import score_key
+from xorec.search.top_k import POSITION, contains, insert_sorted, inverse, score_key, top_k_row
 
 CHUNK = 32
 """Items that are looked at one by one where any of them makes the list."""

@@ -11,7 +11,7 @@ from xorec.core.arrays import positive_int
 from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
-from xorec.search.checks import check_choice, check_lists, check_rows
+from xorec.search.filters import check_choice, check_lists, check_rows
 from xorec.search.hits import Exclude, Hits, no_hits
 from xorec.search.index import SavedIndex
 from xorec.search.top_k import top_k, top_k_row

@@ -1,1 +1,0 @@
-"""The inside of multi-index hashing (`mih.py`): tables, probing, and their expected cost."""

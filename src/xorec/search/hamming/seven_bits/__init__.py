@@ -1,1 +1,0 @@
-"""The inside of tables of seven bits (`lut.py`): filling, adding and scanning them."""
