@@ -291,7 +291,7 @@ def test_a_model_of_two_stages_is_fitted_asked_and_evaluated(
 ) -> None:
     out = tmp_path / "two.xorec"
     quick = ("--bits", 32, "--epochs", 2, "--start", json.dumps({"epochs": 5}), "-o", out, "-q")
-    two = ("--model", "dsiml", "--shortlist", 20, "--keep", "int8")
+    two = ("--model", "dsiml", "--shortlist", 20, "--vector-dtype", "int8")
     assert run("fit", ratings, *two, *quick).exit_code == 0
     loaded = Recommender.load(out)
     assert loaded.representation.kind == "two-stage"

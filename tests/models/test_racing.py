@@ -134,7 +134,7 @@ def test_a_race_that_is_late_is_broken_off() -> None:
 def test_a_race_takes_a_quarter_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 100 seconds it is late after 25, whatever the candidates have reached by then."""
     clock = [1000.0]
-    monkeypatch.setattr("xorec.models.siml.siml_race.clock", lambda: clock[0])
+    monkeypatch.setattr(compiling, "now", lambda: clock[0])
     here = track(replace(OPTIONS, until=1100.0))
     assert not here.is_late()
     clock[0] = 1024.9

@@ -215,7 +215,7 @@ class ModelTests:
     def test_unknown_user_is_told_about_fold_in(self) -> None:
         data, model = self._fitted("checkerboard")
         recommender = Recommender.from_model(model, data)
-        with pytest.raises(UnknownIdError, match=r"'nobody' is not in the model.*fold in"):
+        with pytest.raises(UnknownIdError, match=r"'nobody' is not in the model.*for a new user"):
             recommender.recommend("nobody")
 
 

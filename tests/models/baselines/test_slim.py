@@ -137,7 +137,7 @@ def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.Monk
     after = shop.update(Interactions.from_pairs(later))
     train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
     again = SLIM(l2=2.0, **settings).fit(train)
-    assert solved == ([41, 41] if settings.get("keep") == "int8" else [21, 41])
+    assert solved == ([41, 41] if settings.get("weight_dtype") == "int8" else [21, 41])
     for name, tensor in again.representation_.tensors().items():
         assert tensor.tobytes() == after.representation.tensors()[name].tobytes(), name
 

@@ -56,7 +56,7 @@ def fit(
     >>> xorec.fit(pairs, trials=2).metadata["model"]
     'slim'
     >>> visits = pl.DataFrame(pairs, schema=["who", "what"], orient="row")
-    >>> len(xorec.fit(visits, trials=2, user_column="who", item_column="what").users)
+    >>> len(xorec.fit(visits, trials=2, user_column="who", item_column="what").user_ids)
     60
     """
     goal = Target.parse(target)  # before anything long is read

@@ -22,7 +22,7 @@ class TestScores(IndexTests):
     @pytest.fixture(autouse=True)
     def _small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of 8 queries, so that a batch has several and the last one is not full."""
-        monkeypatch.setattr("xorec.search.scores.index.BLOCK_BYTES", 1)
+        monkeypatch.setattr("xorec.search.score_index.BLOCK_BYTES", 1)
 
     def items(self, rng: np.random.Generator, n: int, bits: int, kind: str) -> Floats:
         few = {"equal": 1, "duplicates": max(1, n // 8)}.get(kind, n)
