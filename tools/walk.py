@@ -38,7 +38,7 @@ class Walk:
         caller = frame.f_back
         while caller is not None and not caller.f_code.co_filename.startswith(ROOT):
             caller = caller.f_back
-        if caller is not None and caller.f_code.co_name == "<module>":
+        if is_import(frame):
             return  # what happens once, while a file is imported
         key = (None if caller is None else caller.f_code, code)
         if key not in self._met:
@@ -64,6 +64,15 @@ class Walk:
                 count += room(file) in seen
             seen.add(room(file))
         return count
+
+
+def is_import(frame: FrameType | None) -> bool:
+    """Whether a module of ours is being imported below this frame."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(ROOT):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def room(file: str) -> str:
