@@ -81,11 +81,11 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Plots",
         "Pictures by one call each; `from xorec import plots`, extra `plots`.",
         (
-            "xorec.plots.trade.frontier",
-            "xorec.plots.curves.training_curves",
-            "xorec.plots.code_lengths.bits",
-            "xorec.plots.hamming.distances",
-            "xorec.plots.maps.item_map",
+            "xorec.plots.comparisons.frontier",
+            "xorec.plots.models.training_curves",
+            "xorec.plots.comparisons.bits",
+            "xorec.plots.models.distances",
+            "xorec.plots.models.item_map",
             "xorec.plots.pictures.Picture",
         ),
     ),
@@ -204,6 +204,8 @@ def _unshown(path: str) -> Iterator[str]:
         if name.startswith("_") or not called:
             continue
         own = inspect.getdoc(getattr(member, "__func__", member)) or ""
+        if own.endswith("by its older name."):
+            continue
         if ">>> " not in own and not re.search(rf"\.{name}\b", shown):
             yield f"{path}.{name}"
 
