@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import socket
 import subprocess
 import sys
@@ -11,9 +10,11 @@ import httpx
 import pytest
 
 from xorec.client import AsyncClient, Client, ClientError, UnreachableError
-from xorec.client.list_requests import query
-from xorec.client.retries import Retries
+from xorec.client.exchange import Retries
+from xorec.client.operations import query
 from xorec.core.errors import OptionError, XorecError
+from xorec.testing.examples import shop
+from xorec.testing.service import service_in_process
 
 from .stand_in import Pieces, StandIn, answer, problem
 
@@ -125,7 +126,7 @@ def test_the_key_comes_from_the_argument_or_the_environment(
     keys = [request.headers.get("authorization") for request in service.asked]
     assert keys == ["Bearer from-outside", "Bearer mine", None]
     client = client_of(service, key="secret")
-    assert "secret" not in repr(client) + repr(client._connection)
+    assert "secret" not in repr(client)
 
 
 def test_an_address_has_a_scheme() -> None:
@@ -173,24 +174,24 @@ def test_a_stream_that_is_refused_says_why() -> None:
         list(client_of(StandIn(problem(403, "an admin key is needed."))).export())
 
 
-def test_both_clients_have_the_same_methods() -> None:
-    def methods(client: type) -> dict[str, inspect.Signature]:
-        return {
-            name: inspect.signature(one)
-            for name, one in vars(client).items()
-            if inspect.isfunction(one) and not name.startswith("_")
-        }
+def test_a_service_in_this_process_is_asked() -> None:
+    async def main() -> list[int]:
+        async with AsyncClient(app=app) as client:
+            sent = await client.send("eve", "rum")
+            return [sent.seq, *[line["seq"] async for line in client.export(after=1)]]
 
-    plain, awaited = methods(Client), methods(AsyncClient)
-    assert plain.keys() == awaited.keys()
-    assert {name: str(one) for name, one in plain.items()} == {
-        name: str(one) for name, one in awaited.items()
-    }
-    for name in plain:
-        assert getattr(Client, name).__doc__
+    with service_in_process(shop()) as app, Client(app=app) as client:
+        assert client.send("eve", "tea").seq == 1
+        assert "tea" not in [item.id for item in client.recommend("eve").items]
+        assert asyncio.run(main()) == [2, 2]
+        assert [event.item for event in client.events("eve").events] == ["rum", "tea"]
+        assert client.health().ready
+        with pytest.raises(ClientError, match="404, item 'rum' is not in the model"):
+            client.similar("rum")
 
 
 @pytest.mark.process
-def test_importing_it_needs_no_server() -> None:
-    code = "import sys, xorec.client; print({'starlette', 'uvicorn', 'numba'} & set(sys.modules))"
+def test_importing_it_needs_neither_server_nor_kernels() -> None:
+    heavy = {"numba", "polars", "scipy", "starlette", "uvicorn", "prometheus_client"}
+    code = f"import sys, xorec.client; print({heavy} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

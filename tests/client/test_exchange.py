@@ -5,21 +5,19 @@ from typing import Any
 import httpx
 import pytest
 
-from xorec.client import ClientError, UnreachableError
-from xorec.client.admin_requests import activate, rollback
-from xorec.client.event_requests import send
-from xorec.client.exchange import Outcome, exchange
+from xorec.client import Client, ClientError, UnreachableError
+from xorec.client.exchange import Outcome, Retries, exchange
 from xorec.client.request import Request
-from xorec.client.retries import Retries
 
 from .stand_in import answer, problem
 
-PLACE = "http://127.0.0.1:1"
+URL = "http://127.0.0.1:1"
+send, rollback = Client.send.request, Client.rollback.request
 
 
 def play(request: Request[Any], outcomes: list[Outcome], retries: Retries) -> list[object]:
     """What the exchange asks for when this comes of what it sends; and how it ends."""
-    steps, asked = exchange(request, retries, PLACE), []
+    steps, asked = exchange(request, retries, URL), []
     left = iter(outcomes)
     step = next(steps)
     while True:
@@ -76,13 +74,13 @@ def test_tries_end() -> None:
     assert asked == ["send", 0.0, "send", 0.0, "send"]
     assert isinstance(error, UnreachableError)
     assert error.status == 0
-    assert str(error) == f"POST /v1/events: the connection to {PLACE} broke: broke."
+    assert str(error) == f"POST /v1/events: the connection to {URL} broke: broke."
 
 
 @pytest.mark.parametrize("lost", [httpx.ReadError("broke"), httpx.ReadTimeout(""), problem(504)])
 def test_what_may_have_been_done_is_not_done_twice(lost: Outcome) -> None:
     assert len(play(rollback(), [lost, answer()], Retries(first=0.0))) == 2
-    assert play(activate(3), [lost, answer()], Retries(first=0.0))[-1] == 200
+    assert play(Client.activate.request(3), [lost, answer()], Retries(first=0.0))[-1] == 200
 
 
 @pytest.mark.parametrize("lost", [httpx.ConnectError("refused"), problem(503)])

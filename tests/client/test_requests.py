@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from xorec.client import admin_requests as admin
-from xorec.client import event_requests as events
-from xorec.client import item_requests as catalogue
-from xorec.client import list_requests as lists
-from xorec.client import map_requests as maps
-from xorec.client.request import Request, StreamRequest
+from xorec.client import Client
+from xorec.client.operations import query
+from xorec.client.request import Request
 from xorec.service.api.batch import BatchBody
 from xorec.service.api.codes import CodesQuery, HistogramQuery
 from xorec.service.api.events import EraseQuery, EventBody, EventsBody, EventsQuery
@@ -42,7 +39,7 @@ FILTERS: dict[str, Any] = {"deny": ["x"], "category": ["a", "b"], "not_category"
 
 BODIES: list[tuple[Request[Any], type[BaseModel]]] = [
     (
-        lists.recommend(
+        Client.recommend.request(
             7,
             items=[1, 2],
             k=3,
@@ -57,49 +54,52 @@ BODIES: list[tuple[Request[Any], type[BaseModel]]] = [
         ),
         RecommendBody,
     ),
-    (lists.recommend(items=["a"]), RecommendBody),
+    (Client.recommend.request(items=["a"]), RecommendBody),
     (
-        lists.recommend("a", where=Where(none=["b"])),
+        Client.recommend.request("a", where=Where(none=["b"])),
         RecommendBody,
     ),
-    (lists.recommend_batch([lists.query(7), lists.query(8, k=2)]), BatchBody),
-    (events.send("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), EventsBody),
-    (catalogue.put_items({"id": 1, "from": NOON, "hidden": True}), ItemsBody),
+    (Client.recommend_batch.request([query(7), query(8, k=2)]), BatchBody),
+    (Client.send.request("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), EventsBody),
+    (Client.put_items.request({"id": 1, "from": NOON, "hidden": True}), ItemsBody),
     (
-        catalogue.put_items(ItemBody.model_validate({"id": 1, "until": NOON})),
+        Client.put_items.request(ItemBody.model_validate({"id": 1, "until": NOON})),
         ItemsBody,
     ),
-    (catalogue.patch_item(1, from_=NOON, name="n", categories=["c"]), ItemPatch),
-    (admin.activate(3, "b"), ActivateBody),
-    (admin.rollback("b"), RollbackBody),
-    (admin.refit(recipe="als", settings={"epochs": 2}), RefitBody),
-    (admin.refit("b", kind="update", activate=False), RefitBody),
-    (admin.put_experiment("ab", {"default": 1.0}, salt="s"), ExperimentBody),
+    (Client.patch_item.request(1, from_=NOON, name="n", categories=["c"]), ItemPatch),
+    (Client.activate.request(3, "b"), ActivateBody),
+    (Client.rollback.request("b"), RollbackBody),
+    (Client.refit.request(recipe="als", settings={"epochs": 2}), RefitBody),
+    (Client.refit.request("b", kind="update", activate=False), RefitBody),
+    (Client.put_experiment.request("ab", {"default": 1.0}, salt="s"), ExperimentBody),
 ]
 QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
-    (lists.next_items("r", 3), NextQuery),
-    (lists.similar(1, 3, allow=[2], model="b", **FILTERS), SimilarQuery),
-    (lists.similar_users(1, 3, model="b"), SimilarUsersQuery),
-    (lists.explain(1, 2, items=[3], k=2, model="b"), ExplainQuery),
-    (lists.popular(3, user=1, model="b", **FILTERS), RankedQuery),
-    (lists.latest(3, user=1, model="b", **FILTERS), RankedQuery),
-    (lists.trending("7d", 3, user=1, model="b", **FILTERS), TrendingQuery),
-    (events.events(1, 3, before=9), EventsQuery),
-    (events.erase(1), EraseQuery),
-    (catalogue.item(1, 2, model="b"), ItemQuery),
-    (catalogue.items("q", 3), ItemQuery),
-    (catalogue.delete_item(1), ItemId),
-    (catalogue.users("q", 3, user=1, model="b"), UserQuery),
-    (catalogue.users(item=2), UserQuery),
-    (catalogue.categories(3, model="b"), CategoryQuery),
-    (catalogue.codes(1, items=[2, 3], of=[4, 5], model="b"), CodesQuery),
-    (admin.tasks("t"), TaskQuery),
-    (admin.experiments("ab", kind="buy"), ExperimentQuery),
-    (maps.item_map(3, model="b"), MapQuery),
-    (maps.colours("distance", bit=1, user=2, item=3, most=4, model="b"), ColoursQuery),
-    (maps.map_items([1, 2], items=[3], user=4, model="b"), MapItemsQuery),
-    (admin.histogram(1, k=3, model="b"), HistogramQuery),
-    (admin.export("items", after=3).request, ExportQuery),
+    (Client.next.request("r", 3), NextQuery),
+    (Client.similar.request(1, 3, allow=[2], model="b", **FILTERS), SimilarQuery),
+    (Client.similar_users.request(1, 3, model="b"), SimilarUsersQuery),
+    (Client.explain.request(1, 2, items=[3], k=2, model="b"), ExplainQuery),
+    (Client.popular.request(3, user=1, model="b", **FILTERS), RankedQuery),
+    (Client.latest.request(3, user=1, model="b", **FILTERS), RankedQuery),
+    (Client.trending.request("7d", 3, user=1, model="b", **FILTERS), TrendingQuery),
+    (Client.events.request(1, 3, before=9), EventsQuery),
+    (Client.erase.request(1), EraseQuery),
+    (Client.item.request(1, 2, model="b"), ItemQuery),
+    (Client.items.request("q", 3), ItemQuery),
+    (Client.delete_item.request(1), ItemId),
+    (Client.users.request("q", 3, user=1, model="b"), UserQuery),
+    (Client.users.request(item=2), UserQuery),
+    (Client.categories.request(3, model="b"), CategoryQuery),
+    (Client.codes.request(1, items=[2, 3], of=[4, 5], model="b"), CodesQuery),
+    (Client.tasks.request("t"), TaskQuery),
+    (Client.experiments.request("ab", kind="buy"), ExperimentQuery),
+    (Client.map.request(3, model="b"), MapQuery),
+    (
+        Client.map_colours.request("distance", bit=1, user=2, item=3, most=4, model="b"),
+        ColoursQuery,
+    ),
+    (Client.map_items.request([1, 2], items=[3], user=4, model="b"), MapItemsQuery),
+    (Client.histogram.request(1, k=3, model="b"), HistogramQuery),
+    (Client.export.request("items", after=3), ExportQuery),
 ]
 
 
@@ -141,7 +141,7 @@ def test_every_place_that_takes_a_seq_is_known() -> None:
 
 
 def test_the_ids_types_stay() -> None:
-    assert json.loads(lists.recommend(7, deny=["7"]).content or b"") == {
+    assert json.loads(Client.recommend.request(7, deny=["7"]).content or b"") == {
         "user": 7,
         "deny": ["7"],
         "k": 10,
@@ -149,14 +149,8 @@ def test_the_ids_types_stay() -> None:
 
 
 def test_an_event_keeps_its_own_id() -> None:
-    (event,) = (events.send(1, 2, event_id="mine").body or {})["events"]
+    (event,) = (Client.send.request(1, 2, event_id="mine").body or {})["events"]
     assert event["event_id"] == "mine"
-
-
-def test_streams_are_gets() -> None:
-    for stream in (admin.export(), admin.live()):
-        assert isinstance(stream, StreamRequest)
-        assert stream.request.method == "GET"
 
 
 def test_the_times_of_an_item_come_back() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.load import Served
 from tests.support.waiting import PATIENCE, until
 from xorec.client import AsyncClient, Client, ClientError
-from xorec.client.list_requests import query
+from xorec.client.operations import query
 
 pytestmark = pytest.mark.process
 

@@ -114,7 +114,7 @@ def test_there_is_an_example_of_every_endpoint(service: ServerProcess) -> None:
 
 
 def test_the_python_of_the_page(service: ServerProcess) -> None:
-    (code,) = [text for language, text in BLOCKS if language == "python"]
+    code = next(text for language, text in BLOCKS if language == "python")
     words = [sys.executable, "-c", code.replace(ADDRESS, service.url)]
     out = subprocess.check_output(words, text=True, timeout=60)
     assert len(out.split(",")) == 3, out

@@ -11,13 +11,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from xorec.recommender.recommender import Recommender
-from xorec.service.api import model_routes
-from xorec.service.config import Config
-from xorec.service.http.app import App, Health
+from xorec.service.http.app import App
 from xorec.service.http.exchange import Request
-from xorec.service.metrics import Metrics
-from xorec.service.processes.start import Started, start_writer
+from xorec.service.processes.start import Started
 from xorec.service.service import Service
+from xorec.testing.service import started
 
 
 class Served:
@@ -90,21 +88,5 @@ def served(
 
     more: further models by name. config: settings, as of `Config`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {}
-    for name, one in {"default": recommender, **(more or {})}.items():
-        files[name] = folder / f"{name}.xorec"
-        if not files[name].exists():
-            one.save(files[name])
-    settings = Config(
-        model=files.pop("default"), models=files, data=folder / "serve", port=0, **config
-    )
-    metrics = Metrics()
-    started = start_writer(settings, metrics)
-    app = App(settings, model_routes(), Health(), metrics)
-    app.service = started.service
-    try:
-        yield Served(app, started)
-    finally:
-        app.close()
-        started.close()
+    with started(recommender, folder, more, **config) as (app, made):
+        yield Served(app, made)

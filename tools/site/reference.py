@@ -72,7 +72,8 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "The service over HTTP, plain and async; the methods are those of the endpoints.",
         (
             "xorec.client.client.Client",
-            "xorec.client.async_client.AsyncClient",
+            "xorec.client.client.AsyncClient",
+            "xorec.client.operations.Operations",
             "xorec.client.errors.ClientError",
             "xorec.client.errors.UnreachableError",
         ),
@@ -93,7 +94,10 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 """File: (title, what it is about, paths). The models have a page of their own."""
 _CALLED = (property, cached_property, lazy_property, classmethod, staticmethod)
-_SAME = {"xorec.client.async_client.AsyncClient": ("xorec.client.client.Client",)}
+_SAME = {
+    "xorec.client.client.AsyncClient": ("xorec.client.client.Client",),
+    "xorec.client.operations.Operations": ("xorec.client.client.Client",),
+}
 """Path: others with the same methods, whose examples count."""
 
 

@@ -7,8 +7,7 @@ try:
 except ImportError:  # pragma: no cover
     raise MissingExtraError("xorec.client needs httpx: pip install 'xorec[client]'.") from None
 
-from xorec.client.async_client import AsyncClient
-from xorec.client.client import Client
+from xorec.client.client import AsyncClient, Client
 from xorec.client.errors import ClientError, UnreachableError
 
 __all__ = ["AsyncClient", "Client", "ClientError", "UnreachableError"]

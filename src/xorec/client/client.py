@@ -1,49 +1,85 @@
-"""Client: the service from plain Python."""
+"""Client and AsyncClient: the operations of the service, blocking or awaited."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from typing import Any, Self, TypeVar
 
 import httpx
 
-from xorec.client import admin_requests, event_requests, item_requests, list_requests, map_requests
-from xorec.client.connection import Connection
-from xorec.client.exchange import Outcome, Step, exchange, read_answer
-from xorec.client.methods import method_of
-from xorec.client.request import Request, StreamRequest
-from xorec.client.retries import Retries
-from xorec.client.streams import Lines
+from xorec.client.exchange import Memory, Outcome, Retries, Step, exchange, read_answer
+from xorec.client.operations import Operations
+from xorec.client.request import Lines, Request
+from xorec.core.errors import OptionError
 
-P = ParamSpec("P")
 A = TypeVar("A")
+URL = "http://127.0.0.1:8080"
 
 
-def _asks(make: Callable[P, Request[A]]) -> Callable[Concatenate[Client, P], A]:
-    """A method that sends what `make` makes, and gives the answer."""
+class _Connection(Operations):
+    """What both clients have in common: the address, the key, and what is remembered."""
 
-    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> A:
-        return self._ask(make(*args, **kwargs))
+    def __init__(
+        self, url: str | None, key: str | None, timeout: float, retries: int | Retries
+    ) -> None:
+        self._url = (url or os.environ.get("XOREC_URL") or URL).rstrip("/")
+        if not self._url.startswith(("http://", "https://")):
+            raise OptionError(f"url is {self._url!r}: give an address such as {URL}.")
+        self._headers = {"accept": "application/json, application/problem+json, */*"}
+        key = key or os.environ.get("XOREC_KEY")
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._timeout, self._memory = timeout, Memory()
+        self._retries = Retries(count=retries) if isinstance(retries, int) else retries
 
-    return method_of(method, make)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._url!r})"
+
+    @property
+    def seq(self) -> int:
+        """The highest position in the log that the service has told."""
+        return self._memory.seq
+
+    @seq.setter
+    def seq(self, seq: int) -> None:
+        self._memory.seq = seq
+
+    def _settings(self, transport: Any) -> dict[str, Any]:
+        """Of httpx's client."""
+        return {
+            "base_url": self._url,
+            "headers": self._headers,
+            "timeout": self._timeout,
+            "transport": transport,
+        }
+
+    def _arguments(self, request: Request[Any], stream: bool) -> dict[str, Any]:
+        """Of `build_request`. A stream may be silent for any time."""
+        headers = {} if request.body is None else {"content-type": "application/json"}
+        timeout = httpx.Timeout(self._timeout, read=None) if stream else self._timeout
+        return {
+            "method": request.method,
+            "url": request.path,
+            "params": list(request.params),
+            "content": request.content,
+            "headers": headers,
+            "timeout": timeout,
+        }
 
 
-def _reads(make: Callable[P, StreamRequest[A]]) -> Callable[Concatenate[Client, P], Iterator[A]]:
-    """A method that gives piece after piece of an answer."""
-
-    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[A]:
-        return self._read(make(*args, **kwargs))
-
-    return method_of(method, make)
-
-
-class Client:
+class Client(_Connection):
     """The service at `url`, asked from plain Python; threads may share it.
 
     url: or XOREC_URL of the environment, or http://127.0.0.1:8080. key: or XOREC_KEY. timeout:
     seconds for each try. retries: further tries after a broken connection or a status 502, 503 or
-    504; events have an `event_id` before the first, so that the service takes each once.
+    504; events have an `event_id` before the first, so that the service takes each once. app: an
+    ASGI application in this process, asked instead of `url` without sockets; every answer comes
+    whole, so `live` is not for it. transport: of httpx, instead.
 
     The client remembers the highest `seq` that it was told, and its lists know everything up to
     there, whichever worker answers: `client.seq`.
@@ -108,7 +144,7 @@ class Client:
     >>> client.map_items([0]).items[0].id
     'milk'
 
-    For whoever runs the service:
+    For operators:
 
     >>> client.health().ready, client.stats().stats
     (True, {'events': 8})
@@ -136,13 +172,13 @@ class Client:
         *,
         timeout: float = 10.0,
         retries: int | Retries = 4,
+        app: Any = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._connection = Connection.of(url, key, timeout, retries)
-        self._http = httpx.Client(**self._connection.settings(transport))
-
-    def __repr__(self) -> str:
-        return f"Client({self._connection.url!r})"
+        super().__init__(url, key, timeout, retries)
+        if app is not None:
+            transport = _InProcess(app)
+        self._http = httpx.Client(**self._settings(transport))
 
     def __enter__(self) -> Self:
         return self
@@ -154,65 +190,14 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    @property
-    def seq(self) -> int:
-        """The highest place in the log that the service has told."""
-        return self._connection.memory.seq
+    def _send(self, request: Request[A]) -> A:
+        response = self._answer(request.knowing(self.seq))
+        return read_answer(request, response, self._memory)
 
-    @seq.setter
-    def seq(self, seq: int) -> None:
-        self._connection.memory.seq = seq
-
-    recommend = _asks(list_requests.recommend)
-    recommend_batch = _asks(list_requests.recommend_batch)
-    next = _asks(list_requests.next_items)
-    similar = _asks(list_requests.similar)
-    similar_users = _asks(list_requests.similar_users)
-    explain = _asks(list_requests.explain)
-    popular = _asks(list_requests.popular)
-    latest = _asks(list_requests.latest)
-    trending = _asks(list_requests.trending)
-
-    send = _asks(event_requests.send)
-    send_events = _asks(event_requests.send_events)
-    events = _asks(event_requests.events)
-    erase = _asks(event_requests.erase)
-
-    put_items = _asks(item_requests.put_items)
-    patch_item = _asks(item_requests.patch_item)
-    delete_item = _asks(item_requests.delete_item)
-    item = _asks(item_requests.item)
-    items = _asks(item_requests.items)
-    users = _asks(item_requests.users)
-    categories = _asks(item_requests.categories)
-    codes = _asks(item_requests.codes)
-
-    models = _asks(admin_requests.models)
-    activate = _asks(admin_requests.activate)
-    rollback = _asks(admin_requests.rollback)
-    refit = _asks(admin_requests.refit)
-    tasks = _asks(admin_requests.tasks)
-    put_experiment = _asks(admin_requests.put_experiment)
-    experiments = _asks(admin_requests.experiments)
-    make_snapshot = _asks(admin_requests.make_snapshot)
-    snapshots = _asks(admin_requests.snapshots)
-    stats = _asks(admin_requests.stats)
-    map = _asks(map_requests.item_map)
-    map_colours = _asks(map_requests.colours)
-    map_items = _asks(map_requests.map_items)
-    compare = _asks(admin_requests.compare)
-    histogram = _asks(admin_requests.histogram)
-    health = _asks(admin_requests.health)
-    export = _reads(admin_requests.export)
-    live = _reads(admin_requests.live)
-
-    def _ask(self, request: Request[A]) -> A:
-        memory = self._connection.memory
-        return read_answer(request, self._answer(request.knowing(memory.seq)), memory)
-
-    def _read(self, wanted: StreamRequest[A]) -> Iterator[A]:
-        response = self._answer(wanted.request, stream=True)
-        lines, decode = Lines(), wanted.decode()
+    def _read(self, request: Request[None]) -> Iterator[Any]:
+        assert request.decode is not None
+        response = self._answer(request, stream=True)
+        lines, decode = Lines(), request.decode()
         try:
             for piece in response.iter_bytes():
                 for line in lines.feed(piece):
@@ -223,24 +208,127 @@ class Client:
             response.close()
 
     def _answer(self, request: Request[Any], stream: bool = False) -> httpx.Response:
-        steps = exchange(request, self._connection.retries, self._connection.url)
-        step = next(steps)
-        while True:
-            outcome = self._do(step, stream)
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
+        steps = exchange(request, self._retries, self._url)
+        outcome: Outcome = None
+        try:
+            while True:
+                outcome = self._do(steps.send(outcome), stream)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
     def _do(self, step: Step, stream: bool) -> Outcome:
         if isinstance(step, float):
             time.sleep(step)
             return None
         try:
-            request = self._http.build_request(**self._connection.arguments(step, stream))
+            request = self._http.build_request(**self._arguments(step, stream))
             response = self._http.send(request, stream=stream)
             if stream and not response.is_success:
                 response.read()
         except httpx.TransportError as error:
             return error
         return response
+
+
+class AsyncClient(_Connection):
+    """`Client`, to be awaited: the same methods, settings and errors. `Client` shows each method.
+
+    >>> def service(request):
+    ...     return httpx.Response(200, json={"user": "cem", "items": [{"id": "milk"}]})
+    >>> async def main():
+    ...     async with AsyncClient(transport=httpx.MockTransport(service)) as client:
+    ...         return [item.id for item in (await client.recommend("cem", k=1)).items]
+    >>> asyncio.run(main())
+    ['milk']
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int | Retries = 4,
+        app: Any = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        super().__init__(url, key, timeout, retries)
+        if app is not None:
+            transport = httpx.ASGITransport(app)
+        self._http = httpx.AsyncClient(**self._settings(transport))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _send(self, request: Request[A]) -> A:
+        response = await self._answer(request.knowing(self.seq))
+        return read_answer(request, response, self._memory)
+
+    async def _read(self, request: Request[None]) -> AsyncIterator[Any]:
+        assert request.decode is not None
+        response = await self._answer(request, stream=True)
+        lines, decode = Lines(), request.decode()
+        try:
+            async for piece in response.aiter_bytes():
+                for line in lines.feed(piece):
+                    for one in decode(line):
+                        yield one
+            for line in lines.rest():
+                for one in decode(line):
+                    yield one
+        finally:
+            await response.aclose()
+
+    async def _answer(self, request: Request[Any], stream: bool = False) -> httpx.Response:
+        steps = exchange(request, self._retries, self._url)
+        outcome: Outcome = None
+        try:
+            while True:
+                outcome = await self._do(steps.send(outcome), stream)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    async def _do(self, step: Step, stream: bool) -> Outcome:
+        if isinstance(step, float):
+            await asyncio.sleep(step)
+            return None
+        try:
+            request = self._http.build_request(**self._arguments(step, stream))
+            response = await self._http.send(request, stream=stream)
+            if stream and not response.is_success:
+                await response.aread()
+        except httpx.TransportError as error:
+            return error
+        return response
+
+
+class _InProcess(httpx.BaseTransport):
+    """Asks an ASGI application, which runs in an event loop in a thread of its own."""
+
+    def __init__(self, app: Any) -> None:
+        self._asgi, self._loop = httpx.ASGITransport(app), asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="in process", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with closing(self._loop):
+            self._loop.run_forever()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return asyncio.run_coroutine_threadsafe(self._answer(request), self._loop).result()
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        response = await self._asgi.handle_async_request(request)
+        body = await response.aread()
+        return httpx.Response(response.status_code, headers=response.headers, content=body)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()

@@ -1,12 +1,15 @@
-"""One request with its tries, without doing anything: a generator that says what to do next.
+"""One request with its tries, as a generator that says what to do next and does nothing itself.
 
-Both clients run it, one by blocking and one by awaiting, so that there is one place where it
-stands what is tried again, what an error is, and what is remembered.
+Both clients run it, one blocks and one awaits: retries, errors and what is remembered stand here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import random
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -15,17 +18,69 @@ from pydantic import ValidationError
 
 from xorec.client.errors import ClientError, UnreachableError, error_of
 from xorec.client.request import Request
-from xorec.client.retries import PASSING, REFUSED, Retries
 
 A = TypeVar("A")
 Step = Request[Any] | float
 """Send this; or wait for so many seconds."""
 Outcome = httpx.Response | httpx.TransportError | None
-"""What came of a step: an answer, none, or nothing to say after a wait."""
+"""The result of a step: an answer, no answer, or None after a wait."""
+REFUSED = 503
+"""The service did nothing: any request may be sent again."""
+PASSING = (502, 503, 504)
+"""Statuses that pass: a request that does no harm twice is sent again."""
+
+
+@dataclass(frozen=True)
+class Retries:
+    """count: further tries. The wait doubles from `first` to `most` seconds and is cut by up to a
+    half at random, so that clients do not come back together; the service's Retry-After counts
+    instead, up to `patience` seconds.
+
+    >>> Retries(first=0.1).wait(0, {"retry-after": "3"})
+    3.0
+    >>> 0.4 <= Retries(first=0.1).wait(3, {}) <= 0.8
+    True
+    """
+
+    count: int = 4
+    first: float = 0.1
+    most: float = 5.0
+    patience: float = 30.0
+
+    def wait(self, attempt: int, headers: Mapping[str, str]) -> float | None:
+        """Seconds before the next try; None where there is none. attempt: tries before this."""
+        if attempt >= self.count:
+            return None
+        told = retry_after(headers.get("retry-after", ""))
+        if told is not None:
+            return told if told <= self.patience else None
+        return min(self.most, self.first * 2.0**attempt) * random.uniform(0.5, 1.0)
+
+
+def retry_after(value: str, now: datetime | None = None) -> float | None:
+    """Seconds that a Retry-After header asks for: a number, or a date.
+
+    >>> retry_after("2"), retry_after("soon")
+    (2.0, None)
+    >>> noon = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    >>> retry_after("Mon, 16 Nov 2026 12:00:05 GMT", noon)
+    5.0
+    """
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
 
 
 class Memory:
-    """The highest place in the log that the service has told: the next answers must know it.
+    """The highest position in the log that the service has told: the next answers must know it.
 
     >>> memory = Memory()
     >>> memory.learn(7), memory.learn(5), memory.seq
@@ -42,12 +97,11 @@ class Memory:
 
 
 def exchange(
-    request: Request[Any], retries: Retries, place: str
+    request: Request[Any], retries: Retries, url: str
 ) -> Generator[Step, Outcome, httpx.Response]:
-    """Says what to do, is told what came of it, and ends with the answer, or raises.
+    """Yields a step, is sent its outcome, and returns the answer or raises.
 
-    An answer in a stream is read by the driver where its status is an error's. place: where the
-    service is, for messages.
+    The caller reads the body of a streamed answer if its status is an error. url: for messages.
     """
     attempt = 0
     while True:
@@ -59,7 +113,7 @@ def exchange(
             again, headers = _passes(request, outcome.status_code), dict(outcome.headers)
         else:
             assert isinstance(outcome, httpx.TransportError)
-            error = UnreachableError(request.what, 0, _why(outcome, place))
+            error = UnreachableError(request.what, 0, _why(outcome, url))
             again, headers = request.repeatable or _never_sent(outcome), {}
         wait = retries.wait(attempt, headers) if again else None
         if wait is None:
@@ -94,9 +148,9 @@ def _never_sent(error: httpx.TransportError) -> bool:
     return isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
 
 
-def _why(error: httpx.TransportError, place: str) -> str:
+def _why(error: httpx.TransportError, url: str) -> str:
     if isinstance(error, httpx.ConnectError):
-        return f"nobody listens at {place}: start the service, or give its address."
+        return f"nobody listens at {url}: start the service, or give its address."
     if isinstance(error, httpx.TimeoutException):
-        return f"{place} took too long: give a larger timeout, or look at its load."
-    return f"the connection to {place} broke: {error or type(error).__name__}."
+        return f"{url} took too long: give a larger timeout, or look at its load."
+    return f"the connection to {url} broke: {error or type(error).__name__}."

@@ -7,7 +7,16 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-ROOMS = ("core", "databases", "data", "representations", "search", "evaluation", "training", "models")
+ROOMS = (
+    "core",
+    "databases",
+    "data",
+    "representations",
+    "search",
+    "evaluation",
+    "training",
+    "models",
+)
 """The rooms that a learned result, or its evaluation, can depend on."""
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from xorec.service.config import Config
 from xorec.service.http.problems import busy
-from xorec.service.jobs.runner import TaskRunner
 from xorec.service.live.held_out import Comparisons
 from xorec.service.live.lists import ListCursors
-from xorec.service.live.models import Follower, LiveModels
-from xorec.service.log.base import Reader
 from xorec.service.log.records import Exposure
-from xorec.service.log.writer import LogWriter, SharedSequence
-from xorec.service.metrics import Metrics
-from xorec.service.processes.peers import Peers
+
+if TYPE_CHECKING:  # the client reads the API's schemas, and needs no server for that
+    from xorec.service.config import Config
+    from xorec.service.jobs.runner import TaskRunner
+    from xorec.service.live.models import Follower, LiveModels
+    from xorec.service.log.base import Reader
+    from xorec.service.log.writer import LogWriter, SharedSequence
+    from xorec.service.metrics import Metrics
+    from xorec.service.processes.peers import Peers
 
 
 @dataclass

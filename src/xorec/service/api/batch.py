@@ -10,7 +10,6 @@ from xorec.core.errors import OptionError, XorecError
 from xorec.service.api.base import Answer, Body
 from xorec.service.api.list_request import RecommendBody, request_of
 from xorec.service.api.recommend import RecommendAnswer, list_answer, model_for, user_of_body
-from xorec.service.http.endpoint import check_k
 from xorec.service.http.problems import http_error_of, status_of
 from xorec.service.http.routes import Call, Routes
 from xorec.service.log.records import Id
@@ -65,6 +64,8 @@ def post_batch(service: Service, call: Call) -> BatchAnswer:
 def _list(
     service: Service, query: RecommendBody, shown: list[Id], request_id: str
 ) -> RecommendAnswer:
+    from xorec.service.http.endpoint import check_k
+
     user = user_of_body(service, query)
     live = model_for(service, query.name, query.experiment, user)
     request = request_of(live, query, user)

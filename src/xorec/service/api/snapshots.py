@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
-from starlette.responses import StreamingResponse
 
-from xorec.service.api.base import Answer, Query
+from xorec.service.api.base import Answer, Query, streamed
 from xorec.service.api.events import event_out
 from xorec.service.http.routes import Call, Routes
 from xorec.service.log.records import Event
@@ -72,11 +71,11 @@ def get_snapshots(service: Service, call: Call) -> SnapshotList:
 
 
 @ROUTES("GET", "/v1/export", query=ExportQuery, role="admin", media_type="application/x-ndjson")
-def get_export(service: Service, call: Call) -> StreamingResponse:
+def get_export(service: Service, call: Call) -> Any:
     """Events, or what was said of items, a line of JSON each."""
     query: ExportQuery = call.query
     lines = _events(service, query.after) if query.what == "events" else _items(service)
-    return StreamingResponse(lines, media_type="application/x-ndjson")
+    return streamed(lines, media_type="application/x-ndjson")
 
 
 def _events(service: Service, after: int) -> Iterator[str]:

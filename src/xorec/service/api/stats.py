@@ -12,14 +12,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from starlette.responses import StreamingResponse
-
-from xorec.service.api.base import Answer, Query
+from xorec.service.api.base import Answer, Query, streamed
 from xorec.service.http.exchange import Request
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Routes
 from xorec.service.live.state import iso
-from xorec.service.metrics import SECONDS
 from xorec.service.service import Service
 
 ROUTES = Routes("figures")
@@ -141,8 +138,10 @@ class LiveQuery(Query):
 
 
 @ROUTES("GET", "/v1/live", query=LiveQuery, media_type="text/event-stream")
-def get_live(service: Service, call: Call) -> StreamingResponse:
+def get_live(service: Service, call: Call) -> Any:
     """The same again and again, as server-sent events."""
+    from xorec.service.metrics import SECONDS
+
     pause = min(max(call.query.seconds, 0.2), 60.0)
 
     async def stream() -> AsyncIterator[str]:
@@ -154,4 +153,4 @@ def get_live(service: Service, call: Call) -> StreamingResponse:
             history = min(SECONDS - 1, int(pause) + 2)
             await asyncio.sleep(pause)
 
-    return StreamingResponse(stream(), media_type="text/event-stream")
+    return streamed(stream(), media_type="text/event-stream")
