@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import xorec.search
 from xorec.core.threads import ThreadPool
 from xorec.representations import REPRESENTATIONS
 from xorec.representations.codes import Codes, MaskedCodes
@@ -20,8 +17,6 @@ from xorec.search.hamming.index import HammingIndex
 from xorec.search.index import ANY, INDEXES, index_of
 from xorec.search.score_index import ScoreIndex
 from xorec.testing.indexes import make_codes
-
-ROOM = Path(xorec.search.__file__).parent
 
 
 def test_each_kind_has_its_index() -> None:
@@ -65,12 +60,3 @@ def test_an_index_is_built_on_the_threads_that_are_given(
     learned, ranks = Codes(codes[:40], codes, 64), np.arange(20_000, dtype=np.int32)
     assert "least expected" in index_of(learned, ranks, threads=threads).explain()
     assert pools == [threads]
-
-
-def test_codes_and_scores_are_apart() -> None:
-    """hamming/ and scores/ share what stands beside them, and import nothing of each other."""
-    for folder, other in (("hamming", "scores"), ("scores", "hamming")):
-        for path in (ROOM / folder).glob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom):
-                    assert not str(node.module).startswith(f"xorec.search.{other}"), path

@@ -17,8 +17,6 @@ Floats = npt.NDArray[np.float32]
 class TestScores(IndexTests):
     """Of vectors of small whole numbers: sums are exact in any order, and ties abound."""
 
-    own_lists = False
-
     @pytest.fixture(autouse=True)
     def _small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of 8 queries, so that a batch has several and the last one is not full."""

@@ -368,7 +368,7 @@ def test_what_the_short_way_does_not_take() -> None:
         learned = blended(rng, 40, Sources(near, 5))
         index, queries = index_of(learned, np.arange(40, dtype=np.int32)), learned.queries
         whole = index.search(queries(np.arange(5)), 50)
-        index._first_queries = 0  # type: ignore[attr-defined]
+        index._first_queries = 0
         for b in range(5):
             for hits in (
                 index.search(queries(np.array([b])), 50),

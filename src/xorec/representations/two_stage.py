@@ -50,6 +50,11 @@ class TwoStageQueries:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(B, W), of the codes."""
+        return self.codes.shape
+
     def __getitem__(self, rows: Any) -> TwoStageQueries:
         """Some of them: a slice, one row, or an array of rows."""
         if isinstance(rows, int | np.integer):

@@ -13,9 +13,7 @@ from xorec.core.kernels import kernel
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
 from xorec.representations.composed import BLOCK, composed_scores, score_block, scratch_for
-from xorec.representations.look_up import (
-    BLOCK as LOOK_UP_BLOCK,
-)
+from xorec.representations.look_up import BLOCK as LOOK_UP_BLOCK
 from xorec.representations.look_up import (
     LANES,
     interleave,
@@ -23,7 +21,7 @@ from xorec.representations.look_up import (
     look_up_block,
     look_up_lanes,
 )
-from xorec.search.block_index import Arrays, BlockIndex, Part, bound_of, keep_block, keep_one
+from xorec.search.block_index import BlockIndex, Part, bound_of, keep_block, keep_one
 from xorec.search.filters import Filters
 from xorec.search.hits import Nearest, Numbers
 
@@ -75,23 +73,24 @@ class ComposedIndex(BlockIndex):
     def score_description(self) -> str:
         return self.codes.score_description
 
-    def _ready(self, queries: Any) -> Arrays:
-        return self.codes.ready(queries)
+    def _ready(self, queries: Any) -> Any:
+        return queries
 
     def _scan(
-        self, part: Part, ready: Arrays, filters: Filters, nearest: Nearest
+        self, part: Part, queries: Any, filters: Filters, nearest: Nearest
     ) -> Callable[[Numbers], object]:
         (columns, weights), size = part.columns, self.codes.group_bits
-        items = ComposedItems(columns, weights, size, part.rows)
+        items, ready = ComposedItems(columns, weights, size, part.rows), self.codes.ready(queries)
 
         def scan(which: Numbers) -> None:
             scan_composed(items, ready, which, filters, scratch_for(size), nearest)
 
         return scan
 
-    def _score(self, part: Part, ready: Arrays) -> Scores:
-        (columns, weights), (words, etas) = part.columns, ready
-        return composed_scores(columns, weights, self.codes.group_bits, words, etas)
+    def _score(self, part: Part, queries: Any) -> Scores:
+        columns, weights = part.columns
+        ready = self.codes.ready(queries)
+        return composed_scores(columns, weights, self.codes.group_bits, *ready)
 
 
 _CHUNK = 8
@@ -208,7 +207,7 @@ class LookUpIndex(BlockIndex):
     def score_description(self) -> str:
         return self.codes.score_description
 
-    def _ready(self, queries: Any) -> Arrays:
+    def _ready(self, queries: Any) -> Any:
         vectors = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
         if vectors.shape[1] != self.codes.query_length:
             raise DataError(
@@ -216,19 +215,16 @@ class LookUpIndex(BlockIndex):
             )
         if not np.isfinite(vectors).all():
             raise DataError("the queries have NaN or infinity among them.")
-        return (vectors,)
+        return vectors
 
     def _scan(
-        self, part: Part, ready: Arrays, filters: Filters, nearest: Nearest
+        self, part: Part, queries: Any, filters: Filters, nearest: Nearest
     ) -> Callable[[Numbers], object]:
-        (columns,), (vectors,) = part.columns, ready
-
         def scan(which: Numbers) -> None:
-            tables = self.codes.tables(vectors[which])
-            scan_look_up(columns, part.rows, tables, which, filters, nearest)
+            tables = self.codes.tables(queries[which])
+            scan_look_up(part.columns[0], part.rows, tables, which, filters, nearest)
 
         return scan
 
-    def _score(self, part: Part, ready: Arrays) -> Scores:
-        (columns,), (vectors,) = part.columns, ready
-        return look_up(columns, self.codes.tables(vectors))
+    def _score(self, part: Part, queries: Any) -> Scores:
+        return look_up(part.columns[0], self.codes.tables(queries))

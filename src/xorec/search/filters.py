@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,17 @@ NO_ROWS = np.zeros(0, dtype=np.int32)
 _NO_LIST = np.zeros(2, dtype=np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class ItemChoice:
+    """The items that may be shown, ready for many searches: `Index.item_filter`.
+
+    allow_mask (m,): by tie rank, zero hides. rows: of these items.
+    """
+
+    allow_mask: Mask
+    rows: Rows
+
+
 class Filters(NamedTuple):
     """What queries may not show.
 
@@ -123,6 +135,11 @@ class Filters(NamedTuple):
     def of(self, b: int) -> Rows:
         """The rows that query b may not show, ascending."""
         return self.indices[self.indptr[b] : self.indptr[b + 1]]
+
+    def one(self, b: int) -> Filters:
+        """The filters of query b alone."""
+        own = self.of(b)
+        return self._replace(indptr=np.array([0, len(own)]), indices=own)
 
 
 def no_filters(queries: int, allow_mask: Mask = ALLOW_ALL) -> Filters:

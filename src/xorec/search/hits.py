@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,13 +54,19 @@ class Hits:
     def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]]:
         return (self.row(b) for b in range(len(self)))
 
+    def put(self, b: int, items: npt.NDArray[Any], scores: npt.NDArray[Any]) -> None:
+        """Write row b."""
+        count = self.counts[b] = len(items)
+        self.items[b, :count], self.scores[b, :count] = items, scores
 
-def no_hits(rows: int, k: int) -> Hits:
+
+def no_hits(rows: int, k: int, *, distances: bool = False) -> Hits:
     """Room for the hits of so many rows, all zero."""
     return Hits(
         np.zeros((rows, k), dtype=np.int32),
         np.zeros((rows, k), dtype=np.float32),
         np.zeros(rows, dtype=np.int64),
+        np.zeros((rows, k), dtype=np.int32) if distances else None,
     )
 
 

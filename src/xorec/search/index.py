@@ -1,21 +1,52 @@
-"""Index: the exact search of a representation, whatever it is."""
+"""Index: the exact search of a representation, whatever it is; one base holds the checks."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from xorec.core.arrays import positive_int
+from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Representation
-from xorec.search.hits import Exclude, Hits
+from xorec.search.filters import Filters, ItemChoice, check_choice, check_lists, make_filters
+from xorec.search.hits import FIRST_QUERIES, Exclude, Hits, no_hits
 
 
-class Index(Protocol):
-    """Finds the best items of queries under the tie rule. Never changes."""
+class SavedIndex(NamedTuple):
+    """The tensors that a file has kept of an index; checked: their values were looked at before."""
+
+    tensors: Mapping[str, npt.NDArray[Any]]
+    checked: bool = False
+
+
+class Index(ABC):
+    """Finds the best items of queries under the tie rule. Never changes, so threads may share it.
+
+    Derive, and say how queries are checked (`_ready`) and how the best items are found (`_best`).
+    """
+
+    tie_rank: TieRank
+    _prepared: type = ItemChoice
+    _first_queries = FIRST_QUERIES
+
+    @classmethod
+    def of(
+        cls,
+        representation: Any,
+        tie_rank: TieRank,
+        saved: SavedIndex | None = None,
+        threads: int | None = None,
+    ) -> Self:
+        """The index of a representation: see `index_of`. This one is made at once, never saved."""
+        make: Any = cls
+        index: Self = make(representation, tie_rank)
+        return index
 
     def search(
         self,
@@ -27,48 +58,98 @@ class Index(Protocol):
         deny: npt.NDArray[np.integer] | None = None,
         threads: int = 1,
     ) -> Hits:
-        """The `k` best items of each query.
+        """The `k` best items of each query: score (or distance), then tie rank.
 
         exclude: rows that a query may not show, ascending, as (indptr, indices). deny: rows for no
-        query. allow: only these rows (or a bool for each) for all queries.
+        query. allow: only these rows (or a bool for each) for all queries, or as (indptr, indices)
+        for each its own, or what `item_filter` made ready. The answer is the same for any number
+        of threads and any batch; scores are those of the representation.
         """
-        ...
+        if allow is None and not (deny is not None and len(deny)):
+            found = self._search_alone(queries, k, exclude)
+            if found is not None:
+                return found
+        queries = self._ready(queries)
+        count, items = queries.shape[0], len(self.tie_rank)
+        k, filters = min(positive_int(k), items), make_filters(count, exclude, deny, items)
+        with ThreadPool(min(threads, max(1, count))) as pool:
+            if isinstance(allow, tuple):
+                self._first_queries = 0
+                return self._among_lists(queries, k, filters, allow, pool)
+            if allow is not None and not isinstance(allow, self._prepared):
+                allow = self.item_filter(allow)
+            search = self._first if self._is_first(count) else self._best
+            return search(queries, k, filters, allow, pool)
+
+    @abstractmethod
+    def _ready(self, queries: Any) -> Any:
+        """Queries, checked: a row for each."""
+
+    @abstractmethod
+    def _best(self, queries: Any, k: int, filters: Filters, choice: Any, pool: ThreadPool) -> Hits:
+        """`search` with checked filters; choice: what `item_filter` made ready; None: all."""
+
+    def _first(self, query: Any, k: int, filters: Filters, choice: Any, pool: ThreadPool) -> Hits:
+        """`_best` for one of the first queries: sooner in plain NumPy than with kernels."""
+        return self._best(query, k, filters, choice, pool)
+
+    def _search_alone(self, query: Any, k: Any, exclude: Exclude | None) -> Hits | None:
+        """A short way for one query that has no other filters; None: take the long way."""
+        return None
+
+    def _is_first(self, queries: int) -> bool:
+        """Whether this is one of the first single queries; a batch ends these."""
+        first = queries == 1 and self._first_queries > 0
+        self._first_queries = self._first_queries - 1 if first else 0
+        return first
+
+    def _among_lists(
+        self, queries: Any, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
+    ) -> Hits:
+        """Each query among its own items."""
+        count = queries.shape[0]
+        indptr, rows = check_lists(allow, count, "allow")
+        hits = no_hits(count, k)
+
+        def work(b: int) -> None:
+            choice, own = self.item_filter(rows[indptr[b] : indptr[b + 1]]), filters.one(b)
+            with ThreadPool(1) as alone:
+                hits.put(b, *self._best(queries[b : b + 1], k, own, choice, alone).row(0))
+
+        pool.map(count, work)
+        return hits
 
     def item_filter(self, items: npt.NDArray[Any]) -> Any:
         """Make ready a choice of items (rows, or one bool for each row) for many searches."""
-        ...
+        mask = np.zeros(len(self.tie_rank), dtype=np.uint8)
+        rows = np.unique(check_choice(items, len(mask))).astype(np.int32)
+        mask[self.tie_rank[rows]] = 1
+        return ItemChoice(mask, rows)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps of it beside the representation; nothing where it is made at once."""
-        ...
+        return {}
 
+    @abstractmethod
     def explain(self) -> str:
         """What is searched by, and why."""
-        ...
 
     @property
+    @abstractmethod
     def nbytes(self) -> int:
         """Bytes of everything that the search keeps for items: nothing of users."""
-        ...
-
-
-class SavedIndex(NamedTuple):
-    """The tensors that a file has kept of an index; checked: their values were looked at before."""
-
-    tensors: Mapping[str, npt.NDArray[Any]]
-    checked: bool = False
 
 
 INDEXES = {
-    "codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
-    "masked-codes": ("xorec.search.hamming.lazy_index", "LazyHammingIndex"),
+    "codes": ("xorec.search.hamming.index", "HammingIndex"),
+    "masked-codes": ("xorec.search.hamming.index", "HammingIndex"),
     "two-stage": ("xorec.search.two_stage", "TwoStageIndex"),
     "codes of float users": ("xorec.search.code_scores", "LookUpIndex"),
     "codebooks": ("xorec.search.code_scores", "LookUpIndex"),
     "composed-codes": ("xorec.search.code_scores", "ComposedIndex"),
     "neighbours": ("xorec.search.postings", "PostingIndex"),
 }
-"""Kind of representation: (module, class). The class has `of`, with the arguments of `index_of`."""
+"""Kind of representation: (module, class)."""
 ANY = ("xorec.search.score_index", "ScoreIndex")
 """Of all other kinds."""
 

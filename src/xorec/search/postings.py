@@ -7,14 +7,13 @@ full without it, and then in tie order.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import positive_int
 from xorec.core.bits import prefetch
-from xorec.core.kernels import is_first_query, kernel
+from xorec.core.kernels import is_loaded, kernel
 from xorec.core.threads import ThreadPool
 from xorec.data.tie_rank import TieRank
 from xorec.representations.histories import Histories
@@ -27,10 +26,18 @@ from xorec.representations.neighbours_kernels import (
     slot_of,
     sum_of,
 )
-from xorec.search.filters import Filters, check_choice, check_lists, check_tie_rank, make_filters
-from xorec.search.hits import FIRST_QUERIES, LONG_LIST, Exclude, Hits, empty_nearest, no_hits
-from xorec.search.index import SavedIndex
-from xorec.search.top_k import contains, insert_sorted, inverse, score_key, select, top_k_row
+from xorec.search.filters import ALLOW_ALL, Filters, ItemChoice, check_tie_rank
+from xorec.search.hits import LONG_LIST, Hits, empty_nearest, no_hits
+from xorec.search.index import Index
+from xorec.search.top_k import (
+    contains,
+    insert_sorted,
+    inverse,
+    score_hits,
+    score_key,
+    select,
+    top_k_row,
+)
 
 _INFINITY = np.int32(0x7F800000)
 """The bits of infinity: those of what is above are no number."""
@@ -269,101 +276,49 @@ def keep_below(scratch: Any, found: int, choice: Any, best: Any, count: int) -> 
     return count
 
 
-class ItemChoice(NamedTuple):
-    """Items that may be shown: their rows in tie order, and one number for each tie rank.
-
-    No numbers: all may.
-    """
-
-    rows: npt.NDArray[np.int32]
-    mask: npt.NDArray[np.uint8]
-
-
-class PostingIndex:
+class PostingIndex(Index):
     """Finds by adding up lists of weights (`Neighbours`); all filters act inside. Never changes."""
 
     def __init__(self, representation: Neighbours, tie_rank: TieRank) -> None:
         self.representation = representation
         self.tie_rank = check_tie_rank(tie_rank, representation.n_items)
-        self.all = ItemChoice(inverse(self.tie_rank), np.zeros(0, dtype=np.uint8))
-        self._asked = 0
-
-    @classmethod
-    def of(
-        cls,
-        representation: Neighbours,
-        tie_rank: TieRank,
-        saved: SavedIndex | None = None,
-        threads: int | None = None,
-    ) -> PostingIndex:
-        """The index of a representation; it is made at once, so nothing of it is ever saved."""
-        return cls(representation, tie_rank)
-
-    def __len__(self) -> int:
-        return len(self.tie_rank)
+        self.all = ItemChoice(ALLOW_ALL, inverse(self.tie_rank))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the item weights and of the tie order."""
         return self.representation.item_nbytes + self.tie_rank.nbytes + self.all.rows.nbytes
 
     def explain(self) -> str:
-        """What is searched by."""
-        count = len(self.representation.postings.items) / max(1, len(self))
+        count = len(self.representation.postings.items) / max(1, len(self.tie_rank))
         return (
             f"postings: the weights of each own item, {count:.1f} an item; "
             f"{self.representation.score_description}"
         )
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """Nothing is made that takes longer than reading it."""
-        return {}
-
     def item_filter(self, items: npt.NDArray[Any]) -> ItemChoice:
-        """Make ready a choice of items (rows, or one bool for each row) for many searches."""
-        mask = np.zeros(len(self), dtype=np.uint8)
-        rows = check_choice(items, len(self))
-        mask[self.tie_rank[rows]] = 1
-        return ItemChoice(self.all.rows[np.flatnonzero(mask)], mask)
+        """Rows in tie order: what has no score comes in this order."""
+        mask = super().item_filter(items).allow_mask
+        return ItemChoice(mask, self.all.rows[np.flatnonzero(mask)])
 
-    def search(
-        self,
-        queries: Any,
-        k: int,
-        *,
-        exclude: Exclude | None = None,
-        allow: npt.NDArray[Any] | Exclude | ItemChoice | None = None,
-        deny: npt.NDArray[np.integer] | None = None,
-        threads: int = 1,
-    ) -> Hits:
-        """The `k` best items of each query: score, then tie rank. Filters: `HammingIndex.search`.
-
-        Scores are those of the representation, to the bit, whatever the batch and the threads.
-        """
-        histories = self.representation.histories(queries)
-        count, k = len(histories), min(positive_int(k), len(self))
-        filters = make_filters(count, exclude, deny, len(self))
-        with ThreadPool(min(threads, max(1, count))) as pool:
-            if isinstance(allow, tuple) and not isinstance(allow, ItemChoice):
-                return self._among_lists(histories, k, filters, allow, pool)
-            choice = self.all
-            if allow is not None:
-                choice = allow if isinstance(allow, ItemChoice) else self.item_filter(allow)
-            return self._best(histories, k, filters, choice, pool)
+    def _ready(self, queries: Any) -> Histories:
+        return self.representation.histories(queries)
 
     def _best(
-        self, histories: Histories, k: int, filters: Filters, choice: ItemChoice, pool: ThreadPool
+        self,
+        queries: Histories,
+        k: int,
+        filters: Filters,
+        choice: ItemChoice | None,
+        pool: ThreadPool,
     ) -> Hits:
-        if k > LONG_LIST or self._is_fresh(histories):
-            return self._rank_all(histories, k, filters, choice, pool)
-        from xorec.search.block_index import unpack_scores
-
-        count, learned = len(histories), self.representation
-        nearest = empty_nearest(count, k)
+        if k > LONG_LIST:
+            return self._rank_all(queries, k, filters, choice, pool)
+        chosen, learned = choice or self.all, self.representation
+        nearest = empty_nearest(len(queries), k)
         known = (
             learned.kernel_postings,
-            (histories.indptr, histories.indices, histories.data),
-            (self.tie_rank, *choice),
+            (queries.indptr, queries.indices, queries.data),
+            (self.tie_rank, chosen.rows, chosen.allow_mask),
             filters,
             nearest,
         )
@@ -372,53 +327,33 @@ class PostingIndex:
             with learned.scratches.one() as scratch:
                 search_postings(*known, scratch, (begin, end))
 
-        pool.map_ranges(count, work)
-        items, scores = np.empty((count, k), np.int32), np.empty((count, k), np.float32)
-        unpack_scores(nearest, self.all.rows, items, scores)
-        return Hits(items, scores, nearest.counts)
+        pool.map_ranges(len(queries), work)
+        return score_hits(nearest, self.all.rows)
 
-    def _is_fresh(self, histories: Histories) -> bool:
-        """Whether one query is asked in a process that has no kernels yet."""
-        if not is_first_query(search_postings, len(histories)):
-            return False
-        self._asked += 1
-        return self._asked <= FIRST_QUERIES
-
-    def _among_lists(
-        self, histories: Histories, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
-    ) -> Hits:
-        """Each query among its own items."""
-        indptr, rows = check_lists(allow, len(histories), "allow")
-        hits = no_hits(len(histories), k)
-
-        def work(b: int) -> None:
-            choice, excluded = self.item_filter(rows[indptr[b] : indptr[b + 1]]), filters.of(b)
-            one = filters._replace(indptr=np.array([0, len(excluded)]), indices=excluded)
-            with ThreadPool(1) as alone:
-                found = self._best(histories[b : b + 1], k, one, choice, alone)
-            hits.items[b], hits.scores[b] = found.items[0], found.scores[0]
-            hits.counts[b] = found.counts[0]
-
-        pool.map(len(histories), work)
-        return hits
+    def _first(self, query: Any, k: int, filters: Filters, choice: Any, pool: ThreadPool) -> Hits:
+        search = self._best if is_loaded(search_postings) else self._rank_all
+        return search(query, k, filters, choice, pool)
 
     def _rank_all(
-        self, histories: Histories, k: int, filters: Filters, choice: ItemChoice, pool: ThreadPool
+        self,
+        queries: Histories,
+        k: int,
+        filters: Filters,
+        choice: ItemChoice | None,
+        pool: ThreadPool,
     ) -> Hits:
-        """By all scores, in NumPy: for a k too large for a sorted list."""
-        hits = no_hits(len(histories), k)
-        hidden = np.zeros(len(self), dtype=np.bool_)
+        """By all scores, in NumPy: without kernels, and for a k too large for a sorted list."""
+        hits = no_hits(len(queries), k)
+        hidden = np.zeros(len(self.tie_rank), dtype=np.bool_)
         hidden[filters.denied] = True
-        if len(choice.mask):
-            hidden[self.all.rows[choice.mask == 0]] = True
+        if choice is not None:
+            hidden[self.all.rows[choice.allow_mask == 0]] = True
 
         def work(b: int) -> None:
             out = hidden.copy()
             out[filters.of(b)] = True
-            scores = self.representation.score_one(histories[b : b + 1])
-            rows, values = top_k_row(scores, k, self.tie_rank, np.flatnonzero(out))
-            hits.items[b, : len(rows)], hits.scores[b, : len(rows)] = rows, values
-            hits.counts[b] = len(rows)
+            scores = self.representation.score_one(queries[b : b + 1])
+            hits.put(b, *top_k_row(scores, k, self.tie_rank, np.flatnonzero(out)))
 
-        pool.map(len(histories), work)
+        pool.map(len(queries), work)
         return hits

@@ -21,7 +21,7 @@ from xorec.core.arrays import positive_int
 from xorec.core.errors import DataError
 from xorec.core.kernels import kernel
 from xorec.data.tie_rank import TieRank
-from xorec.search.hits import Exclude, Hits
+from xorec.search.hits import Exclude, Hits, Nearest
 
 WORST = np.uint64(0xFFFFFFFFFFFFFFFF)
 """After every key: the last of a list that is not full."""
@@ -99,6 +99,35 @@ def score_key(score: Any) -> Any:
     bits = np.int64(value.view(np.int32))
     rising = bits if bits >= 0 else -0x80000000 - bits
     return np.uint64(0x7FFFFFFF - rising) << np.uint64(32)
+
+
+@kernel
+def score_of(key: Any) -> Any:
+    """The inverse of `score_key`."""
+    rising = 0x7FFFFFFF - np.int64(key >> np.uint64(32))
+    bits = rising if rising >= 0 else -0x80000000 - rising
+    return np.int32(bits).view(np.float32)
+
+
+@kernel
+def unpack_scores(nearest: Any, rows: Any, items: Any, scores: Any) -> None:
+    """Keys (B, k) as rows of items and scores; zero behind."""
+    keys, counts = nearest
+    for b in range(len(counts)):
+        for at in range(keys.shape[1]):
+            if at < counts[b]:
+                items[b, at] = rows[np.int64(keys[b, at] & POSITION)]
+                scores[b, at] = score_of(keys[b, at])
+            else:
+                items[b, at], scores[b, at] = 0, 0
+
+
+def score_hits(nearest: Nearest, rows: Items) -> Hits:
+    """Keys of scores as hits; rows: the item at each tie position."""
+    shape = nearest.keys.shape
+    items, scores = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32)
+    unpack_scores(nearest, rows, items, scores)
+    return Hits(items, scores, nearest.counts)
 
 
 @kernel

@@ -17,19 +17,12 @@ from xorec.representations.histories import NO_VALUES
 from xorec.representations.neighbours import Postings
 from xorec.representations.neighbours_kernels import Scratches
 from xorec.representations.two_stage import TwoStage, TwoStageQueries
-from xorec.search.filters import ALLOW_ALL, Filters, check_lists, check_range, make_filters
-from xorec.search.hamming.catalogue import ItemFilter
+from xorec.search.filters import Filters, ItemChoice, check_range, make_filters
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.lazy_index import LazyHammingIndex
-from xorec.search.hits import FIRST_QUERIES, Exclude, Hits, empty_nearest, no_hits
-from xorec.search.index import SavedIndex
-from xorec.search.top_k import TieRanks, inverse, top_k_row
-from xorec.search.two_stage_kernels import (
-    Found,
-    ItemSources,
-    collect,
-    search_both,
-)
+from xorec.search.hits import Exclude, Hits, empty_nearest, no_hits
+from xorec.search.index import Index, SavedIndex
+from xorec.search.top_k import TieRanks, inverse, score_hits, top_k_row
+from xorec.search.two_stage_kernels import Found, ItemSources, best_of, collect, search_both
 
 Near = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
@@ -144,8 +137,7 @@ def best_of_one(scores: Scores, found: Found, tie_rank: TieRank, width: int) -> 
     falling = -np.where(np.isnan(values), np.float32(-np.inf), values)
     order = np.lexsort((tie_rank[items], falling))[:width]
     hits = no_hits(1, width)
-    hits.items[0, : len(order)], hits.scores[0, : len(order)] = items[order], values[order]
-    hits.counts[0] = len(order)
+    hits.put(0, items[order], values[order])
     return hits
 
 
@@ -176,10 +168,9 @@ def _no_postings(n_items: int) -> Postings:
 
 _TABLE = "item_neighbours"
 _ALONE = ThreadPool(1)
-Allow = npt.NDArray[Any] | Exclude | ItemFilter | None
 
 
-class TwoStageIndex:
+class TwoStageIndex(Index):
     """Finds by code and by item weights, all filters inside; then ranks these by exact scores.
 
     Hamming distances and sums of weights go through exact searches, and where a source brings the
@@ -190,10 +181,9 @@ class TwoStageIndex:
         self, hamming: HammingIndex, learned: TwoStage, table: npt.NDArray[np.int32]
     ) -> None:
         self.hamming, self.learned = hamming, learned
-        self._tie_rank = as_contiguous(hamming.tie_rank)
+        self.tie_rank = as_contiguous(hamming.tie_rank)
         self._item_at = inverse(hamming.tie_rank)
-        self._first_queries = FIRST_QUERIES
-        self._collector = Collector(learned, table, self._tie_rank, self._item_at)
+        self._collector = Collector(learned, table, self.tie_rank, self._item_at)
 
     @classmethod
     def of(
@@ -203,25 +193,22 @@ class TwoStageIndex:
         saved: SavedIndex | None = None,
         threads: int | None = None,
     ) -> TwoStageIndex:
-        """The index of a representation: see `search.index.index_of`."""
         width = min(learned.sources.per_item, max(0, learned.n_items - 1))
         if saved is None:
-            hamming: HammingIndex = LazyHammingIndex.of(learned.codes, tie_rank, None, threads)
+            hamming = HammingIndex.of(learned.codes, tie_rank, None, threads)
             table = item_table(hamming, width, threads or available_threads())
             return cls(hamming, learned, table)
         rest = {name: array for name, array in saved.tensors.items() if name != _TABLE}
         kept = saved._replace(tensors=rest)
-        hamming = LazyHammingIndex.of(learned.codes, tie_rank, kept, threads)
+        hamming = HammingIndex.of(learned.codes, tie_rank, kept, threads)
         return cls(hamming, learned, _checked_table(saved, learned.n_items, width))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the Hamming index, and of what the items' part of both stages reads."""
         table = self._collector.sources.table.nbytes
         return self.hamming.nbytes + self.learned.second_stage_nbytes + table
 
     def explain(self) -> str:
-        """What is searched by, and why."""
         near, best, per_item, neighbours = self.learned.sources
         ways = [f"the {near} nearest codes ({self.hamming.explain()})"]
         ways += [f"the {best} best by item weights"] if best else []
@@ -229,88 +216,86 @@ class TwoStageIndex:
         ways += [each] if neighbours else []
         return f"{', '.join(ways)}; then {self.learned.score_description}"
 
-    def search(
-        self,
-        queries: Any,
-        k: int,
-        *,
-        exclude: Exclude | None = None,
-        allow: Allow = None,
-        deny: npt.NDArray[np.integer] | None = None,
-        threads: int = 1,
-    ) -> Hits:
-        """See `Index.search`. There are never fewer candidates than `k`."""
-        if allow is None and deny is None and not self._first_queries and len(queries) == 1:
-            alone = self._search_one(queries, k, exclude)
-            if alone is not None:
-                return alone
-        k = positive_int(k)
-        if isinstance(allow, tuple):
-            return self._among_lists(queries, k, exclude, allow, deny, threads)
-        if allow is not None and not isinstance(allow, ItemFilter):
-            allow = self.hamming.item_filter(allow)
-        if self._first_queries and len(queries) == 1:
-            self._first_queries -= 1
-            if not self._first_queries:  # whoever asks on gets the kernels: a batch loads them
-                self.search(queries[np.zeros(2, dtype=np.int64)], k)
-        with ThreadPool(min(threads, max(1, len(queries)))) as pool:
-            near, filters = self._near(queries, k, exclude, allow, deny, pool)
-            width = min(k, len(self._tie_rank))
-            hits = self._collector.search(queries, near, filters, width, pool)
-            if hits is not None:
-                return hits
-            found = self._collector.collect(queries, near, filters, pool)
-            return self._best(self.score(queries, found, pool), found, width, pool)
+    def _ready(self, queries: TwoStageQueries) -> TwoStageQueries:
+        return queries
 
-    def _search_one(self, query: TwoStageQueries, k: int, exclude: Exclude | None) -> Hits | None:
-        """The short way for one query and what it has seen; None: take the long way.
-
-        With cold caches, each question that is asked costs more than it looks.
-        """
+    def _search_alone(self, query: TwoStageQueries, k: Any, exclude: Exclude | None) -> Hits | None:
+        """For one query and what it has seen. With cold caches, each question costs a while."""
+        if self._first_queries or len(query) != 1:
+            return None
         single, size = self.hamming.single, self._size(positive_int(k))
         if single is None or not single.takes(query.codes, size):
             return None
-        filters = self._filters(1, exclude, None, None)
+        filters = make_filters(1, exclude, None, len(self.tie_rank))
+        check_range(filters.indices, len(self.tie_rank), "exclude")
         near = single.nearest(query.codes, size, filters.of(0))
         return self._collector.search(query, (near.items, near.counts), filters, k, _ALONE)
+
+    def _first(
+        self,
+        query: TwoStageQueries,
+        k: int,
+        filters: Filters,
+        choice: ItemChoice | None,
+        pool: ThreadPool,
+    ) -> Hits:
+        if not self._first_queries:  # the last of them: a batch loads the kernels
+            self.search(query[np.zeros(2, dtype=np.int64)], max(1, k))
+        return self._best(query, k, filters, choice, pool)
+
+    def _best(
+        self,
+        queries: TwoStageQueries,
+        k: int,
+        filters: Filters,
+        choice: ItemChoice | None,
+        pool: ThreadPool,
+    ) -> Hits:
+        """There are never fewer candidates than `k`."""
+        near, filters = self._near(queries, k, filters, choice, pool)
+        hits = self._collector.search(queries, near, filters, k, pool)
+        if hits is not None:
+            return hits
+        found = self._collector.collect(queries, near, filters, pool)
+        scores = self.score(queries, found, pool)
+        if is_first_query(best_of, len(scores)):
+            return best_of_one(scores, found, self.tie_rank, k)
+        nearest = empty_nearest(len(scores), k)
+        pool.map_ranges(
+            len(scores),
+            lambda begin, end: best_of(scores, found, self.tie_rank, begin, end, nearest),
+        )
+        return score_hits(nearest, self._item_at)
 
     def _size(self, k: int) -> int:
         """How many of the nearest codes are looked for."""
         return max(self.learned.sources.near, k)
 
-    def find(
-        self,
-        queries: TwoStageQueries,
-        k: int,
-        *,
-        exclude: Exclude | None = None,
-        allow: ItemFilter | None = None,
-        deny: npt.NDArray[np.integer] | None = None,
-        pool: ThreadPool,
-    ) -> Any:
-        """The candidates (`Found`) among which the best `k` are looked for."""
-        near, filters = self._near(queries, k, exclude, allow, deny, pool)
+    def find(self, queries: TwoStageQueries, k: int, filters: Filters, pool: ThreadPool) -> Found:
+        """The candidates among which the best `k` are looked for."""
+        near, filters = self._near(queries, k, filters, None, pool)
         return self._collector.collect(queries, near, filters, pool)
 
     def _near(
         self,
         queries: TwoStageQueries,
         k: int,
-        exclude: Exclude | None,
-        allow: ItemFilter | None,
-        deny: npt.NDArray[np.integer] | None,
+        filters: Filters,
+        choice: ItemChoice | None,
         pool: ThreadPool,
     ) -> tuple[Near, Filters]:
         """The nearest by code, and the filters for what comes next."""
-        filters = self._filters(len(queries), exclude, allow, deny)
+        check_range(filters.indices, len(self.tie_rank), "exclude")
         near = self.hamming.search(
             queries.codes,
             self._size(k),
-            exclude=None if exclude is None else filters.exclude,
-            allow=allow,
-            deny=deny,
+            exclude=filters.exclude,
+            allow=choice,
+            deny=filters.denied,
             threads=pool.threads,
         )
+        if choice is not None:
+            filters = filters._replace(allow_mask=choice.allow_mask)
         return (near.items, near.counts), filters
 
     def score(self, queries: TwoStageQueries, found: Any, pool: ThreadPool) -> Any:
@@ -328,71 +313,18 @@ class TwoStageIndex:
             if item in self._collector.sources.table[query.histories.indices]:
                 names.append("the codes of the user's items")
             sums = self.learned.weights.score(query.histories)[0]
-            rows, _ = top_k_row(sums, max(1, best), self._tie_rank, exclude[1])
+            rows, _ = top_k_row(sums, max(1, best), self.tie_rank, exclude[1])
             if best and item in rows and sums[item] > 0:
                 names.append("item weights")
         return tuple(names)
 
-    def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
-        """Make ready a choice of items for many searches: `HammingIndex.item_filter`."""
+    def item_filter(self, items: npt.NDArray[Any]) -> ItemChoice:
         return self.hamming.item_filter(items)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps: the tensors of the Hamming index, and the nearest of each item."""
         table = self._collector.sources.table
         return {**self.hamming.tensors(), **({_TABLE: table} if table.size else {})}
-
-    def _filters(
-        self,
-        queries: int,
-        exclude: Exclude | None,
-        allow: ItemFilter | None,
-        deny: npt.NDArray[np.integer] | None,
-    ) -> Filters:
-        items, mask = len(self._tie_rank), ALLOW_ALL if allow is None else allow.allow_mask
-        filters = make_filters(queries, exclude, deny, items, mask)
-        check_range(filters.indices, items, "exclude")
-        return filters
-
-    def _best(self, scores: Any, found: Any, width: int, pool: ThreadPool) -> Hits:
-        from xorec.search.block_index import unpack_scores
-        from xorec.search.two_stage_kernels import best_of
-
-        if is_first_query(best_of, len(scores)):
-            return best_of_one(scores, found, self._tie_rank, width)
-        nearest = empty_nearest(len(scores), width)
-        pool.map_ranges(
-            len(scores),
-            lambda begin, end: best_of(scores, found, self._tie_rank, begin, end, nearest),
-        )
-        hits = no_hits(len(scores), width)
-        unpack_scores(nearest, self._item_at, hits.items, hits.scores)
-        return Hits(hits.items, hits.scores, nearest.counts)
-
-    def _among_lists(
-        self,
-        queries: Any,
-        k: int,
-        exclude: Exclude | None,
-        allow: Exclude,
-        deny: npt.NDArray[np.integer] | None,
-        threads: int,
-    ) -> Hits:
-        """Each query among its own items."""
-        indptr, rows = check_lists(allow, len(queries), "allow")
-        seen = None if exclude is None else check_lists(exclude, len(queries), "exclude")
-        hits = no_hits(len(queries), min(k, self.learned.n_items))
-
-        def work(b: int) -> None:
-            hidden = None if seen is None else (seen[0][b : b + 2], seen[1])
-            chosen = self.item_filter(rows[indptr[b] : indptr[b + 1]])
-            found = self.search(queries[b], k, exclude=hidden, allow=chosen, deny=deny)
-            hits.items[b], hits.scores[b] = found.items[0], found.scores[0]
-            hits.counts[b] = found.counts[0]
-
-        with ThreadPool(min(threads, max(1, len(queries)))) as pool:
-            pool.map(len(queries), work)
-        return hits
 
 
 def _checked_table(saved: SavedIndex, items: int, width: int) -> npt.NDArray[np.int32]:
@@ -424,8 +356,9 @@ def served_scores(
 
     def scores_of(users: Rows, seen: Exclude) -> Scores:
         queries = representation.queries(users)
+        filters = make_filters(len(queries), seen, None, len(tie_rank))
         with ThreadPool(1) as pool:
-            found = index.find(queries, 1, exclude=seen, pool=pool)
+            found = index.find(queries, 1, filters, pool)
             exact = index.score(queries, found, pool)
         there = np.arange(exact.shape[1]) < found.counts[:, None]
         lowest = np.min(exact, axis=1, initial=0, where=there)

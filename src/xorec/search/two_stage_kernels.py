@@ -19,10 +19,9 @@ from xorec.representations.neighbours_kernels import (
     word_of,
 )
 from xorec.representations.ranking_vectors import product
-from xorec.search.block_index import score_of
 from xorec.search.filters import Filters
 from xorec.search.postings import best_sums, hide
-from xorec.search.top_k import POSITION, TieRanks, score_key, select
+from xorec.search.top_k import POSITION, TieRanks, score_key, score_of, select
 
 
 class ItemSources(NamedTuple):

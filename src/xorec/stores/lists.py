@@ -127,7 +127,7 @@ def _best_of_two_stages(
     store: Store, user_row: int, user: int | str, k: int, *, seen: bool = False
 ) -> tuple[Recommended, ...]:
     """The k best items of a user; user: the id as its column has it."""
-    from xorec.search.hamming.lazy_index import LazyHammingIndex
+    from xorec.search.hamming.index import HammingIndex
     from xorec.search.two_stage import TwoStageIndex
 
     about, sources = store.about, Sources(*store.about.sources)
@@ -147,7 +147,7 @@ def _best_of_two_stages(
         about.blend,
     )
     tie_rank = np.argsort(np.argsort(items["tie_rank"])).astype(np.int32)
-    hamming = LazyHammingIndex.of(learned.codes, tie_rank, None, 1)
+    hamming = HammingIndex.of(learned.codes, tie_rank, None, 1)
     index = TwoStageIndex(hamming, learned, _table(beside, rows, sources))
     hidden = np.searchsorted(rows, [] if seen else own)
     exclude = np.array([0, len(hidden)]), hidden.astype(np.int32)

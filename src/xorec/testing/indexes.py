@@ -90,9 +90,6 @@ class IndexTests:
         """n queries, the last one like the first item."""
         return np.concatenate([make_codes(rng, n - 1, bits, "spread"), items[:1]])
 
-    own_lists = True
-    """Whether `allow` may be a list for each query."""
-
     def one(self, queries: Any, b: int) -> Any:
         """Query b, alone."""
         return queries[b]
@@ -149,8 +146,6 @@ class IndexTests:
         for choice in choices:
             hits = index.search(queries, k, exclude=exclude, allow=choice, deny=deny)
             self._check(hits, case, k, hidden)
-        if not self.own_lists:
-            return
         own: Lists = [np.flatnonzero(rng.random(n) < share).tolist() for _ in range(3)]
         hits = index.search(queries, k, exclude=exclude, allow=as_lists(own), deny=deny)
         hidden = [a | (set(range(n)) - set(b)) for a, b in zip(never, own, strict=True)]

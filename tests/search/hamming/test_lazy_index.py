@@ -10,13 +10,12 @@ import pytest
 from xorec.core.errors import DataError
 from xorec.representations.codes import Codes, MaskedCodes
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.lazy_index import LazyHammingIndex
 from xorec.search.hits import FIRST_QUERIES, Hits
 from xorec.search.index import SavedIndex
 from xorec.testing.indexes import CodeIndexTests, Costs, Ranks, Words, as_lists, make_codes, same
 
 
-class OneByOne(LazyHammingIndex):
+class OneByOne(HammingIndex):
     """Every query is one of the first; lists for each query are not for these."""
 
     def search(self, queries: Any, k: int, **filters: Any) -> Hits:
@@ -39,29 +38,23 @@ class OneByOne(LazyHammingIndex):
 
 
 class TestFirstQueries(CodeIndexTests):
-    def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
-        return OneByOne(
-            items, bits, tie_rank, build=lambda: HammingIndex(items, bits, tie_rank, threads=1)
-        )
-
-
-class TestFirstQueriesOfMaskedCodes(CodeIndexTests):
-    variant = True
+    kind = Codes
 
     def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
-        def build() -> HammingIndex:
-            return HammingIndex(items, bits, tie_rank, distance="masked", threads=1)
+        return OneByOne.of(self.kind(items[:1], items, bits), tie_rank, threads=1)
 
-        return OneByOne(items, bits, tie_rank, "masked", build=build)
+
+class TestFirstQueriesOfMaskedCodes(TestFirstQueries):
+    kind = MaskedCodes
 
     def costs(self, items: Words, query: Words, bits: int) -> Costs:
         lacking: Costs = np.bitwise_count(query & ~items).sum(axis=1).astype(np.int64)
         return lacking
 
 
-def lazy(codes: Words, kind: type[Codes] = Codes) -> LazyHammingIndex:
+def lazy(codes: Words, kind: type[Codes] = Codes) -> HammingIndex:
     rank = np.random.default_rng(2).permutation(len(codes)).astype(np.int32)
-    return LazyHammingIndex.of(kind(codes[:3], codes, 64), rank, threads=1)
+    return HammingIndex.of(kind(codes[:3], codes, 64), rank, threads=1)
 
 
 def test_it_is_built_after_some_queries_or_by_a_batch() -> None:
@@ -70,11 +63,11 @@ def test_it_is_built_after_some_queries_or_by_a_batch() -> None:
     first = index.search(codes[:1], 9)
     for _ in range(FIRST_QUERIES - 1):
         index.search(codes[:1], 9)
-    assert not index.is_built()
+    assert not index.catalogue.is_built()
     same(index.search(codes[:1], 9), first)
-    assert index.is_built()
+    assert index.catalogue.is_built()
     other.search(codes[:2], 9)
-    assert other.is_built()
+    assert other.catalogue.is_built()
     same(other.search(codes[:1], 9), first)
 
 
@@ -84,7 +77,7 @@ def test_a_filter_made_before_serves_after(kind: type[Codes]) -> None:
     index = lazy(codes, kind)
     chosen, seen = index.item_filter(np.arange(0, 300, 2)), as_lists([[2, 4, 5]])
     before = index.search(codes[:1], 9, allow=chosen, exclude=seen)
-    assert not index.is_built()
+    assert not index.catalogue.is_built()
     assert before.distances is not None
     index.search(codes[:2], 9)
     same(index.search(codes[:1], 9, allow=chosen, exclude=seen), before)
@@ -96,9 +89,9 @@ def test_another_distance_shares_the_planes() -> None:
     items = index.by("hamming")
     assert index.by("masked") is index
     first = items.search(codes[:1], 9)
-    assert not index.is_built()
+    assert not index.catalogue.is_built()
     items.search(codes[:2], 9)
-    assert index.is_built()
+    assert index.catalogue.is_built()
     assert np.shares_memory(
         index.catalogue.segments[0].segment.planes.words,
         items.catalogue.segments[0].segment.planes.words,
@@ -112,11 +105,11 @@ def test_what_a_file_has_kept_is_checked_when_it_is_read() -> None:
     kept = HammingIndex(codes, 64, rank, threads=1).tensors()
     learned = Codes(codes[:3], codes, 64)
     same(
-        LazyHammingIndex.of(learned, rank, SavedIndex(kept), 1).search(codes[:1], 9),
+        HammingIndex.of(learned, rank, SavedIndex(kept), 1).search(codes[:1], 9),
         HammingIndex(codes, 64, rank, threads=1).search(codes[:1], 9),
     )
     with pytest.raises(DataError, match="not the order"):
-        LazyHammingIndex.of(learned, rank, SavedIndex({**kept, "rows": kept["rows"][::-1]}), 1)
+        HammingIndex.of(learned, rank, SavedIndex({**kept, "rows": kept["rows"][::-1]}), 1)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +118,8 @@ def test_what_a_file_has_kept_is_checked_when_it_is_read() -> None:
 def test_a_query_that_is_none_is_refused_by_both(query: Any) -> None:
     codes = make_codes(np.random.default_rng(1), 40, 20, "clusters")
     rank = np.arange(40, dtype=np.int32)
-    index = LazyHammingIndex.of(Codes(codes[:3], codes, 20), rank, threads=1)
+    index = HammingIndex.of(Codes(codes[:3], codes, 20), rank, threads=1)
     for one in (index, HammingIndex(codes, 20, threads=1)):
         with pytest.raises(DataError, match="queries"):
             one.search(query, 3)
-    assert not index.is_built()
+    assert not index.catalogue.is_built()

@@ -7,7 +7,7 @@ much as the search.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.bits import NO_OFFSETS, CodeRows, Offsets, Words, words_for
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, lazy_property
 from xorec.data.tie_rank import TieRank
 from xorec.search.filters import (
     ALLOW_ALL,
     NO_ROWS,
     Filters,
+    ItemChoice,
     Mask,
     Rows,
     check_choice,
@@ -51,50 +52,38 @@ _POSITION, _DISTANCE = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(frozen=True, eq=False)
-class ItemFilter:
-    """The items that may be shown, ready for many searches: `HammingIndex.item_filter`.
-
-    allow_mask (m,): by tie rank. rows: ascending.
-    """
-
-    allow_mask: Mask
-    rows: Rows
-
-
-@dataclass(frozen=True, eq=False)
 class Catalogue:
     """rows: the codes by row; item_at (m,): the row at each tie rank.
 
-    segments: each has some of the items. removed (m,): rows that are never shown. offsets (m,): of
-    the items, by row; empty where there are none.
+    removed (m,): rows that are never shown. build: gives the segments, each of which has some of
+    the items, when they are first needed. masked: whether only the set bits of a query count.
+    offsets (m,): of the items, by row; empty where there are none.
     """
 
     rows: CodeRows
     tie_rank: TieRank
     item_at: Rows
-    segments: tuple[SearchedSegment, ...]
     removed: npt.NDArray[np.bool_]
+    build: Callable[[], tuple[SearchedSegment, ...]]
+    masked: bool = False
     offsets: Offsets = field(default_factory=lambda: NO_OFFSETS)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    @property
-    def bits(self) -> int:
-        """Bits of a code."""
-        return self.segments[0].segment.bits
+    @lazy_property
+    def segments(self) -> tuple[SearchedSegment, ...]:
+        """What is searched."""
+        return self.build()
 
-    @property
+    def is_built(self) -> bool:
+        """Whether planes and tables are there."""
+        return "segments" in vars(self)
+
+    @cached_property
     def most(self) -> int:
         """The largest offset."""
-        if not self.segments:  # nothing is built yet
-            return int(self.offsets.max(initial=0))
-        return self.segments[0].segment.most
-
-    @property
-    def masked(self) -> bool:
-        """Whether only the set bits of a query count."""
-        return bool(self.segments[0].segment.planes.masked)
+        return int(self.offsets.max(initial=0))
 
     @cached_property
     def allow_mask(self) -> Mask:
@@ -104,13 +93,13 @@ class Catalogue:
         allow_mask: Mask = (~self.removed)[self.item_at].astype(np.uint8)
         return allow_mask
 
-    def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
+    def item_filter(self, items: npt.NDArray[Any]) -> ItemChoice:
         """A choice of items (rows, or one bool for each row) without those removed."""
         rows = np.unique(check_choice(items, len(self)))
         rows = rows[~self.removed[rows]]
         allow_mask = np.zeros(len(self), dtype=np.uint8)
         allow_mask[self.tie_rank[rows]] = 1
-        return ItemFilter(allow_mask, rows.astype(np.int32))
+        return ItemChoice(allow_mask, rows.astype(np.int32))
 
     def nearest(self, queries: Words, k: int, filters: Filters, pool: ThreadPool) -> Nearest:
         """The nearest that filters.allow_mask (by tie rank) lets through."""
@@ -121,10 +110,10 @@ class Catalogue:
         return self._merge(queries, k, filters, pool)
 
     def nearest_of(
-        self, chosen: ItemFilter, queries: Words, k: int, filters: Filters, pool: ThreadPool
+        self, chosen: ItemChoice, queries: Words, k: int, filters: Filters, pool: ThreadPool
     ) -> Nearest:
         """A short choice is a list to go through; a long one masks what the search finds."""
-        if len(chosen.rows) * _LISTED >= scan_cost(len(self), self.bits):
+        if len(chosen.rows) * _LISTED >= scan_cost(len(self), self.rows.bits):
             return self.nearest(queries, k, filters._replace(allow_mask=chosen.allow_mask), pool)
         spans = np.tile(np.array([0, len(chosen.rows)]), (len(queries), 1))
         return self._in_lists(spans, chosen.rows, queries, k, filters, pool)
@@ -168,7 +157,7 @@ class Catalogue:
             distances = np.empty(len(self), dtype=np.uint16)
             checks = RowFilter(self.item_at, filters.allow_mask, filters.of(b), filters.denied)
             keys = nearest.keys[b]
-            nearest.counts[b] = rank_all(items, queries[b], self.bits, checks, distances, keys)
+            nearest.counts[b] = rank_all(items, queries[b], self.rows.bits, checks, distances, keys)
 
         pool.map(len(queries), work)
         return nearest

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.arrays import as_contiguous, positive_int, whole_numbers
+from xorec.core.arrays import as_contiguous, whole_numbers
 from xorec.core.bits import CodeRows, Words, as_offsets, joined_offsets
 from xorec.core.errors import DataError, OptionError
+from xorec.core.progress import logged
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
-from xorec.search.filters import check_rows, check_tie_rank, make_filters
-from xorec.search.hamming.catalogue import Catalogue, ItemFilter, SingleQuery, Within, within
+from xorec.representations.codes import distances, hamming_scores
+from xorec.search.filters import Filters, ItemChoice, check_rows, check_tie_rank, make_filters
+from xorec.search.hamming.catalogue import Catalogue, SingleQuery, Within, within
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.segment import (
     Distance,
@@ -27,15 +29,15 @@ from xorec.search.hamming.segment import (
     planes_over,
 )
 from xorec.search.hamming.strategies import SAMPLE_QUERIES, SearchedSegment, Wish
-from xorec.search.hits import Exclude, Hits, Nearest
-from xorec.search.index import SavedIndex
+from xorec.search.hits import FIRST_QUERIES, Exclude, Hits, Nearest, no_hits
+from xorec.search.index import Index, SavedIndex
 from xorec.search.top_k import inverse
 
 if TYPE_CHECKING:
     from xorec.representations.codes import Codes
 
 
-class HammingIndex:
+class HammingIndex(Index):
     """Exact top-k of codes by XOR and popcount; never changes, so threads may share it.
 
     codes (m, W): uint64 words of `bits` bits by row, see `core.bits`. tie_rank (m,): the order of
@@ -85,16 +87,19 @@ class HammingIndex:
         with ThreadPool(threads or available_threads()) as pool:
             how: dict[str, Any] = {"positions": tie_rank, "masked": masked, "offsets": added}
             main = Segment.build(codes, bits, item_at, pool, **how)
-            searched = SearchedSegment.build(main, codes, Wish(method, memory, sample), pool)
+            segments = (SearchedSegment.build(main, codes, Wish(method, memory, sample), pool),)
         removed = np.zeros(len(rows), dtype=np.bool_)
-        self.catalogue = Catalogue(rows, tie_rank, item_at, (searched,), removed, added)
+        self._set(Catalogue(rows, tie_rank, item_at, removed, lambda: segments, masked, added), 0)
+
+    def _set(self, catalogue: Catalogue, first_queries: int) -> HammingIndex:
+        self.catalogue, self.tie_rank = catalogue, catalogue.tie_rank
+        self._first_queries = first_queries
+        return self
 
     @classmethod
-    def _over(cls, catalogue: Catalogue) -> HammingIndex:
-        """An index that is already built."""
-        index = cls.__new__(cls)
-        index.catalogue = catalogue
-        return index
+    def _over(cls, catalogue: Catalogue, first_queries: int = 0) -> HammingIndex:
+        """first_queries: so many single queries are answered before the segments are needed."""
+        return cls.__new__(cls)._set(catalogue, first_queries)
 
     @classmethod
     def of(
@@ -106,20 +111,36 @@ class HammingIndex:
     ) -> HammingIndex:
         """The index of a representation: see `search.index.index_of`.
 
+        Planes and tables are built by the first batch, or after FIRST_QUERIES single queries,
+        which plain NumPy answers sooner: to build takes kernels, to have kernels takes numba, and
+        after an install the compiler. What a file has kept is checked now.
+
         >>> import xorec
         >>> coded = xorec.Signs(bits=16).fit([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
-        >>> len(HammingIndex.of(coded.representation_, np.array([1, 0], dtype=np.int32)))
-        2
+        >>> learned = coded.representation_
+        >>> index = HammingIndex.of(learned, np.array([1, 0], dtype=np.int32))
+        >>> hits = index.search(learned.queries(np.array([0])), k=1)
+        >>> len(index), index.catalogue.is_built()
+        (2, False)
         """
         distance: Distance = "masked" if codes.kind == "masked-codes" else "hamming"
-        items, bits = codes.item_rows, codes.bits
+        rows, bits = codes.item_rows, codes.bits
+        how: dict[str, Any] = {"offsets": codes.item_offsets, "threads": threads}
         if saved is not None:
-            known, arrays = saved.checked, (saved.tensors, items, bits, tie_rank, distance)
-            offsets = codes.item_offsets
-            return cls.from_tensors(*arrays, offsets=offsets, checked=known, threads=threads)
-        sample = codes.user_rows[:: max(1, codes.n_users // SAMPLE_QUERIES)]
-        how: dict[str, Any] = {"distance": distance, "offsets": codes.item_offsets}
-        return cls(items, bits, tie_rank, **how, sample=sample, threads=threads)
+            how |= {"distance": distance, "checked": saved.checked}
+            kept = cls.from_tensors(saved.tensors, rows, bits, tie_rank, **how)
+            return cls._over(kept.catalogue, FIRST_QUERIES)
+
+        def build() -> tuple[SearchedSegment, ...]:
+            sample = codes.user_rows[:: max(1, codes.n_users // SAMPLE_QUERIES)]
+            with logged("build", items=len(rows)):
+                made = HammingIndex(rows, bits, tie_rank, distance=distance, sample=sample, **how)
+            return made.catalogue.segments
+
+        rank, removed = check_tie_rank(tie_rank, len(rows)), np.zeros(len(rows), dtype=np.bool_)
+        offsets, masked = as_offsets(codes.item_offsets, len(rows)), is_masked(distance)
+        catalogue = Catalogue(rows, rank, inverse(rank), removed, build, masked, offsets)
+        return cls._over(catalogue, FIRST_QUERIES)
 
     def __len__(self) -> int:
         return len(self.catalogue) - int(self.catalogue.removed.sum())
@@ -130,12 +151,7 @@ class HammingIndex:
     @property
     def bits(self) -> int:
         """Bits of a code."""
-        return self.catalogue.bits
-
-    @property
-    def tie_rank(self) -> TieRank:
-        """The order of items at equal distance."""
-        return self.catalogue.tie_rank
+        return self.catalogue.rows.bits
 
     @property
     def most(self) -> int:
@@ -159,22 +175,23 @@ class HammingIndex:
         masked = is_masked(distance)
         if masked == self.catalogue.masked:
             return self
-        segments = []
-        for one in self.catalogue.segments:
-            planes = one.segment.planes._replace(masked=masked or None)
-            same = replace(one.segment, planes=planes)
-            segments.append(SearchedSegment.scanned(same, "the planes are shared"))
-        return self._over(replace(self.catalogue, segments=tuple(segments)))
+
+        def build() -> tuple[SearchedSegment, ...]:
+            return tuple(
+                SearchedSegment.scanned(one.segment.by(masked), "the planes are shared")
+                for one in self.catalogue.segments
+            )
+
+        same = replace(self.catalogue, build=build, masked=masked)
+        return self._over(same, 0 if self.catalogue.is_built() else FIRST_QUERIES)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of codes, offsets, tie ranks and all that the search adds to them."""
         added = sum(one.nbytes for one in self.catalogue.segments)
         items = self.catalogue.rows.nbytes + self.catalogue.offsets.nbytes
         return items + self.tie_rank.nbytes + added
 
     def explain(self) -> str:
-        """What is searched by, and why."""
         main, *others = self.catalogue.segments
         text = main.explain()
         if others:
@@ -182,45 +199,59 @@ class HammingIndex:
             text += f"; {added:,} added items are scanned"
         return f"{text}; {self.nbytes / max(1, len(self.catalogue)):.1f} bytes an item"
 
-    def search(
+    def _search_alone(self, query: Any, k: Any, exclude: Exclude | None) -> Hits | None:
+        if self._first_queries or self.single is None:
+            return None
+        return self.single.search(query, k, exclude)
+
+    def _ready(self, queries: Words) -> Words:
+        return CodeRows(np.atleast_2d(queries), self.bits, "queries").words
+
+    def _best(
         self,
         queries: Words,
         k: int,
-        *,
-        exclude: Exclude | None = None,
-        allow: npt.NDArray[Any] | Exclude | ItemFilter | None = None,
-        deny: npt.NDArray[np.integer] | None = None,
-        threads: int = 1,
+        filters: Filters,
+        choice: ItemChoice | None,
+        pool: ThreadPool,
     ) -> Hits:
-        """The `k` nearest items of each query (B, W): distance, then tie rank.
-
-        exclude: rows that a query may not show, ascending, as (indptr, indices). deny: rows for no
-        query. allow: only these rows (or a bool for each) for all queries, or as (indptr, indices)
-        for each its own, or what `item_filter` made ready. The answer is the same for any method,
-        number of threads and batch.
-
-        >>> import numpy as np
-        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
-        >>> index.search(np.array([[0b00]], dtype=np.uint64), k=2, deny=np.array([0])).items
-        array([[1, 2]], dtype=int32)
-        """
-        if allow is None and not (deny is not None and len(deny)):
-            found = None if self.single is None else self.single.search(queries, k, exclude)
-            if found is not None:
-                return found
-        queries = CodeRows(np.atleast_2d(queries), self.bits, "queries").words
         every = self.catalogue
-        k = min(positive_int(k), len(every))
-        filters = make_filters(len(queries), exclude, deny, len(every), every.allow_mask)
-        with ThreadPool(min(threads, max(1, len(queries)))) as pool:
-            if allow is None:
-                nearest = every.nearest(queries, k, filters, pool)
-            elif isinstance(allow, tuple):
-                nearest = every.nearest_of_lists(allow, queries, k, filters, pool)
-            else:
-                chosen = allow if isinstance(allow, ItemFilter) else self.item_filter(allow)
-                nearest = every.nearest_of(chosen, queries, k, filters, pool)
-        return self._hits(nearest)
+        filters = filters._replace(allow_mask=every.allow_mask)
+        if choice is None:
+            return self._hits(every.nearest(queries, k, filters, pool))
+        return self._hits(every.nearest_of(choice, queries, k, filters, pool))
+
+    def _among_lists(
+        self, queries: Words, k: int, filters: Filters, allow: Exclude, pool: ThreadPool
+    ) -> Hits:
+        return self._hits(self.catalogue.nearest_of_lists(allow, queries, k, filters, pool))
+
+    def _first(
+        self,
+        query: Words,
+        k: int,
+        filters: Filters,
+        choice: ItemChoice | None,
+        pool: ThreadPool,
+    ) -> Hits:
+        """One query, by the distances of all items in plain NumPy."""
+        every, rank = self.catalogue, self.tie_rank
+        found = distances(query[0], every.rows.words, masked=every.masked)
+        if every.most:  # whole numbers from 0 on again
+            found += every.most - every.offsets
+        farthest = self.bits + every.most
+        hidden = np.concatenate([filters.of(0), filters.denied])
+        found[hidden[(hidden >= 0) & (hidden < len(every))]] = farthest + 1
+        found[every.removed if choice is None else choice.allow_mask[rank] == 0] = farthest + 1
+        ends = np.cumsum(np.bincount(found, minlength=farthest + 2)[: farthest + 1])
+        count = min(k, int(ends[-1]))
+        near = np.flatnonzero(found <= np.searchsorted(ends, count))
+        best = near[np.lexsort((rank[near], found[near]))[:count]]
+        hits = no_hits(1, k, distances=True)
+        assert hits.distances is not None
+        hits.distances[0, :count] = found[best] - every.most
+        hits.put(0, best, hamming_scores(hits.distances[0, :count], self.bits))
+        return hits
 
     def within(
         self, queries: Words, distance: int, *, exclude: Exclude | None = None, threads: int = 1
@@ -243,7 +274,7 @@ class HammingIndex:
         with ThreadPool(min(threads, max(1, len(queries)))) as pool:
             return within(every, queries, radius, filters, pool)
 
-    def item_filter(self, items: npt.NDArray[Any]) -> ItemFilter:
+    def item_filter(self, items: npt.NDArray[Any]) -> ItemChoice:
         """Make ready a choice of items (rows, or one bool for each row) for many searches.
 
         >>> import numpy as np
@@ -296,10 +327,9 @@ class HammingIndex:
         with ThreadPool(1) as pool:
             how = {"masked": before.masked, "offsets": added}
             tail = Segment.build(codes, self.bits, rows, pool, **how)
-        segments = (main, SearchedSegment.scanned(tail, "added"))
-        return self._over(
-            Catalogue(CodeRows(codes, self.bits), rank, inverse(rank), segments, removed, added)
-        )
+        segments, every = (main, SearchedSegment.scanned(tail, "added")), CodeRows(codes, self.bits)
+        order = (rank, inverse(rank), removed)
+        return self._over(Catalogue(every, *order, lambda: segments, before.masked, added))
 
     def remove(self, rows: npt.NDArray[np.integer]) -> HammingIndex:
         """An index that never shows these rows. The other rows keep their numbers.
@@ -311,7 +341,8 @@ class HammingIndex:
         """
         removed = self.catalogue.removed.copy()
         removed[check_rows(rows, len(removed), "remove")] = True
-        return self._over(replace(self.catalogue, removed=removed))
+        same: Any = {"build": lambda: self.catalogue.segments}
+        return self._over(replace(self.catalogue, removed=removed, **same))
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps beside codes and tie ranks; not of one with added or removed items.
@@ -362,7 +393,8 @@ class HammingIndex:
             segment = Segment(order, planes_over(saved["planes"], bits, masked, added), added)
             main = SearchedSegment.from_tensors(segment, saved, pool)
         removed = np.zeros(len(items), dtype=np.bool_)
-        return cls._over(Catalogue(items, rank, order.rows, (main,), removed, added))
+        catalogue = Catalogue(items, rank, order.rows, removed, lambda: (main,), masked, added)
+        return cls._over(catalogue)
 
     @cached_property
     def single(self) -> SingleQuery | None:

@@ -11,7 +11,7 @@ in a key is the one less the offset, and the largest offset more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -171,6 +171,10 @@ class Segment:
             planes[:, bits:] = planes_of_lags(offsets, rows)
         order = TieOrder(rows, positions, first)
         return cls(order, planes_over(planes.reshape(-1), bits, masked, offsets), offsets)
+
+    def by(self, masked: bool) -> Segment:
+        """The same items by another distance, on the same planes."""
+        return replace(self, planes=self.planes._replace(masked=masked or None))
 
     def __len__(self) -> int:
         return len(self.order.rows)
