@@ -7,8 +7,7 @@ import pytest
 from xorec.data.interactions import Interactions
 from xorec.evaluation.metrics import ITEM_METRICS, METRICS, USER_METRICS
 from xorec.evaluation.metrics.base import MISSED, RankedTests, UserMetric, make_cuts
-from xorec.evaluation.metrics.exposure import coverage, gini
-from xorec.evaluation.metrics.hits import hits
+from xorec.evaluation.metrics.hits import coverage, gini, hits
 from xorec.evaluation.protocol import evaluate
 from xorec.representations.vectors import Vectors
 

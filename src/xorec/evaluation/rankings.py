@@ -3,8 +3,6 @@
 A block is a fixed set of users: its size depends on the number of items alone, and each block is
 scored by one thread with one BLAS thread. So the figures are the same, to the last bit, whatever
 the number of threads or machines; and products and selections of different blocks run side by side.
-
-Where the test items stand in a block of rankings, and the lists that users get.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +35,17 @@ from xorec.evaluation.metrics.base import (
 )
 from xorec.representations import representation_class
 from xorec.representations.base import Representation
-from xorec.search.top_k import CHUNK, Items, Keys, Row, best_keys, inverse, score_key
+from xorec.search.top_k import (
+    CHUNK,
+    POSITION,
+    Items,
+    Keys,
+    Row,
+    TieRanks,
+    best_keys,
+    inverse,
+    score_key,
+)
 from xorec.search.two_stage import served_scores
 
 BLOCK_BYTES = 24 << 20
@@ -56,7 +64,7 @@ class Ranker:
     def __init__(
         self, representation: Representation, tie_rank: Rows, cuts: Cuts, threads: int = 1
     ) -> None:
-        self._ties, self._cuts = TieOrder(tie_rank, inverse(tie_rank)), cuts
+        self._ties, self._cuts = TieRanks(tie_rank, inverse(tie_rank)), cuts
         self._scores_of = served_scores(representation, tie_rank, threads)
 
     def rank(self, block: Arrays) -> Arrays:
@@ -218,15 +226,7 @@ def _int64(array: npt.NDArray[np.integer]) -> Ints:
     return as_contiguous(array.astype(np.int64, copy=False))
 
 
-_LOWER = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-
-
-class TieOrder(NamedTuple):
-    """rank: the place of each item among equals (m,). item_at: its inverse."""
-
-    rank: Items
-    item_at: Items
 
 
 @kernel
@@ -268,7 +268,7 @@ def place_row(
         if group == last:
             places[t, 2] = tied_with_last
         else:
-            places[t, 2] = np.searchsorted(best, score | _LOWER, side="right") - above
+            places[t, 2] = np.searchsorted(best, score | POSITION, side="right") - above
 
 
 @kernel
@@ -276,7 +276,7 @@ def rank_users(
     scores: Any,
     seen: UserItems,
     tests: UserItems,
-    ties: TieOrder,
+    ties: TieRanks,
     places: Any,
     lists: Any,
 ) -> None:
@@ -293,13 +293,13 @@ def rank_users(
     for b in range(len(scores)):
         row = scores[b]
         excluded = seen.items[seen.indptr[b] : seen.indptr[b + 1]]
-        found = best_keys(row, k, excluded, ties.rank, keys, candidates, maxima)
+        found = best_keys(row, k, excluded, ties.tie_rank, keys, candidates, maxima)
         kept = min(k, found)
         span = slice(tests.indptr[b], tests.indptr[b + 1])
-        place_row(row, tests.items[span], excluded, ties.rank, keys, found, kept, places[span])
+        place_row(row, tests.items[span], excluded, ties.tie_rank, keys, found, kept, places[span])
         lists[b, kept:] = -1
         for place in range(kept):
-            lists[b, place] = ties.item_at[np.int64(keys[place] & _LOWER)]
+            lists[b, place] = ties.item_at[np.int64(keys[place] & POSITION)]
 
 
 @kernel

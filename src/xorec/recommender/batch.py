@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.arrays import positive_int
-from xorec.core.engine import NOTHING, Arrays, Engine, Shared
+from xorec.core.engine import NOTHING, Arrays, Engine
 from xorec.core.errors import OptionError
 from xorec.core.files import replacing, temporary_folder, write_frames
 from xorec.core.memory import require_address_space
@@ -35,31 +34,27 @@ BLOCK_HITS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere:
-    """All that another process needs to make the same job: `_job_of` is what it calls.
+class RemoteJob:
+    """What another process needs to make the same job (`_job_of`): the model, and what is asked.
 
-    lists: of users, or of items. rows: those of `allow` and `deny`, where there are any.
+    settings: of `search_span`. rows: those of `allow` and `deny`, where there are any.
     """
 
     recommender: Recommender
-    lists: str
-    k: int
-    seen: bool
+    settings: dict[str, Any]
     rows: Arrays
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """For `search_span`."""
-        return {"lists": self.lists, "k": self.k, "seen": self.seen}
-
-    @contextmanager
-    def shared(self, engine: Engine) -> Iterator[list[Shared | Arrays]]:
-        """The model as a file that every process maps, index and all; and the rows."""
+    def hits(self, engine: Engine, spans: list[tuple[int, int]]) -> Iterator[Hits]:
+        """The hits of each span; the model is a file that every process maps, index and all."""
         with temporary_folder() as folder:
             path = folder / "model.xorec"
             self.recommender.save(path, index=True)
+            blocks = ({"span": np.array(span)} for span in spans)
             with engine.share_file("model", path) as model:
-                yield [model, self.rows]
+                for found in engine.map_blocks(
+                    search_span, blocks, [model, self.rows], **self.settings
+                ):
+                    yield Hits(**found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +62,8 @@ class BatchJob:
     """A list for each of `query_ids`, of `result_ids`: how a block of them is searched.
 
     columns: what both ids are called in the file. search(rows, threads) gives the hits of the rows
-    of a block. names: of the results, where they have any. elsewhere: for other processes; without
-    it all is searched here.
+    of a block. names: of the results, where they have any. remote: for other processes; without it
+    all is searched here.
     """
 
     query_ids: Ids
@@ -77,23 +72,20 @@ class BatchJob:
     k: int
     search: Callable[[Rows, int], Hits]
     names: Text | None = None
-    elsewhere: Elsewhere | None = None
+    remote: RemoteJob | None = None
 
     def blocks(self, options: RunOptions = DEFAULTS) -> Iterator[tuple[Rows, Hits]]:
         """(rows, hits) for consecutive rows, all of them."""
         size, n = max(1, BLOCK_HITS // self.k), len(self.query_ids)
         spans = [(begin, min(n, begin + size)) for begin in range(0, n, size)]
         engine = options.remote_engine
-        if engine is None or self.elsewhere is None:
-            for span in spans:
-                rows = np.arange(*span)
-                yield rows, self.search(rows, options.thread_count)
-            return
-        with self.elsewhere.shared(engine) as shared:
-            blocks = ({"span": np.array(span)} for span in spans)
-            found = engine.map_blocks(search_span, blocks, shared, **self.elsewhere.settings)
-            for span, hits in zip(spans, found, strict=True):
-                yield np.arange(*span), Hits(**hits)
+        found: Iterator[Hits]
+        if engine is None or self.remote is None:
+            found = (self.search(np.arange(*span), options.thread_count) for span in spans)
+        else:
+            found = self.remote.hits(engine, spans)
+        for span, hits in zip(spans, found, strict=True):
+            yield np.arange(*span), hits
 
 
 _JOBS = LRUCache[BatchJob](most=1)
@@ -144,8 +136,8 @@ def for_all_users(
 
     ids, names = (recommender.user_ids, recommender.item_ids), recommender.names
     rows = {"deny": denied} if allow is None else {"deny": denied, "allow": allow.rows}
-    elsewhere = Elsewhere(recommender, "users", k, seen, rows)
-    return BatchJob(*ids, ("user", "item"), positive_int(k), search, names, elsewhere)
+    remote = RemoteJob(recommender, {"lists": "users", "k": k, "seen": seen}, rows)
+    return BatchJob(*ids, ("user", "item"), positive_int(k), search, names, remote)
 
 
 def for_all_items(recommender: Recommender, k: int) -> BatchJob:
@@ -162,8 +154,8 @@ def for_all_items(recommender: Recommender, k: int) -> BatchJob:
         return neighbours.nearest(rows, k, threads)
 
     ids, names = (recommender.item_ids, recommender.item_ids), recommender.names
-    elsewhere = Elsewhere(recommender, "items", k, False, NOTHING)
-    return BatchJob(*ids, ("item", "similar"), positive_int(k), search, names, elsewhere)
+    remote = RemoteJob(recommender, {"lists": "items", "k": k, "seen": False}, NOTHING)
+    return BatchJob(*ids, ("item", "similar"), positive_int(k), search, names, remote)
 
 
 @dataclass(frozen=True)

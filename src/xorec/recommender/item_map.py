@@ -1,10 +1,7 @@
-"""What a layout is made of: bits, vectors, or directions of item weights, a row an item.
+"""The map of a recommender's items: a layout by name, as whole numbers, kept in the model file.
 
-Principal components: the two directions in which items differ most.
-
-How good a map is: which share of an item's nearest neighbours lie near it there, too.
-
-The map of a recommender's items: a layout by name, as whole numbers, kept in the model file.
+A layout is made of a row of numbers for each item: bits, vectors, or directions of item weights.
+The simple one is their principal components, the two directions in which items differ most.
 """
 
 from __future__ import annotations
@@ -44,16 +41,16 @@ def weight_directions(weights: Any) -> npt.NDArray[np.float32]:
     >>> np.sign(weight_directions(two)[:, 0]).tolist() in ([1, 1, -1, -1], [-1, -1, 1, 1])
     True
     """
-    size, first = _symmetric(weights)
+    multiply, first = _symmetric(weights)
     n, count = len(first), getattr(weights, "nnz", None) or max(1, np.size(weights))
     wanted = max(1, min(_DIRECTIONS, n - 1))
     rounds = int(np.clip(_MOST_PRODUCTS / (count * wanted * 2), 4, _ITERATIONS))
     with one_blas_thread():
         block = np.sin(np.outer(np.arange(1, n + 1), np.arange(1, wanted + 1)) * 1.6180339887)
         for _ in range(rounds):
-            block = _orthonormal(size(block) + block, first)  # + block: no eigenvalue below 0
-        _, turned = np.linalg.eigh(block.T @ size(block))
-        return np.ascontiguousarray(block @ turned[:, ::-1], dtype=np.float32)
+            block = _orthonormal(multiply(block) + block, first)  # + block: no eigenvalue below 0
+        _, rotation = np.linalg.eigh(block.T @ multiply(block))
+        return np.ascontiguousarray(block @ rotation[:, ::-1], dtype=np.float32)
 
 
 def _symmetric(weights: Any) -> tuple[Any, npt.NDArray[np.float64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy.typing as npt
 from xorec.core.kernels import kernel
 from xorec.core.options import RunOptions
 from xorec.core.rng import below, draw, stream
-from xorec.core.threads import ThreadPool
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.similarity import SimilarityIndex, item_codes
 from xorec.representations.codes import Codes
@@ -129,9 +129,10 @@ def move(
     places: npt.NDArray[np.float32],
     moved: npt.NDArray[np.float32],
     step: Step,
-    rows: tuple[int, int],
+    first: int,
+    last: int,
 ) -> None:
-    """Items of `rows` go from `places` to `moved`: towards linked ones, away from strangers.
+    """Items first .. last - 1 go from `places` to `moved`: to linked ones, away from strangers.
 
     The gradients are those of UMAP with w = 1 / (1 + d^2) (McInnes et al. 2018; LargeVis has the
     same): 2 w (y_j - y_i) for a link, 2 w / (0.1 + d^2) (y_i - y_j) for a stranger, each at most 4
@@ -141,7 +142,7 @@ def move(
     threads.
     """
     n, rest = len(places), np.float32(step.rest)
-    for i in range(rows[0], rows[1]):
+    for i in range(first, last):
         begin, count = graph.indptr[i], graph.indptr[i + 1] - graph.indptr[i]
         key = stream(step.seed, step.number, i)
         x, y = places[i, 0], places[i, 1]
@@ -228,20 +229,10 @@ def laid_out(
     with options.thread_pool() as pool, options.progress.task("layout", rounds) as task:
         for number in range(rounds):
             step = Step(options.seed, number, 1 - number / rounds, rest, _PAIRS, _STRANGERS)
-            _move_all(graph, places, moved, step, pool)
+            pool.map_ranges(len(places), partial(move, graph, places, moved, step))
             places, moved = moved, places
             task.advance()
     return places
-
-
-def _move_all(
-    graph: NeighbourGraph,
-    places: npt.NDArray[np.float32],
-    moved: npt.NDArray[np.float32],
-    step: Step,
-    pool: ThreadPool,
-) -> None:
-    pool.map_ranges(len(places), lambda begin, end: move(graph, places, moved, step, (begin, end)))
 
 
 def _spread(start: npt.NDArray[np.float32], seed: int) -> npt.NDArray[np.float32]:

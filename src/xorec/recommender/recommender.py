@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RecommendationLists", "Recommendations", "Recommended", "Recommender"]
 
-Allowed = Iterable[Hashable] | ItemFilter | None
+Allow = Iterable[Hashable] | ItemFilter | None
+Deny = Iterable[Hashable]
 _SCORED_AT_ONCE = 256
 """Users whose scores of all items are in memory at a time."""
 
@@ -104,8 +105,8 @@ class Recommender(RecommenderState):
         k: int = 10,
         *,
         seen: bool = False,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        allow: Allow = None,
+        deny: Deny = (),
     ) -> Recommendations: ...
 
     @overload
@@ -115,8 +116,8 @@ class Recommender(RecommenderState):
         k: int = 10,
         *,
         seen: bool = False,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        allow: Allow = None,
+        deny: Deny = (),
     ) -> RecommendationLists: ...
 
     def recommend(
@@ -125,8 +126,8 @@ class Recommender(RecommenderState):
         k: int = 10,
         *,
         seen: bool = False,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        allow: Allow = None,
+        deny: Deny = (),
     ) -> Recommendations | RecommendationLists:
         """The `k` best items for a known user, without the ones they have unless `seen`.
 
@@ -146,7 +147,7 @@ class Recommender(RecommenderState):
         row = self.user_row(users[0])
         user_items = self.items_of(row)
         query = self.representation.queries(np.array([row]))
-        return self._list(users[0], query, k, user_items[:0] if seen else user_items, allow, deny)
+        return self._best(users[0], query, k, user_items[:0] if seen else user_items, allow, deny)
 
     def recommend_many(
         self,
@@ -154,8 +155,8 @@ class Recommender(RecommenderState):
         k: int = 10,
         *,
         seen: bool = False,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        allow: Allow = None,
+        deny: Deny = (),
         threads: int | None = None,
     ) -> RecommendationLists:
         """`recommend` for many known users, by one search: what a job or a service calls.
@@ -182,17 +183,10 @@ class Recommender(RecommenderState):
             deny=self.item_rows(deny),
             threads=count,
         )
-        return RecommendationLists(
-            Recommendations(user, self._describe_hits(hits, b)) for b, user in enumerate(wanted)
-        )
+        return self._lists(wanted, hits)
 
     def recommend_for(
-        self,
-        history: Sequence[Hashable],
-        k: int = 10,
-        *,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        self, history: Sequence[Hashable], k: int = 10, *, allow: Allow = None, deny: Deny = ()
     ) -> Recommendations:
         """The `k` best items for somebody new who has the items `history`, without a refit.
 
@@ -202,7 +196,7 @@ class Recommender(RecommenderState):
         """
         rows = self.item_rows(history)
         query = self.fold_in_rows(rows)
-        return self._list(list(history), query, k, np.unique(rows), allow, deny)
+        return self._best(list(history), query, k, np.unique(rows), allow, deny)
 
     def fold_in(self, history: Sequence[Hashable]) -> Any:
         """The query (vector, code, row) of a new user who has the items `history`.
@@ -235,9 +229,7 @@ class Recommender(RecommenderState):
             scores[block] = self.representation.scores(rows[block])[:, columns]
         return scores if several else scores[0]
 
-    def popular(
-        self, k: int = 10, *, allow: Allowed = None, deny: Iterable[Hashable] = ()
-    ) -> Recommendations:
+    def popular(self, k: int = 10, *, allow: Allow = None, deny: Deny = ()) -> Recommendations:
         """The `k` items that most users have: for somebody of whom nothing is known.
 
         The score is the number of users. allow, deny: as in `recommend`.
@@ -258,22 +250,12 @@ class Recommender(RecommenderState):
 
     @overload
     def similar(
-        self,
-        item: Hashable,
-        k: int = 10,
-        *,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        self, item: Hashable, k: int = 10, *, allow: Allow = None, deny: Deny = ()
     ) -> Recommendations: ...
 
     @overload
     def similar(
-        self,
-        item: Iterable[Hashable],
-        k: int = 10,
-        *,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        self, item: Iterable[Hashable], k: int = 10, *, allow: Allow = None, deny: Deny = ()
     ) -> RecommendationLists: ...
 
     def similar(
@@ -281,8 +263,8 @@ class Recommender(RecommenderState):
         item: Hashable | Iterable[Hashable],
         k: int = 10,
         *,
-        allow: Allowed = None,
-        deny: Iterable[Hashable] = (),
+        allow: Allow = None,
+        deny: Deny = (),
     ) -> Recommendations | RecommendationLists:
         """The `k` items most like this one.
 
@@ -301,10 +283,7 @@ class Recommender(RecommenderState):
             return RecommendationLists()
         allowed = self._allowed_rows(allow, near.index)
         hits = near.nearest(rows, k, allow=allowed, deny=self.item_rows(deny))
-        lists = RecommendationLists(
-            Recommendations(one, self._describe_hits(hits, b), "item")
-            for b, one in enumerate(items)
-        )
+        lists = self._lists(items, hits, "item")
         return lists if several else lists[0]
 
     def similar_users(self, user: Hashable, k: int = 10) -> Recommendations:
@@ -317,7 +296,7 @@ class Recommender(RecommenderState):
         ['bob']
         """
         hits = self.user_neighbours.nearest(np.array([self.user_row(user)]), k)
-        return Recommendations(user, self._describe_hits(hits, kind="user"), "user", "user")
+        return self._lists([user], hits, "user", "user")[0]
 
     def explain(self, user: Hashable, item: Hashable, k: int = 5) -> Explanation:
         """Why a known user is offered this item: score, rank, and their `k` items most like it.
@@ -363,7 +342,7 @@ class Recommender(RecommenderState):
 
         new = as_interactions(new, "the update")
         with logged("update", pairs=new.n_pairs) as log:
-            after = self._of(update(self, new))
+            after = update(self, new)
             log |= {"users": len(after.user_ids), "items": len(after.item_ids)}
         return after
 
@@ -439,7 +418,9 @@ class Recommender(RecommenderState):
                 cls, Path(path), verify, key=key, threads=threads, index=index
             )
             log |= {"users": len(made.user_ids), "items": len(made.item_ids)}
-        return made if found is None else made.searched_by(found)
+        if found is not None:
+            vars(made)["index"] = found
+        return made
 
     def sharded(self, shards: int | Sequence[int]) -> Self:
         """Deprecated, goes in 0.4: returns this recommender, since one index gives the same lists.
@@ -460,7 +441,7 @@ class Recommender(RecommenderState):
 
     def searched_by(self, index: Index) -> Self:
         """The same with another index of the same items."""
-        made = self._of(self)
+        made = replace(self)
         vars(made)["index"] = index  # what the lazy property would make
         return made
 
@@ -531,8 +512,8 @@ class Recommender(RecommenderState):
         chosen = np.ones(len(self.item_ids), dtype=np.bool_)
         if category is not None:
             chosen[:] = False
-            chosen[self.categories.items_in(_several(category))] = True
-        chosen[self.categories.items_in(_several(not_in))] = False
+            chosen[self.categories.items_in(_asked(category)[0])] = True
+        chosen[self.categories.items_in(_asked(not_in)[0])] = False
         if allow is not None:
             allowed = np.zeros_like(chosen)
             allowed[self.item_rows(allow)] = True
@@ -546,22 +527,12 @@ class Recommender(RecommenderState):
     facts = _renamed("facts", "metadata")
     only = _renamed("only", "item_filter")
 
-    @classmethod
-    def _of(cls, state: RecommenderState) -> Self:
-        return cls(**{field.name: getattr(state, field.name) for field in fields(state)})
-
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle has: indexes are made anew where they are needed, locks stay here."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _list(
-        self,
-        query_id: Any,
-        query: Any,
-        k: int,
-        exclude: ItemRows,
-        allow: Allowed,
-        deny: Iterable[Hashable],
+    def _best(
+        self, query_id: Any, query: Any, k: int, exclude: ItemRows, allow: Allow, deny: Deny
     ) -> Recommendations:
         """The best items of one query, without the rows `exclude` (ascending)."""
         hits = self.index.search(
@@ -571,31 +542,34 @@ class Recommender(RecommenderState):
             allow=self._allowed_rows(allow),
             deny=self.item_rows(deny),
         )
-        return Recommendations(query_id, self._describe_hits(hits))
+        return self._lists([query_id], hits)[0]
 
-    def _describe_hits(
-        self, hits: Hits, b: int = 0, kind: Kind = "item"
-    ) -> tuple[Recommended, ...]:
-        """Row b of the hits, for people. kind: whether the rows are those of items or of users."""
-        rows, scores = hits.row(b)
-        distances = None if hits.distances is None else hits.distances[b, : len(rows)]
-        return self.describe(rows, scores, distances, kind)
+    def _lists(
+        self, queries: list[Any], hits: Hits, query_kind: Kind = "user", item_kind: Kind = "item"
+    ) -> RecommendationLists:
+        """The hits as lists, one for each query."""
 
-    def _allowed_rows(self, allow: Allowed, index: Index | None = None) -> Any:
+        def described(b: int) -> tuple[Recommended, ...]:
+            rows, scores = hits.row(b)
+            distances = None if hits.distances is None else hits.distances[b, : len(rows)]
+            return self.describe(rows, scores, distances, item_kind)
+
+        return RecommendationLists(
+            Recommendations(query, described(b), query_kind, item_kind)
+            for b, query in enumerate(queries)
+        )
+
+    def _allowed_rows(self, allow: Allow, index: Index | None = None) -> Any:
         """What a search takes for `allow`; index: that is searched, unless it is the usual one."""
         if isinstance(allow, ItemFilter):
             return allow.prepared_for(self.item_ids, self.index if index is None else index)
         return None if allow is None else self.item_rows(allow)
 
 
-def _asked(ids: Any) -> tuple[list[Hashable], bool]:
+def _asked(ids: Any) -> tuple[list[Any], bool]:
     """The ids that are asked for, and whether several are meant: a list, and not one id."""
     if isinstance(ids, np.ndarray) and ids.ndim == 0:
         return [ids.item()], False
     if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
         return list(ids), True
     return [ids], False
-
-
-def _several(labels: str | Iterable[str]) -> Iterable[str]:
-    return [labels] if isinstance(labels, str) else labels

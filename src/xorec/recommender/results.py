@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xorec.core.errors import OptionError
-from xorec.core.printable import jsonable, listed, printable
+from xorec.core.printable import html_table, jsonable, listed, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,15 +163,7 @@ class Recommendations:
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows."""
-        from html import escape
-
-        heads, *rows = self._cells()
-        body = [
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in (("th", heads), *(("td", row) for row in rows))
-        ]
-        caption = escape(self._title())
-        return f"<table><caption>{caption}</caption>{''.join(body)}</table>"
+        return html_table(self._cells(), self._title())
 
     def _title(self) -> str:
         if isinstance(self.query, list):  # the items of somebody new

@@ -20,6 +20,7 @@ from xorec.representations.base import Representation
 from xorec.representations.learned_arrays import LearnedArrays
 
 if TYPE_CHECKING:
+    from xorec.data.interactions import Interactions
     from xorec.models.base import Model
 
 ItemRows = npt.NDArray[np.integer]
@@ -86,12 +87,7 @@ class RecommenderState(LearnedArrays):
                 "model": model.name,
                 "config": model.config.model_dump(),
                 "seed": seed,
-                "data": {
-                    "users": train.n_users,
-                    "items": train.n_items,
-                    "pairs": train.n_pairs,
-                    "digest": train.digest(),
-                },
+                "data": data_facts(train),
                 **model.representation_.metadata(),
                 **metadata,
             },
@@ -191,6 +187,12 @@ class RecommenderState(LearnedArrays):
             f"user {quoted(user)} is not in the model: {hint}, give their items: --items ID,ID,... "
             "on the command line, recommend_for([item ids]) in Python."
         )
+
+
+def data_facts(data: Interactions) -> dict[str, Any]:
+    """What the metadata of a model say of its data."""
+    sizes = {"users": data.n_users, "items": data.n_items, "pairs": data.n_pairs}
+    return {**sizes, "digest": data.digest()}
 
 
 def _meant(ids: Ids, raw: Hashable) -> str:

@@ -66,20 +66,17 @@ def unseen_pairs(
         notes.append(f"{seen.sum():,} pairs left out: the model was fitted on them.")
     test = pairs.select(~seen)
     if not test.n_pairs:
-        raise DataError(f"nothing to test on is left: {_why_nothing(notes, seen)}")
+        raise DataError(f"nothing to test on is left: {_why_nothing(notes, len(seen))}")
     return train, test, notes
 
 
-def _why_nothing(notes: list[str], seen: npt.NDArray[np.bool_]) -> str:
-    """Why no pair is left, and how to keep some. seen: of the known pairs, those of the fit."""
-    if not notes:
-        return "the data is empty."
-    if not len(seen):
-        return notes[0]
-    others = f"{notes[0]} " if len(notes) > 1 else ""
-    which = "the other" if others else "all"
+def _why_nothing(notes: list[str], known: int) -> str:
+    """Why no pair is left, and how to keep some. known: pairs that were in the fit."""
+    if not known:
+        return notes[0] if notes else "the data is empty."
+    which = f"{notes[0]} the other" if len(notes) > 1 else "all"
     return (
-        f"{others}{which} {len(seen):,} pairs are in the model already, it was fitted on them. "
+        f"{which} {known:,} pairs are in the model already, it was fitted on them. "
         "`xorec fit --test 0.2` keeps a fifth aside; in Python, `split` first."
     )
 

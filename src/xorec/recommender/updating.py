@@ -1,13 +1,8 @@
-"""Update: new interactions into a model that stands, without a fit of everything.
+"""Update: new interactions into a model that stands, without a fit of everything; forgetting users.
 
 Users and items that are new get rows at the end; ids keep the rows they have. The model then
-refreshes the users who got pairs and the items that are mostly new, the rest stays as it is.
-
-A map outlives an update: known items stay where they are, new ones come to the item most alike.
-
-So that a map of a service does not turn round with every generation.
-
-Forgetting: a recommender without some of its users. Items stay as they were learned.
+refreshes the users who got pairs and the items that are mostly new, the rest stays as it is. On a
+map, known items stay where they are, and new ones come to the item most alike.
 """
 
 from __future__ import annotations
@@ -28,13 +23,15 @@ from xorec.data.text import Text, gather_spans
 from xorec.data.tie_rank import tie_rank
 from xorec.models.base import DataUpdate
 from xorec.recommender.similarity import compared_items
-from xorec.recommender.state import RecommenderState
+from xorec.recommender.state import RecommenderState, data_facts
 from xorec.representations.base import Representation
 
+State = TypeVar("State", bound=RecommenderState)
+Rows = npt.NDArray[np.int64]
 _AT_ONCE = 64
 
 
-def carry_map(before: RecommenderState, after: RecommenderState) -> RecommenderState:
+def carry_map(before: State, after: State) -> State:
     """`after`, whose first rows are the items of `before`, with the places of `before`."""
     if before.map_xy is None:
         return after
@@ -50,9 +47,6 @@ def carry_map(before: RecommenderState, after: RecommenderState) -> RecommenderS
     said = before.metadata.get("map", {})
     about = {"layout": said.get("layout", "unknown"), "seed": said.get("seed", 0)}
     return replace(after, map_xy=places, metadata={**after.metadata, "map": about})
-
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class UpdateSummary:
         return {"new": new, "data": self.data}
 
 
-def update(state: RecommenderState, new: Interactions) -> RecommenderState:
+def update(state: State, new: Interactions) -> State:
     """The state that knows the pairs of `new` too."""
     new.require_pairs("the update")
     users, user_rows = _extended(state.user_ids, new.users, "user")
@@ -111,7 +105,7 @@ def update(state: RecommenderState, new: Interactions) -> RecommenderState:
     count = state.metadata.get("updates", 0) + 1
     seed = state.metadata.get("seed", 0)
     kept = {name: state.metadata[name] for name in ("race", "source") if name in state.metadata}
-    after = RecommenderState.from_model(model, train, seed=seed, updates=count, **kept)
+    after = type(state).from_model(model, train, seed=seed, updates=count, **kept)
     return carry_map(state, replace(after, threads=state.threads))
 
 
@@ -160,9 +154,6 @@ def _joined(first: Text, second: Text) -> Text:
     return Text(np.concatenate([first.data, second.data]), offsets)
 
 
-State = TypeVar("State", bound=RecommenderState)
-
-
 def without_users(state: State, users: Iterable[Hashable]) -> State:
     """The same without these users: their ids, histories, codes and vectors are gone.
 
@@ -182,12 +173,6 @@ def without_users(state: State, users: Iterable[Hashable]) -> State:
     indptr, seen = state.seen
     at, starts = gather_spans(indptr, kept)
     data = Interactions(state.user_ids.select(kept), state.item_ids, starts, seen[at])
-    about = {
-        "users": data.n_users,
-        "items": data.n_items,
-        "pairs": data.n_pairs,
-        "digest": data.digest(),
-    }
     return replace(
         state,
         representation=_of_users(state.representation, kept),
@@ -195,7 +180,7 @@ def without_users(state: State, users: Iterable[Hashable]) -> State:
         seen=(data.indptr, data.indices),
         item_counts=data.item_counts,
         tie_rank=tie_rank(data.items, data.item_counts),
-        metadata={**state.metadata, "data": about},
+        metadata={**state.metadata, "data": data_facts(data)},
     )
 
 

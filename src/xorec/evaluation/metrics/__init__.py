@@ -11,8 +11,7 @@ from xorec.core.errors import OptionError
 from xorec.core.printable import did_you_mean
 from xorec.evaluation.metrics.base import ItemMetric, UserMetric
 from xorec.evaluation.metrics.by_rank import MAP, MRR, NDCG
-from xorec.evaluation.metrics.exposure import COVERAGE, GINI
-from xorec.evaluation.metrics.hits import HR, PRECISION, RECALL, USER_HR
+from xorec.evaluation.metrics.hits import COVERAGE, GINI, HR, PRECISION, RECALL, USER_HR
 
 USER_METRICS: dict[str, UserMetric] = {
     metric.name: metric for metric in (NDCG, RECALL, HR, USER_HR, PRECISION, MRR, MAP)

@@ -1,14 +1,23 @@
-"""Hits: test items among the k best. Recall, precision and both readings of the hit rate.
+"""Hits, test items among the k best: recall, precision and both readings of the hit rate; exposure.
 
-Expected hits of a group of equals: r / tied for each place inside k.
+Expected hits of a group of equals: r / tied for each place inside k. Exposure, how items share the
+places of all lists: coverage and the Gini coefficient.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from xorec.core.kernels import kernel
-from xorec.evaluation.metrics.base import Cuts, Floats, RankedTests, UserMetric, group_end
+from xorec.evaluation.metrics.base import (
+    Cuts,
+    Floats,
+    ItemMetric,
+    RankedTests,
+    UserMetric,
+    group_end,
+)
 
 
 @kernel
@@ -67,3 +76,34 @@ RECALL = UserMetric("recall", "hits / T", hits, expected_hits, scale=lambda h, t
 PRECISION = UserMetric("precision", "hits / k", hits, expected_hits, scale=lambda h, t, k: h / k)
 HR = UserMetric("hr", "hits", hits, expected_hits, pooled=True, per_user="hits")
 USER_HR = UserMetric("user_hr", "1 if there is a hit", any_hit, expected_any_hit)
+
+
+def coverage(exposure: npt.NDArray[np.integer]) -> float:
+    """The share of all items that are shown to anyone.
+
+    >>> coverage(np.array([0, 5, 1, 0]))
+    0.5
+    """
+    return float(np.count_nonzero(exposure)) / len(exposure)
+
+
+def gini(exposure: npt.NDArray[np.integer]) -> float:
+    """Gini coefficient of how often each item is shown: 0 all alike, near 1 a few take all.
+
+    sum over items, ascending by exposure x_i, of (2 i - m - 1) x_i / (m sum x), in whole numbers;
+    equal exposures are taken together, so nothing is sorted.
+
+    >>> gini(np.array([0, 0, 0, 8]))
+    0.75
+    """
+    m, total = len(exposure), int(exposure.sum())
+    if total == 0:
+        return 0.0
+    items = np.bincount(exposure)
+    fewer = np.cumsum(items) - items
+    weighted = np.arange(len(items)) * items * (2 * fewer + items - m)
+    return int(weighted.sum()) / (m * total)
+
+
+COVERAGE = ItemMetric("coverage", "share of all items that are shown to anyone", coverage)
+GINI = ItemMetric("gini", "Gini coefficient of how often each item is shown, over all items", gini)
