@@ -31,8 +31,8 @@ from xorec.evaluation.significance import compare
 from xorec.models import model_class
 from xorec.representations.base import Representation, Rows, Scores
 from xorec.representations.two_stage import TwoStage
-from xorec.selection.race.budget import Budget
 from xorec.selection.race.fit import fit_best
+from xorec.selection.race.limits import Budget
 from xorec.selection.serving import serving_cost
 
 KS = (10, 20)

@@ -26,7 +26,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models import model_class
 from xorec.models.base import Model
 from xorec.selection.tuning.rounds import even_point
-from xorec.selection.tuning.spaces import space_of
+from xorec.selection.tuning.tuning import space_of
 
 METRICS = ("ndcg@20", "recall@20", "ndcg@10")
 Row = dict[str, Any]

@@ -24,9 +24,9 @@ from xorec.selection.comparison import (
     fitted,
     ladder,
     make_models,
-    vectors_learned_once,
 )
 from xorec.selection.model_specs import parse_spec
+from xorec.selection.shared_work import vectors_learned_once
 from xorec.testing.data import planted
 from xorec.testing.engines import InProcess
 

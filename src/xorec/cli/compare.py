@@ -57,8 +57,9 @@ def compare(
     """
     from xorec.plots import frontier as draw_frontier
     from xorec.plots.comparisons import picture_files
-    from xorec.selection.comparison import compare_models, vectors_learned_once
+    from xorec.selection.comparison import compare_models
     from xorec.selection.model_specs import parse_spec
+    from xorec.selection.shared_work import vectors_learned_once
 
     chosen, cuts = args.parse_metrics(metrics, ks)
     chosen = chosen or default_metrics(cuts[0])

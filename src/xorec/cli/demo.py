@@ -58,7 +58,8 @@ def demo(
     from xorec.data.datasets.catalog import load_data
     from xorec.data.split import split
     from xorec.recommender.recommender import Recommender
-    from xorec.selection.comparison import compare_models, vectors_learned_once
+    from xorec.selection.comparison import compare_models
+    from xorec.selection.shared_work import vectors_learned_once
 
     options = run.options()
     data = load_data("debian")

@@ -182,9 +182,8 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
 
 
 def _racing(race: Race) -> Any:
-    from xorec.selection.race.budget import Budget
     from xorec.selection.race.fit import fit_best
-    from xorec.selection.race.target import Target
+    from xorec.selection.race.limits import Budget, Target
 
     target = Target.parse(race.target)
     if race.budget is not None and race.trials is not None:

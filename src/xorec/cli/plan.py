@@ -129,7 +129,7 @@ def plan(
 
 def _about_race(pairs: int) -> str:
     """`fit` takes no model by itself, but a race has no plan: its clock is its limit."""
-    from xorec.selection.race.budget import Budget
+    from xorec.selection.race.limits import Budget
 
     return (
         f"no model named: {_ASSUMED} is assumed; fit without --model compares several (its budget: "

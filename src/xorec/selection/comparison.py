@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from xorec.core.engine import Arrays, Engine, pickled, unpickled
+from xorec.core.engine import Arrays
 from xorec.core.errors import OptionError
-from xorec.core.files import temporary_folder
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.threads import LRUCache
 from xorec.data.interactions import Interactions
@@ -23,9 +20,7 @@ from xorec.models import model_class
 from xorec.models.base import Model, fit_with_validation, opened_model, packed_model
 from xorec.selection.model_specs import ModelSpec, Settings, merged, parse_spec, shown
 from xorec.selection.serving import ServingCost, serving_cost
-
-if TYPE_CHECKING:
-    from xorec.data.interactions import Interactions
+from xorec.selection.shared_work import read_shared, shared_object, task_options
 
 
 class TimedFit(NamedTuple):
@@ -46,10 +41,13 @@ def fitted(models: Sequence[Model[Any]], parts: Parts, options: RunOptions) -> I
     """The models, fitted, in their order; on a remote engine each is a task in one thread."""
     engine = options.remote_engine
     if engine is None:
-        for model in models:
-            yield timed_fit(model, parts, options)
+        yield from (timed_fit(model, parts, options) for model in models)
         return
-    yield from _fitted_on(engine, models, parts, options)
+    blocks = [{"model": packed_model(model)} for model in models]
+    how = {"seed": options.seed, "keep_starts": options.cache is not None}
+    with shared_object(engine, "parts", parts) as shared:
+        for made in engine.for_long_blocks().map_blocks(fit_model, blocks, [shared], **how):
+            yield TimedFit(opened_model(made["model"]), float(made["seconds"]))
 
 
 def timed_fit(model: Model[Any], parts: Parts, options: RunOptions) -> TimedFit:
@@ -59,30 +57,15 @@ def timed_fit(model: Model[Any], parts: Parts, options: RunOptions) -> TimedFit:
     return TimedFit(made, time.perf_counter() - began)
 
 
-def _fitted_on(
-    engine: Engine, models: Sequence[Model[Any]], parts: Parts, options: RunOptions
-) -> Iterator[TimedFit]:
-    with temporary_folder() as folder:
-        path = folder / "parts"
-        path.write_bytes(pickled(parts).tobytes())
-        blocks = [{"model": packed_model(model)} for model in models]
-        how = {"seed": options.seed, "keep_starts": options.cache is not None}
-        with engine.share_file("parts", path) as shared:
-            for made in engine.for_long_blocks().map_blocks(fit_model, blocks, [shared], **how):
-                yield TimedFit(opened_model(made["model"]), float(made["seconds"]))
-
-
 _PARTS = LRUCache[Parts](most=1)
 """Of a process that fits for others, by the path of the parts."""
 
 
 def fit_model(block: Arrays, shared: Arrays, *, seed: int, keep_starts: bool) -> Arrays:
-    """A block function: one model. Vectors that several start from are kept beside the parts."""
-    path = Path(str(shared["parts"]))
-    parts = _PARTS.get(str(path), lambda: unpickled(np.fromfile(path, np.uint8)))
-    options = RunOptions(seed=seed, threads=1)
-    if keep_starts:
-        options = replace(options, cache=Path(f"{path}.starts"))
+    """A block function: one model."""
+    path = str(shared["parts"])
+    parts, options = _PARTS.get(path, lambda: read_shared(path)), task_options(path, seed)
+    options = options if keep_starts else replace(options, cache=None)
     made = timed_fit(opened_model(block["model"]), parts, options)
     return {"model": packed_model(made.model), "seconds": np.array(made.seconds)}
 
@@ -100,10 +83,9 @@ class Contender:
     @property
     def label(self) -> str:
         """The model's name, its bits where it learns codes, and the settings of its own."""
-        bits = getattr(self.model.config, "bits", None)
+        bits = getattr(self.model.config, "bits", "")
         rest = {name: value for name, value in self.settings.items() if name != "bits"}
-        words = [self.model.name, *([] if bits is None else [str(bits)]), *shown(rest)]
-        return " ".join(words)
+        return " ".join(filter(None, [self.model.name, str(bits or ""), *shown(rest)]))
 
     def row(self) -> dict[str, Any]:
         """One flat row for tables and JSON (names: ARCHITECTURE.md)."""
@@ -187,36 +169,13 @@ def compare_models(
         seen = seen.union(parts.validation, options.thread_count)
     fits = fitted([model for _, model in made], Parts(parts.train, parts.validation), options)
     how: dict[str, Any] = {"ks": ks, "by_category": by_category, "options": options}
-    return [
-        replace(measure(fit, seen, parts.test, **how), settings=spec.settings)
-        for (spec, _), fit in zip(made, fits, strict=True)
-    ]
-
-
-def measure(
-    fit: TimedFit,
-    seen: Interactions,
-    test: Interactions,
-    *,
-    ks: Sequence[int] = (10, 20, 50, 100),
-    by_category: bool = False,
-    options: RunOptions = DEFAULTS,
-) -> Contender:
-    """Evaluate once on `test`, and time single queries; `seen` is what the model saw."""
-    learned = fit.model.representation_
-    result = evaluate(learned, seen, test, ks=ks, by_category=by_category, options=options)
-    cost = serving_cost(learned, seen, threads=options.thread_count)
-    return Contender(fit.model, result, fit.seconds, cost)
-
-
-@contextmanager
-def vectors_learned_once(options: RunOptions) -> Iterator[RunOptions]:
-    """Options for several fits: vectors that more than one of them starts from are kept.
-
-    The first one's seconds then have them, those of the others do not.
-    """
-    with temporary_folder() as folder:
-        yield replace(options, cache=folder)
+    found = []
+    for (spec, _), fit in zip(made, fits, strict=True):
+        learned = fit.model.representation_
+        result = evaluate(learned, seen, parts.test, **how)
+        cost = serving_cost(learned, seen, threads=options.thread_count)
+        found.append(Contender(fit.model, result, fit.seconds, cost, spec.settings))
+    return found
 
 
 EASE_ITEMS = 8_000

@@ -16,11 +16,10 @@ from xorec.core.progress import Progress
 from xorec.data.split import hold_out
 from xorec.selection.model_specs import ModelSpec
 from xorec.selection.race import race as module
-from xorec.selection.race.budget import Budget
 from xorec.selection.race.fit import fit_best
+from xorec.selection.race.limits import Budget, Target
 from xorec.selection.race.proposals import next_recipe
 from xorec.selection.race.race import RaceResult, race
-from xorec.selection.race.target import Target
 from xorec.selection.race.trial import Trial, run_trial
 from xorec.testing.data import halves, planted
 

@@ -21,8 +21,8 @@ from xorec.models.siml.dsiml import DSIML
 from xorec.selection.tuning import trial_fits
 from xorec.selection.tuning.rounds import distribution, even_point, propose
 from xorec.selection.tuning.study_file import open_study
+from xorec.selection.tuning.trial_fits import clearly_worse
 from xorec.selection.tuning.tuning import Trial, Tuned, tune
-from xorec.selection.tuning.watching import clearly_worse
 from xorec.testing.data import planted
 from xorec.testing.engines import InProcess
 from xorec.training.config import Choice, Float, Int

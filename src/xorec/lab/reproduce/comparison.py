@@ -15,7 +15,7 @@ from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
 from xorec.lab.reproduce.paper import hit_rate
 from xorec.lab.reproduce.plan import Plan, label_of, lengths_of, method_of
 from xorec.lab.reproduce.question import DatasetQuestion, Stage, Step, fit_cost
-from xorec.lab.reproduce.sections import Claim, Column, Table, Verdict
+from xorec.lab.reproduce.sections import Claim, Column, Table, Verdict, counts
 from xorec.plots.figures import Figure, Line, Panel
 
 RATES = (10, 50, 100)
@@ -64,7 +64,7 @@ class Comparison:
             for bits in self._lengths_of(method):
                 label = label_of(method, bits, self.lengths)
                 yield choice_step(dataset, method, bits, label, cost)
-                for seed in dataset.plan.seeds:
+                for seed in self._seeds:
                     yield Step(
                         (dataset.name, method, bits, seed),
                         f"{dataset.name}: test {label}, seed {seed}",
@@ -73,6 +73,10 @@ class Comparison:
                         partial(self._test, method, seed, bits),
                         Stage.FIT,
                     )
+
+    @property
+    def _seeds(self) -> tuple[int, ...]:
+        return self.dataset.plan.seeds
 
     def _test(self, method: str, seed: int, bits: int | None) -> str:
         metric = self.dataset.main_metric
@@ -86,17 +90,15 @@ class Comparison:
     @cached_property
     def results(self) -> list[MethodResult]:
         """All rows; tests that are missing are made."""
-        found = []
-        for slot, bits in enumerate(self.lengths or (None,)):
+        found: dict[str, MethodResult] = {}
+        for length in self.lengths or (None,):
             for method in self.methods:
-                has_length = bits in self._lengths_of(method)
-                if has_length or slot == 0:
-                    found.append(self._result(method, bits if has_length else None))
-        return found
-
-    def _result(self, method: str, bits: int | None) -> MethodResult:
-        tests = [self.dataset.test(method, seed, bits) for seed in self.dataset.plan.seeds]
-        return MethodResult(method, label_of(method, bits, self.lengths), bits, tests)
+                bits = length if length in self._lengths_of(method) else None
+                label = label_of(method, bits, self.lengths)
+                if label not in found:
+                    tests = [self.dataset.test(method, seed, bits) for seed in self._seeds]
+                    found[label] = MethodResult(method, label, bits, tests)
+        return list(found.values())
 
     def result(self, method: str, bits: int | None = None) -> MethodResult:
         """The row of a method at a length."""
@@ -158,8 +160,7 @@ class Comparison:
         method = Column("method", "method", "text")
         p = Column("p", f"p ({first})", "p", 3)
         seeds = len(plan.seeds)
-        heads = {"user_bits": "bits a user", "item_bits": "an item"} if self.lengths else {}
-        sizes = [Column(key, head, "count") for key, head in heads.items()]
+        sizes = counts(user_bits="bits a user", item_bits="an item") if self.lengths else []
         spread = f"± is the standard deviation over {seeds} seeds. " if seeds > 1 else ""
         return [
             Table(
@@ -258,14 +259,10 @@ def _evidence(
     ahead: dict[str, bool],
 ) -> str:
     main = comparison.dataset.main_metric
-    name = main.upper()
-    gain = mine.mean(main) / best.mean(main) - 1 if best.mean(main) else float("inf")
-    p = comparison.p_value(best, mine)
-    sure = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    text = (
-        f"{name} {mine.mean(main):.4f}, the best other ({best.label}) {best.mean(main):.4f}: "
-        f"{gain:+.1%}, {sure}"
-    )
+    name, ours, theirs = main.upper(), mine.mean(main), best.mean(main)
+    gain = ours / theirs - 1 if theirs else float("inf")
+    sure = p_text(comparison.p_value(best, mine))
+    text = f"{name} {ours:.4f}, the best other ({best.label}) {theirs:.4f}: {gain:+.1%}, {sure}"
     behind = [metric.upper() for metric, yes in ahead.items() if not yes]
     if not behind:
         return f"{text}; ahead at every cut-off."
@@ -273,6 +270,11 @@ def _evidence(
         missed = ", ".join(rival.label for rival in rivals if rival not in beaten)
         return f"{text}; behind {missed} at {name}."
     return f"{text}; not ahead at {', '.join(behind)}."
+
+
+def p_text(p: float) -> str:
+    """A p-value in the evidence of a claim."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 class ComparisonQuestion(DatasetQuestion):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,7 @@ from xorec.lab.reproduce.plan import Choice, Plan, Source, method_of
 from xorec.models import model_class
 from xorec.models.base import checkpoints
 from xorec.representations.base import Representation
-from xorec.selection.sizes import sizes_of
-from xorec.selection.tuning.spaces import as_json, space_of
-from xorec.selection.tuning.tuning import tune
+from xorec.selection.tuning.tuning import as_json, space_of, tune
 
 METRICS = ("ndcg", "hr", "user_hr", "recall")
 """The metrics of a test that are kept."""
@@ -88,8 +87,7 @@ class DatasetRun:
 
     def choose(self, method: str, bits: int | None = None) -> Choice:
         """The settings of a method that are best on validation, for this length of codes."""
-        given = self._given(method, bits)
-        if given is not None:
+        if (given := self._given(method, bits)) is not None:
             return given
         key = self._choice_key(method, bits)
         result = self.cache.get("choice", key, lambda: self._tune(key))
@@ -97,8 +95,8 @@ class DatasetRun:
 
     def is_chosen(self, method: str, bits: int | None = None) -> bool:
         """Whether the choice has been made already."""
-        given = self._given(method, bits) is not None
-        return given or self.cache.has("choice", self._choice_key(method, bits))
+        given = self._given(method, bits)
+        return given is not None or self.cache.has("choice", self._choice_key(method, bits))
 
     def _given(self, method: str, bits: int | None) -> Choice | None:
         """The choice of an earlier run, if the plan has it."""
@@ -124,13 +122,12 @@ class DatasetRun:
         model, fixed = key["model"], key["fixed"]
         if not key["space"]:
             settings = model_class(model)(**fixed).config.model_dump()
-            nothing = {"trials": 0, "validation": None, "default": None, "seconds": 0.0}
-            return Result({"model": model, "settings": settings, **nothing})
+            values = {"trials": 0, "validation": None, "default": None, "seconds": 0.0}
+            return Result({"model": model, "settings": settings, **values})
         study = self.cache.path("study", {**key, "trials": None}).with_suffix(".journal")
         options = replace(self.options, seed=self.plan.seed)
-        found = tune(
-            model, self.parts, trials=self.plan.trials, study=study, fixed=fixed, options=options
-        )
+        how = {"trials": self.plan.trials, "study": study, "fixed": fixed, "options": options}
+        found = tune(model, self.parts, **how)
         return Result(
             {
                 "model": model,
@@ -177,7 +174,7 @@ class DatasetRun:
         values = {
             "metrics": kept,
             "categories": result.categories,
-            "sizes": sizes_of(learned).row(),
+            "sizes": bits_of(learned),
             "bytes": learned.nbytes,
             "seconds": seconds,
         }
@@ -203,3 +200,30 @@ def evaluation_of(tests: Sequence[Result]) -> Evaluation:
     first = tests[0].arrays
     values = np.mean([test.arrays["ndcg"] for test in tests], axis=0)
     return Evaluation(first["users"], first["counts"], {"ndcg": values}, {})
+
+
+def bits_of(representation: Representation) -> dict[str, int]:
+    """Bits of a user's row and of an item's, without those that only fill up a word; and of what
+    belongs to all rows (codebooks).
+
+    From the tensors: those of users and of items have it in their names.
+
+    >>> from xorec.representations.codes import Codes
+    >>> bits_of(Codes.from_signs(np.ones((3, 20)), np.ones((5, 20))))
+    {'user_bits': 20, 'item_bits': 20, 'shared_bits': 0}
+    """
+    bits, tensors = {"user_bits": 0, "item_bits": 0, "shared_bits": 0}, representation.tensors()
+    for name, tensor in tensors.items():
+        side = f"{name.partition('_')[0]}_bits"
+        if side not in ("user_bits", "item_bits"):
+            bits["shared_bits"] += 8 * tensor.nbytes if tensor.ndim > 1 else 0
+        elif name.endswith("_codes"):
+            bits[side] += representation.code_length or _codeword_bits(*tensors["codebooks"].shape)
+        elif len(tensor):
+            bits[side] += 8 * tensor.nbytes // len(tensor)
+    return bits
+
+
+def _codeword_bits(books: int, words: int, *_: int) -> int:
+    """Of one word from each book."""
+    return int(books * log2(words))

@@ -20,12 +20,12 @@ from xorec.lab.reproduce.report import Report, write_report
 from xorec.lab.reproduce.sections import Section
 
 TITLE = "The paper's experiments, reproduced by xorec"
-_NEEDED = ("matplotlib", "optuna", "faiss")
+_NEEDED = ("matplotlib", "jinja2", "optuna", "faiss")
 _VERSIONS = ("numpy", "scipy", "numba", "polars", "optuna", "matplotlib", "faiss-cpu")
 
 
 def check_installed_and_writable(out: Path) -> None:
-    """Complain before the run, not after it: of what is not installed, of a place not to be."""
+    """Complain before the run of libraries that are missing, and of a folder that is read-only."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingExtraError(

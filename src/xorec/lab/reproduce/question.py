@@ -77,9 +77,7 @@ def _left(spent: float, paid: float, left: float) -> str:
     if paid < _TELLING * (paid + left):
         return "unknown time"
     seconds = max(0.0, spent / paid * left)
-    if seconds < 90:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min"
+    return f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
 
 
 @dataclass(frozen=True, eq=False)

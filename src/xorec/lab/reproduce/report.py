@@ -16,20 +16,18 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from xorec.core.errors import MissingExtraError, XorecError
+from xorec.core.errors import XorecError
 from xorec.core.files import replacing
 from xorec.core.printable import printable
 from xorec.lab.reproduce.sections import Column, Section, Table
 from xorec.plots.figures import Figure, draw
-from xorec.plots.pictures import require_matplotlib
 
 PAGE, TEXT = "report.html", "report.md"
-FOLDERS = {"tables": (".csv",), "figures": (".png", ".svg")}
-"""The folders beside the page, and what a report puts there."""
+OURS = ("tables/*.csv", "figures/*.png", "figures/*.svg")
+"""What a report puts beside the page."""
 MISSING = "\N{EN DASH}"
 """What stands where a value is missing."""
 SMALLEST_P = 0.001
@@ -64,19 +62,11 @@ class Cell:
         return f"{self.text} ± {self.spread}" if self.spread else self.text
 
 
-def require_libraries() -> None:
-    """Complain, before the run, of what a report needs and is not installed."""
-    require_matplotlib("a report", "reproduce")
-    if find_spec("jinja2") is None:
-        raise MissingExtraError("a report needs Jinja2: pip install 'xorec[reproduce]'.")
-
-
 def write_report(out: Path, report: Report) -> list[Path]:
     """Write the report and return its files, the page first. Equal input, equal bytes.
 
     Files that an older report left in tables/ and figures/ and that this one lacks are removed.
     """
-    require_libraries()
     older = (out / PAGE).is_file()
     paths = []
     for name, content in contents_of(report).items():
@@ -91,23 +81,22 @@ def write_report(out: Path, report: Report) -> list[Path]:
 def contents_of(report: Report) -> dict[str, bytes]:
     """The files of a report by name, the page first."""
     report = safe_text(report)
-    given = {"claims", "run"}
-    names: dict[str, set[str]] = {"tables": set(), "figures": set()}
+    anchors, of_tables, of_figures = {"claims", "run"}, set[str](), set[str]()
     files: dict[str, bytes] = {}
     shown = []
     for section in report.sections:
         figures, tables = [], []
         for figure in section.figures:
-            stem, picture = _free(figure.name, names["figures"]), draw(figure)
+            stem, picture = _free(figure.name, of_figures), draw(figure)
             files[f"figures/{stem}.svg"] = picture.svg.encode()
             files[f"figures/{stem}.png"] = picture.png
             image = base64.b64encode(picture.svg.encode()).decode()
             figures.append({"it": figure, "stem": stem, "alt": spoken(figure), "image": image})
         for table in section.tables:
-            stem = _free(table.name, names["tables"])
+            stem = _free(table.name, of_tables)
             files[f"tables/{stem}.csv"] = csv_text(table).encode()
             tables.append({"it": table, "stem": stem, "rows": cells_of(table)})
-        anchor = _free(section.key, given)
+        anchor = _free(section.key, anchors)
         shown.append({"it": section, "anchor": anchor, "figures": figures, "tables": tables})
     pages = {name: _rendered(name, report, shown).encode() for name in (PAGE, TEXT)}
     return {**pages, **files}
@@ -133,17 +122,16 @@ def _rendered(name: str, report: Report, sections: Sequence[Mapping[str, Any]]) 
 
 
 def _remove_others(out: Path, kept: set[Path]) -> None:
-    for folder, endings in FOLDERS.items():
-        for path in sorted((out / folder).glob("*")):
-            if path.suffix in endings and path not in kept and path.is_file():
-                try:
-                    path.unlink()
-                except OSError as error:
-                    reason = error.strerror or error
-                    raise XorecError(
-                        f"cannot remove {path}, which an older report left: {reason}. "
-                        "Remove it, or choose another folder."
-                    ) from None
+    for path in (found for pattern in OURS for found in sorted(out.glob(pattern))):
+        if path not in kept and path.is_file():
+            try:
+                path.unlink()
+            except OSError as error:
+                reason = error.strerror or error
+                raise XorecError(
+                    f"cannot remove {path}, which an older report left: {reason}. "
+                    "Remove it, or choose another folder."
+                ) from None
 
 
 def _free(name: str, given: set[str]) -> str:

@@ -13,18 +13,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from xorec.lab.reproduce.comparison import ComparisonQuestion
+from xorec.lab.reproduce.comparison import LEVEL, ComparisonQuestion, p_text
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.plan import Plan
 from xorec.lab.reproduce.question import Run
-from xorec.lab.reproduce.sections import Claim, Column, Section, Table, Verdict
+from xorec.lab.reproduce.sections import Claim, Column, Section, Table, Verdict, counts
 from xorec.plots.figures import Figure, Line, Panel
 
 PROPOSED, RIVALS = "siml", ("cml", "sml")
 METHODS = (PROPOSED, *RIVALS)
 USERS = 30
 SHARES = (0.0, 1 / 3, 2 / 3, 1.0)
-LEVEL = 0.05
 
 
 class Imbalance(ComparisonQuestion):
@@ -74,7 +73,9 @@ class Imbalance(ComparisonQuestion):
                     if one["users"] < USERS:
                         continue
                     name = one["category"]
-                    row = found.setdefault(name, _head(name, one, pairs[name]))
+                    sizes = {key: one[key] for key in ("items", "users", "test_items")}
+                    head = {"category": str(name), "training_pairs": pairs[name], **sizes}
+                    row = found.setdefault(name, head)
                     for k in self.dataset.plan.ks:
                         key = f"{result.method}_ndcg@{k}"
                         row[key] = row.get(key, 0.0) + one[f"ndcg@{k}"] / len(result.tests)
@@ -90,11 +91,8 @@ class Imbalance(ComparisonQuestion):
     def gains(self, rival: str) -> list[float]:
         """Relative gain of SIML over a rival in NDCG at the last cut-off, for each category."""
         k = self.dataset.plan.ks[-1]
-        return [
-            (row[f"{PROPOSED}_ndcg@{k}"] - row[f"{rival}_ndcg@{k}"])
-            / max(row[f"{PROPOSED}_ndcg@{k}"], row[f"{rival}_ndcg@{k}"], 1e-12)
-            for row in self.rows
-        ]
+        both = [(row[f"{PROPOSED}_ndcg@{k}"], row[f"{rival}_ndcg@{k}"]) for row in self.rows]
+        return [(ours - theirs) / max(ours, theirs, 1e-12) for ours, theirs in both]
 
     def correlation(self, rival: str) -> tuple[float, float]:
         """Spearman's rank correlation of gain with rarity, and its p-value."""
@@ -118,18 +116,11 @@ def training_pairs(dataset: DatasetRun) -> dict[str, int]:
     return {str(label): int(n) for label, n in zip(categories.labels, sums, strict=True)}
 
 
-def _head(name: str, one: dict[str, Any], pairs: int) -> dict[str, Any]:
-    sizes = {"items": one["items"], "users": one["users"], "test_items": one["test_items"]}
-    return {"category": str(name), "training_pairs": pairs, **sizes}
-
-
 def _tables(found: Imbalance) -> list[Table]:
     ks = [k for k in (10, 50, 100) if k in found.dataset.plan.ks]
     heads = [
         Column("category", "category", "text"),
-        Column("items", "items", "count"),
-        Column("training_pairs", "training pairs", "count"),
-        Column("users", "test users", "count"),
+        *counts("items", training_pairs="training pairs", users="test users"),
     ]
     cuts = [Column(f"{m}_ndcg@{k}", f"{m} @{k}") for k in ks for m in METHODS]
     name = found.dataset.name
@@ -138,7 +129,9 @@ def _tables(found: Imbalance) -> list[Table]:
         for rival in RIVALS
         for rho, p in [found.correlation(rival)]
     ]
-    note = f"NDCG@k where only test items of the category count. Mean over {_seeds(found.dataset)}."
+    seeds = len(found.dataset.plan.seeds)
+    mean = f"Mean over {f'{seeds} seeds' if seeds > 1 else 'one seed'}."
+    note = f"NDCG@k where only test items of the category count. {mean}"
     return [
         Table(f"rq4-four-{name}", f"Four categories of {name}", [*heads, *cuts], found.four, note),
         Table(
@@ -146,7 +139,7 @@ def _tables(found: Imbalance) -> list[Table]:
             "Gain of SIML against rarity, over all categories",
             [
                 Column("rival", "over", "text"),
-                Column("categories", "categories", "count"),
+                *counts("categories"),
                 Column("rho", "Spearman's rho", digits=3),
                 Column("p", "p", "p", 3),
             ],
@@ -163,10 +156,6 @@ def _tables(found: Imbalance) -> list[Table]:
             shown=10,
         ),
     ]
-
-
-def _seeds(dataset: DatasetRun) -> str:
-    return f"{len(dataset.plan.seeds)} seeds" if len(dataset.plan.seeds) > 1 else "one seed"
 
 
 def _sizes(found: Imbalance) -> Figure:
@@ -221,11 +210,10 @@ def _claim(found: Imbalance, rival: str) -> Claim:
     rho, p = found.correlation(rival)
     ahead = sum(gain > 0 for gain in found.gains(rival))
     verdict: Verdict = "holds" if rho > 0 and p < LEVEL else "does not hold"
-    sure = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     return Claim(
         f"The rarer a category, the more SIML gains over {rival.upper()} ({found.dataset.name})",
         verdict,
-        f"Spearman's rho of gain with rarity {rho:+.3f} ({sure}); SIML is ahead in {ahead} of "
+        f"Spearman's rho of gain with rarity {rho:+.3f} ({p_text(p)}); SIML is ahead in {ahead} of "
         f"{len(found.rows)} categories.",
     )
 

@@ -33,6 +33,16 @@ class Column:
     best: bool = False
 
 
+def counts(*keys: str, **heads: str) -> list[Column]:
+    """Columns of whole numbers: those whose key is their head, then those with a head of its own.
+
+    >>> [column.head for column in counts("items", user_bits="bits a user")]
+    ['items', 'bits a user']
+    """
+    named = {key: key for key in keys} | heads
+    return [Column(key, head, "count") for key, head in named.items()]
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows under a title. name: the stem of its CSV file, which has every key of the rows.

@@ -116,8 +116,7 @@ class Machine:
     constants: Constants
     measured: bool
     cpu: str
-    code: str
-    note: str = ""
+    note: str
 
     def about(self) -> dict[str, Any]:
         """Flat, without the constants."""
@@ -143,11 +142,12 @@ def keep_constants(constants: dict[str, float], cpu: str) -> Path:
 
 def typed(values: Mapping[str, float]) -> dict[str, Any]:
     """Those that there are, whole numbers where they count bytes of processes."""
-    known = {one.name: one.default for one in fields(Constants)}
-    found: dict[str, Any] = {}
-    for name in (name for name in known if name in values):
-        found[name] = int(values[name]) if isinstance(known[name], int) else float(values[name])
-    return found
+    whole = {one.name: isinstance(one.default, int) for one in fields(Constants)}
+    return {
+        name: int(values[name]) if whole[name] else float(values[name])
+        for name in whole
+        if name in values
+    }
 
 
 def this_machine() -> Machine:
@@ -158,10 +158,10 @@ def this_machine() -> Machine:
         if not all(value >= 0 for value in values.values()):
             raise ValueError
         note = "" if kept["code"] == source_digest() else "measured with other code: bench again"
-        return Machine(Constants(**values), True, str(kept["cpu"]), str(kept["code"]), note)
+        return Machine(Constants(**values), True, str(kept["cpu"]), note)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         note = "constants of another machine: `xorec bench engine` measures this one"
-        return Machine(Constants(), False, DEFAULT_CPU, "", note)
+        return Machine(Constants(), False, DEFAULT_CPU, note)
 
 
 def cpu_name() -> str:

@@ -9,7 +9,7 @@ passes, dense, blend: fits in one piece, by threads here, as one task of one exe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,28 +39,33 @@ from xorec.training.discrete.block_sweeps import item_pieces, role_bytes
 from xorec.training.discrete.sweeps import ITEM_BLOCKS
 
 
-def plan_als(given: PlanInput, model: Any) -> JobPlan:
-    """A fit, from reading to the model file."""
-    config, sizes = model.config, given.sizes
-    steps, memory = als_parts(given, config.dimensions, config.epochs)
-    disk = model_bytes(sizes, vector_bytes(sizes, config.dimensions))
+def fit_plan(
+    given: PlanInput, steps: Sequence[Step], memory: Sequence[Memory], learned: int, scratch: int
+) -> JobPlan:
+    """A fit, from reading to the model file. learned: its bytes in the file; scratch: on Spark."""
     return JobPlan(
         (*given.start(), given.read(), *steps, given.save()),
         (*given.processes(), *given.reading(), *memory, *given.passing(steps), given.saving()),
-        disk,
-        _shared(sizes, config.dimensions)[0] if given.remote else 0,
+        model_bytes(given.sizes, learned),
+        scratch if given.remote else 0,
     )
+
+
+def plan_als(given: PlanInput, model: Any) -> JobPlan:
+    """Both sides, row by row."""
+    size = model.config.dimensions
+    steps, memory = als_parts(given, size, model.config.epochs)
+    items_file = _axes_bytes(size) + 4 * size * given.sizes.items
+    return fit_plan(given, steps, memory, vector_bytes(given.sizes, size), items_file)
 
 
 def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], list[Memory]]:
     """The fit itself: for plans of models that start from ALS, too."""
-    sizes, constants = given.sizes, given.constants
-    steps = []
-    of_items, of_users = _shared(sizes, size)
-    for kind, rows, others, shared in (
-        ("users", sizes.users, sizes.items, of_items),
-        ("items", sizes.items, sizes.users, of_users),
-    ):
+    sizes, constants, steps = given.sizes, given.constants, []
+    rows_of = {"users": sizes.users, "items": sizes.items}
+    largest = _axes_bytes(size) + 4 * size * max(rows_of.values())
+    for kind, other in (("users", "items"), ("items", "users")):
+        rows, others = rows_of[kind], rows_of[other]
         flops = rows * float(np.mean(row_flops(sizes.per_row(kind), size)))
         ns_flop = constants.of("ns_flop", 4 * size * others)
         work = 1e-9 * ns_flop * flops + 1e-6 * constants.of("us_row") * rows
@@ -68,23 +73,22 @@ def als_parts(given: PlanInput, size: int, epochs: int) -> tuple[list[Step], lis
         step = Step(f"{kind}: solve rows", work * epochs, row_blocks(rows), axes * epochs)
         if given.remote:
             result, sent = (4 * size + 8) * rows, placed_bytes(sizes, kind)
-            jobs = epochs * placed_waves(row_blocks(rows), given.engine.partitions, sent, result)
-            step = step.on_spark(
-                jobs, jobs + 1, shared=shared * epochs, sent=sent, result=result * epochs
-            )
+            jobs = epochs * placed_waves(row_blocks(rows), given.engine.slots, sent, result)
+            shared = epochs * (_axes_bytes(size) + 4 * size * others)
+            step = step.on_spark(jobs, jobs + 1, shared=shared, sent=sent, result=result * epochs)
         steps.append(step)
     memory = [
         Memory("driver", "pairs by item", by_item_bytes(sizes)),
         Memory("driver", "vectors", vector_bytes(sizes, size), "fit"),
-        Memory("driver", "the other side, turned", max(of_items, of_users), "fit"),
+        Memory("driver", "the other side, turned", largest, "fit"),
     ]
     if given.remote:
-        blocks = placed_bytes(sizes, "users") + placed_bytes(sizes, "items")
-        memory.append(Memory("driver", "blocks on their way", blocks, "fit"))
-        rows = (4 * size + 8) * max(sizes.users, sizes.items)
-        memory.append(given.collected("vectors of a job", rows))
-        largest = max(of_items, of_users)
-        memory.append(Memory("worker", "the other side, mapped", largest))
+        blocks = sum(placed_bytes(sizes, kind) for kind in rows_of)
+        memory += [
+            Memory("driver", "blocks on their way", blocks, "fit"),
+            given.collected("vectors of a job", (4 * size + 8) * max(rows_of.values())),
+            Memory("worker", "the other side, mapped", largest),
+        ]
     return steps, memory
 
 
@@ -110,44 +114,52 @@ def row_flops(pairs: Any, size: int) -> Any:
     return np.where(pairs <= size, by_pairs, by_dimensions)
 
 
-def _shared(sizes: DataSizes, size: int) -> tuple[int, int]:
-    """The file that goes to every executor: items turned, for users; users turned, for items."""
-    axes = 8 * size * size + 4 * size
-    return 4 * size * sizes.items + axes, 4 * size * sizes.users + axes
+def _axes_bytes(size: int) -> int:
+    """The axes beside the turned rows of the other side, in the file of every executor."""
+    return 8 * size * size + 4 * size
 
 
 def plan_slim(given: PlanInput, model: Any) -> JobPlan:
-    """Its steps, and what they hold."""
-    config = model.config
-    return _plan(given, min(config.neighbours, given.sizes.items), slim_steps(given, config))
+    """Nearest items, and a weight for each; slim alone counts items that users have together."""
+    sizes, steps = given.sizes, slim_steps(given, model.config, weights=model.work == "weights")
+    width = min(model.config.neighbours, sizes.items)
+    whole = 4 * sizes.items**2 if len(steps) == 3 else 0
+    memory = [
+        Memory("driver", "pairs by item", by_item_bytes(sizes)),
+        Memory("driver", "roots, by user and by item", 8 * sizes.pairs),
+        Memory("driver", "neighbours and weights", 3 * neighbours_bytes(sizes, width), "fit"),
+    ]
+    if whole:
+        memory.append(Memory("driver", "items by items", whole, "fit"))
+    if given.remote:
+        memory.append(Memory("worker", "all pairs, mapped", pairs_file(sizes)))
+        memory.append(given.collected("results of a job", max(step.result for step in steps)))
+        if whole:
+            memory.append(Memory("worker", "items by items, mapped", whole))
+    learned = 8 * width * sizes.items + 8 * sizes.pairs - pairs_bytes(sizes)
+    return fit_plan(given, steps, memory, learned, pairs_file(sizes) + whole)
 
 
-def slim_steps(given: PlanInput, config: Any) -> list[Step]:
+def slim_steps(given: PlanInput, config: Any, weights: bool = True) -> list[Step]:
     """Nearest items, items that users have together (up to 16,384 items), a system for each."""
     sizes, constants = given.sizes, given.constants
-    width = min(config.neighbours, sizes.items)
-    system = sizes.items * (width**3 / 6 + 8 * width**2)
-    solving = 1e-9 * constants.of("ns_ridge") * system
-    together, shared = [], pairs_file(sizes)
-    if sizes.items <= MATRIX_ITEMS:
-        made = 2 * sizes.items * sizes.items
-        counting = 0.5e-9 * meeting_ns(given) * meetings(sizes)
-        together = [_step(given, "items had together", counting, 8 * 16, made)]
-        shared = 4 * sizes.items * sizes.items
+    width, count, shared = min(config.neighbours, sizes.items), sizes.items, pairs_file(sizes)
+    # the histories of an item's users lie anywhere
+    met = 1e-9 * constants.of("ns_meeting", 4 * sizes.pairs) * meetings(sizes)
+    found, made = (
+        1e-9 * constants.of("ns_candidate") * candidates(sizes),
+        neighbours_bytes(sizes, width),
+    )
+    steps = [_step(given, "nearest items", met + found, 4 * count, made, shared)]
+    if not weights:
+        return steps
+    solving = 1e-9 * constants.of("ns_ridge") * count * (width**3 / 6 + 8 * width**2)
+    if count <= MATRIX_ITEMS:
+        steps.append(_step(given, "items had together", 0.5 * met, 8 * 16, 2 * count * count))
+        shared = 4 * count * count
     else:
         solving += 1e-9 * constants.of("ns_link") * links(sizes, width)
-    return [
-        _nearest(given, width, pairs_file(sizes)),
-        *together,
-        _step(given, "weights", solving, neighbours_bytes(sizes, width), 4 * width * sizes.items,
-              shared),
-    ]  # fmt: skip
-
-
-def plan_item_knn(given: PlanInput, model: Any) -> JobPlan:
-    """Nearest items alone."""
-    width = min(model.config.neighbours, given.sizes.items)
-    return _plan(given, width, [_nearest(given, width, pairs_file(given.sizes))])
+    return [*steps, _step(given, "weights", solving, made, 4 * width * count, shared)]
 
 
 def pairs_file(sizes: DataSizes) -> int:
@@ -158,11 +170,6 @@ def pairs_file(sizes: DataSizes) -> int:
 def meetings(sizes: DataSizes) -> float:
     """Two items that one user has, over all users: the sum of squared histories."""
     return sizes.user_spread * sizes.pairs**2 / max(1, sizes.users)
-
-
-def meeting_ns(given: PlanInput) -> float:
-    """Of two items that meet: the histories of an item's users lie anywhere."""
-    return given.constants.of("ns_meeting", 4 * given.sizes.pairs)
 
 
 def candidates(sizes: DataSizes) -> float:
@@ -180,25 +187,6 @@ def neighbours_bytes(sizes: DataSizes, width: int) -> int:
     return (8 * width + 12) * sizes.items
 
 
-def _nearest(given: PlanInput, width: int, shared: int) -> Step:
-    constants = given.constants
-    work = 1e-9 * meeting_ns(given) * meetings(given.sizes)
-    work += 1e-9 * constants.of("ns_candidate") * candidates(given.sizes)
-    made = neighbours_bytes(given.sizes, width)
-    return _step(given, "nearest items", work, 4 * given.sizes.items, made, shared)
-
-
-def _step(
-    given: PlanInput, name: str, work: float, sent: int, result: int, shared: int = 0
-) -> Step:  # fmt: skip
-    blocks = row_blocks(given.sizes.items, 16)
-    step = Step(name, work, blocks)
-    if not given.remote:
-        return step
-    jobs = waves(blocks, given.engine.partitions, result // blocks)
-    return step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
-
-
 def links(sizes: DataSizes, width: int) -> float:
     """Links of the users of an item's neighbours, and the links that they meet."""
     typical = sizes.item_spread * sizes.pairs / max(1, sizes.items)
@@ -206,33 +194,16 @@ def links(sizes: DataSizes, width: int) -> float:
     return sizes.items * count * (1 + count / (2 * max(1, sizes.users)))
 
 
-def _plan(given: PlanInput, width: int, steps: list[Step]) -> JobPlan:
-    sizes = given.sizes
-    whole = 4 * sizes.items**2 if len(steps) == 3 else 0
-    learned = 8 * width * sizes.items + 8 * sizes.pairs
-    memory = [
-        *given.processes(),
-        *given.reading(),
-        Memory("driver", "pairs by item", by_item_bytes(sizes)),
-        Memory("driver", "roots, by user and by item", 8 * sizes.pairs),
-        Memory("driver", "neighbours and weights", 3 * neighbours_bytes(sizes, width), "fit"),
-        given.saving(),
-    ]
-    if whole:
-        memory.append(Memory("driver", "items by items", whole, "fit"))
-    if given.remote:
-        memory.append(Memory("worker", "all pairs, mapped", pairs_file(sizes)))
-        memory.append(given.collected("results of a job", max(step.result for step in steps)))
-        memory += given.passing(steps)
-        if whole:
-            memory.append(Memory("worker", "items by items, mapped", whole))
-    scratch = pairs_file(sizes) + whole if given.remote else 0
-    return JobPlan(
-        (*given.start(), given.read(), *steps, given.save()),
-        tuple(memory),
-        model_bytes(sizes, learned - pairs_bytes(sizes)),
-        scratch,
-    )
+def _step(
+    given: PlanInput, name: str, work: float, sent: int, result: int, shared: int = 0
+) -> Step:
+    """Work in blocks of 16 items or more."""
+    blocks = row_blocks(given.sizes.items, 16)
+    step = Step(name, work, blocks)
+    if not given.remote:
+        return step
+    jobs = waves(blocks, given.engine.slots, result // blocks)
+    return step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
 
 
 RACE_PAIRS, RACE_EPOCHS = 1_500_000, 20
@@ -244,53 +215,38 @@ RACE_NEGATIVES = 1.7
 
 def plan_passes(given: PlanInput, model: Any) -> JobPlan:
     """A fit by passes over triplets (or pairs), after that of the vectors that it starts from."""
-    return _fit_of(given, model.config, pass_steps(given, type(model), model.config))
+    steps = pass_steps(given, type(model), model.config)
+    if model.work == "blend":
+        steps += slim_steps(given, SLIM)
+    size = _size(model.config)
+    return one_task(given, steps, size, vector_bytes(given.sizes, size))
 
 
 def plan_dense(given: PlanInput, model: Any) -> JobPlan:
     """EASE: the matrix of items that users have together, inverted in float64."""
-    sizes = given.sizes
-    work = 1e-9 * given.constants.of("ns_blas") * DENSE_FLOPS * sizes.items**3
-    work += 1e-9 * meeting_ns(given) * meetings(sizes)
-    plan = _fit_of(given, model.config, [Step("invert", work, given.engine.cores)])
+    sizes, constants, size = given.sizes, given.constants, _size(model.config)
+    work = 1e-9 * constants.of("ns_blas") * DENSE_FLOPS * sizes.items**3
+    work += 1e-9 * constants.of("ns_meeting", 4 * sizes.pairs) * meetings(sizes)
     whole = Memory("worker" if given.remote else "driver", "items by items", 24 * sizes.items**2)
-    return replace(plan, memory=(*plan.memory, whole), disk=plan.disk + 4 * sizes.items**2)
+    learned = vector_bytes(sizes, size) + 4 * sizes.items**2
+    return one_task(given, [Step("invert", work, given.engine.cores)], size, learned, [whole])
 
 
-def plan_blend(given: PlanInput, model: Any) -> JobPlan:
-    """Vectors and their signs, and item weights."""
-    steps = pass_steps(given, type(model), model.config)
-    return _fit_of(given, model.config, [*steps, *slim_steps(given, SLIM)])
-
-
-def _fit_of(given: PlanInput, config: Any, steps: list[Step]) -> JobPlan:
-    size = _size(config)
-    return one_task(given, steps, size, vector_bytes(given.sizes, size))
-
-
-def one_task(given: PlanInput, steps: list[Step], size: int, learned: int) -> JobPlan:
+def one_task(
+    given: PlanInput, steps: list[Step], size: int, learned: int, more: Sequence[Memory] = ()
+) -> JobPlan:
     """The steps where they run: pairs go there in one file, the model comes back."""
-    sizes = given.sizes
-    rows = vector_bytes(sizes, size)
-    held = pairs_bytes(sizes) + 3 * rows
-    memory = [*given.processes(), *given.reading(), given.saving()]
-    scratch = 0
-    if given.remote:
-        sent = pairs_bytes(sizes)
-        work = sum(step.core_seconds for step in steps)
-        task = in_one_task("fit in one task", work, sent, rows)
-        steps, scratch = [task], sent
-        memory.append(Memory("driver", "pairs on their way, the model back", sent + 2 * rows))
-        memory.append(Memory("worker", "pairs, rows and their gradients", held + sent))
-        memory += given.passing(steps)
-    else:
-        memory.append(Memory("driver", "rows and their gradients", 3 * rows, "fit"))
-    return JobPlan(
-        (*given.start(), given.read(), *steps, given.save()),
-        tuple(memory),
-        model_bytes(sizes, learned),
-        scratch,
-    )
+    rows, sent = vector_bytes(given.sizes, size), pairs_bytes(given.sizes)
+    if not given.remote:
+        memory = [Memory("driver", "rows and their gradients", 3 * rows, "fit")]
+        return fit_plan(given, steps, [*memory, *more], learned, 0)
+    work = sum(step.core_seconds for step in steps)
+    memory = [
+        Memory("driver", "pairs on their way, the model back", sent + 2 * rows),
+        Memory("worker", "pairs, rows and their gradients", 2 * sent + 3 * rows),
+    ]
+    task = in_one_task("fit in one task", work, sent, rows)
+    return fit_plan(given, [task], [*memory, *more], learned, sent)
 
 
 def in_one_task(name: str, work: float, sent: int, result: int) -> Step:
@@ -305,8 +261,8 @@ def pass_steps(
 
     `model.triplet_cost` says what a triplet costs; models without negatives count pairs.
     """
-    chosen, steps = resolved(config), []
-    start = getattr(config, "start", None)
+    chosen = config.resolved() if hasattr(config, "resolved") else config
+    start, steps = getattr(config, "start", None), list[Step]()
     if getattr(start, "model", None) is not None:
         begun = start_steps(given, start)
         steps = [replace(step, name=f"start: {step.name}") for step in begun]
@@ -331,14 +287,8 @@ def start_steps(given: PlanInput, start: Any) -> list[Step]:
 
 def epoch_seconds(given: PlanInput, negatives: int, size: int) -> float:
     """Core seconds of a pass over all triplets of SIML."""
-    triplets = given.sizes.pairs * negatives
     ns = given.constants.of("ns_triplet", 4 * size * given.sizes.items)
-    return 1e-9 * ns * triplets * (0.25 + 0.75 * size / 64)
-
-
-def resolved(config: Any) -> Any:
-    """The settings with a value where they say auto."""
-    return config.resolved() if hasattr(config, "resolved") else config
+    return 1e-9 * ns * given.sizes.pairs * negatives * (0.25 + 0.75 * size / 64)
 
 
 def _size(config: Any) -> int:
@@ -348,8 +298,6 @@ def _size(config: Any) -> int:
 
 
 _ROTATION_ROWS, _ROTATION_ROUNDS = 32_768, 50
-SWEEP_SHARES = {"users": 0.2, "exchange": 0.07, "items": 0.71, "loss": 0.02}
-"""Of the work of a sweep in blocks, as measured for flips."""
 CONFLICT_BYTES = 12
 """Of a triplet whose two items are in one block, where the later would move."""
 DENSE_FLOPS = 2.5
@@ -361,18 +309,15 @@ SLIM = SLIMConfig.model_validate({})
 
 
 def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
-    """A fit, from reading to the model file."""
-    config = model.config
-    sizes, bits = given.sizes, config.bits
+    """Vectors, their rotation, lists to learn from, and each optimiser that is tried."""
+    config, sizes, bits = model.config, given.sizes, model.config.bits
     tried = optimizers_tried(config.optimizer)
     start, held = _start(given, config)
     memory = [replace(part, phase="start") if part.phase == "fit" else part for part in held]
     rotation, best, grown = _turn(given, config)
-    steps = [*start, rotation]
-    after = replace(given, sizes=grown)
-    listed = bool(config.teacher_list_length and config.distill_weight) and any(
-        one.takes_lists for one in tried
-    )
+    steps, after = [*start, rotation], replace(given, sizes=grown)
+    lists = bool(config.teacher_list_length and config.distill_weight)
+    listed = lists and any(one.takes_lists for one in tried)
     if listed:
         steps += [replace(step, name=f"lists: {step.name}") for step in slim_steps(given, SLIM)]
     if any(one.learns for one in tried):
@@ -380,81 +325,60 @@ def plan_dsiml(given: PlanInput, model: Any) -> JobPlan:
     for one in tried:
         if one.name == "ste":
             work = epoch_seconds(after, config.negatives, bits) * config.epochs
-            name = f"{config.epochs} epochs of ste"
-            steps.append(Step(name, work, given.engine.cores))
+            steps.append(Step(f"{config.epochs} epochs of ste", work, given.engine.cores))
         elif one.learns:
             steps += sweep_steps(after, one.name, config.epochs, config.negatives, bits)
     learned = stored_code_bytes(sizes, bits)
-    if given.remote and any(not one.runs_on_engine for one in tried):
-        plan = one_task(given, steps, bits, learned)
-        return replace(plan, memory=(*plan.memory, *_lists_memory(given, config, listed, "worker")))
+    in_one = given.remote and any(not one.runs_on_engine for one in tried)
+    slims = []
+    if listed:
+        where: Where = "worker" if in_one else "driver"
+        count = LONGEST if config.teacher_list_length == AUTO else config.teacher_list_length
+        width = min(SLIM.neighbours, sizes.items)
+        needed = 8 * min(count * sizes.users, MOST_LISTED) + 3 * neighbours_bytes(sizes, width)
+        needed += 8 * sizes.pairs + (4 * sizes.items**2 if sizes.items <= MATRIX_ITEMS else 0)
+        slims = [Memory(where, "lists of slim, and what makes them", needed, "fit")]
+    if in_one:
+        return one_task(given, steps, bits, learned, slims)
     swept = any(one.learns and one.name != "ste" for one in tried)
     taught = config.asymmetric or any(one.takes_lists for one in tried)
     memory += _rows_memory(after, config.negatives, bits, swept, taught)
-    memory += _lists_memory(given, config, listed, "driver")
-    return JobPlan(
-        (*given.start(), given.read(), *steps, given.save()),
-        (*given.processes(), *given.reading(), *memory, *given.passing(steps), given.saving()),
-        model_bytes(sizes, learned),
-        role_bytes(grown.pairs, config.negatives) if given.remote and swept else 0,
-    )
+    scratch = role_bytes(grown.pairs, config.negatives) if swept else 0
+    return fit_plan(given, steps, [*memory, *slims], learned, scratch)
 
 
-def sweep_steps(
-    given: PlanInput, name: str, sweeps: int, negatives: int, bits: int
-) -> list[Step]:  # fmt: skip
-    """Users, exchange, blocks of items, loss; times the sweeps."""
+def sweep_steps(given: PlanInput, name: str, sweeps: int, negatives: int, bits: int) -> list[Step]:
+    """Users, exchange, blocks of items, loss; times the sweeps. Their shares: as flips measured."""
     sizes, constants = given.sizes, given.constants
-    blocks = "_blocks" if given.remote else ""
-    ns = constants.of(f"ns_{name}{blocks}", bits * sizes.users)
-    work = 1e-9 * ns * sizes.pairs * negatives * (0.25 + 0.75 * bits / 64)
+    ns = constants.of(f"ns_{name}{'_blocks' if given.remote else ''}", bits * sizes.users)
+    work = sweeps * 1e-9 * ns * sizes.pairs * negatives * (0.25 + 0.75 * bits / 64)
     tasks = row_blocks(sizes.users)
     if not given.remote:
-        return [Step(f"{sweeps} sweeps of {name}", work * sweeps, tasks)]
-    words, parts = code_bytes(sizes, bits), min(ITEM_BLOCKS, sizes.items)
+        return [Step(f"{sweeps} sweeps of {name}", work, tasks)]
+    parts, shared = min(ITEM_BLOCKS, sizes.items), sweeps * code_bytes(sizes, bits)
     of_users, of_items = (8 * -(-bits // 64) * rows for rows in (sizes.users, sizes.items))
-    shares = SWEEP_SHARES
-    accept = 1e-9 * constants.of("ns_accept") * sizes.pairs * negatives
+    accept = sweeps * 1e-9 * constants.of("ns_accept") * sizes.pairs * negatives
     conflicts = CONFLICT_BYTES * sizes.pairs * negatives // ITEM_BLOCKS
-    found = [
-        Step(
-            f"{name}: users",
-            shares["users"] * work,
-            tasks,
-            jobs=1,
-            stages=1,
-            shared=words,
-            result=of_users,
+    return [
+        Step(f"{name}: users", 0.2 * work, tasks).on_spark(
+            sweeps,
+            sweeps + 1,
+            shared=shared,
+            sent=user_blocks_bytes(sizes),
+            result=sweeps * of_users,
         ),
-        Step(
-            f"{name}: exchange",
-            shares["exchange"] * work,
-            tasks,
-            jobs=1,
-            stages=3,
-            exchanged=role_bytes(sizes.pairs, negatives),
+        replace(
+            Step(f"{name}: exchange", 0.07 * work, tasks, jobs=sweeps, stages=3 * sweeps),
+            exchanged=sweeps * role_bytes(sizes.pairs, negatives),
         ),
-        Step(
-            f"{name}: {parts} blocks of items",
-            shares["items"] * work,
-            given.engine.slots,
-            driver_seconds=accept,
-            jobs=parts,
-            stages=parts,
-            shared=words * parts,
-            result=of_items + 24 * sizes.items + conflicts,
+        Step(f"{name}: {parts} blocks of items", 0.71 * work, given.engine.slots, accept).on_spark(
+            sweeps * parts,
+            sweeps * parts,
+            shared=shared * parts,
+            result=sweeps * (of_items + 24 * sizes.items + conflicts),
         ),
-        Step(f"{name}: loss", shares["loss"] * work, tasks, jobs=1, stages=1, shared=words),
+        Step(f"{name}: loss", 0.02 * work, tasks).on_spark(sweeps, sweeps, shared=shared),
     ]
-    first, *others = [_times(step, sweeps) for step in found]
-    placed = replace(first, sent=user_blocks_bytes(sizes), stages=first.stages + 1)
-    return [placed, *others]
-
-
-def _times(step: Step, sweeps: int) -> Step:
-    """The same step, so many times."""
-    grown = ("core_seconds", "driver_seconds", "jobs", "stages", "shared", "exchanged", "result")
-    return replace(step, **{name: sweeps * getattr(step, name) for name in grown})
 
 
 def user_blocks_bytes(sizes: DataSizes) -> int:
@@ -500,70 +424,50 @@ def _turn(given: PlanInput, config: Any) -> tuple[Step, list[Step], DataSizes]:
     short = sizes.users * float((sizes.per_row("users") < bits).mean())
     short = min(short, MOST_SCORES / sizes.items)
     size = _size(config.start)
-    work = (
-        1e-9
-        * short
-        * sizes.items
-        * (constants.of("ns_blas") * size + 0.5 * constants.of("ns_score"))
-    )
+    ns = constants.of("ns_blas") * size + 0.5 * constants.of("ns_score")
     blocks = max(1, round(short / USERS_AT_ONCE))
-    step = Step("best items of short histories", work, blocks)
+    step = Step("best items of short histories", 1e-9 * short * sizes.items * ns, blocks)
     if given.remote:
-        jobs = waves(blocks, given.engine.partitions, 8 * count * USERS_AT_ONCE)
+        jobs = waves(blocks, given.engine.slots, 8 * count * USERS_AT_ONCE)
         mean = sizes.pairs / max(1, sizes.users)
         sent = round(short * (4 * size + 16 + 4 * mean * 0.6))
-        shared = (4 * size + 8) * sizes.items
-        result = round(8 * count * short)
+        shared, result = (4 * size + 8) * sizes.items, round(8 * count * short)
         step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
-    grown = replace(sizes, pairs=sizes.pairs + round(short * count))
-    return rotation, [step], grown
-
-
-def _lists_memory(given: PlanInput, config: Any, listed: bool, where: Where) -> list[Memory]:
-    """Each user's best items by slim, and slim's own tables while they are made."""
-    if not listed:
-        return []
-    sizes = given.sizes
-    count = LONGEST if config.teacher_list_length == AUTO else config.teacher_list_length
-    held = 8 * min(count * sizes.users, MOST_LISTED)
-    made = 3 * neighbours_bytes(sizes, min(SLIM.neighbours, sizes.items)) + 8 * sizes.pairs
-    whole = 4 * sizes.items**2 if sizes.items <= MATRIX_ITEMS else 0
-    return [Memory(where, "lists of slim, and what makes them", held + made + whole, "fit")]
+    return rotation, [step], replace(sizes, pairs=sizes.pairs + round(short * count))
 
 
 def _rows_memory(
     given: PlanInput, negatives: int, bits: int, swept: bool, taught: bool
-) -> list[Memory]:  # fmt: skip
+) -> list[Memory]:
     sizes = given.sizes
-    rows = 4 * bits * (sizes.users + sizes.items)
-    found = [
-        Memory("driver", "rows as they are turned", 3 * rows, "fit"),
-        *([Memory("driver", "the teacher's vectors", rows, "fit")] if taught else []),
-        Memory("driver", "signs and codes", rows // 2 + code_bytes(sizes, bits), "fit"),
-    ]
-    if not swept:
-        return found
-    if not given.remote:
+    rows, codes = vector_bytes(sizes, bits), code_bytes(sizes, bits)
+    found = [Memory("driver", "rows as they are turned", 3 * rows, "fit")]
+    if taught:
+        found.append(Memory("driver", "the teacher's vectors", rows, "fit"))
+    found.append(Memory("driver", "signs and codes", rows // 2 + codes, "fit"))
+    if swept and given.remote:
+        pieces = item_pieces(sizes.pairs, negatives, given.engine.slots)
+        parts = max(1, min(ITEM_BLOCKS, sizes.items) * pieces)
+        found += [
+            Memory("driver", "blocks on their way", user_blocks_bytes(sizes), "fit"),
+            Memory("worker", "codes and their signs", codes + rows // 4),
+            Memory(
+                "worker", "triplets of a block", 3 * (role_bytes(sizes.pairs, negatives) // parts)
+            ),
+        ]
+    elif swept:
         triplets = (12 * negatives + 8) * sizes.pairs
-        return [*found, Memory("driver", "triplets by user and by item", triplets, "fit")]
-    pieces = item_pieces(sizes.pairs, negatives, given.engine.partitions)
-    block = role_bytes(sizes.pairs, negatives) // max(1, min(ITEM_BLOCKS, sizes.items) * pieces)
-    signs = bits * (sizes.users + sizes.items)
-    return [
-        *found,
-        Memory("driver", "blocks on their way", user_blocks_bytes(sizes), "fit"),
-        Memory("worker", "codes and their signs", code_bytes(sizes, bits) + signs),
-        Memory("worker", "triplets of a block", 3 * block),
-    ]
+        found.append(Memory("driver", "triplets by user and by item", triplets, "fit"))
+    return found
 
 
 FITS: dict[str, Callable[[PlanInput, Any], JobPlan]] = {
     "passes": plan_passes,
     "rows": plan_als,
     "weights": plan_slim,
-    "neighbours": plan_item_knn,
+    "neighbours": plan_slim,
     "dense": plan_dense,
     "codes": plan_dsiml,
-    "blend": plan_blend,
+    "blend": plan_passes,
 }
 """By `Model.work`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import did_you_mean
@@ -20,10 +20,6 @@ from xorec.selection.plan.job import (
     waves,
 )
 
-if TYPE_CHECKING:
-    from xorec.selection.plan.job import Step
-
-
 BLOCK_HITS = 1 << 18
 SCORES_BYTES = 24 << 20
 _TEST_SHARE = 0.2
@@ -33,18 +29,10 @@ _START = 0.6
 """Of the start of a fit: no model learns, few kernels are loaded."""
 
 
-def plan_lists(given: PlanInput, k: int, bits: int) -> JobPlan:
-    """`recommend --all-users`: the model as one file, a block of users at a time."""
-    return _lists(given, given.sizes.users, k, bits, "lists")
-
-
-def plan_similar(given: PlanInput, k: int, bits: int) -> JobPlan:
-    """`similar --all-items`."""
-    return _lists(given, given.sizes.items, k, bits, "neighbours")
-
-
-def _lists(given: PlanInput, queries: int, k: int, bits: int, what: str) -> JobPlan:
+def plan_lists(given: PlanInput, what: str, k: int, bits: int) -> JobPlan:
+    """`recommend --all-users` (lists) or `similar --all-items` (neighbours), in blocks of rows."""
     sizes, constants = given.sizes, given.constants
+    queries = sizes.users if what == "lists" else sizes.items
     words, size = -(-bits // 64), max(1, BLOCK_HITS // k)
     blocks = -(-queries // size)
     one = 1e-6 * constants.of("us_list") + 1e-9 * constants.ns_list_word * words * sizes.items
@@ -57,21 +45,18 @@ def _lists(given: PlanInput, queries: int, k: int, bits: int, what: str) -> JobP
         Memory("driver", "the model, mapped", file),
         Memory("driver", "a block of lists and its rows", 8 * result),
     ]
-    scratch = 0
     if given.remote:
-        jobs = waves(blocks, given.engine.partitions, result)
-        step = Step(what, one * queries, blocks, writing).on_spark(
-            jobs, 2 * jobs, shared=file, sent=16 * blocks, result=12 * k * queries
-        )
-        held = min(12 * k * queries, max(given.engine.partitions * result, 256 << 20))
-        memory.append(Memory("driver", "lists of a job", 2 * held))
-        memory += given.passing([step])
-        memory.append(
-            Memory("worker", "the model and its index, mapped", file + code_bytes(sizes, bits))
-        )
-        scratch = file
-    steps = (*given.start(_START), Step("read the model", driver_seconds=_read_model(given)), step)
-    return JobPlan(steps, tuple(memory), (k + 1) * 8 * queries, scratch)
+        jobs, found = waves(blocks, given.engine.slots, result), 12 * k * queries
+        step = step.on_spark(jobs, 2 * jobs, shared=file, sent=16 * blocks, result=found)
+        held = min(found, max(given.engine.slots * result, 256 << 20))
+        mapped = file + code_bytes(sizes, bits)
+        memory += [
+            Memory("driver", "lists of a job", 2 * held),
+            *given.passing([step]),
+            Memory("worker", "the model and its index, mapped", mapped),
+        ]
+    steps = (*given.start(_START), _read_model(given), step)
+    return JobPlan(steps, tuple(memory), (k + 1) * 8 * queries, file if given.remote else 0)
 
 
 def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> JobPlan:
@@ -84,9 +69,7 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
     users = min(sizes.users, tested or sizes.users)
     size = min(1024, max(32, SCORES_BYTES // (4 * sizes.items)))
     blocks = -(-users // size)
-    work = users * (
-        1e-6 * constants.of("us_ranked") + 1e-9 * constants.of("ns_score") * sizes.items
-    )
+    each = 1e-6 * constants.of("us_ranked") + 1e-9 * constants.of("ns_score") * sizes.items
     file = model_bytes(sizes, stored_code_bytes(sizes, bits))
     theirs = sizes.pairs * users // sizes.users
     tests = round(_TEST_SHARE * theirs)
@@ -101,29 +84,35 @@ def plan_evaluation(given: PlanInput, bits: int, tested: int | None = None) -> J
         if not given.remote
         else Memory("driver", "blocks on their way", 4 * theirs + 32 * users),
     ]
-    step = Step("rank and measure", work, blocks)
+    step = Step("rank and measure", users * each, blocks)
     if given.remote:
         sent = 4 * (theirs + tests) + 20 * users
         result = 24 * tests + (200 + 4 * 50) * users
-        jobs = waves(blocks, given.engine.partitions, result // blocks)
+        jobs = waves(blocks, given.engine.slots, result // blocks)
         shared = code_bytes(sizes, bits) + 8 * sizes.items
         step = step.on_spark(jobs, 2 * jobs, shared=shared, sent=sent, result=result)
         memory.append(given.collected("ranks of a job", result))
         memory += given.passing([step])
         memory.append(Memory("worker", "scores of a block", 3 * 4 * size * sizes.items))
-    apart = 1e-6 * _US_APART * (sizes.pairs + tests)
-    read = Step("read the model", driver_seconds=_read_model(given) + apart)
-    return JobPlan((*given.start(), read, read_asked.read(), step), tuple(memory), 0)
+    read = _read_model(given, 1e-6 * _US_APART * (sizes.pairs + tests))
+    return JobPlan((*given.start(), read, read_asked.read(), step), tuple(memory))
 
 
-def _read_model(given: PlanInput) -> float:
-    """Checking and opening the file; the index."""
-    return 0.2e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
+def _read_model(given: PlanInput, more: float = 0.0) -> Step:
+    """Checking and opening the file; the index; and so many seconds more."""
+    seconds = 0.2e-6 * given.constants.of("us_save_pair") * given.sizes.pairs
+    return Step("read the model", driver_seconds=seconds + more)
 
 
 _MOST_SHARE = 0.9
 """Of a machine's memory: the rest is the system's."""
 _LONG = 24 * 3600.0
+_PROCESSES: dict[str, tuple[Where, ...]] = {
+    "driver": ("driver",),
+    "executor": ("jvm", "worker"),
+    "all": ("driver", "jvm", "worker"),
+}
+"""Of each machine."""
 _CHANGES = {
     "triplets by user and by item": "fewer --negatives, or --engine spark:... for sweeps in blocks",
     "items by items": "at most 16,384 items are counted as a whole: --core leaves out rare ones",
@@ -154,13 +143,8 @@ def advice(forecast: Forecast) -> list[str]:
     room = _MOST_SHARE * engine.memory
     for machine, needed in forecast.machine_bytes.items():
         if needed > room:
-            wheres = {"driver"} if machine == "driver" and not engine.one_machine else set()
-            wheres |= {"jvm", "worker"} if machine == "executor" else set()
-            parts = [
-                part
-                for part in forecast.plan.memory
-                if part.where in (wheres or {"driver", "jvm", "worker"})
-            ]
+            wheres = _PROCESSES["all" if engine.one_machine else machine]
+            parts = [part for part in forecast.plan.memory if part.where in wheres]
             largest = sorted(parts, key=lambda part: -part.bytes)[:2]
             there = f"the {machine} has {engine.memory / 1e9:,.1f}"
             what = f"{needed / 1e9:,.1f} GB are needed and {there}"
@@ -222,7 +206,7 @@ class Forecast:
         engine, constants = self.given.engine, self.given.constants
         found = step.driver_seconds + step.core_seconds
         if engine.is_spark:
-            tasks = step.stages * min(step.tasks, engine.partitions)
+            tasks = step.stages * min(step.tasks, engine.slots)
             found += step.jobs * constants.spark_job_seconds + tasks * constants.of("task_seconds")
             moved = step.sent + step.result + step.exchanged
             found += moved / constants.bytes_per_second
@@ -235,6 +219,7 @@ class Forecast:
 
     @property
     def total_seconds(self) -> float:
+        """Of all steps; `total_` as `seconds`, `cpu_seconds` and `shuffle_bytes` of a step."""
         return sum(self.seconds(step) for step in self.plan.steps)
 
     @property
@@ -290,7 +275,6 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """The one JSON shape."""
-
         engine, steps = self.given.engine, self.plan.steps
         told = advice(self)
         return {
@@ -298,9 +282,7 @@ class Forecast:
             "model": self.model,
             "data": self.given.sizes.row(),
             "engine": {
-                "name": engine.name,
-                "executors": engine.executors,
-                "cores": engine.cores,
+                **{name: getattr(engine, name) for name in ("name", "executors", "cores")},
                 "machine_bytes": engine.memory,
             },
             "rows": self.rows(),
@@ -311,9 +293,7 @@ class Forecast:
             "total": {
                 "seconds": self.total_seconds,
                 "cpu_seconds": self.total_cpu_seconds,
-                "driver_bytes": self.peak("driver"),
-                "jvm_bytes": self.peak("jvm"),
-                "worker_bytes": self.peak("worker"),
+                **{f"{name}_bytes": self.peak(name) for name in _PROCESSES["all"]},
                 "machine_bytes": max(self.machine_bytes.values()),
                 "disk_bytes": self.plan.disk,
                 "scratch_bytes": self.plan.scratch,
@@ -344,10 +324,8 @@ def forecast(
     searched: int = getattr(model.config, "bits", 64) if bits is None else bits
     if job == "fit":
         plan = FITS[model.work](given, model)
-    elif job == "lists":
-        plan = plan_lists(given, k, searched)
-    elif job == "similar":
-        plan = plan_similar(given, k, searched)
-    else:
+    elif job == "evaluate":
         plan = plan_evaluation(given, searched, tested)
+    else:
+        plan = plan_lists(given, "lists" if job == "lists" else "neighbours", k, searched)
     return Forecast(job, model.name, given, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -79,10 +80,10 @@ def peak(memory: Iterable[Memory], where: Where) -> int:
     >>> peak([*held, Memory("driver", "d", 3, "y")], "driver")
     8
     """
-    phases: dict[str, int] = {"": 0}
+    phases = Counter({"": 0})
     for part in memory:
         if part.where == where:
-            phases[part.phase] = phases.get(part.phase, 0) + part.bytes
+            phases[part.phase] += part.bytes
     always = phases.pop("")
     return always + max(phases.values(), default=0)
 
@@ -151,13 +152,8 @@ class EngineShape:
 
     @property
     def slots(self) -> int:
-        """Blocks that are worked on at the same time."""
+        """Blocks that are worked on at the same time: `Engine.partitions`."""
         return self.executors * self.cores
-
-    @property
-    def partitions(self) -> int:
-        """As `Engine.partitions`."""
-        return self.slots
 
 
 def engine_shape(
@@ -221,47 +217,46 @@ class PlanInput:
 
         share: of what a fit needs, for commands that need less.
         """
-        steps = [Step("start", driver_seconds=share * self.constants.start_seconds)]
+        constants, engine = self.constants, self.engine
+        steps = [Step("start", driver_seconds=share * constants.start_seconds)]
         if self.remote:
-            steps.append(Step("start Spark", driver_seconds=self.constants.spark_start_seconds))
-            workers = self.engine.slots * self.constants.worker_seconds
-            if not self.engine.one_machine:
-                workers += self.engine.executors * self.constants.of("executor_seconds")
-            steps.append(Step("start workers", workers, self.engine.slots))
+            steps.append(Step("start Spark", driver_seconds=constants.spark_start_seconds))
+            workers = engine.slots * constants.worker_seconds
+            if not engine.one_machine:
+                workers += engine.executors * constants.of("executor_seconds")
+            steps.append(Step("start workers", workers, engine.slots))
         return steps
 
     def read(self) -> Step:
         """Reading the data, by the command's own process."""
-        pairs = self.sizes.pairs
-        return Step("read data", driver_seconds=1e-6 * self.constants.us_read_pair * pairs)
+        seconds = 1e-6 * self.constants.us_read_pair * self.sizes.pairs
+        return Step("read data", driver_seconds=seconds)
 
     def save(self) -> Step:
         """The model file."""
-        pairs = self.sizes.pairs
-        return Step(
-            "write the model", driver_seconds=1e-6 * self.constants.of("us_save_pair") * pairs
-        )
+        seconds = 1e-6 * self.constants.of("us_save_pair") * self.sizes.pairs
+        return Step("write the model", driver_seconds=seconds)
 
     def processes(self) -> list[Memory]:
         """What processes have before they have data."""
-        found = [Memory("driver", "Python and libraries", self.constants.python_bytes)]
-        if self.remote:
-            found.append(
-                Memory("driver", "PySpark and Arrow", round(self.constants.of("pyspark_bytes")))
-            )
-            found.append(Memory("jvm", "Java and Spark", self.constants.jvm_bytes))
-            found.append(
-                Memory("worker", "Python and libraries", round(self.constants.of("worker_bytes")))
-            )
-        return found
+        constants = self.constants
+        here = Memory("driver", "Python and libraries", constants.python_bytes)
+        if not self.remote:
+            return [here]
+        return [
+            here,
+            Memory("driver", "PySpark and Arrow", round(constants.of("pyspark_bytes"))),
+            Memory("jvm", "Java and Spark", constants.jvm_bytes),
+            Memory("worker", "Python and libraries", round(constants.of("worker_bytes"))),
+        ]
 
     def reading(self) -> list[Memory]:
         """What reading holds besides, for a while; and the pairs, which stay."""
         sizes = self.sizes
-        held = round(READ_BYTES_PAIR * sizes.pairs)
+        held, stays = round(READ_BYTES_PAIR * sizes.pairs), pairs_bytes(sizes)
         return [
-            Memory("driver", "reading", max(0, held - pairs_bytes(sizes)), "read"),
-            Memory("driver", "pairs by user", pairs_bytes(sizes)),
+            Memory("driver", "reading", max(0, held - stays), "read"),
+            Memory("driver", "pairs by user", stays),
         ]
 
     def saving(self) -> Memory:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xorec.core.errors import OptionError
+from xorec.core.errors import DataError, OptionError
 from xorec.data.datasets.catalog import CATALOG
 from xorec.data.interactions import Interactions
 from xorec.data.io.columns import choose_columns
-
-if TYPE_CHECKING:
-    from xorec.data.interactions import Interactions
-
 
 USER_SPREAD, ITEM_SPREAD = 2.5, 8.0
 """Taken where sizes alone are known: about those of shops."""
@@ -42,13 +39,8 @@ class DataSizes:
     @classmethod
     def of(cls, data: Interactions) -> DataSizes:
         """Those of data that are here."""
-        return cls(
-            data.n_users,
-            data.n_items,
-            data.n_pairs,
-            _spread(data.user_counts),
-            _spread(data.item_counts),
-        )
+        spreads = _spread(data.user_counts), _spread(data.item_counts)
+        return cls(data.n_users, data.n_items, data.n_pairs, *spreads)
 
     def row(self) -> dict[str, Any]:
         """Flat, for JSON."""
@@ -57,10 +49,9 @@ class DataSizes:
     def per_row(self, kind: str) -> npt.NDArray[np.float64]:
         """Pairs of typical users or items: some points of a log-normal with this mean and spread,
         each of the same number of rows. Their sum is that of all pairs."""
-        rows, spread = (
-            (self.users, self.user_spread) if kind == "users" else (self.items, self.item_spread)
-        )
-        return lognormal_points(self.pairs / max(1, rows), spread)
+        if kind == "users":
+            return lognormal_points(self.pairs / max(1, self.users), self.user_spread)
+        return lognormal_points(self.pairs / max(1, self.items), self.item_spread)
 
 
 def lognormal_points(mean: float, spread: float) -> npt.NDArray[np.float64]:
@@ -69,11 +60,8 @@ def lognormal_points(mean: float, spread: float) -> npt.NDArray[np.float64]:
     >>> float(np.mean(lognormal_points(20.0, 2.5)).round(6))
     20.0
     """
-    from statistics import NormalDist
-
-    sigma = np.sqrt(np.log(max(1.0, spread)))
-    middle = NormalDist()
-    at = np.array([middle.inv_cdf((place + 0.5) / _POINTS) for place in range(_POINTS)])
+    sigma, normal = np.sqrt(np.log(max(1.0, spread))), NormalDist()
+    at = np.array([normal.inv_cdf((point + 0.5) / _POINTS) for point in range(_POINTS)])
     values = np.exp(sigma * at)
     points: npt.NDArray[np.float64] = mean * values / values.mean()
     return points
@@ -158,17 +146,14 @@ def _parquet(path: Path) -> Any:
 def _counted(frame: Any, name: str, given: Mapping[str, Any]) -> DataSizes:
     import polars as pl
 
-    from xorec.core.errors import DataError
-
     wanted = {role: given.get(f"{role}_column") for role in _ROLES}
     try:
         chosen = choose_columns(tuple(frame.collect_schema().names()), wanted, name, ())
         rows = frame.select(pl.len()).collect().item()
         if rows == 0:
             raise DataError(f"{name} has no rows.")
-        user, item = chosen.user, chosen.item
         if rows > EXACT_ROWS:
-            counts = frame.select(pl.col(user, item).approx_n_unique())
+            counts = frame.select(pl.col(chosen.user, chosen.item).approx_n_unique())
             users, items = counts.collect(engine="streaming").row(0)
             return DataSizes(users, items, rows)
         (users, user_squares), (items, item_squares) = (
@@ -177,7 +162,7 @@ def _counted(frame: Any, name: str, given: Mapping[str, Any]) -> DataSizes:
             .select(pl.len().alias("rows"), pl.col("len").cast(pl.Float64).pow(2).sum())
             .collect(engine="streaming")
             .row(0)
-            for column in (user, item)
+            for column in (chosen.user, chosen.item)
         )
         spreads = users * user_squares / rows**2, items * item_squares / rows**2
         return DataSizes(users, items, rows, *spreads)

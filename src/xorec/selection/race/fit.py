@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -20,9 +14,9 @@ from xorec.data.split import hold_out
 from xorec.models import model_class
 from xorec.models.base import Model
 from xorec.recommender.recommender import Recommender
-from xorec.selection.race.budget import Budget
+from xorec.selection.race.limits import Budget, Target
 from xorec.selection.race.race import RaceResult, race
-from xorec.selection.race.target import Target
+from xorec.selection.shared_work import vectors_learned_once
 
 VALIDATION = 0.1
 """The share of the pairs that recipes are judged on."""
@@ -61,7 +55,7 @@ def fit(
     """
     goal = Target.parse(target)  # before anything long is read
     data = as_interactions(data, "the data", options.progress, **reading)
-    limits = _budget(budget, trials)
+    limits = None if budget is None and trials is None else Budget(budget, trials)
     model, found = fit_best(data, None, budget=limits, target=goal, options=options)
     return Recommender.from_model(model, data, seed=options.seed, **about_race(found))
 
@@ -73,10 +67,6 @@ def about_race(found: RaceResult | None) -> dict[str, Any]:
     race = found.to_dict()
     rows = [{name: row[name] for name in row if name not in _TIMES} for row in race["rows"]]
     return {"race": {**race, "rows": rows}, "validation": found.validation()}
-
-
-def _budget(minutes: float | None, trials: int | None) -> Budget | None:
-    return None if minutes is None and trials is None else Budget(minutes, trials)
 
 
 def fit_best(
@@ -103,7 +93,7 @@ def fit_best(
     judged_on = f"{parts[1].n_pairs:,} pairs{parts[2]}"
     options.progress.note(f"no model was named: recipes race for {target} ({budget}).")
     options.progress.note(f"judged on {judged_on}; each line `race:` is a new best.")
-    with _with_cache(options) as cached:
+    with vectors_learned_once(options) as cached:
         found = race(*parts[:2], budget=budget, target=target, judged_on=judged_on, options=cached)
         options.progress.note(
             f"race: over after {found.count()}; "
@@ -131,19 +121,3 @@ def _judged(
         how = ", the latest" if parts.settings["method"] == "time" else ", drawn by chance"
     enough = np.count_nonzero(validation.user_counts) >= FEWEST
     return (train, validation, how) if enough else None
-
-
-@contextmanager
-def _with_cache(options: RunOptions) -> Iterator[RunOptions]:
-    """The options with a folder for vectors; it goes when all is done, and stays for --resume."""
-    if options.cache is not None:
-        yield options
-        return
-    if options.checkpoint is None:
-        with tempfile.TemporaryDirectory(prefix="xorec-") as folder:
-            yield replace(options, cache=Path(folder))
-        return
-    folder_of_run = Path(f"{options.checkpoint}.vectors")
-    folder_of_run.mkdir(parents=True, exist_ok=True)
-    yield replace(options, cache=folder_of_run)
-    shutil.rmtree(folder_of_run, ignore_errors=True)

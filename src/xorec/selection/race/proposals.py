@@ -20,8 +20,7 @@ from typing import Any
 
 from xorec.models import model_class
 from xorec.selection.model_specs import ModelSpec
-from xorec.selection.race.budget import Budget
-from xorec.selection.race.target import Target
+from xorec.selection.race.limits import Budget, Target
 from xorec.selection.race.trial import BASELINE, Trial
 
 MODEL = "slim"

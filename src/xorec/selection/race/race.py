@@ -12,9 +12,8 @@ from xorec.core.files import write_text
 from xorec.core.options import RunOptions
 from xorec.core.source_digest import source_digest
 from xorec.data.interactions import Interactions
-from xorec.selection.race.budget import Budget
+from xorec.selection.race.limits import ENOUGH, Budget, Target
 from xorec.selection.race.proposals import next_recipe
-from xorec.selection.race.target import ENOUGH, Target
 from xorec.selection.race.trial import BASELINE, METRIC, Trial, run_trial
 
 _VECTORS_SHARE = 0.6

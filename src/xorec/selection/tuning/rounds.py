@@ -1,36 +1,36 @@
 """A round of a study: the trials that are proposed from those of the rounds before.
 
+Trial 0 has the model's defaults; a few points that fill the space evenly follow; then Optuna's TPE
+proposes. The answer hangs on the seed and the trials before it alone.
+
 Round r has the trials r n up to (r + 1) n - 1, n the number of trials at once. Each is proposed
 from the trials of the rounds before and from the settings of those before it in its own round, and
 is compared with the rounds before as it goes. So a round that was broken off goes on as it would
 have.
-
-Which settings the next trial of a study has.
-
-Trial 0 has the model's defaults; a few points that fill the space evenly follow; then Optuna's TPE
-proposes. The answer hangs on the seed and the trials before it alone.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from xorec.core.engine import Arrays, Engine, Shared, pickled, unpickled
-from xorec.core.files import temporary_folder
+from xorec.core.engine import Arrays, pickled, unpickled
 from xorec.core.options import RunOptions
 from xorec.core.progress import Task
 from xorec.core.rng import hash_integers
 from xorec.core.threads import LRUCache
 from xorec.models import model_class
-from xorec.selection.tuning.trial_fits import Search, TrialFit, TrialFitter
-from xorec.selection.tuning.watching import Curve
+from xorec.selection.shared_work import (
+    read_shared,
+    shared_object,
+    task_options,
+    vectors_learned_once,
+)
+from xorec.selection.tuning.trial_fits import Curve, Search, TrialFit, TrialFitter
 from xorec.training.config import Float, Int, Range, Space
 
 _EVEN = 4
@@ -58,32 +58,19 @@ def propose(
     if number < _EVEN:
         return even_point(space, number, seed)
     import optuna
+    from optuna.trial import TrialState
 
     trial_seed = int(hash_integers(np.array([number]), seed)[0] % 2**31)
     sampler = optuna.samplers.TPESampler(
         seed=trial_seed, n_startup_trials=2, multivariate=True, constant_liar=bool(pending)
     )
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_without_failure(trial) for trial in finished])
-    study.add_trials([_running(params, space) for params in pending])
+    for one in finished:  # one that failed has found nothing: TPE skips failures
+        failed = one.state == TrialState.FAIL
+        study.add_trial(_trial(space, one.params, TrialState.COMPLETE, 0.0) if failed else one)
+    study.add_trials([_trial(space, params, TrialState.RUNNING) for params in pending])
     proposed = study.ask({name: distribution(one) for name, one in space.items()}).params
     return {name: one.rounded(proposed[name]) for name, one in space.items()}
-
-
-def _without_failure(trial: Any) -> Any:
-    """A trial for TPE: one that failed as one that found nothing, for it skips failures."""
-    from optuna.trial import TrialState, create_trial
-
-    if trial.state != TrialState.FAIL:
-        return trial
-    return create_trial(value=0.0, params=trial.params, distributions=trial.distributions)
-
-
-def _running(params: Mapping[str, Any], space: Space) -> Any:
-    from optuna.trial import TrialState, create_trial
-
-    distributions = {name: distribution(space[name]) for name in params}
-    return create_trial(state=TrialState.RUNNING, params=dict(params), distributions=distributions)
 
 
 def even_point(space: Space, number: int, seed: int) -> dict[str, Any]:
@@ -114,52 +101,6 @@ def distribution(one: Range) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class RemoteTrials:
-    """What is searched, where every task finds it."""
-
-    engine: Engine
-    shared: Shared
-    seed: int
-
-    @classmethod
-    @contextmanager
-    def opened(cls, search: Search, seed: int, engine: Engine) -> Iterator[RemoteTrials]:
-        """Bring the search to the engine, pairs and all, for all rounds."""
-        with temporary_folder() as folder:
-            path = folder / "search"
-            path.write_bytes(pickled(search).tobytes())
-            with engine.share_file("search", path) as shared:
-                yield cls(engine, shared, seed)
-
-    def __call__(
-        self, wanted: Sequence[Proposal], curves: Sequence[Curve], best: float
-    ) -> Iterator[TrialFit]:
-        engine = self.engine.for_long_blocks()
-        blocks = [{"trial": pickled((one.settings, list(curves)))} for one in wanted]
-        for made in engine.map_blocks(fit_trial, blocks, [self.shared], seed=self.seed):
-            yield unpickled(made["fit"])
-
-
-_FITTERS = LRUCache[TrialFitter](most=1)
-"""Of a process that fits trials for others, by the path of the search."""
-
-
-def fit_trial(block: Arrays, shared: Arrays, *, seed: int) -> Arrays:
-    """A block function: one trial. Vectors that several start from are kept beside the search."""
-    path = Path(str(shared["search"]))
-
-    def make() -> TrialFitter:
-        starts = Path(f"{path}.starts")
-        starts.mkdir(exist_ok=True)
-        options = RunOptions(seed=seed, threads=1, cache=starts)
-        return TrialFitter(unpickled(np.fromfile(path, np.uint8)), options)
-
-    fitter = _FITTERS.get(str(path), make)
-    settings, curves = unpickled(block["trial"])
-    return {"fit": pickled(fitter.fit(settings, curves, Task(), {}))}
-
-
-@dataclass(frozen=True, eq=False)
 class Proposal:
     """A trial to be. params: what was proposed; settings: all that move. same: the number of an
     earlier trial with the same settings, whose result it has."""
@@ -170,48 +111,57 @@ class Proposal:
     same: int | None
 
 
-class Fits(Protocol):
-    """Fits the trials of a round, here or elsewhere; gives them in order."""
-
-    def __call__(
-        self, wanted: Sequence[Proposal], curves: Sequence[Curve], best: float
-    ) -> Iterable[TrialFit]: ...
-
-
 @dataclass(frozen=True, eq=False)
 class TrialRunner:
-    """What is searched, the seed, and who fits."""
+    """What is searched, the seed, and what fits the trials of a round, in their order.
+
+    fits: (proposals, curves of earlier trials, the best value) -> a fit for each.
+    """
 
     search: Search
     seed: int
-    fits: Fits
+    fits: Callable[[Sequence[Proposal], Sequence[Curve], float], Iterator[TrialFit]]
 
 
 @contextmanager
 def running(search: Search, options: RunOptions, bar: Task) -> Iterator[TrialRunner]:
     """A runner of trials: one after the other here, side by side on a remote engine."""
-    engine = options.remote_engine
-    if engine is not None:
-        with RemoteTrials.opened(search, options.seed, engine) as remote:
-            yield TrialRunner(search, options.seed, remote)
+    if (engine := options.remote_engine) is not None:
+        work = engine.for_long_blocks()
+        with shared_object(engine, "search", search) as shared:
+
+            def side_by_side(
+                wanted: Sequence[Proposal], curves: Sequence[Curve], best: float
+            ) -> Iterator[TrialFit]:
+                blocks = [{"trial": pickled((one.settings, list(curves)))} for one in wanted]
+                for made in work.map_blocks(fit_trial, blocks, [shared], seed=options.seed):
+                    yield unpickled(made["fit"])
+
+            yield TrialRunner(search, options.seed, side_by_side)
         return
-    with _cached(options) as cached:
-        yield TrialRunner(search, options.seed, _Here(TrialFitter(search, cached), bar))
+    with vectors_learned_once(options) as cached:
+        fitter = TrialFitter(search, cached)
+
+        def in_turn(
+            wanted: Sequence[Proposal], curves: Sequence[Curve], best: float
+        ) -> Iterator[TrialFit]:
+            for one in wanted:
+                figures: dict[str, float | str] = {"trial": str(one.number), "best": best}
+                yield fitter.fit(one.settings, curves, bar, figures)
+
+        yield TrialRunner(search, options.seed, in_turn)
 
 
-@dataclass(frozen=True, eq=False)
-class _Here:
-    """Trials of this process, each with all its threads."""
+_FITTERS = LRUCache[TrialFitter](most=1)
+"""Of a process that fits trials for others, by the path of the search."""
 
-    fitter: TrialFitter
-    bar: Task
 
-    def __call__(
-        self, wanted: Sequence[Proposal], curves: Sequence[Curve], best: float
-    ) -> Iterator[TrialFit]:
-        for one in wanted:
-            figures: dict[str, float | str] = {"trial": str(one.number), "best": best}
-            yield self.fitter.fit(one.settings, curves, self.bar, figures)
+def fit_trial(block: Arrays, shared: Arrays, *, seed: int) -> Arrays:
+    """A block function: one trial. Vectors that several start from are kept beside the search."""
+    path = str(shared["search"])
+    fitter = _FITTERS.get(path, lambda: TrialFitter(read_shared(path), task_options(path, seed)))
+    settings, curves = unpickled(block["trial"])
+    return {"fit": pickled(fitter.fit(settings, curves, Task(), {}))}
 
 
 def next_round(
@@ -226,14 +176,20 @@ def next_round(
     complete = [trial for trial in before if trial.state == TrialState.COMPLETE]
     curves = [trial.intermediate_values for trial in complete]
     best = max((trial.value for trial in complete), default=0.0)
-    fits = iter(runner.fits([one for one in proposals if one.same is None], curves, best))
+    fits = runner.fits([one for one in proposals if one.same is None], curves, best)
     known = list(finished)
     for one in proposals:
-        began = time.perf_counter()
         if one.same is None:
-            known.append(_fitted(one, next(fits), runner.search))
+            fit = next(fits)
+            about = {"settings": one.settings, "epochs": 0, "refit": {}, **fit.attributes}
+            about["seconds"] = fit.seconds
+            found: tuple[Any, ...] = TrialState[fit.state], fit.value, about, fit.curve
         else:
-            known.append(_copied(one, known[one.same], began, runner.search))
+            same = known[one.same]
+            note = same.user_attrs.get("note") or f"as trial {one.same}"
+            about = {**same.user_attrs, "note": note, "seconds": 0.0}
+            found = same.state, same.value, about, dict(same.intermediate_values)
+        known.append(_trial(runner.search.space, one.params, *found))
         yield known[-1]
 
 
@@ -256,49 +212,22 @@ def _proposals(
     return made
 
 
-def _fitted(one: Proposal, fit: TrialFit, search: Search) -> Any:
-    from optuna.trial import TrialState
-
-    states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
-    attributes = {"settings": one.settings, "epochs": 0, "refit": {}, **fit.attributes}
-    attributes["seconds"] = fit.seconds
-    state = states.get(fit.state, TrialState.FAIL)
-    return _trial(one, search, state, fit.value, attributes, fit.curve)
-
-
-def _copied(one: Proposal, same: Any, began: float, search: Search) -> Any:
-    note = same.user_attrs.get("note") or f"as trial {one.same}"
-    seconds = time.perf_counter() - began
-    attributes = {**same.user_attrs, "note": note, "seconds": seconds}
-    return _trial(one, search, same.state, same.value, attributes, dict(same.intermediate_values))
-
-
 def _trial(
-    one: Proposal,
-    search: Search,
+    space: Space,
+    params: Mapping[str, Any],
     state: Any,
-    value: float | None,
-    attributes: dict[str, Any],
-    curve: dict[int, float],
+    value: float | None = None,
+    attributes: dict[str, Any] | None = None,
+    curve: dict[int, float] | None = None,
 ) -> Any:
-    """As Optuna keeps it."""
-    import optuna
+    """A trial as Optuna keeps it."""
+    from optuna.trial import create_trial
 
-    return optuna.trial.create_trial(
+    return create_trial(
         state=state,
         value=value,
-        params=one.params,
-        distributions={name: distribution(search.space[name]) for name in one.params},
+        params=dict(params),
+        distributions={name: distribution(space[name]) for name in params},
         user_attrs=attributes,
         intermediate_values=curve,
     )
-
-
-@contextmanager
-def _cached(options: RunOptions) -> Iterator[RunOptions]:
-    """Options with a cache, so that trials that start from the same vectors learn them once."""
-    if options.cache is not None:
-        yield options
-        return
-    with temporary_folder() as folder:
-        yield replace(options, cache=folder)

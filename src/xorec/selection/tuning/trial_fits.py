@@ -5,19 +5,74 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any, Literal
 
 from xorec.core.errors import XorecError
 from xorec.core.options import DEFAULTS, RunOptions
-from xorec.core.progress import Task
+from xorec.core.progress import Progress, Task
 from xorec.data.interactions import Interactions
 from xorec.models import model_class
 from xorec.models.base import Model
-from xorec.selection.tuning.watching import ClearlyWorseError, Curve, EpochWatch, clearly_worse
 from xorec.training.config import Space
 from xorec.training.epochs import validation_sample
+
+WATCHED = "ndcg@20"
+"""What the loop over epochs reports."""
+_FEWEST_TRIALS, _FEWEST_REPORTS, _SHARE = 3, 2, 0.9
+
+Curve = Mapping[int, float]
+"""The validation metric by epoch."""
+
+
+class ClearlyWorseError(Exception):
+    """Stops a fit that is clearly worse than most were at the same epoch."""
+
+
+def clearly_worse(curve: Curve, others: Sequence[Curve]) -> bool:
+    """Whether the best so far is below 0.9 of the others' median at the same epoch.
+
+    A fit that was over by then counts with its best. The first validation of a fit, and the first
+    three fits, are never stopped.
+    """
+    now = max(curve, default=0)
+    past = [[value for epoch, value in other.items() if epoch <= now] for other in others]
+    best = [max(values) for values in past if values]
+    if len(curve) < _FEWEST_REPORTS or len(best) < _FEWEST_TRIALS:
+        return False
+    return max(curve.values()) < _SHARE * median(best)
+
+
+class EpochWatch(Progress):
+    """Tells `on_validation` of the epochs of tasks called `name`; all figures go to the `bar`."""
+
+    def __init__(
+        self,
+        bar: Task,
+        name: str,
+        on_validation: Callable[[int, float], None],
+        figures: Mapping[str, float | str],
+    ) -> None:
+        self.bar, self.name, self.on_validation, self.figures = bar, name, on_validation, figures
+
+    @contextmanager
+    def task(self, name: str, total: float | None = None) -> Iterator[Task]:
+        yield _WatchedTask(self, name == self.name)
+
+
+class _WatchedTask(Task):
+    def __init__(self, watch: EpochWatch, is_fit: bool) -> None:
+        self._watch, self._is_fit, self._epoch = watch, is_fit, 0.0
+
+    def advance(self, steps: float = 1, **figures: float | str) -> None:
+        self._epoch += steps
+        self._watch.bar.advance(0, **self._watch.figures, **figures)
+        value = figures.get(f"validation_{WATCHED}")
+        if self._is_fit and value is not None:
+            self._watch.on_validation(int(self._epoch), float(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +96,12 @@ class Search:
 
 @dataclass(frozen=True)
 class TrialFit:
-    """What came of a trial.
+    """What came of a trial. state: as Optuna calls it.
 
     curve: validation by epoch; attributes: epochs, refit, note, as `Trial` has them.
     """
 
-    state: Literal["complete", "pruned", "failed"]
+    state: Literal["COMPLETE", "PRUNED", "FAIL"]
     value: float | None
     curve: dict[int, float]
     seconds: float
@@ -90,12 +145,12 @@ class TrialFitter:
                 model.fit(search.train, search.validation, quiet)
                 value = self._value(model)
         except ClearlyWorseError:
-            return over("pruned", None, epochs=max(curve))
+            return over("PRUNED", None, epochs=max(curve))
         except XorecError as error:
-            return over("failed", None, epochs=max(curve, default=0), note=str(error))
+            return over("FAIL", None, epochs=max(curve, default=0), note=str(error))
         if not math.isfinite(value):
-            return over("failed", None, epochs=model.epochs_, note=f"{search.metric} is {value}")
-        return over("complete", value, epochs=model.epochs_, refit=model.refit_settings())
+            return over("FAIL", None, epochs=model.epochs_, note=f"{search.metric} is {value}")
+        return over("COMPLETE", value, epochs=model.epochs_, refit=model.refit_settings())
 
     def _value(self, model: Model[Any]) -> float:
         from xorec.evaluation.protocol import evaluate

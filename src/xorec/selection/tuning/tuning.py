@@ -9,8 +9,9 @@ with those of one of 10, and trials on an engine are those of this machine.
 from __future__ import annotations
 
 import importlib.util
+import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -25,10 +26,8 @@ from xorec.data.split import as_split
 from xorec.evaluation.metrics import USER_METRICS
 from xorec.models import model_class
 from xorec.selection.tuning.rounds import next_round, running
-from xorec.selection.tuning.spaces import as_json, space_of
 from xorec.selection.tuning.study_file import StudyFile, open_study
-from xorec.selection.tuning.trial_fits import Search
-from xorec.selection.tuning.watching import WATCHED
+from xorec.selection.tuning.trial_fits import WATCHED, Search
 from xorec.training.config import Space
 
 
@@ -193,6 +192,28 @@ def check(model: str, fixed: Mapping[str, Any], trials: int, metric: str) -> Spa
     if trials < 1:
         raise OptionError(f"trials is {trials}: give 1 or more.")
     return space_of(model, fixed)
+
+
+def space_of(model: str, fixed: Collection[str] = ()) -> Space:
+    """What moves of `model` when the settings `fixed` do not; complains if nothing does."""
+    whole: Space = model_class(model).space
+    if not whole:
+        raise OptionError(f"{model} has nothing to tune: fit it as it is.")
+    stays = model_class(model).Config.with_new_names(dict.fromkeys(fixed))
+    space = {name: one for name, one in whole.items() if name not in stays}
+    if not space:
+        raise OptionError(
+            f"every setting of {model} that could move is fixed: leave one of "
+            f"{', '.join(whole)} free."
+        )
+    return space
+
+
+def as_json(space: Space) -> dict[str, Any]:
+    """The space as plain lists and numbers, to tell one from another."""
+    kinds = {name: {"kind": type(one).__name__.lower(), **vars(one)} for name, one in space.items()}
+    plain: dict[str, Any] = json.loads(json.dumps(kinds))
+    return plain
 
 
 @contextmanager

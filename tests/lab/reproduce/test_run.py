@@ -13,7 +13,7 @@ import pytest
 
 from xorec.core.options import RunOptions
 from xorec.core.threads import LRUCache
-from xorec.lab.reproduce import remote_steps
+from xorec.lab.reproduce import run as module
 from xorec.lab.reproduce.cache import Cache, Result
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.run import reproduce
@@ -61,7 +61,7 @@ def test_a_test_elsewhere_takes_the_choice_that_was_made(
         tuned.append(key["model"])
         return tune(self, key)
 
-    monkeypatch.setattr(remote_steps, "_RUNS", LRUCache[Any](most=0))  # each task has a process ...
+    monkeypatch.setattr(module, "_RUNS", LRUCache[Any](most=0))  # each task has a process ...
     monkeypatch.setattr(os, "getpid", lambda: next(numbers))  # ... of its own
     monkeypatch.setattr(DatasetRun, "_tune", counted)
     run(make_dataset(questions=("rq2",)), tmp_path / "a", RunOptions(engine=InProcess(1)))
