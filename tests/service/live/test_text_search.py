@@ -264,7 +264,6 @@ def test_users_are_found_as_loops_find_them(
 
 
 def test_very_many_changes_are_all_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_search, "_FEW", 10)
     monkeypatch.setattr(state, "_REMEMBERED", 20)
     since = Since()
     live = live_model(Ids.of(["ann"]), Ids.of([f"i{n}" for n in range(50)]), None, since)

@@ -12,6 +12,7 @@ import threading
 import unicodedata
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -39,8 +40,6 @@ _CHUNK = 1 << 16
 _SURPLUS = 200_000
 """Entries with the letters inside a word that are passed over in search of a word that begins with
 them: what is that common ("-" where every id has one) would take long and say little."""
-_FEW = 1000
-"""Entries that are put into a column again whenever one of them has changed."""
 
 # -- normalized text
 
@@ -121,9 +120,6 @@ class TextColumn:
         self._texts = ids if names is None else ids + SEPARATOR + names
         self._skipped = np.zeros(len(ids), dtype=np.bool_)
 
-    def __len__(self) -> int:
-        return len(self._skipped)
-
     @property
     def nbytes(self) -> int:
         """Bytes that it keeps."""
@@ -147,130 +143,54 @@ class TextColumn:
             return [(BEGINS, entry) for entry in np.flatnonzero(~self._skipped)[:k].tolist()]
         import polars as pl
 
-        word, surplus = _BEFORE_WORD + pl.escape_regex(letters), 0
-        begins: list[int] = []
-        words: list[int] = []
-        inside: list[int] = []
-        for first in range(0, len(self), _CHUNK):
+        word = _BEFORE_WORD + pl.escape_regex(letters)
+        begins, words, inside = list[int](), list[int](), list[int]()
+        surplus = 0
+        for first in range(0, len(self._texts), _CHUNK):
             chunk = slice(first, first + _CHUNK)
             texts, names, open_ = self._texts[chunk], self._names[chunk], ~self._skipped[chunk]
-            rows, search_inside = np.flatnonzero(open_), len(words) < k and surplus < _SURPLUS
-            if search_inside:
+            rows, anywhere = np.arange(len(texts)), len(words) < k and surplus < _SURPLUS
+            if anywhere:
                 has = texts.str.contains(letters, literal=True).to_numpy()
                 rows = np.flatnonzero(has & open_)
-            if 2 * len(rows) < len(texts):
-                texts, names = texts.gather(rows), names.gather(rows)
-                in_chunk, rows = first + rows, np.arange(len(rows))
-            else:
-                in_chunk = first + np.arange(len(texts))
+                texts, names, open_ = texts.gather(rows), names.gather(rows), open_[rows]
             begin = (texts.str.starts_with(letters) | names.str.starts_with(letters)).to_numpy()
-            begins += in_chunk[rows[begin[rows]]].tolist()
+            begins += (first + rows[begin & open_]).tolist()
             if len(begins) >= k:
                 break
-            if search_inside:
-                rows = rows[~begin[rows]]
-                in_word = texts.str.contains(word).to_numpy()[rows]
-                words += in_chunk[rows[in_word]].tolist()
-                others, room = in_chunk[rows[~in_word]], k - len(inside)
-                inside += others[:room].tolist()
-                surplus += max(0, len(others) - room)
+            if anywhere:
+                in_word = ~begin & texts.str.contains(word).to_numpy()
+                words += (first + rows[in_word]).tolist()
+                others = first + rows[~(begin | in_word)]
+                inside += others[: k - len(inside)].tolist()
+                surplus += len(others)
         kinds = ((BEGINS, begins), (WORD, words), (INSIDE, inside))
         return [(how, entry) for how, entries in kinds for entry in entries][:k]
 
 
-# -- what came since
+# -- users and items
 
 
 class Changed(NamedTuple):
     """An entry that was changed or added. rank: among all entries, those of the model first."""
 
     rank: int
+    entry: Id
     id_text: str
     name: str
 
 
-class Segment:
-    """Changed entries in a column, which is fixed but for entries that are dropped."""
-
-    def __init__(self, entries: dict[Id, Changed]) -> None:
-        import polars as pl
-
-        self.entries = dict(sorted(entries.items(), key=lambda one: one[1].rank))
-        self.ids = list(self.entries)
-        self._rows = {one: row for row, one in enumerate(self.ids)}
-        _, ids, names = zip(*self.entries.values(), strict=True) if entries else ((), (), ())
-        self._column = TextColumn(
-            pl.Series(ids, dtype=pl.String), pl.Series(names, dtype=pl.String)
-        )
-
-    def drop(self, entry: Id) -> None:
-        """Find it no more."""
-        if self.entries.pop(entry, None) is not None:
-            self._column.skip(self._rows[entry])
-
-    def search(self, letters: str, k: int) -> list[tuple[int, int, Id]]:
-        """(how, rank, id) of up to k, best first."""
-        found = []
-        for how, row in self._column.search(letters, k):
-            changed = self.entries.get(self.ids[row])
-            if changed is not None:  # else another thread has just dropped it
-                found.append((how, changed.rank, self.ids[row]))
-        return found
-
-
-class ChangedEntries:
-    """Changed entries by id; the newest word wins.
-
-    Many stand in a column that is seldom made again, the newest in one that is made when they
-    change.
-
-    One thread at a time changes it; what `segments` gives may be searched by others meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._many = Segment({})
-        self._few: dict[Id, Changed] = {}
-        self._segment: Segment | None = None
-
-    def __contains__(self, entry: Id) -> bool:
-        return self.get(entry) is not None
-
-    def get(self, entry: Id) -> Changed | None:
-        """One of them."""
-        return self._few.get(entry) or self._many.entries.get(entry)
-
-    def put(self, entry: Id, changed: Changed) -> None:
-        """Add it, or change it."""
-        self._many.drop(entry)
-        self._few[entry] = changed
-        self._segment = None
-
-    def drop(self, entry: Id) -> None:
-        """Forget it."""
-        self._many.drop(entry)
-        if self._few.pop(entry, None) is not None:
-            self._segment = None
-
-    def segments(self) -> tuple[Segment, ...]:
-        """All entries."""
-        if len(self._few) > _FEW + len(self._many.entries) // 8:
-            self._many, self._few = Segment({**self._many.entries, **self._few}), {}
-            self._segment = None
-        if self._segment is None:
-            self._segment = Segment(self._few)
-        return self._many, self._segment
-
-
-# -- users and items
-
-
 class SearchBox(ABC):
-    """Texts of one generation, made when letters are first asked for, and of what came since."""
+    """Texts of one generation, made when letters are first asked for, and of what came since.
+
+    What came since stands in a second column, which is made again after a change.
+    """
 
     def __init__(self, live: LiveModel, ids: Ids) -> None:
         self._live, self._ids = live, ids
-        self._changed = ChangedEntries()
-        self._came = 0
+        self._changed: dict[Id, Changed] = {}
+        self._since: tuple[list[Changed], TextColumn] | None = None
+        self._came = len(ids)
         self._lock = threading.Lock()
 
     def find(self, letters: str, k: int) -> list[Id]:
@@ -278,26 +198,19 @@ class SearchBox(ABC):
         bare = letters.strip()
         with self._lock:
             self._catch_up()
-            segments = self._changed.segments()
+            changed, since = self._since = self._since or self._made_since()
             written = [jsonable(self._ids.parse(one)) for one in dict.fromkeys((letters, bare))]
             exact = [one for one in written if self._is_there(one)]
         wanted = normalize_text(bare)
         if bare and not wanted:  # nothing but accents
             return exact[:k]
-        rows = self._order
-        found = [
-            (how, rank, jsonable(self._ids[int(rows[rank])]))
-            for how, rank in self._column.search(wanted, k)
+        found: list[tuple[int, int, Id]] = [
+            (how, changed[row].rank, changed[row].entry) for how, row in since.search(wanted, k)
         ]
-        for segment in segments:
-            found += segment.search(wanted, k)
+        for how, rank in self._column.search(wanted, k):
+            found.append((how, rank, jsonable(self._ids[int(self._order[rank])])))
         found.sort(key=lambda one: one[:2])
         return list(dict.fromkeys([*exact, *(one for _, _, one in found)]))[:k]
-
-    @property
-    def is_made(self) -> bool:
-        """Whether letters were asked for."""
-        return "_column" in vars(self)
 
     @property
     @abstractmethod
@@ -318,37 +231,36 @@ class SearchBox(ABC):
     @lazy_property
     def _column(self) -> TextColumn:
         """Texts of the model."""
-        names = self._names()
-        texts = [normalized_column(self._ids, self._order)]
-        if names is not None:
-            texts.append(normalized_column(names, self._order))
-        return TextColumn(*texts)
+        texts = [one for one in (self._ids, self._names()) if one is not None]
+        return TextColumn(*(normalized_column(one, self._order) for one in texts))
+
+    def _made_since(self) -> tuple[list[Changed], TextColumn]:
+        import polars as pl
+
+        entries = sorted(self._changed.values(), key=itemgetter(0))
+        texts = [list(map(itemgetter(at), entries)) for at in (2, 3)]
+        return entries, TextColumn(*(pl.Series(one, dtype=pl.String) for one in texts))
 
     def _is_there(self, entry: Id) -> bool:
-        if entry in self._changed:
-            return True
         rank = self._rank(entry)
-        return rank >= 0 and not self._column.is_skipped(rank)
+        return entry in self._changed or (rank >= 0 and not self._column.is_skipped(rank))
 
     def _put(self, entry: Id, name: str | None = None) -> None:
         """It is found by these letters from now on."""
-        old, rank = self._changed.get(entry), self._rank(entry)
-        if old is not None:
-            rank = old.rank
-        elif rank >= 0:
-            self._column.skip(rank)
-        else:
+        rank = self._drop(entry)
+        if rank < 0:
             self._came += 1
-            rank = len(self._ids) + self._came
+            rank = self._came
         texts = normalize_text(str(entry)), normalize_text(name or "")
-        self._changed.put(entry, Changed(rank, *texts))
+        self._changed[entry] = Changed(rank, entry, *texts)
 
-    def _drop(self, entry: Id) -> None:
-        """It is not found any more."""
-        rank = self._rank(entry)
+    def _drop(self, entry: Id) -> int:
+        """It is not found any more; its rank, or -1."""
+        rank, old = self._rank(entry), self._changed.pop(entry, None)
+        self._since = None
         if rank >= 0:
             self._column.skip(rank)
-        self._changed.drop(entry)
+        return rank if old is None else old.rank
 
 
 class ItemBox(SearchBox):
@@ -387,12 +299,8 @@ class ItemBox(SearchBox):
             self._drop(item)
         elif row < 0:
             self._put(item, None if info is None else info.name)
-        elif (info is not None and info.name is not None) or not self._is_of_the_model(item):
+        elif (info and info.name is not None) or item in self._changed or not self._is_there(item):
             self._put(item, self._live.item_names([row], [item])[0])
-
-    def _is_of_the_model(self, item: Id) -> bool:
-        """Whether it is found by the texts that the model has of it."""
-        return item not in self._changed and self._is_there(item)
 
 
 class UserBox(SearchBox):
@@ -418,12 +326,12 @@ class UserBox(SearchBox):
             row = self._ids.find(self._ids.parse(str(user)))
             if row >= 0 and self._live.user_row(user) < 0:
                 self._column.skip(int(self._live.user_rank[row]))
-            self._changed.drop(user)
         self._erased = erased
-        old = [one for one in self._recent if one not in gone] if gone else self._recent
+        old = [one for one in self._recent if one not in gone]
         self._recent = self._live.recent.users()
-        for user in _added(self._recent, old):
-            self._changed.drop(user)
+        for user in (*gone, *_added(self._recent, old)):
+            if self._changed.pop(user, None) is not None:
+                self._since = None
         for user in _added(old, self._recent):
             if self._live.user_row(user) < 0:
                 self._put(user)
@@ -472,7 +380,7 @@ def search_box(live: LiveModel, kind: Kind) -> SearchBox:
 def prepare_boxes(live: LiveModel, before: LiveModel) -> None:
     """Make the columns that were asked for of the generation before, so that no request waits."""
     for kind in _BOXES:
-        if kind in before.search_boxes and before.search_boxes[kind].is_made:
+        if kind in before.search_boxes:
             search_box(live, kind).find("", 1)
 
 
