@@ -238,7 +238,7 @@ def _served(config: Config) -> Any:
     from contextlib import contextmanager
 
     from tests.support.service_in_process import Served
-    from xorec.service.api import model_routes
+    from xorec.service.api.health import all_routes
     from xorec.service.http.app import App, Health
     from xorec.service.metrics import Metrics
     from xorec.service.processes.start import start_writer
@@ -247,7 +247,7 @@ def _served(config: Config) -> Any:
     def serving() -> Any:
         metrics = Metrics()
         started = start_writer(config, metrics)
-        app = App(config, model_routes(), Health(), metrics)
+        app = App(config, all_routes(Health(), metrics), Health(), metrics)
         app.service = started.service
         try:
             yield Served(app, started)

@@ -80,3 +80,12 @@ def id_of(ids: Ids, value: Any, what: str) -> Any:
 def id_of_text(ids: Ids, text: str, what: str) -> Any:
     """The id that a query string means, likewise."""
     return jsonable(from_query(ids, text, what))
+
+
+PLAIN_KINDS = ("int64", "int", "str", "float", "bool")
+"""Kinds of ids that JSON has as they are."""
+
+
+def raw_id(ids: Ids, value: Any) -> Any:
+    """The raw id behind its JSON form."""
+    return value if ids.kind in PLAIN_KINDS else ids.parse(str(value))

@@ -143,7 +143,7 @@ def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) ->
         (found,) = held_out.held_out(models.default, models["b"])
         assert (found.user, found.item, found.seq) == (user, two, 2)
         ranks = held_out.ranks(models.default, models["b"], [found], 10, 5.0)
-        assert ranks.a[0] > 0
+        assert ranks[0, 0] > 0
         asker = models.default.query_user_before(user, 2)
         assert models.default.item_row(one) in asker.have
         assert models.default.item_row(two) not in asker.have
@@ -158,7 +158,7 @@ def test_it_ends_in_time(tmp_path: Path) -> None:
         every = held_out.held_out(models.default, models["b"])
         assert len(every) == 60
         assert first == every[0]
-        assert len(held_out.ranks(models.default, models["b"], every, 10, -1.0).a) == 0
+        assert len(held_out.ranks(models.default, models["b"], every, 10, -1.0)) == 0
 
 
 def _validated(made: Recommender, value: float, judged_on: str = "40 pairs") -> Recommender:

@@ -1,4 +1,4 @@
-"""What all bodies and answers share."""
+"""Base classes of all queries, bodies and answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from xorec.service.ids import JsonId as JsonId
+from xorec.service.live.filters import Conditions
 from xorec.service.live.state import ModelRef as ModelRef
 
 Count = Annotated[int, Field(ge=1, description="How many at most.")]
@@ -24,6 +25,29 @@ class Query(BaseModel):
     """A query string: everything comes as text."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class ModelQuery(Query):
+    """A query of one model."""
+
+    name: str | None = Field(None, alias="model")
+
+
+class FilterQuery(ModelQuery):
+    """A query for a list of items."""
+
+    k: Count = 10
+    deny: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    not_category: tuple[str, ...] = ()
+    seq: int | None = Field(None, ge=0)
+
+    @property
+    def where(self) -> Conditions | None:
+        """The categories; None where none are named."""
+        if not self.category and not self.not_category:
+            return None
+        return Conditions(any=self.category, none=self.not_category)
 
 
 class Answer(BaseModel):

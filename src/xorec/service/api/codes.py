@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from xorec.core.bits import Words, bytes_for
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
-from xorec.service.api.base import Answer, JsonId, Query
+from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.items import is_known
 from xorec.service.api.list_request import check_seq, item_of, items_of, user_of
 from xorec.service.http.routes import Call, Routes
@@ -20,13 +20,12 @@ from xorec.service.service import Service
 ROUTES = Routes("figures")
 
 
-class HistogramQuery(Query):
+class HistogramQuery(ModelQuery):
     """How far all items are from a user or an item."""
 
     user: str | None = None
     item: str | None = None
     k: int = Field(10, ge=1)
-    name: str | None = Field(None, alias="model")
 
 
 class HistogramAnswer(Answer):
@@ -40,13 +39,12 @@ class HistogramAnswer(Answer):
 _HEX = "Hexadecimal, bytes in order; bit 0 is the lowest bit of the first byte."
 
 
-class CodesQuery(Query):
+class CodesQuery(ModelQuery):
     """Whose codes: of a user, of somebody who has `items` (besides), of the items `of`."""
 
     user: str | None = None
     items: tuple[str, ...] = Field((), description="What somebody new has, or a user besides.")
     of: tuple[str, ...] = Field((), description="Items whose codes are wanted.")
-    name: str | None = Field(None, alias="model")
     seq: int | None = Field(None, ge=0)
 
 
@@ -82,25 +80,25 @@ async def get_codes(service: Service, call: Call) -> CodesAnswer:
     learned = live.recommender.representation
     bits, words = learned.code_length, learned.codes_of(rows)
     codes: dict[int, str] = {}
+    user = None
     if bits is not None and words is not None:
         codes = {row: _hex(one, bits) for row, one in zip(rows.tolist(), words, strict=True)}
+        code = _user_code(live, query.user, query.items)
+        user = None if code is None else _hex(code, bits)
     return CodesAnswer(
         model=live.ref,
         bits=bits,
-        user=_user_code(live, query, bits),
+        user=user,
         items=[ItemCode(id=item, code=codes.get(live.item_row(item))) for item in wanted],
     )
 
 
-def _user_code(live: LiveModel, query: CodesQuery, bits: int | None) -> str | None:
-    """The code that a list for them is searched with; None where there is none."""
-    user = None if query.user is None else user_of(live, query.user)
-    rows, _ = live.item_rows(items_of(live, query.items, "items"))
-    found = live.with_items(live.query_user(user), rows)
-    if bits is None or found.query is None:
-        return None
-    words = live.recommender.representation.query_code(found.query)
-    return None if words is None else _hex(words, bits)
+def _user_code(live: LiveModel, user: str | None, items: Sequence[str] = ()) -> Words | None:
+    """The code that a user's list is searched with; None where nothing is known of them."""
+    rows, _ = live.item_rows(items_of(live, items, "items"))
+    whom = live.query_user(None if user is None else user_of(live, user))
+    query = live.with_items(whom, rows).query
+    return None if query is None else live.recommender.representation.query_code(query)
 
 
 def _hex(words: Words, bits: int) -> str:
@@ -125,20 +123,13 @@ def get_histogram(service: Service, call: Call) -> HistogramAnswer:
     if (query.user is None) == (query.item is None):
         raise OptionError("give user=ID or item=ID, one of them.")
     if query.item is not None:
-        row = live.require_item(item_of(live, query.item))
-        code = codes[row]
+        code = codes[live.require_item(item_of(live, query.item))]
     else:
-        code = _code_of(live, str(query.user))
+        code = _user_code(live, query.user)
+        if code is None:
+            user = user_of(live, str(query.user))
+            raise UnknownIdError(f"user {quoted(user)} has no code in this model.")
     distances = np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.int64)
     counts = np.bincount(distances, minlength=bits + 1)
     cut = int(np.searchsorted(np.cumsum(counts), min(query.k, len(codes))))
     return HistogramAnswer(model=live.ref, counts=counts.tolist(), cut=cut, tie=int(counts[cut]))
-
-
-def _code_of(live: LiveModel, text: str) -> Any:
-    user = user_of(live, text)
-    query = live.query_user(user).query
-    code = None if query is None else live.recommender.representation.query_code(query)
-    if code is None:
-        raise UnknownIdError(f"user {quoted(user)} has no code in this model.")
-    return code

@@ -1,7 +1,8 @@
-"""Comparisons of two models that were made: they hold until a generation or the events change."""
+"""Comparison of two models: what their lists have in common, and which ranks better."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -133,7 +134,7 @@ def _compared(service: Service, a: LiveModel, b: LiveModel, k: int, users: int) 
     seq = service.models.applied_seq
     found = _overlaps(a, b, k, users)
     shares = np.array([one.overlap for one in found])
-    around = bootstrap_interval(shares, np.ones(len(shares))) if len(shares) else None
+    overlap = _measured(shares) if len(shares) else None
     metrics, not_measured = _on_newest_events(a, b, k, users)
     metrics += _on_validation(a, b)
     usable = (one.measured_on for one in metrics if one.a is not None and one.b is not None)
@@ -146,9 +147,9 @@ def _compared(service: Service, a: LiveModel, b: LiveModel, k: int, users: int) 
         not_measured=not_measured,
         metrics=metrics,
         users=len(found),
-        overlap=float(shares.mean()) if len(shares) else None,
-        overlap_low=None if around is None else around.low,
-        overlap_high=None if around is None else around.high,
+        overlap=None if overlap is None else overlap.value,
+        overlap_low=None if overlap is None else overlap.low,
+        overlap_high=None if overlap is None else overlap.high,
         differ=sorted(found, key=lambda one: one.overlap)[:_SHOWN],
         seq=seq,
     )
@@ -186,11 +187,10 @@ def _overlaps(a: LiveModel, b: LiveModel, k: int, users: int) -> list[DifferingU
 
 def _sample(a: LiveModel, b: LiveModel, count: int) -> Iterator[Id]:
     """Users of both models, spread over the rows of a: the same ones every time."""
-    rows = len(a.users)
-    if not rows:
-        return
-    step = _coprime(rows)
-    given = 0
+    rows, given = len(a.users), 0
+    step = max(1, round(rows * 0.618))  # spreads those that it visits first
+    while math.gcd(step, rows) > 1:  # and visits all
+        step += 1
     for n in range(min(rows, _TRIED * count)):
         user = jsonable(a.users[n * step % rows])
         if a.user_row(user) >= 0 and b.user_row(user) >= 0:
@@ -198,14 +198,6 @@ def _sample(a: LiveModel, b: LiveModel, count: int) -> Iterator[Id]:
             given += 1
         if given == count:
             return
-
-
-def _coprime(rows: int) -> int:
-    """A step that visits all rows, and spreads those that it visits first: about 0.618 of them."""
-    step = max(1, round(rows * 0.618))
-    while np.gcd(step, rows) != 1:
-        step += 1
-    return step
 
 
 # -- which is better
@@ -218,16 +210,16 @@ def _on_newest_events(
     tests = held_out(a, b)
     if len(tests) >= FEWEST:
         places = ranks(a, b, tests[: max(users, FEWEST)], k, _SECONDS)
-        if len(places.a) >= FEWEST:
+        if len(places) >= FEWEST:
             how = (
-                f"the last new item of each of {len(places.a):,} users, held out; both models know "
+                f"the last new item of each of {len(places):,} users, held out; both models know "
                 "what came before it and have not learned from it"
             )
             return [
-                _paired(f"{name}@{k}", how, of(places.a), of(places.b))
+                _paired(f"{name}@{k}", how, *of(places).T)
                 for name, of in (("ndcg", ndcg), ("user_hr", hit))
             ], None
-        tests = tests[: len(places.a)]
+        tests = tests[: len(places)]
     said = (
         f"{len(tests):,} users took an item after both models were trained, and {FEWEST} are "
         "needed to judge by"
@@ -236,8 +228,7 @@ def _on_newest_events(
 
 
 def _paired(metric: str, how: str, a: Floats, b: Floats) -> ComparedMetric:
-    ones = np.ones(len(a))
-    around = bootstrap_interval(a - b, ones)
+    around, p_value = _measured(a - b), sign_flip_test(a - b)
     return ComparedMetric(
         metric=metric,
         measured_on="newest events",
@@ -245,12 +236,7 @@ def _paired(metric: str, how: str, a: Floats, b: Floats) -> ComparedMetric:
         a=_measured(a),
         b=_measured(b),
         comparable=True,
-        difference=Difference(
-            value=float((a - b).mean()),
-            low=around.low,
-            high=around.high,
-            p_value=sign_flip_test(a - b),
-        ),
+        difference=Difference(**around.model_dump(), p_value=p_value),
     )
 
 
@@ -262,11 +248,9 @@ def _measured(values: Floats) -> Measured:
 def _on_validation(a: LiveModel, b: LiveModel) -> list[ComparedMetric]:
     """What `xorec fit` has kept in the files: of each model's recipe on its own validation part."""
     kept = [live.recommender.metadata.get("validation") for live in (a, b)]
-    there = [one for one in kept if one is not None]
-    if not there:
+    first = kept[0] or kept[1]
+    if first is None:
         return []
-    same = len(there) == 2 and _judged_alike(a, b)
-    first = there[0]
     return [
         ComparedMetric(
             metric=first["metric"],
@@ -274,7 +258,7 @@ def _on_validation(a: LiveModel, b: LiveModel) -> list[ComparedMetric]:
             how=f"{first['judged_on']}, when the model was fitted, by a fit without these pairs",
             a=_from_file(kept[0], first["metric"]),
             b=_from_file(kept[1], first["metric"]),
-            comparable=same,
+            comparable=None not in kept and _judged_alike(a, b),
         )
     ]
 

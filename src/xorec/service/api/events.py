@@ -122,6 +122,7 @@ async def post_events(service: Service, call: Call) -> EventsAnswer:
     writer = service.require_writer()
     events = list(_checked(service.models.default, _raw_events(service, call)))
     done = await asyncio.wrap_future(writer.append(events))
+    service.metrics.duplicates.inc(done.duplicates)
     return EventsAnswer.model_construct(
         request_id=call.request_id,
         model=service.models.default.ref,
@@ -150,14 +151,9 @@ def _raw_events(service: Service, call: Call) -> list[Any]:
 def _checked(live: LiveModel, raw: list[Any]) -> Iterable[NewEvent]:
     now = now_micros()
     for at, one in enumerate(raw):
+        read = EventBody.model_validate_json if isinstance(one, bytes) else EventBody.model_validate
         try:
-            if isinstance(one, bytes):
-                body = EventBody.model_validate_json(one)
-            elif isinstance(one, EventBody):
-                body = one
-            else:
-                body = EventBody.model_validate(one)
-            yield _new(live, body, now)
+            yield _new(live, read(one), now)
         except ValidationError as error:
             wrong = http_error_of(error, EventBody, "the event")
             raise HttpError(wrong.status, f"event {at}: {wrong}", at=at) from None
@@ -191,10 +187,8 @@ def get_events(service: Service, call: Call) -> EventList:
     live = service.models.default
     user = None if query.user is None else user_of(live, query.user)
     k = min(query.k, service.config.limits.k)
-    if user is None:
-        found = service.reader.newest(k, query.before)
-    else:
-        found = service.reader.events_of(user, k, query.before)
+    reader, before = service.reader, query.before
+    found = reader.newest(k, before) if user is None else reader.events_of(user, k, before)
     return EventList(model=live.ref, events=[event_out(one) for one in found])
 
 

@@ -1,4 +1,4 @@
-"""The table of routes, and those that need no model: health, version, metrics, this document."""
+"""All routes, and those that need no model: health, version, metrics, the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import xorec
-from xorec.service.api import model_routes
+from xorec.service.api import (
+    batch,
+    codes,
+    compare,
+    events,
+    experiments,
+    items,
+    map,
+    models,
+    popular,
+    recommend,
+    similar,
+    snapshots,
+    stats,
+    users,
+)
 from xorec.service.http.app import Health
 from xorec.service.http.openapi import document_text
 from xorec.service.http.problems import busy
@@ -18,6 +33,11 @@ from xorec.service.http.routes import Call, Route, Routes
 from xorec.service.metrics import Metrics
 from xorec.service.page.files import page_routes
 from xorec.service.service import Service
+
+_RESOURCES = (
+    *(recommend, batch, similar, popular, events, items, users, codes),
+    *(models, experiments, snapshots, stats, compare, map),
+)
 
 
 class Alive(BaseModel):
@@ -79,5 +99,6 @@ def all_routes(health: Health, metrics: Metrics) -> tuple[Route, ...]:
         text = text or document_text(every)
         return Response(text, media_type="application/json")
 
-    every = (*routes, *page_routes(), *model_routes())
+    resources = (route for file in _RESOURCES for route in file.ROUTES)
+    every = (*routes, *page_routes(), *resources)
     return every

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from xorec.core.errors import OptionError, UnknownIdError, XorecError
 from xorec.core.printable import quoted
-from xorec.service.api.base import Answer, Body, JsonId, Query
+from xorec.service.api.base import Answer, Body, JsonId, ModelQuery, Query
 from xorec.service.api.list_request import item_of, items_of
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Routes
@@ -60,7 +60,7 @@ class ItemPatch(Body):
     until: datetime.datetime | None = Field(None, strict=False)
 
 
-class ItemQuery(Query):
+class ItemQuery(ModelQuery):
     """Items by id (repeat the name for several), or those whose id or name has `q` in it.
 
     Neither case nor accents count.
@@ -69,7 +69,6 @@ class ItemQuery(Query):
     item: tuple[str, ...] = ()
     q: str | None = Field(None, max_length=256)
     k: int = Field(20, ge=1)
-    name: str | None = Field(None, alias="model")
 
 
 class ItemId(Query):
@@ -113,11 +112,10 @@ class ItemsChanged(Answer):
     seq: int
 
 
-class CategoryQuery(Query):
+class CategoryQuery(ModelQuery):
     """The categories that most items are in."""
 
     k: int = Field(100, ge=1)
-    name: str | None = Field(None, alias="model")
 
 
 class CategoryOut(BaseModel):
@@ -144,16 +142,9 @@ async def put_items(service: Service, call: Call) -> ItemsChanged:
     for at, body in enumerate(bodies):
         item = _item_id(service.models.default, body.id, at)
         old = service.models.catalogue.get(item)
-        since = old.since if old is not None else now
-        info = ItemInfo(
-            name=body.name,
-            categories=tuple(body.categories),
-            attributes=body.attributes,
-            hidden=body.hidden,
-            from_=micros(body.from_),
-            until=micros(body.until),
-            since=since,
-        )
+        said = {name: getattr(body, name) for name in type(body).model_fields if name != "id"}
+        times = {name: micros(said[name]) for name in ("from_", "until")}
+        info = ItemInfo(**said | times, since=now if old is None else old.since)
         changes.append({"id": item, **info.to_dict()})
     return await _changed(service, changes)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from xorec.core.errors import OptionError
-from xorec.service.api.base import Body, Count, JsonId, Query
+from xorec.service.api.base import Body, Count, FilterQuery, JsonId
 from xorec.service.http.problems import busy
 from xorec.service.ids import id_of, id_of_text
 from xorec.service.live.filters import Conditions
@@ -53,67 +53,42 @@ class RecommendBody(Body):
     seq: int | None = Field(None, ge=0, description="Answer with all events up to this place.")
 
 
-class RecommendQuery(Query):
+class RecommendQuery(FilterQuery):
     """The same in a query string; lists by repeating the name."""
 
     user: str | None = None
     items: tuple[str, ...] = ()
-    k: Count = 10
     seen: bool = False
     allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    not_category: tuple[str, ...] = ()
-    name: str | None = Field(None, alias="model")
     experiment: str | None = None
     explain: bool = False
-    seq: int | None = Field(None, ge=0)
 
 
-def request_of(live: LiveModel, body: RecommendBody, user: Id | None) -> ListRequest:
-    """What a body asks for. user: of the body, as `user_of` has read it."""
-    if user is None and not body.items:
-        raise OptionError("say for whom: give user, or items that a new user has.")
+def request_of(
+    live: LiveModel, asked: RecommendBody | RecommendQuery, user: Id | None
+) -> ListRequest:
+    """The request of a body or a query string. user: its user, as JSON has the id."""
+    is_body = isinstance(asked, RecommendBody)
+    if user is None and not asked.items:
+        how = "user, or items that a" if is_body else "user=ID, or items=ID for what a"
+        raise OptionError(f"say for whom: give {how} new user has.")
+    read = id_of if is_body else id_of_text
 
-    def several(values: Sequence[Any], what: str) -> list[Id]:
-        return [id_of(live.items, one, what) for one in values]
+    def several(name: str) -> list[Id]:
+        return [read(live.items, one, name) for one in getattr(asked, name)]
 
     return ListRequest(
         user=user,
-        items=several(body.items, "items"),
-        k=body.k,
-        seen=body.seen,
-        allow=None if body.allow is None else several(body.allow, "allow"),
-        deny=[*several(body.deny, "deny"), *several(body.shown, "shown")],
-        where=None if body.where is None else body.where.conditions(),
-        experiment=body.experiment,
-        explain=body.explain,
+        items=several("items"),
+        k=asked.k,
+        seen=asked.seen,
+        allow=None if asked.allow is None else several("allow"),
+        deny=[*several("deny"), *several("shown")],
+        where=asked.where.conditions() if isinstance(asked.where, Where) else asked.where,
+        experiment=asked.experiment,
+        explain=asked.explain,
     )
-
-
-def request_of_query(live: LiveModel, query: RecommendQuery, user: Id | None) -> ListRequest:
-    """What a query string asks for; `user` likewise."""
-    if user is None and not query.items:
-        raise OptionError("say for whom: give user=ID, or items=ID for what a new user has.")
-    return ListRequest(
-        user=user,
-        items=items_of(live, query.items, "items"),
-        k=query.k,
-        seen=query.seen,
-        allow=None if query.allow is None else items_of(live, query.allow, "allow"),
-        deny=items_of(live, [*query.deny, *query.shown], "deny"),
-        where=conditions_of(query.category, query.not_category),
-        experiment=query.experiment,
-        explain=query.explain,
-    )
-
-
-def conditions_of(category: Sequence[str], not_category: Sequence[str]) -> Conditions | None:
-    """The categories of a query string; None where it names none."""
-    if not category and not not_category:
-        return None
-    return Conditions(any=list(category), none=list(not_category))
 
 
 def user_of(live: LiveModel, text: str) -> Id:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import base64
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from xorec.core.errors import OptionError
-from xorec.service.api.base import Answer, JsonId, Query
+from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.list_request import item_of, items_of, user_of
 from xorec.service.http.exchange import Reply
 from xorec.service.http.routes import Call, Routes
-from xorec.service.live.map_colours import by_bit, by_category, by_distance, by_popularity
-from xorec.service.live.model import LiveModel
+from xorec.service.live.map_colours import Band, by_bit, by_category, by_distance, by_popularity
 from xorec.service.service import Service
 
 ROUTES = Routes("figures")
@@ -22,7 +20,7 @@ ROUTES = Routes("figures")
 MOST_ROWS = 2000
 
 
-class MapQuery(Query):
+class MapQuery(ModelQuery):
     """Where items lie: two numbers each."""
 
     k: int = Field(100_000, ge=1, le=5_000_000)
@@ -31,7 +29,6 @@ class MapQuery(Query):
         description="binary: int16, little-endian, x and y of every item by row; also with "
         "`Accept: application/octet-stream`.",
     )
-    name: str | None = Field(None, alias="model")
 
 
 class MapAnswer(Answer):
@@ -45,7 +42,7 @@ class MapAnswer(Answer):
     layout: str = "pca"
 
 
-class ColoursQuery(Query):
+class ColoursQuery(ModelQuery):
     """One byte an item. bit: with by=bit. user or item: with by=distance; items: as if the user,
     or somebody new, had them as well. most: categories that get a byte of their own."""
 
@@ -55,16 +52,6 @@ class ColoursQuery(Query):
     item: str | None = None
     items: tuple[str, ...] = Field((), max_length=MOST_ROWS)
     most: int = Field(10, ge=1, le=200)
-    name: str | None = Field(None, alias="model")
-
-
-class Band(BaseModel):
-    """Bytes from `first` to `last`, what they mean, and how many items have them."""
-
-    label: str
-    first: int
-    last: int
-    count: int
 
 
 class ColoursAnswer(Answer):
@@ -77,13 +64,12 @@ class ColoursAnswer(Answer):
     colours: str
 
 
-class MapItemsQuery(Query):
+class MapItemsQuery(ModelQuery):
     """Items by row, by id, or all those that a user has as of now; of `rows` and `items` 2,000."""
 
     rows: tuple[int, ...] = Field((), max_length=MOST_ROWS)
     items: tuple[str, ...] = Field((), max_length=MOST_ROWS)
     user: str | None = None
-    name: str | None = Field(None, alias="model")
 
 
 class MapItem(BaseModel):
@@ -120,8 +106,8 @@ def get_map(service: Service, call: Call) -> MapAnswer | Reply:
             (b"x-xorec-layout", live.item_map.layout.encode("ascii", "replace")),
         )
         return Reply(200, places.astype("<i2", copy=False).tobytes(), _BINARY, headers)
-    rows = np.argsort(live.recommender.tie_rank, kind="stable")
-    rows = rows[_listed(live)[rows]][: query.k]
+    rows = live.item_order
+    rows = rows[live.filters.mask()[rows]][: query.k]
     return MapAnswer(
         model=live.ref,
         items=live.item_ids(rows.tolist()),
@@ -156,7 +142,7 @@ def get_colours(service: Service, call: Call) -> ColoursAnswer:
         model=live.ref,
         by=query.by,
         shown=made.shown,
-        legend=[Band(**vars(band)) for band in made.bands],
+        legend=made.bands,
         colours=base64.b64encode(made.colours.tobytes()).decode(),
     )
 
@@ -176,7 +162,7 @@ def get_map_items(service: Service, call: Call) -> MapItemsAnswer:
         live.require_user(user)
         rows += live.query_user(user).positive.tolist()[-MOST_ROWS:]
     ids = live.item_ids(rows)
-    listed = _listed(live)
+    listed = live.filters.mask()
     counts = live.recommender.item_counts
     about = zip(rows, ids, live.item_names(rows, ids), strict=True)
     return MapItemsAnswer(
@@ -186,8 +172,3 @@ def get_map_items(service: Service, call: Call) -> MapItemsAnswer:
             for row, one, name in about
         ],
     )
-
-
-def _listed(live: LiveModel) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """A bool for each item: may it be listed now?"""
-    return live.filters.mask()

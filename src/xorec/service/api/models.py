@@ -131,23 +131,11 @@ def get_models(service: Service, call: Call) -> ModelList:
 
 
 def _model_out(service: Service, live: LiveModel) -> ModelOut:
-    folder = service.models.generations(live.name)
+    folder, active = service.models.generations(live.name), live.about.number
     found = []
     for number in folder.numbers():
-        about = folder.describe(number)
-        found.append(
-            GenerationOut(
-                generation=number,
-                digest=about.digest,
-                applied_seq=about.applied_seq,
-                users=about.users,
-                items=about.items,
-                nbytes=about.nbytes,
-                source=about.source,
-                active=number == live.about.number,
-                gate=about.gate,
-            )
-        )
+        about = vars(folder.describe(number))
+        found.append(GenerationOut(**about, generation=number, active=number == active))
     return ModelOut(
         name=live.name,
         kind=live.about.model,
@@ -185,11 +173,8 @@ def post_rollback(service: Service, call: Call) -> ActivateAnswer:
     """Serve the generation before."""
     body: RollbackBody = call.body
     live = service.models[body.name]
-    older = [
-        number
-        for number in service.models.generations(body.name).numbers()
-        if number < live.about.number
-    ]
+    numbers = service.models.generations(body.name).numbers()
+    older = [number for number in numbers if number < live.about.number]
     if not older:
         raise HttpError(409, f"generation {live.about.number} of {body.name!r} is the oldest.")
     return _activated(service, body.name, older[-1])

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
-from xorec.service.api.base import Answer, Count, Query
-from xorec.service.api.list_request import conditions_of, items_of, user_of
+from xorec.service.api.base import Answer, FilterQuery
+from xorec.service.api.list_request import items_of, user_of
 from xorec.service.http.routes import Call, Routes
 from xorec.service.live.lists import Item, describe
 from xorec.service.live.model import LiveModel
@@ -23,16 +23,10 @@ from xorec.service.service import Service
 ROUTES = Routes()
 
 
-class RankedQuery(Query):
+class RankedQuery(FilterQuery):
     """Popular, latest or trending items."""
 
-    k: Count = 10
     user: str | None = Field(None, description="Without what this user has.")
-    deny: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    not_category: tuple[str, ...] = ()
-    name: str | None = Field(None, alias="model")
-    seq: int | None = Field(None, ge=0)
 
 
 class TrendingQuery(RankedQuery):
@@ -61,7 +55,7 @@ def get_popular(service: Service, call: Call) -> RankedAnswer:
     hidden, _ = live.item_rows(items_of(live, query.deny, "deny"))
     if query.user is not None:
         hidden = np.union1d(hidden, live.query_user(user_of(live, query.user)).have)
-    mask = live.filters.mask(conditions_of(query.category, query.not_category))
+    mask = live.filters.mask(query.where)
     rows = live.popular(query.k, mask, hidden).tolist()
     fresh = dict(zip(*(array.tolist() for array in live.fresh_counts()), strict=True))
     counts = [float(live.recommender.item_counts[row] + fresh.get(row, 0)) for row in rows]
@@ -120,7 +114,7 @@ def _answer(
 
 def _choose(service: Service, live: LiveModel, query: RankedQuery, items: Iterable[Id]) -> list[Id]:
     """The first k that may be listed; items that the model does not have count, too."""
-    where, now = conditions_of(query.category, query.not_category), now_micros()
+    where, now = query.where, now_micros()
     mask = live.filters.mask(where, now=now)
     denied = set(items_of(live, query.deny, "deny"))
     have: set[int] = set()

@@ -15,11 +15,11 @@ from xorec.service.api.list_request import (
     RecommendQuery,
     check_seq,
     request_of,
-    request_of_query,
+    user_of,
 )
 from xorec.service.http.exchange import HANDED_ON, Reply, worker_of
 from xorec.service.http.routes import Call, Routes
-from xorec.service.ids import id_of, id_of_text
+from xorec.service.ids import id_of
 from xorec.service.live.lists import Item, ListRequest, make_list, query_of
 from xorec.service.live.model import LiveModel
 from xorec.service.live.state import now_micros
@@ -54,22 +54,15 @@ class NextQuery(Query):
 @ROUTES("GET", "/v1/recommend", query=RecommendQuery, answer=RecommendAnswer)
 async def get_recommend(service: Service, call: Call) -> RecommendAnswer:
     """The best items for a user, for somebody who has some items, or for both."""
-    query: RecommendQuery = call.query
-    await check_seq(service, query.seq)
-    text = query.user
-    user = None if text is None else id_of_text(service.models.default.users, text, "user")
-    live = model_for(service, query.name, query.experiment, user)
-    return await _answer(service, call, live, request_of_query(live, query, user))
+    text = call.query.user
+    user = None if text is None else user_of(service.models.default, text)
+    return await _recommend(service, call, call.query, user)
 
 
 @ROUTES("POST", "/v1/recommend", body=RecommendBody, answer=RecommendAnswer)
 async def post_recommend(service: Service, call: Call) -> RecommendAnswer:
     """The same with every filter."""
-    body: RecommendBody = call.body
-    await check_seq(service, body.seq)
-    user = user_of_body(service, body)
-    live = model_for(service, body.name, body.experiment, user)
-    return await _answer(service, call, live, request_of(live, body, user))
+    return await _recommend(service, call, call.body, user_of_body(service, call.body))
 
 
 def user_of_body(service: Service, body: RecommendBody) -> Id | None:
@@ -88,18 +81,21 @@ def model_for(
     return service.models[arm_of(service.models.experiments, experiment, user)]
 
 
-async def _answer(
-    service: Service, call: Call, live: LiveModel, request: ListRequest
+async def _recommend(
+    service: Service, call: Call, asked: RecommendBody | RecommendQuery, user: Id | None
 ) -> RecommendAnswer:
     """The list, remembered for /v1/next; in an experiment that it was shown is logged."""
+    await check_seq(service, asked.seq)
+    live = model_for(service, asked.name, asked.experiment, user)
+    request = request_of(live, asked, user)
     await _count_fresh(live, request)
     made = list_answer(live, request, call.request_id)
     shown = [one.id for one in made.items]
     service.cursors.remember(call.request_id, live.name, request, shown)
     if request.experiment is not None:
         made.experiment, made.arm = request.experiment, live.name
-        if request.user is not None:
-            about = (call.request_id, request.experiment, live.name, request.user, shown)
+        if user is not None:
+            about = (call.request_id, request.experiment, live.name, user, shown)
             service.expose(Exposure(*about, now_micros()))
     return made
 

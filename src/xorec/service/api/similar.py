@@ -10,10 +10,9 @@ from pydantic import BaseModel, Field
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.recommender.similarity import explain
-from xorec.service.api.base import Answer, Count, JsonId, Query
+from xorec.service.api.base import Answer, Count, FilterQuery, JsonId, ModelQuery
 from xorec.service.api.list_request import (
     check_seq,
-    conditions_of,
     item_of,
     items_of,
     user_of,
@@ -25,17 +24,11 @@ from xorec.service.service import Service
 ROUTES = Routes("lists")
 
 
-class SimilarQuery(Query):
+class SimilarQuery(FilterQuery):
     """Items like an item."""
 
     item: str
-    k: Count = 10
     allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    not_category: tuple[str, ...] = ()
-    name: str | None = Field(None, alias="model")
-    seq: int | None = Field(None, ge=0)
 
 
 class SimilarAnswer(Answer):
@@ -45,12 +38,11 @@ class SimilarAnswer(Answer):
     items: list[Item]
 
 
-class SimilarUsersQuery(Query):
+class SimilarUsersQuery(ModelQuery):
     """Users like a user."""
 
     user: str
     k: Count = 10
-    name: str | None = Field(None, alias="model")
 
 
 class User(BaseModel):
@@ -68,14 +60,13 @@ class SimilarUsersAnswer(Answer):
     users: list[User]
 
 
-class ExplainQuery(Query):
+class ExplainQuery(ModelQuery):
     """Why this item for this user, or for somebody who has these items."""
 
     item: str
     user: str | None = None
     items: tuple[str, ...] = ()
     k: Count = 5
-    name: str | None = Field(None, alias="model")
     seq: int | None = Field(None, ge=0)
 
 
@@ -94,7 +85,7 @@ def get_similar(service: Service, call: Call) -> SimilarAnswer:
     live = service.models[query.name]
     item = item_of(live, query.item)
     row = live.require_item(item)
-    where = conditions_of(query.category, query.not_category)
+    where = query.where
     near = live.recommender.item_neighbours
     only = allow = None
     if query.allow is not None:

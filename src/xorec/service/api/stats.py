@@ -83,9 +83,7 @@ def stats(service: Service, history: int = 3) -> dict[str, Any]:
         "models": {name: _model(service, name) for name in models.names()},
         "requests": service.metrics.summary(),
         "recent": service.metrics.activity.report(history),
-        "tasks": []
-        if service.tasks is None
-        else [_task(one) for one in service.tasks.tasks()[:_TASKS]],
+        "tasks": [_task(one) for one in service.tasks.tasks()[:_TASKS]] if service.tasks else [],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from xorec.core.errors import OptionError
-from xorec.service.api.base import Answer, JsonId, Query
+from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.items import MOST_MEANT, is_known
 from xorec.service.api.list_request import item_of, user_of
 from xorec.service.http.routes import Call, Routes
@@ -18,14 +18,13 @@ from xorec.service.service import Service
 ROUTES = Routes("users")
 
 
-class UserQuery(Query):
+class UserQuery(ModelQuery):
     """A user by id, users whose id has `q` in it, or who has an item."""
 
     user: str | None = None
     q: str | None = Field(None, max_length=256)
     item: str | None = None
     k: int = Field(20, ge=1)
-    name: str | None = Field(None, alias="model")
 
 
 class UserOut(BaseModel):

@@ -1,7 +1,4 @@
-"""Which items may be listed: availability, categories and attributes as one prepared filter.
-
-And how many items each category has.
-"""
+"""Which items may be listed, as one prepared filter; and how many items each category has."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from xorec.core.printable import quoted
 from xorec.core.threads import lazy_property
 from xorec.data.categories import Categories
 from xorec.recommender.recommender import Recommender
+from xorec.service.ids import raw_id
 from xorec.service.live.state import Attribute, Catalogue, ItemInfo, now_micros
 from xorec.service.log.records import Id
 
@@ -93,22 +91,17 @@ class ItemFilters:
         version, rows = self._rows
         if version != self._catalogue.version:
             version, infos = self._catalogue.version, dict(self._catalogue.infos)
-            found = self._recommender.item_ids.find_many(map(self._raw, infos))
+            ids = self._recommender.item_ids
+            found = ids.find_many(raw_id(ids, item) for item in infos)
             rows = [(int(row), info) for row, info in zip(found, infos.values(), strict=True)]
             rows = [pair for pair in rows if pair[0] >= 0]
             self._rows = version, rows
         return rows
 
-    def _raw(self, item: Any) -> Any:
-        ids = self._recommender.item_ids
-        return item if ids.kind in ("int64", "int", "str", "float") else ids.parse(str(item))
-
     def _matches(self, where: Conditions, told: list[tuple[int, ItemInfo]]) -> Mask:
         mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
         if where.any:
-            mask = np.zeros_like(mask)
-            for label in where.any:
-                mask |= self._in_category(label, told)
+            mask = np.any([self._in_category(label, told) for label in where.any], axis=0)
         for label in where.all:
             mask &= self._in_category(label, told)
         for label in where.none:

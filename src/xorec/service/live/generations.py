@@ -81,13 +81,10 @@ class Generations:
     def current(self) -> int | None:
         """The generation to serve: CURRENT's, or the newest where that one is missing."""
         numbers = self.numbers()
-        try:
-            number = int((self.folder / "CURRENT").read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            number = -1
+        number = self._named()
         if number in numbers:
             return number
-        if number != -1:
+        if number:
             logger.warning(
                 "generation %d is missing in %s: the newest is taken", number, self.folder
             )
@@ -106,7 +103,7 @@ class Generations:
 
     def publish(self, made: Recommender, source: str, applied_seq: int, **about: Any) -> int:
         """Write a recommender as the next generation; it is not served before `activate`."""
-        number = max([0, *self.numbers(), self._highest()]) + 1
+        number = max([self._named(), *self.numbers()]) + 1
         service = {"applied_seq": applied_seq, "source": source, **about}
         metadata = {**made.metadata, "service": service}
         replace(made, metadata=metadata).save(self.path(number))
@@ -119,7 +116,7 @@ class Generations:
         mark = self.folder / "IMPORTED"
         if mark.exists() and mark.read_text(encoding="utf-8").strip() == digest:
             return None
-        number = max([0, *self.numbers(), self._highest()]) + 1
+        number = max([self._named(), *self.numbers()]) + 1
         with replacing(self.path(number)) as temporary:
             shutil.copyfile(path, temporary)
         self.activate(number)
@@ -140,8 +137,8 @@ class Generations:
             self.path(number).unlink(missing_ok=True)
         return old
 
-    def _highest(self) -> int:
-        """Of CURRENT, which may name one that is gone: a number never comes twice."""
+    def _named(self) -> int:
+        """The number in CURRENT, which may name one that is gone; 0 where it names none."""
         try:
             return int((self.folder / "CURRENT").read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -36,13 +36,6 @@ class HeldOut(NamedTuple):
     seq: int
 
 
-class Ranks(NamedTuple):
-    """The place of each held-out item in both lists, from 1; 0 where it is not among the first."""
-
-    a: npt.NDArray[np.int64]
-    b: npt.NDArray[np.int64]
-
-
 def held_out(a: LiveModel, b: LiveModel, seconds: float = 1.0) -> list[HeldOut]:
     """Of every user who has one, the last item that is new to both models; the newest first.
 
@@ -52,20 +45,13 @@ def held_out(a: LiveModel, b: LiveModel, seconds: float = 1.0) -> list[HeldOut]:
     until = time.monotonic() + seconds
     found: list[HeldOut] = []
     for user in reversed(a.recent.users()):
-        one = _last_new(a, b, user, after)
-        if one is not None:
-            found.append(one)
+        for act in reversed(a.recent.of(user, after)):
+            if act.value > 0 and all(_is_new(live, user, act.item, act.seq) for live in (a, b)):
+                found.append(HeldOut(user, act.item, act.seq))
+                break
         if time.monotonic() > until:
             break
     return sorted(found, key=lambda one: -one.seq)
-
-
-def _last_new(a: LiveModel, b: LiveModel, user: Id, after: int) -> HeldOut | None:
-    acts = a.recent.of(user, after)
-    for act in reversed(acts):
-        if act.value > 0 and all(_is_new(live, user, act.item, act.seq) for live in (a, b)):
-            return HeldOut(user, act.item, act.seq)
-    return None
 
 
 def _is_new(live: LiveModel, user: Id, item: Id, seq: int) -> bool:
@@ -80,26 +66,29 @@ def _is_new(live: LiveModel, user: Id, item: Id, seq: int) -> bool:
     return all(act.item != item for act in earlier if act.seq < seq)
 
 
-def ranks(a: LiveModel, b: LiveModel, tests: list[HeldOut], k: int, seconds: float) -> Ranks:
-    """Where the held-out items stand; as many as time allows. Users of whom one of the models knew
-    nothing are left out, and no item is hidden."""
+def ranks(
+    a: LiveModel, b: LiveModel, tests: list[HeldOut], k: int, seconds: float
+) -> npt.NDArray[np.int64]:
+    """The rank of each held-out item in the lists of a and b, from 1; 0: not in the list. Shape
+    (n, 2), of as many tests as time allows.
+
+    Users of whom one of the models knew nothing are left out, and no item is hidden.
+    """
     until = time.monotonic() + seconds
-    found: list[tuple[int, int]] = []
+    found: list[list[int]] = []
     for test in tests:
         if time.monotonic() > until:
             break
         users = [live.query_user_before(test.user, test.seq) for live in (a, b)]
         if any(user.query is None for user in users):
             continue
-        places = []
+        both = []
         for live, user in zip((a, b), users, strict=True):
-            hits = live.search(user, k, None, None)
-            listed = hits.items[0, : int(hits.counts[0])]
-            at = np.flatnonzero(listed == live.item_row(test.item))
-            places.append(int(at[0]) + 1 if len(at) else 0)
-        found.append((places[0], places[1]))
-    both = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return Ranks(both[:, 0], both[:, 1])
+            rows, _ = live.search(user, k, None, None).row(0)
+            at = np.flatnonzero(rows == live.item_row(test.item))
+            both.append(int(at[0]) + 1 if len(at) else 0)
+        found.append(both)
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 
 def ndcg(places: npt.NDArray[np.int64]) -> Floats:

@@ -16,19 +16,13 @@ from xorec.recommender.similarity import item_codes
 from xorec.service.live.model import LiveModel
 from xorec.service.log.records import Id
 
+Bytes = npt.NDArray[np.uint8]
 OTHERS, NO_CATEGORY = "other categories", "no category"
 
 
-class Classes(NamedTuple):
-    """names: of the classes, the largest category first. of_item: by row."""
-
-    names: list[str]
-    of_item: npt.NDArray[np.uint8]
-
-
-def classes_of(live: LiveModel, most: int) -> Classes:
-    """The class of each item, with what was said since: of several categories the smallest, which
-    says most. Behind the `most` largest: all other categories, then no category."""
+def _classes(live: LiveModel, most: int) -> tuple[list[str], Bytes]:
+    """Names of classes, and the class of each item as of now: of several categories the smallest,
+    which says most. After the `most` largest: all other categories, then no category."""
     names = [name for name, _ in live.categories.most_items(most)]
     number = {name: at for at, name in enumerate(names)}
     others, none = len(names), len(names) + 1
@@ -43,10 +37,9 @@ def classes_of(live: LiveModel, most: int) -> Classes:
         if row >= 0 and info.categories is not None:
             found[row] = max((number.get(label, -1) for label in info.categories), default=-2)
     found = np.where(found == -1, others, np.where(found == -2, none, found))
-    return Classes([*names, OTHERS, NO_CATEGORY], found.astype(np.uint8))
+    return [*names, OTHERS, NO_CATEGORY], found.astype(np.uint8)
 
 
-Bytes = npt.NDArray[np.uint8]
 NOT_LISTED = 255
 _TOP = 253
 _BANDS = 8
@@ -93,9 +86,8 @@ def by_popularity(live: LiveModel) -> Colours:
 
 def by_category(live: LiveModel, most: int) -> Colours:
     """The `most` largest categories, largest first; an item of several has its smallest of them."""
-    classes: Classes = classes_of(live, most)
-    ends = [(name, at, at) for at, name in enumerate(classes.names)]
-    return _listed(live, classes.of_item, ends, "")
+    names, of_item = _classes(live, most)
+    return _listed(live, of_item, [(name, at, at) for at, name in enumerate(names)], "")
 
 
 def by_bit(live: LiveModel, bit: int) -> Colours:

@@ -1,4 +1,4 @@
-"""Where the items of a generation lie: out of its file, or made once, in the background."""
+"""LiveModel: a served generation with everything that happened since; and the map of its items."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from xorec.data.ids import Ids
 from xorec.recommender.item_map import layout_of, principal_places
 from xorec.recommender.recommender import Recommender
 from xorec.search.hits import Hits
+from xorec.service.ids import PLAIN_KINDS, raw_id
 from xorec.service.live.filters import CategoryCounts, ItemFilters
 from xorec.service.live.generations import Generation
 from xorec.service.live.state import Act, Catalogue, ModelRef, NotReadyError, RecentEvents
@@ -29,39 +31,36 @@ _MAP_WAIT = 1.0
 
 
 class ItemMap:
-    """Places of all items, by row. layout: how they were made."""
+    """Positions of all items, by row: out of the file, or made once, in the background. layout: how
+    they were made."""
 
     def __init__(self, recommender: Recommender) -> None:
         self._recommender = recommender
-        self._places, self.layout = recommender.map_xy, layout_of(recommender) or "pca"
-        self._made, self._lock = threading.Event(), threading.Lock()
-        self._failure: Exception | None = None
-        self._begun = False
+        self.layout = layout_of(recommender) or "pca"
+        self._made: Future[npt.NDArray[np.int16]] | None = None
+        self._lock = threading.Lock()
 
     def places(self, wait: float = _MAP_WAIT) -> npt.NDArray[np.int16]:
         """Two numbers an item (m, 2); 503 while they are being made."""
-        if self._places is None:
-            with self._lock:
-                if not self._begun:
-                    self._begun = True
-                    threading.Thread(target=self._make, name="map", daemon=True).start()
-            if not self._made.wait(wait):
-                raise NotReadyError(
-                    "the map is being made: ask again. `xorec map` keeps one in the file."
-                )
-            if self._failure is not None:
-                raise self._failure
-        assert self._places is not None
-        return self._places
+        if self._recommender.map_xy is not None:
+            return self._recommender.map_xy
+        with self._lock:
+            if self._made is None:
+                self._made = Future()
+                threading.Thread(target=self._make, args=[self._made], daemon=True).start()
+        try:
+            return self._made.result(wait)
+        except TimeoutError:
+            raise NotReadyError(
+                "the map is being made: ask again. `xorec map` keeps one in the file."
+            ) from None
 
-    def _make(self) -> None:
+    def _make(self, made: Future[npt.NDArray[np.int16]]) -> None:
         try:
             with logged("map", items=len(self._recommender.item_ids)):
-                self._places = principal_places(self._recommender)
+                made.set_result(principal_places(self._recommender))
         except Exception as failure:
-            self._failure = failure
-        finally:
-            self._made.set()
+            made.set_exception(failure)
 
 
 ItemRows = npt.NDArray[np.integer]
@@ -69,7 +68,6 @@ UserRows = npt.NDArray[np.int32]
 _NO_ROWS = np.zeros(0, dtype=np.int32)
 _MOST_FOLDED = 2_000
 """Users with events whose queries are kept: the oldest go, and are folded in when they come."""
-_PLAIN = ("int64", "int", "str", "float", "bool")
 
 
 class QueryUser(NamedTuple):
@@ -135,18 +133,20 @@ class LiveModel:
         """The row of a user, or -1."""
         if self.erased and self.erased.get(user, 0) > self.about.erased_seq:
             return -1
-        return self.users.find(_raw(self.users, user))
+        return self.users.find(raw_id(self.users, user))
 
     def item_row(self, item: Id) -> int:
         """The row of an item, or -1."""
-        return self.items.find(_raw(self.items, item))
+        return self.items.find(raw_id(self.items, item))
 
     def item_rows(self, items: Sequence[Id]) -> tuple[npt.NDArray[np.int64], list[Id]]:
         """The rows of the items that are known, in their order, and the items that are not."""
         if not items:
             return np.zeros(0, dtype=np.int64), []
         ids = self.items
-        rows = ids.find_many(items if ids.kind in _PLAIN else [_raw(ids, one) for one in items])
+        rows = ids.find_many(
+            items if ids.kind in PLAIN_KINDS else [raw_id(ids, one) for one in items]
+        )
         known = rows >= 0
         if known.all():
             return rows, []
@@ -299,7 +299,7 @@ class LiveModel:
     def item_ids(self, rows: Sequence[int]) -> list[Id]:
         """The ids of rows, as JSON has them."""
         ids = self.items.take(rows)
-        return ids if self.items.kind in _PLAIN else [str(one) for one in ids]
+        return ids if self.items.kind in PLAIN_KINDS else [str(one) for one in ids]
 
     def item_names(self, rows: Sequence[int], ids: Sequence[Id]) -> list[str | None]:
         """Their names: what was said last."""
@@ -325,11 +325,6 @@ class LiveModel:
         """The row of an item; UnknownIdError where there is none."""
         row = self.item_row(item)
         if row < 0:
-            self.recommender.item_rows([_raw(self.items, item)])  # says so, with a hint
+            self.recommender.item_rows([raw_id(self.items, item)])  # says so, with a hint
             raise UnknownIdError(f"item {item!r} is not in the model.")
         return row
-
-
-def _raw(ids: Ids, value: Id) -> Any:
-    """The raw id behind its JSON form."""
-    return value if ids.kind in _PLAIN else ids.parse(str(value))
