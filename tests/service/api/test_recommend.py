@@ -162,6 +162,7 @@ def test_the_next_list_knows_the_event(tmp_path: Path) -> None:
         assert ask.ids(USER, 5) == _slim().recommend_for([*own, before[0]], 5).ids()
         again = ask.post("events", {"user": USER, "item": before[0], "event_id": "one"})
         assert (again["accepted"], again["duplicates"], again["seq"]) == (0, 1, said["seq"])
+        assert b"xorec_duplicate_events_total 1.0" in ask.service.metrics.text()
         ask.post("events", {"user": 10**6, "item": before[1]})
         assert ask.ids(10**6, 5) == _slim().recommend_for([before[1]], 5).ids()
         assert before[0] in ask.ids(USER, 80, seen=True)
