@@ -83,8 +83,8 @@ def test_settings_of_a_model() -> None:
 @pytest.mark.parametrize("seed", [0, 4])
 def test_fit_validates_on_a_part_drawn_by_the_seed(seed: int) -> None:
     options = RunOptions(seed=seed)
-    assert HoldOut().parts(PAIRS, options) == (PAIRS, None, None)
-    train, held_out, _ = HoldOut(validation=0.2).parts(PAIRS, options)
+    assert HoldOut().held_out(PAIRS, options) == (PAIRS, None, None)
+    train, held_out, _ = HoldOut(validation=0.2).held_out(PAIRS, options)
     parts = split(PAIRS, method="random", test=0.2, seed=seed)
     assert held_out is not None
     assert (train.digest(), held_out.digest()) == (parts.train.digest(), parts.test.digest())
@@ -95,7 +95,7 @@ def test_fit_leaves_the_test_part_out_and_validates_on_some_of_the_rest(validati
     given = np.where(np.arange(PAIRS.n_pairs) % 4 == 0, TEST, TRAIN).astype(np.int8)
     data = replace(PAIRS, parts=given)
     hold_out = HoldOut(validation=validation)
-    train, held_out, parts = hold_out.parts(data, RunOptions(seed=3))
+    train, held_out, parts = hold_out.held_out(data, RunOptions(seed=3))
     assert parts is not None
     assert parts.test.n_pairs == np.count_nonzero(given == TEST)
     learned: list[Interactions] = [train] if held_out is None else [train, held_out]

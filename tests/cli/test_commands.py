@@ -434,7 +434,7 @@ def test_doctor_tells_the_command_for_what_is_missing(monkeypatch: pytest.Monkey
         return "1.0"
 
     monkeypatch.setattr(doctor, "version", lacks_uvicorn)
-    found = {one.name: str(one) for one in doctor.extras()}
+    found = doctor.extras()
     assert found["serve"] == (
         "pip install 'xorec[serve]', for the service and its page: uvicorn missing"
     )

@@ -196,34 +196,22 @@ class SplitChoice:
     validation: ValidationShare = 0.1
 
     def parts(self, pairs: Interactions, options: RunOptions) -> Split:
-        """The parts of the pairs; a note says what they are."""
-        parts = split_pairs(pairs, self.split, self.test, self.validation, options)
+        """The parts of the pairs; a note says what they are. A share without use is refused."""
+        from xorec.data.split import split
+
+        method = cast("Method | None", self.split)
+        share, held_out = 0.2 if self.test is None else self.test, self.validation
+        parts = split(pairs, method=method, test=share, validation=held_out, seed=options.seed)
+        used = parts.settings["method"]
+        if self.test is not None and used == "given":
+            raise OptionError(
+                "--test is a share to cut off, but the data brings its own test part: leave --test "
+                "out, or give --split random."
+            )
+        if self.test is not None and used == "leave-last":
+            raise OptionError("--test is of no use with --split leave-last: leave it out.")
         options.progress.note(f"split: {parts}")
         return parts
-
-
-def split_pairs(
-    pairs: Interactions,
-    method: str | None,
-    test: float | None,
-    validation: float,
-    options: RunOptions,
-) -> Split:
-    """`data.split.split` for the command line: a share that would go unused is refused."""
-    from xorec.data.split import split
-
-    known = cast("Method | None", method)
-    share = 0.2 if test is None else test
-    parts = split(pairs, method=known, test=share, validation=validation, seed=options.seed)
-    used = parts.settings["method"]
-    if test is not None and used == "given":
-        raise OptionError(
-            "--test is a share to cut off, but the data brings its own test part: leave --test "
-            "out, or give --split random."
-        )
-    if test is not None and used == "leave-last":
-        raise OptionError("--test is of no use with --split leave-last: leave it out.")
-    return parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,11 +240,6 @@ class EngineChoice:
     partitions: int | None = option(
         None, "Spark: number of partitions; by default one for each slot."
     )
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the work goes to other processes."""
-        return self.engine != "local"
 
     def opened(self, options: RunOptions) -> AbstractContextManager[RunOptions]:
         """The options with this engine, which is there until the `with` block ends."""
@@ -355,13 +338,9 @@ def parse_counts(text: str, option: str, example: str) -> tuple[int, ...]:
         ) from None
 
 
-class _LeftOut(frozenset[str]):
-    pass
-
-
-def without(*names: str) -> _LeftOut:
+def without(*names: str) -> frozenset[str]:
     """Fields of a bundle that a command does not have: they keep their default."""
-    return _LeftOut(names)
+    return frozenset(names)
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -376,7 +355,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(_parameter(one.name, hint, one.default))
             continue
         extras = getattr(hint, "__metadata__", ())
-        left_out = {name for extra in extras if isinstance(extra, _LeftOut) for name in extra}
+        left_out = {name for extra in extras if isinstance(extra, frozenset) for name in extra}
         of_fields = get_type_hints(bundle, include_extras=True)
         made = [
             _parameter(field.name, of_fields[field.name], field)

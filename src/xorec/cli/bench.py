@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,19 +10,25 @@ from typing import Any
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.output import print_json, print_line, print_table
+from xorec.cli.output import TableColumns, print_json, print_line, print_rows, print_table
 from xorec.core.errors import OptionError
 
-app = typer.Typer(
-    help="Measure speed on this machine, compared with other libraries.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+_ABOUT = "Measure speed on this machine, compared with other libraries."
+app = typer.Typer(help=_ABOUT, no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.callback()
+@app.callback(help=_ABOUT)
 def bench() -> None:
-    """Measure speed on this machine, compared with other libraries."""
+    """Take a subcommand even if there were only one."""
+
+
+def _answer(
+    bench: Any, quiet: bool, json: bool, show: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Run, and print the result as JSON or by `show`."""
+    result: dict[str, Any] = bench.run(args.progress_of(quiet))
+    (print_json if json else show)(result)
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,37 +58,25 @@ class SearchSettings:
 
 @app.command("search")
 @args.bundled
-def search(
-    *,
-    settings: SearchSettings,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
-) -> None:
+def search(*, settings: SearchSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
     """Compare exact search of codes with faiss and with exact float ranking, in one run.
 
     single: a call for each query; batch: one call for all. Times are medians over rounds, spread
     is their interquartile range. First, xorec's answers are checked against brute force.
     """
-    from xorec.lab.bench.search import SearchBench
+    from xorec.lab.bench.search import SearchBench, check_plot, picture
 
-    sizes = (settings.items,) if settings.sizes is None else _sizes(settings.sizes)
-    same = ("bits", "k", "codes", "queries", "seen", "repeats", "threads", "seed", "budget")
-    wanted: dict[str, Any] = {name: getattr(settings, name) for name in same}
-    methods = () if settings.methods is None else args.parse_names(settings.methods)
-    bench = SearchBench(sizes=sizes, methods=methods, **wanted)
-    if settings.plot is not None:
-        from xorec.lab.bench.search import check_plot
-
-        check_plot(settings.plot, sizes)
-    result = bench.run(args.progress_of(quiet))
-    if settings.plot is not None:
-        from xorec.lab.bench.search import picture
-
-        picture(result).save(settings.plot)
-    if json:
-        print_json(result)
-        return
-    _print(result)
+    given = dict(vars(settings))
+    items, plot, methods = given.pop("items"), given.pop("plot"), given.pop("methods")
+    text = given.pop("sizes")
+    sizes = (items,) if text is None else tuple(sorted(set(_numbers(text, "sizes", int))))
+    named = () if methods is None else args.parse_names(methods)
+    bench = SearchBench(sizes=sizes, methods=named, **given)
+    if plot is not None:
+        check_plot(plot, sizes)
+    result = _answer(bench, quiet, json, _print_search)
+    if plot is not None:
+        picture(result).save(plot)
 
 
 @app.command("engine")
@@ -101,8 +96,8 @@ def engine(
 
     found = measure(args.progress_of(quiet), spark)
     path = keep_constants(found, cpu_name())
+    rows = [{"constant": name, "value": value} for name, value in found.items()]
     if json:
-        rows = [{"constant": name, "value": value} for name, value in found.items()]
         print_json({"cpu": cpu_name(), "kept": str(path), "rows": rows})
         return
     print_table(("constant", "value"), [(name, _figure(value)) for name, value in found.items()])
@@ -122,12 +117,7 @@ class TrainSettings:
 
 @app.command("train")
 @args.bundled
-def train(
-    *,
-    settings: TrainSettings,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
-) -> None:
+def train(*, settings: TrainSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
     """Compare how fast models learn with implicit's, on the same pairs and threads.
 
     An epoch is one pass over all pairs, each with its negatives. Times are medians over rounds and
@@ -135,34 +125,17 @@ def train(
     """
     from xorec.lab.bench.train import METHODS, TrainBench
 
-    given = settings.methods
-    bench = TrainBench(
-        data=settings.data,
-        methods=tuple(METHODS) if given is None else args.parse_names(given),
-        dimensions=settings.dimensions,
-        threads=settings.threads,
-        rounds=settings.rounds,
-    )
-    result = bench.run(args.progress_of(quiet))
-    if json:
-        print_json(result)
-        return
-    about = result["data"]
-    heads = ("method", "negatives", "triplets/s", "s/epoch", "fastest", "slowest", "MB", "x peer")
-    cells = [
-        (
-            row["method"],
-            str(row["negatives"]),
-            _figure(row["triplets_per_second"]),
-            *(_figure(row[name]) for name in ("seconds_per_epoch", "fastest", "slowest")),
-            _figure(row["peak_mb"]),
-            "" if row["times_as_fast"] is None else _figure(row["times_as_fast"]),
-        )
-        for row in result["rows"]
-    ]
-    title = f"{about['name']}, {about['pairs']:,} pairs, {settings.dimensions} dimensions"
-    print_table(heads, cells, title, right=heads[1:])
-    print_line("x peer: triplets a second over those of implicit's model of this kind.")
+    given = dict(vars(settings))
+    text = given.pop("methods")
+    methods = tuple(METHODS) if text is None else args.parse_names(text)
+
+    def show(result: dict[str, Any]) -> None:
+        about = result["data"]
+        title = f"{about['name']}, {about['pairs']:,} pairs, {settings.dimensions} dimensions"
+        print_rows(result["rows"], _TRAINED, title)
+        print_line("x peer: triplets a second over those of implicit's model of this kind.")
+
+    _answer(TrainBench(methods=methods, **given), quiet, json, show)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +165,7 @@ class ServeSettings:
 
 @app.command("serve")
 @args.bundled
-def serve(
-    *,
-    settings: ServeSettings,
-    quiet: args.Quiet = False,
-    json: args.Json = False,
-) -> None:
+def serve(*, settings: ServeSettings, quiet: args.Quiet = False, json: args.Json = False) -> None:
     """Measure the service over HTTP on this machine: requests a second and latency.
 
     Closed loop: each client sends its next request when it has its answer, so the number of clients
@@ -206,29 +174,23 @@ def serve(
     """
     from xorec.lab.bench.serve import ServeBench
 
-    same = ("what", "seconds", "requests", "k", "items", "users", "bits", "seed", "workers")
-    wanted: dict[str, Any] = {name: getattr(settings, name) for name in same}
+    given = dict(vars(settings))
     bench = ServeBench(
-        clients=tuple(map(int, _numbers(settings.clients, "clients"))),
-        shares=_numbers(settings.share, "share"),
-        rates=_numbers(settings.rate, "rate"),
-        model=settings.model,
-        url=settings.url,
-        key=settings.key,
-        **wanted,
+        clients=tuple(map(int, _numbers(given.pop("clients"), "clients"))),
+        shares=_numbers(given.pop("share"), "share"),
+        rates=_numbers(given.pop("rate"), "rate"),
+        **given,
     )
-    result = bench.run(args.progress_of(quiet))
-    if json:
-        print_json(result)
-        return
-    _print_serve(result)
+    _answer(bench, quiet, json, _print_serve)
 
 
-def _numbers(text: str, name: str) -> tuple[float, ...]:
+def _numbers(text: str, name: str, kind: Callable[[str], Any] = float) -> tuple[Any, ...]:
     try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
+        return tuple(kind(part) for part in text.split(",") if part.strip() or kind is int)
     except ValueError:
-        raise OptionError(f"--{name} is {text!r}: give numbers with commas.") from None
+        what = "whole numbers" if kind is int else "numbers"
+        example = ", for example 10000,100000" if kind is int else ""
+        raise OptionError(f"--{name} is {text!r}: give {what} with commas{example}.") from None
 
 
 def _print_serve(result: dict[str, Any]) -> None:
@@ -236,36 +198,12 @@ def _print_serve(result: dict[str, Any]) -> None:
     title = f"{about['what']}, k = {about['k']}, {about['workers']} worker(s)"
     if about["url"] is None:
         title += f", {about['items']:,} items x {about['bits']} bits, {about['users']:,} users"
-    heads = ("mode", "clients", "rate", "req/s", "p50 ms", "p99 ms", "errors", "cpu us", "MB")
-    cells = [
-        (
-            row["mode"],
-            str(row["clients"]),
-            "" if row["rate"] is None else _figure(row["rate"]),
-            _figure(row["requests_per_second"]),
-            f"{row['p50_ms']:.2f}",
-            f"{row['p99_ms']:.2f}",
-            str(row["errors"]),
-            "" if row["cpu_us_per_request"] is None else _figure(row["cpu_us_per_request"]),
-            "" if row["rss_mb"] is None else _figure(row["rss_mb"]),
-        )
-        for row in result["rows"]
-    ]
-    print_table(heads, cells, title, right=heads[1:])
+    print_rows(result["rows"], _SERVED, title)
     print_line()
     print_line("cpu us: the server's processor time for each request, all of its processes.")
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        raise OptionError(
-            f"--sizes is {text!r}: give whole numbers with commas, for example 10000,100000."
-        ) from None
-
-
-def _print(result: dict[str, Any]) -> None:
+def _print_search(result: dict[str, Any]) -> None:
     """A table of times and a table of sizes for each number of items, in 80 columns."""
     about = result["data"]
     for size in about["items"]:
@@ -274,34 +212,12 @@ def _print(result: dict[str, Any]) -> None:
             f"{size:,} items x {about['bits']} bits, {about['codes']} codes, k = {about['k']}, "
             f"{about['threads']} thread{'s' if about['threads'] > 1 else ''}"
         )
-        heads = ("method", "mode", "seen", "us/query", "spread", "recall", "x flat", "x float")
-        print_table(heads, map(_times, rows), title, right=heads[2:])
+        print_rows(rows, _SEARCHED, title, left=2)
         print_line()
-        built = {row["method"]: row for row in rows}.values()
-        cells = [
-            (row["method"], f"{row['build_seconds']:.2f}", f"{row['bytes_per_item']:.1f}")
-            for row in built
-        ]
-        print_table(
-            ("method", "build s", "bytes an item"), cells, right=("build s", "bytes an item")
-        )
+        print_rows(list({row["method"]: row for row in rows}.values()), _BUILT)
         print_line()
     print_line("x flat: times as fast as faiss-binary-flat; x float: as the fastest float row.")
     print_line(f"xorec equals brute force on {about['checked']} queries, ties and all.")
-
-
-def _times(row: dict[str, Any]) -> tuple[str, ...]:
-    flat, floats = row["speedup_faiss_flat"], row["speedup_best_float"]
-    return (
-        row["method"],
-        row["mode"],
-        str(row["seen"] or ""),
-        _figure(row["us_per_query"]),
-        _figure(row["spread"]),
-        f"{row['recall']:.3f}",
-        "" if flat is None else _figure(flat),
-        "" if floats is None else _figure(floats),
-    )
 
 
 def _figure(value: float) -> str:
@@ -309,3 +225,41 @@ def _figure(value: float) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+_SEARCHED: TableColumns = {
+    "method": ("method", str),
+    "mode": ("mode", str),
+    "seen": ("seen", lambda value: str(value or "")),
+    "us/query": ("us_per_query", _figure),
+    "spread": ("spread", _figure),
+    "recall": ("recall", "{:.3f}".format),
+    "x flat": ("speedup_faiss_flat", _figure),
+    "x float": ("speedup_best_float", _figure),
+}
+_BUILT: TableColumns = {
+    "method": ("method", str),
+    "build s": ("build_seconds", "{:.2f}".format),
+    "bytes an item": ("bytes_per_item", "{:.1f}".format),
+}
+_TRAINED: TableColumns = {
+    "method": ("method", str),
+    "negatives": ("negatives", str),
+    "triplets/s": ("triplets_per_second", _figure),
+    "s/epoch": ("seconds_per_epoch", _figure),
+    "fastest": ("fastest", _figure),
+    "slowest": ("slowest", _figure),
+    "MB": ("peak_mb", _figure),
+    "x peer": ("times_as_fast", _figure),
+}
+_SERVED: TableColumns = {
+    "mode": ("mode", str),
+    "clients": ("clients", str),
+    "rate": ("rate", _figure),
+    "req/s": ("requests_per_second", _figure),
+    "p50 ms": ("p50_ms", "{:.2f}".format),
+    "p99 ms": ("p99_ms", "{:.2f}".format),
+    "errors": ("errors", str),
+    "cpu us": ("cpu_us_per_request", _figure),
+    "MB": ("rss_mb", _figure),
+}

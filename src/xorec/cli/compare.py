@@ -14,7 +14,6 @@ from xorec.cli.output import print_json, print_line, print_table, show_bytes
 from xorec.cli.settings import settings_by_model
 
 if TYPE_CHECKING:
-    from xorec.data.interactions import Interactions
     from xorec.selection.comparison import Contender
 
 _MODELS = "popularity,item-knn,bpr"
@@ -57,7 +56,7 @@ def compare(
     """
     from xorec.plots import frontier as draw_frontier
     from xorec.plots.comparisons import picture_files
-    from xorec.selection.comparison import compare_models
+    from xorec.selection.comparison import compare_models, ladder
     from xorec.selection.model_specs import parse_spec
     from xorec.selection.shared_work import vectors_learned_once
 
@@ -65,24 +64,24 @@ def compare(
     chosen = chosen or default_metrics(cuts[0])
     lengths = () if bits is None else args.parse_counts(bits, "--bits", "32,64")
     files = None if frontier is None else picture_files(frontier)
-    names = _models(models, files is not None, lengths)
+    is_ladder = files is not None and models is None
+    names = ladder(0, lengths) if is_ladder else args.parse_names(models or _MODELS)
     settings = settings_by_model(context, [parse_spec(name) for name in names], config)
     options = run.options()
     pairs = source.load(options)
-    names = _models(models, files is not None, lengths, pairs.n_items)
+    if is_ladder:
+        names, lengths = ladder(pairs.n_items, lengths), ()
     parts = split.parts(pairs, options)
-    how: dict[str, Any] = {
-        "settings": settings,
-        "bits": () if files and not models else lengths,
-        "ks": cuts,
-    }
+    how: dict[str, Any] = {"settings": settings, "bits": lengths, "ks": cuts}
     with (
         where.opened(options) as opened,
         nullcontext(opened) if files is None else vectors_learned_once(opened) as used,
     ):
         contenders = compare_models(parts, names, **how, by_category=by_category, options=used)
     if files is not None:
-        picture = draw_frontier(contenders, metric=chosen[0], title=_title(source, pairs))
+        core = f", {source.core}-core" if source.core else ""
+        title = f"{source.label}{core}: {pairs.n_users:,} users x {pairs.n_items:,} items"
+        picture = draw_frontier(contenders, metric=chosen[0], title=title)
         for file in files:
             picture.save(file)
     if run.json:
@@ -111,36 +110,15 @@ def default_metrics(k: int) -> tuple[str, ...]:
     return f"ndcg@{k}", f"recall@{k}", f"hr@{k}"
 
 
-def _models(
-    given: str | None, frontier: bool, bits: Sequence[int], items: int = 0
-) -> tuple[str, ...]:
-    """The models to compare: those that are given, or what the command is asked for."""
-    from xorec.selection.comparison import ladder
-
-    if given is None and frontier:
-        return ladder(items, bits)
-    return args.parse_names(given or _MODELS)
-
-
-def _title(source: args.DataSource, pairs: Interactions) -> str:
-    """What the picture is of."""
-    core = f", {source.core}-core" if source.core else ""
-    return f"{source.label}{core}: {pairs.n_users:,} users x {pairs.n_items:,} items"
-
-
 def _category_rows(contenders: list[Contender]) -> list[dict[str, Any]]:
     from xorec.selection.comparison import size_of
 
-    return [
-        {
-            "model": one.model.name,
-            "label": one.label,
-            **size_of(one.model.config.model_dump()),
-            **row,
-        }
-        for one in contenders
-        for row in one.evaluation.categories
-    ]
+    rows: list[dict[str, Any]] = []
+    for one in contenders:
+        about = {"model": one.model.name, "label": one.label}
+        about |= size_of(one.model.config.model_dump())
+        rows += [{**about, **row} for row in one.evaluation.categories]
+    return rows
 
 
 def _significance(one: Contender, all_of_them: list[Contender], metric: str) -> dict[str, Any]:
@@ -160,13 +138,11 @@ def _significance(one: Contender, all_of_them: list[Contender], metric: str) -> 
 
 def _print_categories(contenders: list[Contender], k: int) -> None:
     """NDCG of every model in each category, the category with the most test items first."""
-    rows = zip(*(one.evaluation.categories for one in contenders), strict=True)
+    rows = list(zip(*(one.evaluation.categories for one in contenders), strict=True))
+    rows.sort(key=lambda row: -row[0]["test_items"])
     heads = ("category", "items", "test items", *(one.label for one in contenders))
-    cells: list[tuple[Any, ...]] = [
-        (row[0]["category"], row[0]["items"], row[0]["test_items"], *(r[f"ndcg@{k}"] for r in row))
-        for row in rows
-    ]
-    cells.sort(key=lambda cell: -cell[2])
+    names = ("category", "items", "test_items")
+    cells = [(*map(row[0].get, names), *(one[f"ndcg@{k}"] for one in row)) for row in rows]
     print_table(heads, cells)
 
 

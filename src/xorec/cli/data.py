@@ -34,7 +34,11 @@ def list_(json: args.Json = False) -> None:
     if json:
         print_json({"folder": str(cache_folder()), "rows": [_entry_row(one) for one in entries]})
         return
-    rows = [(one.name, one.users, one.items, one.pairs, _state(one)) for one in entries]
+    rows = []
+    for one in entries:
+        state = "here" if one.present else "to be fetched"
+        state = "comes with xorec" if one.embedded else state
+        rows.append((one.name, one.users, one.items, one.pairs, state))
     print_table(("name", "users", "items", "pairs", "state"), rows)
     print_line(f"Fetched data sets live in {cache_folder()}.")
     print_line("`xorec data info NAME` tells more, `xorec data fetch NAME` brings one here.")
@@ -84,19 +88,11 @@ def info(
 
 def _entry_row(entry: DataSet) -> dict[str, Any]:
     """What the catalogue knows of a data set."""
+    names = ("name", "title", "users", "items", "pairs", "present", "url", "checksum")
     return {
-        "name": entry.name,
-        "title": entry.title,
-        "users": entry.users,
-        "items": entry.items,
-        "pairs": entry.pairs,
-        "present": entry.present,
-        "url": entry.url,
-        "checksum": entry.checksum,
+        **{name: getattr(entry, name) for name in names},
         "fetched_sha256": entry.record.get("sha256"),
-        "bytes": entry.bytes,
-        "terms": entry.terms,
-        "citation": entry.citation,
+        **{name: getattr(entry, name) for name in ("bytes", "terms", "citation")},
     }
 
 
@@ -148,12 +144,6 @@ def _category_rows(data: Interactions) -> list[dict[str, Any]]:
         for c in order.tolist()
         if items[c]
     ]
-
-
-def _state(entry: DataSet) -> str:
-    if entry.embedded:
-        return "comes with xorec"
-    return "here" if entry.present else "to be fetched"
 
 
 def _verified(entry: DataSet) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import platform
 import re
+import time
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from textwrap import fill
+from typing import Annotated, Any
 
 from xorec.cli import arguments as args
 from xorec.cli.output import print_json, print_line
-
-if TYPE_CHECKING:
-    from xorec.core.options import RunOptions
-
 
 EXTRAS = {
     "serve": "the service and its page",
@@ -35,39 +33,21 @@ EXTRAS = {
 _CONDITION = re.compile(r"(platform_\w+) (==|!=) ['\"]([^'\"]+)['\"]")
 
 
-class Extra(NamedTuple):
-    """An extra; versions: of its packages that are here; missing: those that are not."""
-
-    name: str
-    versions: dict[str, str]
-    missing: list[str]
-
-    @property
-    def install(self) -> str:
-        """The command that brings it."""
-        return f"pip install 'xorec[{self.name}]'"
-
-    def __str__(self) -> str:
-        if self.missing:
-            return f"{self.install}, for {EXTRAS[self.name]}: {', '.join(self.missing)} missing"
-        return ", ".join(f"{name} {found}" for name, found in self.versions.items())
-
-
-def extras() -> list[Extra]:
-    """Every extra that the installed xorec says it has."""
-    asked = requires("xorec") or []
-    found = ((name, packages_of(name, asked)) for name in EXTRAS)
-    return [_looked_at(name, packages) for name, packages in found if packages]
-
-
-def _looked_at(name: str, packages: list[str]) -> Extra:
-    versions, missing = {}, []
-    for package in sorted(packages):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            missing.append(package)
-    return Extra(name, versions, missing)
+def extras() -> dict[str, str]:
+    """By extra, the versions of its packages, or what is missing and how it is installed."""
+    found, asked = {}, requires("xorec") or []
+    for extra, purpose in EXTRAS.items():
+        versions, missing = [], []
+        for package in sorted(packages_of(extra, asked)):
+            try:
+                versions.append(f"{package} {version(package)}")
+            except PackageNotFoundError:
+                missing.append(package)
+        install = f"pip install 'xorec[{extra}]', for {purpose}"
+        if versions or missing:
+            lacks = f"{install}: {', '.join(missing)} missing"
+            found[extra] = lacks if missing else ", ".join(versions)
+    return found
 
 
 def packages_of(extra: str, requirements: list[str]) -> list[str]:
@@ -79,20 +59,17 @@ def packages_of(extra: str, requirements: list[str]) -> list[str]:
     >>> packages_of("tune", ["a; (platform_system == 'Plan9') and extra == 'tune'"])
     []
     """
+    here = {"platform_system": platform.system(), "platform_machine": platform.machine()}
     found = []
     for line in requirements:
         needed, _, marker = line.partition(";")
-        if f"extra == '{extra}'" in marker.replace('"', "'") and _applies(marker):
+        applies = all(
+            (here.get(name) == value) == (sign == "==")
+            for name, sign, value in _CONDITION.findall(marker)
+        )
+        if f"extra == '{extra}'" in marker.replace('"', "'") and applies:
             found.append(re.split(r"[\s\[<>=!~]", needed.strip(), maxsplit=1)[0])
     return found
-
-
-def _applies(marker: str) -> bool:
-    here = {"platform_system": platform.system(), "platform_machine": platform.machine()}
-    return all(
-        (here.get(name) == value) == (sign == "==")
-        for name, sign, value in _CONDITION.findall(marker)
-    )
 
 
 _CORE = (
@@ -119,25 +96,15 @@ def doctor(
     """
     report = {} if model is None else _model(model)
     if compile_kernels:
-        report |= _compile(run.options())
+        report |= _compile(run)
     report |= _machine()
     if run.json:
         print_json(report)
-    else:
-        _print(report)
-
-
-def _print(report: dict[str, Any]) -> None:
-    """A line or more for each fact; what has no blanks, such as a path, stays whole."""
-    from textwrap import fill
-
+        return
     width = 2 + max(map(len, report))
+    whole: Any = {"break_long_words": False, "break_on_hyphens": False}  # a path stays whole
     for name, value in report.items():
-        indent = " " * width
-        line = f"{name:<{width}}{value}"
-        print_line(
-            fill(line, 80, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        )
+        print_line(fill(f"{name:<{width}}{value}", 80, subsequent_indent=" " * width, **whole))
 
 
 def _machine() -> dict[str, Any]:
@@ -150,7 +117,7 @@ def _machine() -> dict[str, Any]:
 
     found: dict[str, Any] = {"xorec": __version__, "python": platform.python_version()}
     found |= {name: version(name) for name in _CORE}
-    found |= {f"extra {one.name}": str(one) for one in extras()}
+    found |= {f"extra {name}": told for name, told in extras().items()}
     features = get_host_cpu_features()
     wanted = ("popcnt", "avx2", "avx512f", "avx512vpopcntdq", "neon")
     np.dot(np.ones(2), np.ones(2))  # so that BLAS is loaded and can be asked
@@ -171,12 +138,11 @@ def _kernel_cache() -> str:
     return str(kernel_folder()) if kept else "none writable: each process compiles its kernels"
 
 
-def _compile(options: RunOptions) -> dict[str, Any]:
-    import time
-
+def _compile(run: args.Run) -> dict[str, Any]:
     from xorec.lab.kernel_jobs import JOBS, compile_kernels
 
-    count, began = options.thread_count, time.perf_counter()
+    options, began = run.options(), time.perf_counter()
+    count = options.thread_count
     options.progress.note(f"compiling kernels of {len(JOBS)} jobs in {count} processes")
     done = list(compile_kernels(options))
     functions, seconds = sum(one.functions for one in done), time.perf_counter() - began
@@ -192,6 +158,8 @@ def _model(path: Path) -> dict[str, Any]:
     recommender = Recommender.load(path, verify=True)
     with storage.opened(path) as file:
         metadata, signature = file.metadata, signature_state(file)
+    is_blake3 = ":" in metadata["digest"]
+    algorithm = "BLAKE3 of metadata and tensors" if is_blake3 else "BLAKE2b of the tensors"
     codes = metadata.get("codes")
     about = {"bits": codes["bits"], "codes digest": codes["digest"]} if codes else {}
     if recommender.categories is not None:
@@ -203,12 +171,8 @@ def _model(path: Path) -> dict[str, Any]:
         **about,
         "tensors": len(file.tensors),
         "bytes": file.status.st_size,
-        "digest": f"{metadata['digest']} ({_algorithm(metadata['digest'])}, verified)",
+        "digest": f"{metadata['digest']} ({algorithm}, verified)",
         "values": "checked: every type, size, offset, row and rank of every tensor",
         "signature": signature,
         "search": recommender.index.explain(),
     }
-
-
-def _algorithm(digest: str) -> str:
-    return "BLAKE3 of metadata and tensors" if ":" in digest else "BLAKE2b of the tensors"

@@ -23,25 +23,24 @@ if TYPE_CHECKING:
     from xorec.selection.race.race import RaceResult
 
 
+_RESUME = "Run the same command with --resume to go on."
 _OTHERS = 5
 """Trials in the table of a race beside the one that was taken and the baseline."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldOut:
+class HoldOut(args.SplitChoice):
     """What is kept from the model: to test it on, and to find the number of epochs on."""
 
-    split: args.SplitMethod = None
     test: float | None = args.option(None, "Share of the pairs to keep for `evaluate`.", "--test")
     validation: args.ValidationShare = 0.0
 
-    def parts(self, pairs: Interactions, options: RunOptions) -> HeldOut:
+    def held_out(self, pairs: Interactions, options: RunOptions) -> HeldOut:
         """The parts of the pairs, as far as something is held out at all."""
         from xorec.data.split import hold_out
 
         if self.split is not None or self.test is not None or pairs.parts is not None:
-            parts = args.split_pairs(pairs, self.split, self.test, self.validation, options)
-            options.progress.note(f"split: {parts}")
+            parts = self.parts(pairs, options)
             return HeldOut(parts.train, parts.validation, parts)
         if not self.validation:
             return HeldOut(pairs, None, None)
@@ -80,6 +79,19 @@ class Race:
     target: str = args.option(
         "ndcg", "... and the goal: ndcg, or the best within bytes=16 an item or us=50 a query."
     )
+
+    def learner(self) -> Any:
+        """A function (parts, options) -> (fitted model, race)."""
+        from xorec.selection.race.fit import fit_best
+        from xorec.selection.race.limits import Budget, Target
+
+        target, limits = Target.parse(self.target), (self.budget, self.trials)
+        if None not in limits:
+            raise OptionError("give --budget (minutes) or --trials, not both.")
+        how: Any = {"budget": None if limits == (None, None) else Budget(*limits), "target": target}
+        return lambda parts, options: fit_best(
+            parts.train, parts.validation, **how, options=options
+        )
 
     def refuse_with(self, model: str) -> None:
         """A model that is named does not race."""
@@ -123,13 +135,14 @@ def fit(
 
     learn = _learner(context, model, race, config)
     checkpoint = Path(f"{output}.checkpoint")
-    if engine.is_remote and not resume:  # tasks go on from what they find (`models.base`)
-        _remove(checkpoint)
+    if engine.engine != "local" and not resume:  # tasks go on from what they find (`models.base`)
+        for leftover in _files_of(checkpoint):
+            leftover.unlink()
     with engine.opened(replace(run.options(), checkpoint=checkpoint, resume=resume)) as options:
-        parts = hold_out.parts(source.load(options), options)
+        parts = hold_out.held_out(source.load(options), options)
         began = time.perf_counter()
         with args.told_of_new_folder(output, options.progress):
-            with interrupts.interrupt_hint(lambda: _how_to_go_on(checkpoint)):
+            with interrupts.interrupt_hint(lambda: _RESUME if any(_files_of(checkpoint)) else ""):
                 learner, found = learn(parts, options)
             seconds = time.perf_counter() - began
             learned_from = parts.train
@@ -140,7 +153,8 @@ def fit(
             )
             _keep_test_part(parts.split, output, options)
             recommender.save(output)
-    _remove(checkpoint)
+    for leftover in _files_of(checkpoint):
+        leftover.unlink()
     if run.json:
         row = {"model": learner.name, "config": learner.config.model_dump(), "output": str(output)}
         size = {"bytes": recommender.representation.nbytes, "seconds_fit": seconds}
@@ -169,30 +183,17 @@ def _learner(context: typer.Context, model: str | None, race: Race, config: Path
                 f"{first} is no option of fit without a model: settings come with one, for example "
                 f"--model dsiml {first} ...{hint}"
             )
-        return _racing(race)
+        return race.learner()
     from xorec.models import model_class
     from xorec.models.base import fit_with_validation
 
     race.refuse_with(model)
-    learner = model_class(model)(**settings_of(context, model, config))
-    return lambda parts, options: (
-        fit_with_validation(learner, parts.train, parts.validation, options),
-        None,
-    )
+    chosen = model_class(model)(**settings_of(context, model, config))
 
+    def learn(parts: HeldOut, options: RunOptions) -> tuple[Any, None]:
+        return fit_with_validation(chosen, parts.train, parts.validation, options), None
 
-def _racing(race: Race) -> Any:
-    from xorec.selection.race.fit import fit_best
-    from xorec.selection.race.limits import Budget, Target
-
-    target = Target.parse(race.target)
-    if race.budget is not None and race.trials is not None:
-        raise OptionError("give --budget (minutes) or --trials, not both.")
-    given = race.budget is not None or race.trials is not None
-    budget = Budget(race.budget, race.trials) if given else None
-    return lambda parts, options: fit_best(
-        parts.train, parts.validation, budget=budget, target=target, options=options
-    )
+    return learn
 
 
 def _print_race(found: RaceResult) -> None:
@@ -229,16 +230,8 @@ def _keep_test_part(split: Split | None, output: Path, options: RunOptions) -> N
         options.progress.note(f"removed {path}, the test part of the model that was there before")
 
 
-def _remove(checkpoint: Path) -> None:
+def _files_of(checkpoint: Path) -> list[Path]:
+    """Those of its files that are there."""
     from xorec.models.base import checkpoints
 
-    for leftover in checkpoints(checkpoint):
-        if not leftover.is_dir():
-            leftover.unlink(missing_ok=True)
-
-
-def _how_to_go_on(checkpoint: Path) -> str:
-    from xorec.models.base import checkpoints
-
-    there = any(path.exists() for path in checkpoints(checkpoint))
-    return "Run the same command with --resume to go on." if there else ""
+    return [path for path in checkpoints(checkpoint) if path.is_file()]

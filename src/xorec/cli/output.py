@@ -1,12 +1,9 @@
-"""Results on standard output: one JSON object, or a table that fits 80 columns.
-
-A list of recommendations, as a table or as JSON.
-"""
+"""Results on standard output: one JSON object, or a table that fits 80 columns."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from xorec.core.printable import json_text, jsonable, printable
@@ -20,6 +17,9 @@ if TYPE_CHECKING:
     from xorec.recommender.batch import BatchJob
     from xorec.recommender.results import Recommendations, Recommended
 
+TableColumns = Mapping[str, tuple[str, Callable[[Any], str]]]
+"""By head: the name of a value of a flat row, and how it is shown."""
+
 
 def print_json(result: Any) -> None:
     """One JSON object and a newline. NaN and infinity become null, which JSON knows."""
@@ -31,13 +31,18 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(printable(text, lines=True) + "\n")
 
 
-def print_raw(rows: Iterable[Sequence[object]]) -> None:
-    """Rows for another program: values as they are, tabs between them."""
-    sys.stdout.flush()
-    for row in rows:
-        line = "\t".join("" if value is None else str(value) for value in row) + "\n"
-        sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape"))
-    sys.stdout.buffer.flush()
+def print_rows(
+    rows: Sequence[Mapping[str, Any]],
+    columns: TableColumns,
+    title: str | None = None,
+    left: int = 1,
+) -> None:
+    """A table of flat rows, whose first `left` columns stand to the left. None is an empty cell."""
+    cells = [
+        ["" if row[name] is None else shown(row[name]) for name, shown in columns.values()]
+        for row in rows
+    ]
+    print_table(list(columns), cells, title, right=list(columns)[left:])
 
 
 def print_table(
@@ -57,7 +62,7 @@ def print_table(
 
     console = Console(file=sys.stdout, highlight=False)
     if not console.is_terminal:
-        console.width = 80 if console.width < 80 else console.width
+        console.width = max(80, console.width)
     cells, left_out = [list(row) for row in rows], list(optional)
     shown, roomy = list(range(len(columns))), console.options.update(max_width=10_000)
     while True:
@@ -76,7 +81,7 @@ def _table(
     right: Collection[str],
     fixed: bool,
 ) -> Table:
-    """The columns at the places `shown`; fixed: only the first of them may be folded."""
+    """The columns with the numbers `shown`; fixed: only the first of them may be folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -84,19 +89,15 @@ def _table(
     heading = None if title is None else Text(printable(title))
     table = Table(title=heading, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
     table.show_edge = False
-    for place in shown:
-        numeric = cells and all(isinstance(row[place], int | float) for row in cells)
-        justify: Literal["left", "right"] = (
-            "right" if numeric or columns[place] in right else "left"
-        )
-        whole = max(
-            len(printable(text)) for text in (columns[place], *(show(row[place]) for row in cells))
-        )
-        width = whole if fixed and place > 0 else None
-        heading = Text(printable(columns[place]))
-        table.add_column(heading, justify=justify, overflow="fold", min_width=width)
-    for row in cells:
-        table.add_row(*(Text(printable(show(row[place]))) for place in shown))
+    texts = [[printable(show(row[at])) for at in shown] for row in cells]
+    for column, at in enumerate(shown):
+        head = printable(columns[at])
+        numeric = cells and all(isinstance(row[at], int | float) for row in cells)
+        justify: Literal["left", "right"] = "right" if numeric or columns[at] in right else "left"
+        width = max(map(len, (head, *(row[column] for row in texts)))) if fixed and at > 0 else None
+        table.add_column(Text(head), justify=justify, overflow="fold", min_width=width)
+    for row in texts:
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -113,12 +114,12 @@ def show(value: object) -> str:
 
 def show_bytes(count: int) -> str:
     """1234567 as `1.2 MB`."""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:,.1f} TB"
+    if count < 1000:
+        return f"{count:.0f} B"
+    size, units = count / 1000, ["kB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:,.1f} {units[0]}"
 
 
 def print_list(best: Recommendations, json: bool, raw: bool) -> None:
@@ -132,8 +133,13 @@ def print_list(best: Recommendations, json: bool, raw: bool) -> None:
 
 
 def print_raw_items(items: Sequence[Recommended]) -> None:
-    """Rank, id, name and score of each item as they are, with tabs: for pipes."""
-    print_raw((rank, one.id, one.name, one.score) for rank, one in enumerate(items, start=1))
+    """Rank, id, name and score of each item for another program: as they are, with tabs."""
+    sys.stdout.flush()
+    for rank, one in enumerate(items, start=1):
+        row = (rank, one.id, one.name, one.score)
+        line = "\t".join("" if value is None else str(value) for value in row) + "\n"
+        sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
 
 
 def print_items(items: Sequence[Recommended], score: str, listed: str = "item") -> None:

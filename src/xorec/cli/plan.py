@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xorec.cli import arguments as args
-from xorec.cli.output import print_json, print_line, print_table, show_bytes
+from xorec.cli.output import (
+    TableColumns,
+    print_json,
+    print_line,
+    print_rows,
+    print_table,
+    show_bytes,
+)
 from xorec.cli.settings import settings_of
 from xorec.core.errors import OptionError
 
@@ -37,13 +44,6 @@ class PlannedData(args.DataSource):
     users: str | None = args.option(None, "Without DATA: number of users, such as 100M.")
     items: str | None = args.option(None, "Without DATA: number of items, such as 10M.")
     pairs: str | None = args.option(None, "Without DATA: number of pairs, such as 10G.")
-
-    def without_setting(self, context: typer.Context) -> PlannedData:
-        """Without DATA, the first setting of the model is taken for it."""
-        if not self.data.startswith("--"):
-            return self
-        context.args.insert(0, self.data)
-        return replace(self, data="")
 
     def sizes(self, run: args.Run) -> DataSizes:
         """Of the data, or as given."""
@@ -112,7 +112,9 @@ def plan(
     from xorec.selection.plan.job import PlanInput
     from xorec.selection.plan.sizes import parse_count
 
-    source = source.without_setting(context)
+    if source.data.startswith("--"):  # without DATA, the first setting is taken for it
+        context.args.insert(0, source.data)
+        source = replace(source, data="")
     name = model or _ASSUMED
     learner = model_class(name)(**settings_of(context, name, config))
     shape, machine = where.shape(run.threads), this_machine()
@@ -122,19 +124,15 @@ def plan(
     if run.json:
         print_json({**found.to_dict(), "machine": machine.about()})
         return
-    if model is None and job == "fit":
-        print_line(fill(_about_race(given.sizes.pairs), 80, break_on_hyphens=False))
+    if model is None and job == "fit":  # a race has no plan: its clock is its limit
+        from xorec.selection.race.limits import Budget
+
+        said = (
+            f"no model named: {_ASSUMED} is assumed; fit without --model compares several (its "
+            f"budget: {Budget.for_pairs(given.sizes.pairs)})."
+        )
+        print_line(fill(said, 80, break_on_hyphens=False))
     _print(found, given, machine)
-
-
-def _about_race(pairs: int) -> str:
-    """`fit` takes no model by itself, but a race has no plan: its clock is its limit."""
-    from xorec.selection.race.limits import Budget
-
-    return (
-        f"no model named: {_ASSUMED} is assumed; fit without --model compares several (its budget: "
-        f"{Budget.for_pairs(pairs)})."
-    )
 
 
 def _print(found: Forecast, given: PlanInput, machine: Machine) -> None:
@@ -146,24 +144,8 @@ def _print(found: Forecast, given: PlanInput, machine: Machine) -> None:
     slots = f"{engine.slots:,} slots" if engine.is_spark else f"{engine.slots:,} threads"
     print_line(f"engine {engine.name}: {slots}, {show_bytes(engine.memory)} a machine")
     print_line()
-    rows = found.rows()
-    heads = ("step", "time", "cores x s", "jobs", "shared", "shuffled")
-    cells = [
-        (
-            row["step"],
-            _time(row["seconds"]),
-            f"{row['cpu_seconds']:,.1f}",
-            f"{row['spark_jobs']:,}" if row["spark_jobs"] else "",
-            show_bytes(row["shared_bytes"]) if row["shared_bytes"] else "",
-            show_bytes(row["shuffle_bytes"]) if row["shuffle_bytes"] else "",
-        )
-        for row in rows
-    ]
-    unused = () if engine.is_spark else ("jobs", "shared", "shuffled")
-    kept = [at for at, head in enumerate(heads) if head not in unused]
-    print_table(
-        [heads[at] for at in kept], [[row[at] for at in kept] for row in cells], right=heads[1:]
-    )
+    columns = _STEPS if engine.is_spark else dict(list(_STEPS.items())[:3])
+    print_rows(found.rows(), columns)
     print_line()
     memory = [
         (one.where, one.name, show_bytes(one.bytes), one.phase)
@@ -172,30 +154,40 @@ def _print(found: Forecast, given: PlanInput, machine: Machine) -> None:
     ]
     print_table(("memory of", "part", "bytes", "while"), memory, right=("bytes",))
     print_line()
-    print_line(_totals(found))
+    _print_totals(found)
     notes = [*(advice(found) or ["It fits."]), *([f"({machine.note}.)"] if machine.note else [])]
     for line in notes:
         print_line(fill(line, 80, break_on_hyphens=False))
 
 
-def _totals(found: Forecast) -> str:
+def _print_totals(found: Forecast) -> None:
     steps, plan = found.plan.steps, found.plan
     peaks = ", ".join(f"{name} {show_bytes(count)}" for name, count in found.machine_bytes.items())
-    lines = [
-        f"time {_time(found.total_seconds)}, {found.total_cpu_seconds:,.0f} core seconds",
-        f"peak memory by machine: {peaks}",
-        f"disk {show_bytes(plan.disk)}, for a while {show_bytes(plan.scratch)}",
-    ]
+    print_line(f"time {_time(found.total_seconds)}, {found.total_cpu_seconds:,.0f} core seconds")
+    print_line(f"peak memory by machine: {peaks}")
+    print_line(f"disk {show_bytes(plan.disk)}, for a while {show_bytes(plan.scratch)}")
     if found.given.engine.is_spark:
         jobs, stages = sum(one.jobs for one in steps), sum(one.stages for one in steps)
-        shuffle = show_bytes(found.total_shuffle_bytes)
-        lines.append(
-            f"Spark: {jobs:,} job{'' if jobs == 1 else 's'}, {stages:,} stages, {shuffle} shuffled"
-        )
-    return "\n".join(lines)
+        count, shuffled = f"{jobs:,} job{'' if jobs == 1 else 's'}", found.total_shuffle_bytes
+        print_line(f"Spark: {count}, {stages:,} stages, {show_bytes(shuffled)} shuffled")
 
 
 def _time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def _size(count: int) -> str:
+    return show_bytes(count) if count else ""
+
+
+_STEPS: TableColumns = {
+    "step": ("step", str),
+    "time": ("seconds", _time),
+    "cores x s": ("cpu_seconds", "{:,.1f}".format),
+    "jobs": ("spark_jobs", lambda count: f"{count:,}" if count else ""),
+    "shared": ("shared_bytes", _size),
+    "shuffled": ("shuffle_bytes", _size),
+}
+"""Columns of the table of steps; the last three are of Spark."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,6 @@ from xorec.core.paths import require_file
 from xorec.core.printable import did_you_mean
 
 if TYPE_CHECKING:
-    import typer
-
     from xorec.selection.model_specs import ModelSpec
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -51,20 +50,20 @@ def long_options(context: Any) -> list[str]:
 
 def settings_of(context: typer.Context, model: str, config: Path | None) -> dict[str, Any]:
     """The settings of the one model of a command: those of the file, then `--epochs 20`."""
-    from xorec.selection.model_specs import merged
+    from xorec.selection.model_specs import merged, setting_of
 
-    settings: dict[str, Any] = {}
+    settings = read_config(config).get(model, {})
     for name, value in _given(context.args):
         _check_setting(context, model, name)
-        settings = merged(settings, _setting(name, value))
-    return merged(read_config(config).get(model, {}), settings)
+        settings = merged(settings, setting_of(name, value))
+    return settings
 
 
 def settings_by_model(
     context: typer.Context, specs: Sequence[ModelSpec], config: Path | None
 ) -> dict[str, dict[str, Any]]:
     """The settings of several models: those of the file, then `--dsiml.shortlist 200`."""
-    from xorec.selection.model_specs import merged
+    from xorec.selection.model_specs import merged, setting_of
 
     settings = read_config(config)
     names = list(dict.fromkeys(spec.name for spec in specs))
@@ -78,7 +77,7 @@ def settings_by_model(
                 f"--{option}: {model} is not among the models compared, {', '.join(names)}.{hint}"
             )
         _check_setting(context, model, name)
-        settings = {**settings, model: merged(settings.get(model, {}), _setting(name, value))}
+        settings[model] = merged(settings.get(model, {}), setting_of(name, value))
     return settings
 
 
@@ -116,12 +115,6 @@ def _given(extra: Sequence[str]) -> list[tuple[str, str]]:
             value = words.pop(0)
         options.append((name[2:], value))
     return options
-
-
-def _setting(name: str, value: str) -> dict[str, Any]:
-    from xorec.selection.model_specs import setting_of
-
-    return setting_of(name, value)
 
 
 def _check_setting(context: typer.Context, model: str, option: str) -> None:
@@ -174,19 +167,16 @@ def models(
         if json:
             print_json({"model": name, "weights": weights, "rows": rows})
         else:
-            print_table(
-                ("setting", "default", "range", "what it is"), [[*r.values()] for r in rows]
-            )
+            heads = ("setting", "default", "range", "what it is")
+            print_table(heads, [[*row.values()] for row in rows])
             print_line(f"\nWeights of pairs: {weights or 'not used'}.")
         return
-    listed = [{"model": one, "about": _first_line(model_class(one))} for one in model_names()]
+    modules = ((one, sys.modules[model_class(one).__module__]) for one in model_names())
+    listed = [
+        {"model": one, "about": (module.__doc__ or "").strip().splitlines()[0]}
+        for one, module in modules
+    ]
     if json:
         print_json({"rows": listed})
     else:
         print_table(("model", "what it is"), [[*row.values()] for row in listed])
-
-
-def _first_line(model: Any) -> str:
-    import sys
-
-    return (sys.modules[model.__module__].__doc__ or "").strip().splitlines()[0]
