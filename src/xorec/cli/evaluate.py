@@ -56,6 +56,7 @@ def evaluate(
     items. Pairs with users or items that the model does not know are left out, and their number is
     reported.
     """
+    from xorec.data.split import split_in_words
     from xorec.evaluation.metrics import METRICS
     from xorec.evaluation.protocol import evaluate as evaluate_parts
     from xorec.recommender.recommender import Recommender
@@ -72,14 +73,8 @@ def evaluate(
     for note in left_out:
         options.progress.note(note)
     with where.opened(options) as opened:
-        result = evaluate_parts(
-            recommender.representation,
-            train,
-            test,
-            ks=cuts,
-            tie_rank=recommender.tie_rank,
-            options=opened,
-        )
+        how: Any = {"ks": cuts, "tie_rank": recommender.tie_rank, "options": opened}
+        result = evaluate_parts(recommender.representation, train, test, **how)
     cost = serving_cost(recommender.representation, train, threads=options.thread_count)
     row = {
         "model": recommender.metadata["model"],
@@ -94,14 +89,15 @@ def evaluate(
         print_json({"data": about, "split": split, "rows": [row]})
         return
     print_line(f"{model}: {recommender.metadata['model']}, {result.n_users:,} users tested")
-    print_line(f"Split: {_in_words(split)}.")
+    words = f"none, {test.n_pairs:,} pairs that the model has not seen"
+    if split["part"] is not None:
+        words = f"{split_in_words(split)}; {test.n_pairs:,} {split['part']} pairs"
+    print_line(f"Split: {words}.")
     if chosen:
         print_table(("metric", "value"), [(name, row[name]) for name in chosen])
         return
-    print_table(
-        ("metric", *(f"@{k}" for k in cuts)),
-        [(name, *(row[f"{name}@{k}"] for k in cuts)) for name in METRICS],
-    )
+    rows = [(name, *(row[f"{name}@{k}"] for k in cuts)) for name in METRICS]
+    print_table(("metric", *(f"@{k}" for k in cuts)), rows)
 
 
 def _split(pairs: Interactions, part: str | None, model: Path, data: str) -> dict[str, Any]:
@@ -113,11 +109,3 @@ def _split(pairs: Interactions, part: str | None, model: Path, data: str) -> dic
     if pairs.parts is None:
         return {"method": "unseen", "part": None}
     return {"method": "given", **pairs.parts_from, "part": part or "test"}
-
-
-def _in_words(split: dict[str, Any]) -> str:
-    from xorec.data.split import split_in_words
-
-    if split["part"] is None:
-        return f"none, {split['tested_pairs']:,} pairs that the model has not seen"
-    return f"{split_in_words(split)}; {split['tested_pairs']:,} {split['part']} pairs"

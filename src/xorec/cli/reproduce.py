@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,6 @@ from xorec.core import interrupts
 from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from xorec.core.options import RunOptions
     from xorec.lab.reproduce.plan import Plan
 
 
@@ -47,16 +47,17 @@ class Experiments:
 
     def fields(self, seed: int) -> dict[str, Any]:
         """The settings of the plan that were given; those that were not are None."""
-        return {
-            "seeds": None if self.seeds is None else tuple(range(seed, seed + self.seeds)),
-            "trials": self.trials,
-            "bits": None if self.bits is None else args.parse_counts(self.bits, "--bits", "32,64"),
-            "dimensions": self.dimensions,
-            "hashing": None if self.hashing is None else args.parse_names(self.hashing),
-            "continuous": None if self.continuous is None else args.parse_names(self.continuous),
-            "grid_seeds": self.grid_seeds,
-            "settings": read_config(self.config) or None,
+        parsers: dict[str, Callable[[Any], Any]] = {
+            "seeds": lambda count: tuple(range(seed, seed + count)),
+            "bits": lambda text: args.parse_counts(text, "--bits", "32,64"),
+            "hashing": args.parse_names,
+            "continuous": args.parse_names,
         }
+        found = {name: getattr(self, name) for name in ("trials", "dimensions", "grid_seeds")}
+        for name, parse in parsers.items():
+            text = getattr(self, name)
+            found[name] = None if text is None else parse(text)
+        return {**found, "settings": read_config(self.config) or None}
 
     def sources(self, min_rating: float | None, columns: dict[str, Any]) -> list[dict[str, Any]]:
         """The data sets of the plan."""
@@ -87,51 +88,34 @@ def reproduce(
     used once for each seed. Finished parts are kept: the same command continues where it stopped.
     Needs pip install 'xorec[reproduce]'.
     """
+    from xorec.lab.reproduce import outputs
+    from xorec.lab.reproduce.cache import Cache
+    from xorec.lab.reproduce.run import open_datasets
+    from xorec.lab.reproduce.run import reproduce as run_plan
+    from xorec.lab.reproduce.terminal import print_sections
+
     named = {name: str(value) for name, value in columns.given().items()}
     fields = experiments.fields(seed)
-    before = None
+    before, out = None, experiments.out
     if experiments.from_run is None:
         plan = _plan(experiments, seed, experiments.sources(min_rating, named), fields)
     else:
         given = {name: getattr(experiments, name) for name in ("question", "data", "core", "quick")}
         _refuse_with_from({**given, "seed": seed, "min_rating": min_rating, **named, **fields})
-        from xorec.lab.reproduce.outputs import read_run_file
-
-        plan, before = read_run_file(experiments.from_run)
-    cache = experiments.cache or experiments.out / "cache"
-    with where.opened(replace(run.options(), seed=plan.seed)) as options:
-        _carry_out(plan, before, experiments.out, cache, options, run.json)
-
-
-def _carry_out(
-    plan: Plan,
-    before: list[dict[str, Any]] | None,
-    out: Path,
-    cache: Path,
-    options: RunOptions,
-    json: bool,
-) -> None:
-    """Run the plan and write the report. before: what the data of an earlier run were."""
-    from xorec.lab.reproduce.cache import Cache
-    from xorec.lab.reproduce.outputs import (
-        check_installed_and_writable,
-        check_same_data,
-        outputs_json,
-        write_outputs,
-    )
-    from xorec.lab.reproduce.run import open_datasets, reproduce
-    from xorec.lab.reproduce.terminal import print_sections
-
-    check_installed_and_writable(out)
-    finished = Cache(cache)
-    with interrupts.interrupt_hint(lambda: "Run the same command again to go on."):
+        plan, before = outputs.read_run_file(experiments.from_run)
+    outputs.check_installed_and_writable(out)
+    finished = Cache(experiments.cache or out / "cache")
+    with (
+        where.opened(replace(run.options(), seed=plan.seed)) as options,
+        interrupts.interrupt_hint(lambda: "Run the same command again to go on."),
+    ):
         datasets = open_datasets(plan, finished, options)
-        if before is not None:
-            check_same_data(before, datasets)
-        sections = reproduce(plan, datasets, finished, options)
-    paths = write_outputs(out, plan, sections, datasets)
-    if json:
-        print_json(outputs_json(sections, paths))
+        if before is not None:  # the data of the earlier run
+            outputs.check_same_data(before, datasets)
+        sections = run_plan(plan, datasets, finished, options)
+    paths = outputs.write_outputs(out, plan, sections, datasets)
+    if run.json:
+        print_json(outputs.outputs_json(sections, paths))
         return
     print_sections(sections, print_table, print_line)
     print_line()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,11 +39,6 @@ class Search:
     )
     at_once: int = args.option(1, "Trials that are proposed, and on Spark run, at the same time.")
 
-    @property
-    def study_file(self) -> Path:
-        """Where finished trials are kept."""
-        return self.study or Path(f"{self.output or self.model}.study")
-
 
 @args.bundled
 def tune(
@@ -66,7 +62,7 @@ def tune(
     from xorec.selection.tuning.tuning import check
     from xorec.selection.tuning.tuning import tune as run_trials
 
-    model, study = search.model, search.study_file
+    model, study = search.model, search.study or Path(f"{search.output or search.model}.study")
     fixed = settings_of(context, model, config)
     check(model, fixed, search.trials, search.metric)
     options = run.options()
@@ -86,22 +82,17 @@ def tune(
         with args.told_of_new_folder(search.output, options.progress):
             write_text(search.output, text)
     if run.json:
+        best, rows = found.best, [trial.row() for trial in in_order(found.trials)]
+        result = {"trial": best.number, "value": best.value, "epochs": best.epochs}
         head = {"data": source.describe(pairs), "split": parts.describe(), "study": str(study)}
-        print_json({**head, **_facts(found)})
+        about: dict[str, Any] = {"model": found.model, "metric": found.metric}
+        about["best"] = {**result, "settings": found.settings}
+        print_json({**head, **about, "rows": rows})
         return
     _print_trials(found)
     print_line(f"Split: {parts}.")
     print_line()
     print_line(text.rstrip())
-
-
-def _facts(found: Tuned) -> dict[str, Any]:
-    """What was found, as JSON."""
-    best = found.best
-    result = {"trial": best.number, "value": best.value, "epochs": best.epochs}
-    rows = [trial.row() for trial in in_order(found.trials)]
-    about = {"model": found.model, "metric": found.metric}
-    return {**about, "best": {**result, "settings": found.settings}, "rows": rows}
 
 
 def in_order(trials: list[Trial]) -> list[Trial]:
@@ -112,41 +103,29 @@ def in_order(trials: list[Trial]) -> list[Trial]:
 
 def _print_trials(found: Tuned) -> None:
     """The trials in 80 columns: the settings that moved share the last one."""
-    rows = [
-        (
-            trial.number,
-            f"{trial.value:.4f}" if trial.value is not None else "",
-            "" if trial.state == "complete" else trial.state,
-            trial.epochs,
-            f"{trial.seconds:.1f}",
-            " ".join(f"{name}={_short(v)}" for name, v in trial.settings.items()),
+    heads, rows = ("trial", found.metric, "", "epochs", "s", "settings"), []
+    for trial in in_order(found.trials):
+        state = "" if trial.state == "complete" else trial.state
+        value = "" if trial.value is None else f"{trial.value:.4f}"
+        short = (
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in trial.settings.items()
         )
-        for trial in in_order(found.trials)
-    ]
-    heads = ("trial", found.metric, "", "epochs", "s", "settings")
+        seconds = f"{trial.seconds:.1f}"
+        rows.append((trial.number, value, state, trial.epochs, seconds, " ".join(short)))
     print_table(heads, rows, right=("trial", found.metric, "epochs", "s"))
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def settings_file(found: Tuned) -> str:
     """The best settings as TOML, with a comment that says where they come from."""
-    best = found.best
+    best, count = found.best, len(found.trials)
     at = f", epoch {best.epochs}" if best.epochs else ""
-    lines = [
-        f"# trial {best.number} of {len(found.trials)}: validation {found.metric} "
-        f"{best.value:.4f}{at}",
-        *_table(found.model, found.settings),
-    ]
-    return "\n".join(lines) + "\n"
+    head = f"# trial {best.number} of {count}: validation {found.metric} {best.value:.4f}{at}"
+    return "\n".join([head, *_table(found.model, found.settings), ""])
 
 
 def _table(name: str, settings: dict[str, Any]) -> list[str]:
     """A TOML table; a setting that is a table follows as [name.setting]; None is left out."""
-    import json
-
     plain = {key: v for key, v in settings.items() if not isinstance(v, dict) and v is not None}
     lines = [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in plain.items())]
     for key, value in settings.items():

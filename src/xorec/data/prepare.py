@@ -181,11 +181,14 @@ def _keep(data: Interactions, keep: Mask, what: str) -> Interactions:
     return kept.noted(before.removed_note(what, left))
 
 
-def check_filters(min_rating: float | None, users: int, items: int, core: int) -> None:
+def check_filters(
+    min_rating: float | None, min_user_pairs: int, min_item_pairs: int, core: int
+) -> None:
     """Refuse what is no threshold."""
     if min_rating is not None and not np.isfinite(min_rating):
         raise OptionError(f"min_rating is {min_rating}: give a number, or leave it out.")
-    for name, value in (("min_user_pairs", users), ("min_item_pairs", items), ("core", core)):
+    counts = {"min_user_pairs": min_user_pairs, "min_item_pairs": min_item_pairs, "core": core}
+    for name, value in counts.items():
         if value < 0:
             raise OptionError(f"{name} is {value}: give 0 or more.")
 

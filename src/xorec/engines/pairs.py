@@ -8,7 +8,8 @@ lie: blocks count, the driver decides which users and items stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from xorec.data.io.encode import (
     weights_and_note,
 )
 from xorec.data.io.id_encoder import GrowingArray
-from xorec.data.io.values import note_of_values, rating_note, time_note
+from xorec.data.io.values import note_of_values, time_note
 from xorec.data.merge import merge_pairs
 from xorec.data.prepare import (
     Mask,
@@ -50,9 +51,8 @@ class Filters:
     min_item_pairs: int = 0
     core: int = 0
 
-    def check(self) -> None:
-        """Refuse what is no threshold."""
-        check_filters(self.min_rating, self.min_user_pairs, self.min_item_pairs, self.core)
+    def __post_init__(self) -> None:
+        check_filters(**vars(self))
 
     @property
     def any(self) -> bool:
@@ -61,69 +61,45 @@ class Filters:
         return counts or self.min_rating is not None
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The pairs that stay: those of these users and items, rated at least so; and notes."""
-
-    users: Mask
-    items: Mask
-    min_rating: float | None = None
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def arrays(self) -> Arrays:
-        """For the blocks."""
-        return {"users_stay": self.users, "items_stay": self.items}
-
-
 def filter_pairs(
     engine: Engine, blocks: Blocks, sizes: tuple[int, int], filters: Filters, *, rated: bool
-) -> Kept:
-    """Which pairs stay. sizes: users, items; rated: there are ratings."""
-    kept = Kept(np.ones(sizes[0], dtype=np.bool_), np.ones(sizes[1], dtype=np.bool_))
-    counts = _count(engine, blocks, kept)
-    if filters.min_rating is not None:
+) -> tuple[Arrays, tuple[str, ...]]:
+    """Which users and items stay, for the blocks, and notes of what goes.
+
+    sizes: users, items; rated: there are ratings.
+    """
+    least_rating, notes = filters.min_rating, list[str]()
+    count = partial(_count, engine, blocks)
+    users, items = (np.ones(size, dtype=np.bool_) for size in sizes)
+    counts = count(None, users, items)
+    if least_rating is not None:
         if not rated:
-            raise no_ratings(filters.min_rating)
-        kept = replace(kept, min_rating=filters.min_rating)
-        left = _count(engine, blocks, kept)
+            raise no_ratings(least_rating)
+        left = count(least_rating, users, items)
         if not left.users.any():
-            raise none_rated(filters.min_rating, *rating_range(engine, blocks))
-        note = counts.removed_note(below_rating(filters.min_rating), left)
-        kept, counts = replace(kept, notes=(note,)), left
+            values, _ = rating_values(engine, blocks)
+            raise none_rated(least_rating, values[0], values[-1])
+        notes.append(counts.removed_note(below_rating(least_rating), left))
+        counts = left
     once = (filters.min_user_pairs, filters.min_item_pairs)
     for least, repeat in ((once, False), ((filters.core, filters.core), True)):
         if max(least) > 1:
-            kept, counts = _by_counts(engine, blocks, kept, counts, least, repeat=repeat)
-    return kept
+            stay = with_enough_pairs(counts, least, partial(count, least_rating), repeat=repeat)
+            if not stay.left.users.any():
+                raise counts.nothing_left(stay.what)
+            notes.append(counts.removed_note(stay.what, stay.left))
+            users, items, counts = stay.users, stay.items, stay.left
+    return {"users_stay": users, "items_stay": items}, tuple(notes)
 
 
-def _by_counts(
-    engine: Engine,
-    blocks: Blocks,
-    kept: Kept,
-    counts: PairCounts,
-    least: tuple[int, int],
-    *,
-    repeat: bool,
-) -> tuple[Kept, PairCounts]:
-    def count(users_stay: Mask, items_stay: Mask) -> PairCounts:
-        both = replace(kept, users=kept.users & users_stay, items=kept.items & items_stay)
-        return _count(engine, blocks, both)
-
-    stay = with_enough_pairs(counts, least, count, repeat=repeat)
-    if not stay.left.users.any():
-        raise counts.nothing_left(stay.what)
-    notes = (*kept.notes, counts.removed_note(stay.what, stay.left))
-    users, items = kept.users & stay.users, kept.items & stay.items
-    return replace(kept, users=users, items=items, notes=notes), stay.left
-
-
-def _count(engine: Engine, blocks: Blocks, kept: Kept) -> PairCounts:
+def _count(
+    engine: Engine, blocks: Blocks, min_rating: float | None, users_stay: Mask, items_stay: Mask
+) -> PairCounts:
     """Pairs of each user and of each item among those that stay."""
-    users = np.zeros(len(kept.users), dtype=np.int64)
-    items = np.zeros(len(kept.items), dtype=np.int64)
-    for block in engine.map_blocks(count_block, blocks, [kept.arrays], min_rating=kept.min_rating):
+    users = np.zeros(len(users_stay), dtype=np.int64)
+    items = np.zeros(len(items_stay), dtype=np.int64)
+    shared: Arrays = {"users_stay": users_stay, "items_stay": items_stay}
+    for block in engine.map_blocks(count_block, blocks, [shared], min_rating=min_rating):
         first = int(block["first"][0])
         users[first : first + len(block["users"])] = block["users"]
         items[block["items"]] += block["counts"]
@@ -132,34 +108,29 @@ def _count(engine: Engine, blocks: Blocks, kept: Kept) -> PairCounts:
 
 def count_block(block: Arrays, shared: Arrays, min_rating: float | None) -> Arrays:
     """The pairs that stay in a block: of each of its users, and of each item that has any."""
-    keep = pairs_that_stay(block, shared, min_rating)
-    ends = np.concatenate([[0], np.cumsum(keep)])[np.cumsum(block["counts"])]
+    keep, users = pairs_that_stay(block, shared, min_rating)
     items = np.bincount(block["indices"][keep])
     present = np.flatnonzero(items)
+    counts = items[present].astype(np.int32)
     return {
         "first": block["first"],
-        "users": np.diff(ends, prepend=0),
+        "users": users,
         "items": present.astype(np.int32),
-        "counts": items[present].astype(np.int32),
+        "counts": counts,
     }
 
 
 def pairs_that_stay(
     block: Arrays, shared: Arrays, min_rating: float | None
-) -> npt.NDArray[np.bool_]:
-    """Which pairs of a block stay."""
+) -> tuple[Mask, npt.NDArray[np.int64]]:
+    """Which pairs of a block stay, and how many of each of its users."""
     first, counts = int(block["first"][0]), block["counts"]
     users_stay = shared["users_stay"][first : first + len(counts)]
     keep = np.repeat(users_stay, counts) & shared["items_stay"][block["indices"]]
     if min_rating is not None:
         keep &= block["rating"] >= np.float32(min_rating)
-    return np.asarray(keep, dtype=np.bool_)
-
-
-def rating_range(engine: Engine, blocks: Blocks) -> tuple[np.float32, np.float32]:
-    """The lowest and the highest rating."""
-    values, _ = rating_values(engine, blocks)
-    return values[0], values[-1]
+    ends = np.concatenate([[0], np.cumsum(keep)])[np.cumsum(counts)]
+    return keep, np.diff(ends, prepend=0)
 
 
 def rating_values(
@@ -274,92 +245,69 @@ def to_interactions(
     into = max(1, min(_MOST_RANGES, -(-rows.total // block_rows)))
     ids = collect_ids(engine, rows.blocks, into, rows.source, rows.columns)
     blocks = merged_blocks(engine, rows.blocks, ids, into, by_repeats=weighing.by_repeats)
-    pairs = _MergedPairs(engine, blocks, ids["user"].ids, ids["item"].ids)
+    users, items = ids["user"].ids, ids["item"].ids
     try:
-        if not filters.any:
-            return describe(pairs.everything(rows, weighing))
-        data, removed = pairs.filtered(rows, weighing, filters)
-        return describe(data).noted(*removed).compact()
+        found = _gather(engine.map_blocks(block_facts if filters.any else all_pairs, blocks), users)
+        weights, notes = _weights_and_notes(rows, weighing, found)
+        if rows.columns.rating is not None and filters.min_rating is None:
+            on_driver = "rating" in found
+            every = np.unique(found["rating"], return_counts=True) if on_driver else None
+            notes.append(note_of_values(*(every or rating_values(engine, blocks))))
+        notes.append(time_note(found.get("time", found.get("time_span")), rows.columns.time))
+        removed: tuple[str, ...] = ()
+        if filters.any:
+            sizes, rated = (len(users), len(items)), rows.columns.rating is not None
+            stay, removed = filter_pairs(engine, blocks, sizes, filters, rated=rated)
+            kept = engine.map_blocks(kept_pairs, blocks, [stay], min_rating=filters.min_rating)
+            found = _gather(kept, users)
+            weights = None if weights is None else weights[found["stay"]]
     finally:
         engine.release(blocks)
+    data = describe(
+        Interactions(
+            users,
+            items,
+            indptr=found["indptr"],
+            indices=found["indices"],
+            weights=weights,
+            **{field: found.get(role) for role, field in _FIELDS.items()},
+            notes=tuple(filter(None, notes)),
+            parts_from=parts_from(rows.source, rows.columns),
+        )
+    )
+    return data.noted(*removed).compact() if filters.any else data
 
 
-@dataclass(frozen=True)
-class _MergedPairs:
-    """Blocks of distinct pairs, and the ids behind their rows."""
-
-    engine: Engine
-    blocks: Blocks
-    users: Ids
-    items: Ids
-
-    def everything(self, rows: ReadRows, weighing: Weighing) -> Interactions:
-        """All pairs."""
-        arrays = self._gather(self.engine.map_blocks(all_pairs, self.blocks))
-        tally = arrays.pop("tally")
-        notes = _notes(rows, weighing, tally)
-        raw, ratings = arrays.pop("strength", None), arrays.get("rating")
-        if raw is not None:
-            arrays["weights"], said = weights_and_note(raw, weighing.scale)
-            notes.append(said)
-        said_of_times = time_note(arrays.get("time"), rows.columns.time)
-        notes += [note for note in (rating_note(ratings), said_of_times) if note]
-        return self._interactions(rows, arrays, notes)
-
-    def filtered(
-        self, rows: ReadRows, weighing: Weighing, filters: Filters
-    ) -> tuple[Interactions, tuple[str, ...]]:
-        """The pairs that stay, among all users and items, and notes of what was removed."""
-        engine, rated = self.engine, rows.columns.rating is not None
-        facts = self._gather(engine.map_blocks(block_facts, self.blocks))
-        notes, raw, weights = _notes(rows, weighing, facts["tally"]), facts.get("strength"), None
-        if raw is not None:
-            weights, said = weights_and_note(raw, weighing.scale)
-            notes.append(said)
-        if rated and filters.min_rating is None:
-            said_of_ratings = note_of_values(*rating_values(engine, self.blocks))
-            notes += [said_of_ratings] if said_of_ratings else []
-        said_of_times = time_note(facts.get("time_span"), rows.columns.time)
-        notes += [said_of_times] if said_of_times else []
-        sizes = (len(self.users), len(self.items))
-        kept = filter_pairs(engine, self.blocks, sizes, filters, rated=rated)
-        settings = {"min_rating": kept.min_rating}
-        found = engine.map_blocks(kept_pairs, self.blocks, [kept.arrays], **settings)
-        arrays = self._gather(found)
-        stay = arrays.pop("stay")
-        if weights is not None:
-            arrays["weights"] = weights[stay]
-        return self._interactions(rows, arrays, notes), kept.notes
-
-    def _gather(self, found: Iterator[Arrays]) -> dict[str, Any]:
-        """The arrays of all blocks end to end; those of users as `indptr`."""
-        indptr = np.zeros(len(self.users) + 1, dtype=np.int64)
-        gathered: dict[str, GrowingArray] = {}
-        tally = np.zeros(2, dtype=np.int64)
-        for block in found:
-            if "counts" in block:
-                first = int(block["first"][0]) + 1
-                indptr[first : first + len(block["counts"])] = block["counts"]
-            tally += block.get("tally", 0)
-            for name, array in block.items():
-                if name not in ("first", "counts", "tally"):
-                    gathered.setdefault(name, GrowingArray(array.dtype)).extend(array)
-        np.cumsum(indptr, out=indptr)
-        arrays: dict[str, Any] = {name: array.finish() for name, array in gathered.items()}
-        return {**arrays, "indptr": indptr, "tally": tally}
-
-    def _interactions(
-        self, rows: ReadRows, arrays: dict[str, Any], notes: list[str]
-    ) -> Interactions:
-        arrays.pop("tally", None)
-        fields = {_FIELDS.get(name, name): array for name, array in arrays.items()}
-        origin = parts_from(rows.source, rows.columns)
-        return Interactions(self.users, self.items, **fields, notes=tuple(notes), parts_from=origin)
+def _gather(found: Iterator[Arrays], users: Ids) -> dict[str, Any]:
+    """The arrays of all blocks end to end, `indptr` of the users, and the sum of their tallies."""
+    indptr = np.zeros(len(users) + 1, dtype=np.int64)
+    gathered: dict[str, GrowingArray] = {}
+    tally = np.zeros(2, dtype=np.int64)
+    for block in found:
+        if "counts" in block:
+            first = int(block["first"][0]) + 1
+            indptr[first : first + len(block["counts"])] = block["counts"]
+        tally += block.get("tally", 0)
+        for name, array in block.items():
+            if name not in ("first", "counts", "tally"):
+                gathered.setdefault(name, GrowingArray(array.dtype)).extend(array)
+    np.cumsum(indptr, out=indptr)
+    arrays: dict[str, Any] = {name: array.finish() for name, array in gathered.items()}
+    return {**arrays, "indptr": indptr, "tally": tally}
 
 
-def _notes(rows: ReadRows, weighing: Weighing, tally: npt.NDArray[np.int64]) -> list[str]:
+def _weights_and_notes(
+    rows: ReadRows, weighing: Weighing, found: dict[str, Any]
+) -> tuple[npt.NDArray[np.float32] | None, list[str | None]]:
+    """The weights of all pairs, if they have any; what was guessed and merged. Takes `strength`."""
     roles = [*rows.columns.in_use(), *(["weight"] if weighing.by_repeats else [])]
-    return reading_notes(rows.source, rows.columns, roles, rows.blank, *tally.tolist())
+    tally = found["tally"].tolist()
+    notes: list[str | None] = [*reading_notes(rows.source, rows.columns, roles, rows.blank, *tally)]
+    raw = found.pop("strength", None)
+    if raw is None:
+        return None, notes
+    weights, said = weights_and_note(raw, weighing.scale)
+    return weights, [*notes, said]
 
 
 def block_facts(block: Arrays, shared: Arrays) -> Arrays:
@@ -378,8 +326,6 @@ def all_pairs(block: Arrays, shared: Arrays) -> Arrays:
 
 def kept_pairs(block: Arrays, shared: Arrays, min_rating: float | None) -> Arrays:
     """Those that stay."""
-    keep = pairs_that_stay(block, shared, min_rating)
-    ends = np.concatenate([[0], np.cumsum(keep)])[np.cumsum(block["counts"])]
+    keep, counts = pairs_that_stay(block, shared, min_rating)
     made = {name: array[keep] for name, array in block.items() if name in ("indices", *_FIELDS)}
-    counts = np.diff(ends, prepend=0)
     return {**made, "first": block["first"], "counts": counts, "stay": keep}

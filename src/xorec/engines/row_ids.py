@@ -7,8 +7,7 @@ text as bytes and lengths: arrays that can be joined end to end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,10 +57,13 @@ def pack_ids(role: str, ids: pl.Series) -> dict[str, npt.NDArray[Any]]:
 def unpack_ids(role: str, arrays: Arrays) -> pl.Series:
     """The ids of `pack_ids`."""
     import polars as pl
+    import pyarrow as pa
 
     if f"{role}_ids" in arrays:
         return pl.Series(arrays[f"{role}_ids"])
-    return text_series(text_of(role, arrays))
+    text = text_of(role, arrays)
+    buffers = (pa.py_buffer(text.offsets), pa.py_buffer(np.ascontiguousarray(text.data)))
+    return pl.Series(pl.from_arrow(pa.LargeStringArray.from_buffers(len(text), *buffers)))
 
 
 def text_of(role: str, arrays: Arrays) -> Text:
@@ -71,17 +73,7 @@ def text_of(role: str, arrays: Arrays) -> Text:
     return Text(arrays[f"{role}_text"], offsets)
 
 
-def text_series(text: Text) -> pl.Series:
-    """Strings for polars."""
-    import polars as pl
-    import pyarrow as pa
-
-    buffers = (pa.py_buffer(text.offsets), pa.py_buffer(np.ascontiguousarray(text.data)))
-    return pl.Series(pl.from_arrow(pa.LargeStringArray.from_buffers(len(text), *buffers)))
-
-
-@dataclass(frozen=True)
-class CodedIds:
+class CodedIds(NamedTuple):
     """The sorted ids of a column, and the arrays by which a block finds the rows of its own."""
 
     ids: Ids
@@ -152,19 +144,19 @@ def rows_of_ids(role: str, block: Arrays, shared: Arrays) -> npt.NDArray[np.int3
 def _lookup_arrays(
     role: str, ids: Ids, known: pl.Series, rows: npt.NDArray[np.int32]
 ) -> dict[str, npt.NDArray[Any]]:
-    if isinstance(ids.values, Text) and ids.kind == "str":
-        table = IdTable.of(ids.values)
-        return {
-            f"{role}_data": ids.values.data,
-            f"{role}_offsets": ids.values.offsets,
-            f"{role}_starts": table.starts,
-            f"{role}_rows": table.rows,
-        }
-    if isinstance(ids.values, Text):  # floats, whose ids are kept as text
+    if not isinstance(ids.values, Text):
+        return {f"{role}_sorted": ids.values}
+    if ids.kind != "str":  # floats, whose ids are kept as text
         ordered = np.empty(len(known), dtype=known.to_numpy().dtype)
         ordered[rows] = known.to_numpy()
         return {f"{role}_sorted": ordered}
-    return {f"{role}_sorted": ids.values}
+    text, table = ids.values, IdTable.of(ids.values)
+    return {
+        f"{role}_data": text.data,
+        f"{role}_offsets": text.offsets,
+        f"{role}_starts": table.starts,
+        f"{role}_rows": table.rows,
+    }
 
 
 def _hashes(role: str, block: Arrays) -> npt.NDArray[np.uint64]:

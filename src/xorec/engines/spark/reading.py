@@ -1,9 +1,7 @@
 """Interactions read by Spark where they lie; equal to what `xorec.read` and `prepare` give.
 
-Which files the driver reads though there is Spark: those that fit into its memory.
-
-The driver holds all pairs in the end, and reading 10 M rows of Parquet took it 3.5 CPU seconds,
-Spark 33: rows go to Python and pairs come back through Java.
+Files that fit into the driver's memory are read there: it holds all pairs in the end, and 10 M rows
+of Parquet took it 3.5 CPU seconds, Spark 33: rows go to Python and pairs come back through Java.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from xorec.engines.spark.blocks import batches_of
 from xorec.engines.spark.engine import PlacedBlocks, SparkEngine
 from xorec.engines.spark.row_tasks import ROWS_SCHEMA, ReadBlocks
 from xorec.engines.spark.session import one_line_errors, parse_spark_address, watching_stages
-from xorec.engines.spark.tables import Piece, SparkTable, open_address, open_path
+from xorec.engines.spark.tables import SparkTable, open_address, open_path
 
 _ROW_BYTES = 53
 """Of a row while it is read, about: as measured by `xorec bench engine`."""
@@ -105,21 +103,18 @@ def read_with_spark(
     lie. The driver gets the distinct ids and the pairs that stay, never the rows. Files of a
     folder count in the order of their names. block_rows: rows of a block, at most (about).
     """
-    filters.check()
     reading = Reading.of(options)
-    table = _open(engine, os.fspath(source), reading)
+    address, given = parse_spark_address(os.fspath(source)), reading.layout
+    table = (
+        open_path(engine.session, os.fspath(source), given, reading.format, reading.limits)
+        if address is None
+        else open_address(engine.session, address)
+    )
     rules, columns = reading.chosen(table.source)
     describe = partial(reading.described, item_files=table.item_info)
     with _rows(engine, table, rules, columns, block_rows, progress) as rows:
         weighing = reading.weighing(columns)
         return to_interactions(engine, rows, weighing, filters, describe, block_rows=block_rows)
-
-
-def _open(engine: SparkEngine, source: str, reading: Reading) -> SparkTable:
-    address = parse_spark_address(source)
-    if address is not None:
-        return open_address(engine.session, address)
-    return open_path(engine.session, source, reading.layout, reading.format, reading.limits)
 
 
 @contextmanager
@@ -132,9 +127,22 @@ def _rows(
     progress: Progress,
 ) -> Iterator[ReadRows]:
     """The rows of a table as placed blocks, until the `with` block ends."""
-    frame = _block_frame(table, rules, columns, block_rows)
+    frames, first = [], 0
     with one_line_errors():
-        frame.persist()
+        for piece in table.pieces:
+            task = ReadBlocks(
+                rules.name,
+                replace(columns, notes=()),
+                piece.files,
+                block_rows,
+                first,
+                piece.text,
+                piece.part,
+                rules.since,
+            )
+            frames.append(piece.by_role(columns, rules.name).mapInArrow(task, ROWS_SCHEMA))
+            first += max(1, len(piece.files))
+        frame: Any = reduce(lambda one, other: one.union(other), frames).persist()
     try:
         with (
             one_line_errors(),
@@ -144,54 +152,28 @@ def _rows(
             facts = frame.drop("data").toArrow().sort_by("block").to_pylist()
         filled = sum(one["rows"] > 0 for one in facts)
         whole = frame.where("rows > 0").selectExpr("block", "0 AS part", "1 AS parts", "data")
-        blocks = PlacedBlocks(whole, filled)
-        yield checked_rows(facts, blocks, rules, columns)
+        yield checked_rows(facts, PlacedBlocks(whole, filled), rules, columns)
     finally:
         with one_line_errors():
             frame.unpersist()
 
 
-def _block_frame(table: SparkTable, rules: Source, columns: Columns, block_rows: int) -> Any:
-    frames, first = [], 0
-    for piece in table.pieces:
-        task = _task(piece, rules, columns, block_rows, first)
-        with one_line_errors():
-            frames.append(piece.by_role(columns, rules.name).mapInArrow(task, ROWS_SCHEMA))
-        first += max(1, len(piece.files))
-    return reduce(lambda one, other: one.union(other), frames)
-
-
-def _task(piece: Piece, rules: Source, columns: Columns, block_rows: int, first: int) -> ReadBlocks:
-    return ReadBlocks(
-        rules.name,
-        replace(columns, notes=()),
-        piece.files,
-        block_rows,
-        first,
-        piece.text,
-        piece.part,
-        rules.since,
-    )
-
-
 def checked_rows(
     facts: list[dict[str, Any]], blocks: Blocks, rules: Source, columns: Columns
 ) -> ReadRows:
-    """Blocks that were read without an error. facts: of each block, in order (`ROWS_SCHEMA`)."""
-    _raise_first_error(facts)
-    total, blank = (sum(one[name] for one in facts) for name in ("rows", "blank"))
-    if not total:
-        raise no_rows(rules)
-    return ReadRows(blocks, total, blank, rules, columns)
+    """Blocks that were read without an error. facts: of each block, in order (`ROWS_SCHEMA`).
 
-
-def _raise_first_error(facts: list[dict[str, Any]]) -> None:
-    """The first thing that is wrong, with the number of its row among all."""
+    The first thing that is wrong is raised, with the number of its row among all.
+    """
     before = 0
     for block in facts:
         if block["error"] is not None:
             raise DataError(without_secrets(_with_row(block["error"], before)))
         before += block["read"]
+    total, blank = (sum(one[name] for one in facts) for name in ("rows", "blank"))
+    if not total:
+        raise no_rows(rules)
+    return ReadRows(blocks, total, blank, rules, columns)
 
 
 def _with_row(message: str, before: int) -> str:

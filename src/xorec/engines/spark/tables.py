@@ -112,7 +112,7 @@ class Piece:
         for role, column in columns.in_use().items():
             if role == "split" and self.part:
                 continue
-            value = f.col(_quoted(column))
+            value = f.col("`" + column.replace("`", "``") + "`")
             if role in ("user", "item"):
                 value = _id_column(value, types[column], role, column, name)
             wanted.append(value.alias(role))
@@ -247,13 +247,10 @@ def _ordered(session: Any, frame: Any, part: str = "", text: TextFile | None = N
 
 
 def _of_database(session: Any, address: SparkAddress) -> Any:
-    reader = session.read.format("jdbc").option("url", address.url)
-    reader = reader.option("preferTimestampNTZ", "true")  # times without a zone are UTC, as always
-    for name, value in address.settings.items():
-        reader = reader.option(name, value)
-    if address.table:
-        return reader.option("dbtable", address.table).load()
-    return reader.option("dbtable", f"({address.query.strip().rstrip(';')}) chosen_rows").load()
+    """preferTimestampNTZ: times without a zone are UTC, as always."""
+    query = f"({address.query.strip().rstrip(';')}) chosen_rows"
+    options = {"url": address.url, "preferTimestampNTZ": "true", **address.settings}
+    return session.read.format("jdbc").options(**options, dbtable=address.table or query).load()
 
 
 def _id_column(value: Any, kind: str, role: str, column: str, name: str) -> Any:
@@ -281,9 +278,10 @@ def _part_files(folder: Path) -> list[Path]:
     ]
     endings = {ending_of(path) for path in found}
     if len(endings) > 1:
+        kinds = ", ".join(sorted(endings))
         raise DataError(
-            f"the folder {folder} holds files of several kinds ({', '.join(sorted(endings))}): "
-            "give a folder with one kind, or name a file."
+            f"the folder {folder} holds files of several kinds ({kinds}): give a folder with one "
+            "kind, or name a file."
         )
     return found if endings <= set(ENDINGS) else []
 
@@ -292,10 +290,6 @@ def _nothing() -> Any:
     import polars as pl
 
     return pl.LazyFrame()
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 @contextmanager
