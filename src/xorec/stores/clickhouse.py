@@ -12,7 +12,6 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, ClassVar
 
 from xorec.core.addresses import Address
@@ -52,15 +51,8 @@ class ClickhouseStore(SqlStore):
         super().__init__(address)
         self._token = self._staged = ""
 
-    # -- the client
-
-    @cached_property
-    def _client(self) -> Any:
+    def connect(self) -> Any:
         return database.connect(self.address)
-
-    def close(self) -> None:
-        if (client := vars(self).pop("_client", None)) is not None:
-            client.close()
 
     @property
     def _is_there(self) -> bool:
@@ -81,9 +73,11 @@ class ClickhouseStore(SqlStore):
         try:
             with driver_errors():
                 if statement.lstrip()[:6].upper() == "SELECT":
-                    found = self._client.query(statement, parameters=dict(parameters or {}) or None)
+                    found = self._connection.query(
+                        statement, parameters=dict(parameters or {}) or None
+                    )
                     return [*map(tuple, found.result_rows)]
-                self._client.command(statement)
+                self._connection.command(statement)
                 return []
         except ClickhouseError as error:
             if error.code == _UNKNOWN_TABLE and not self._writes and self._token:
@@ -92,8 +86,6 @@ class ClickhouseStore(SqlStore):
                     f"{self.address} was exported to anew in this moment: ask again."
                 ) from None
             raise
-
-    # -- names and statements
 
     def quote(self, name: str) -> str:
         return database.quoted_name(name)
@@ -142,8 +134,6 @@ class ClickhouseStore(SqlStore):
         plain = type(self)(self.address)  # knows no token of an export
         return super(ClickhouseStore, plain).sql(contents)
 
-    # -- tables
-
     def tables_there(self) -> set[str]:
         return set(self._engines())
 
@@ -171,7 +161,7 @@ class ClickhouseStore(SqlStore):
         frame.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
         columns = [column for one in table.columns for column, _ in self.column_types(one)]
         with driver_errors():
-            self._client.raw_insert(name, columns, stream.getvalue(), fmt="ArrowStream")
+            self._connection.raw_insert(name, columns, stream.getvalue(), fmt="ArrowStream")
 
     def after_load(self, table: Schema, name: str) -> None:
         if table.name == "about":

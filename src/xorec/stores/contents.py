@@ -86,8 +86,16 @@ def contents_of(
             f"{about.model or 'the model'} has no codes that a store could rank by (its score is "
             f"{score}): export its lists, with --lists K."
         )
-    schemas = schema_of(about).values()
-    return Contents(about, tuple(_table(schema, recommender, about, options) for schema in schemas))
+    most, found = about.users * min(lists, about.items), _values(recommender, about)
+    return Contents(
+        about,
+        tuple(
+            Table(schema, most, lambda: _lists(recommender, lists, options))
+            if name == "lists"
+            else _table(schema, *found[name])
+            for name, schema in schema_of(about).items()
+        ),
+    )
 
 
 def _about(recommender: Recommender, *, users: bool, lists: int) -> About:
@@ -95,7 +103,7 @@ def _about(recommender: Recommender, *, users: bool, lists: int) -> About:
     codes = None if ranking == "lists" else _codes(learned)
     second: dict[str, Any] = {}
     if ranking == "two-stage":
-        learned = _two_stage(recommender)
+        assert isinstance(learned, TwoStage)
         vectors, weights = learned.vectors, learned.weights
         second = {
             "sources": tuple(learned.sources),
@@ -149,18 +157,7 @@ def _codes(learned: Representation) -> Codes:
     return codes
 
 
-def _two_stage(recommender: Recommender) -> TwoStage:
-    learned = recommender.representation
-    assert isinstance(learned, TwoStage)
-    return learned
-
-
-def _table(schema: Schema, recommender: Recommender, about: About, options: RunOptions) -> Table:
-    if schema.name == "lists":
-        most = about.users * min(about.lists, about.items)
-        return Table(schema, most, lambda: _lists(recommender, about.lists, options))
-    rows, columns = _VALUES[schema.name](recommender, about)
-
+def _table(schema: Schema, rows: int, columns: Mapping[str, Any]) -> Table:
     def values(name: str, span: slice) -> Any:
         made = columns[name]
         return made(span) if callable(made) else made[span]
@@ -189,35 +186,83 @@ def _lists(recommender: Recommender, k: int, options: RunOptions) -> Iterator[Ba
             yield {name: column[span] for name, column in every.items()}
 
 
-def _about_values(recommender: Recommender, about: About) -> Values:
-    names, values = map(list, zip(*about.rows(), strict=True))
-    return len(names), {"name": names, "value": values}
-
-
-def _item_values(recommender: Recommender, about: About) -> Values:
-    """Row, id, place among equals, name, code, and what the distance is corrected by."""
-    ids, names = recommender.item_ids, recommender.names
-    columns: dict[str, Any] = {
+def _values(recommender: Recommender, about: About) -> dict[str, Values]:
+    """The values of all tables but lists, which are searched for."""
+    names, facts = map(list, zip(*about.rows(), strict=True))
+    item_ids, user_ids = recommender.item_ids, recommender.user_ids
+    items: dict[str, Any] = {
         "item_row": _row_numbers,
-        "item_id": _ids(ids, "the id of an item"),
-        "tie_rank": recommender.tie_rank,
+        "item_id": _ids(item_ids, "the id of an item"),
     }
-    if names is not None:
-        columns["name"] = _text(names, "the name of an item")
+    items["tie_rank"] = recommender.tie_rank
+    users: dict[str, Any] = {
+        "user_row": _row_numbers,
+        "user_id": _ids(user_ids, "the id of a user"),
+    }
+    if recommender.names is not None:
+        items["name"] = _text(recommender.names, "the name of an item")
     if about.bits:
         codes = _codes(recommender.representation)
-        columns |= _code_columns(codes.item_rows)
+        items |= _code_columns(codes.item_rows)
+        users |= _code_columns(codes.user_rows)
         if (offsets := codes.item_offsets) is not None:
-            columns["item_offset"] = lambda span: offsets[span].astype(np.int32)
-    return len(ids), columns
+            items["item_offset"] = lambda span: offsets[span].astype(np.int32)
+    indptr, seen_items = recommender.seen
+    seen = {"user_row": _rows_of_pairs(indptr), "item_row": seen_items}
+    made: dict[str, Values] = {
+        "about": (len(names), {"name": names, "value": facts}),
+        "items": (len(item_ids), items),
+        "users": (len(user_ids), users),
+        "seen": (len(seen_items), seen),
+    }
+    if (found := recommender.categories) is not None:
+        indices, labels = found.indices, found.labels
+        categories: dict[str, Any] = {"item_row": _rows_of_pairs(found.indptr)}
+        categories["category"] = lambda span: _strings(
+            labels.strings(indices[span].tolist()), "a category"
+        )
+        made["categories"] = (len(indices), categories)
+    learned = recommender.representation
+    if about.ranking == "two-stage" and isinstance(learned, TwoStage):
+        if learned.weights is not None:
+            seen["weight"] = learned.weights.history.data
+        made |= _second_stage_values(learned)
+        if learned.sources.neighbours:  # the nearest items by code, from rank 1 on
+            table = recommender.index.tensors()["item_neighbours"]
+            width = table.shape[1]
+            neighbours = {
+                "item_row": lambda span: _row_numbers(span) // width,
+                "rank": lambda span: _row_numbers(span) % width + 1,
+                "other_row": table.reshape(-1),
+            }
+            made["item_neighbours"] = (table.size, neighbours)
+    return made
 
 
-def _user_values(recommender: Recommender, about: About) -> Values:
-    ids = recommender.user_ids
-    columns = {"user_row": _row_numbers, "user_id": _ids(ids, "the id of a user")}
-    if about.bits:
-        columns |= _code_columns(_codes(recommender.representation).user_rows)
-    return len(ids), columns
+def _second_stage_values(learned: TwoStage) -> dict[str, Values]:
+    """Vectors, whose score is (the user's . the item's) x scale + bias, and item weights: what an
+    item says for another is weight x scale, times what it counts for the user."""
+    made: dict[str, Values] = {}
+    columns: dict[str, Any]
+    if (vectors := learned.vectors) is not None:
+        users = vectors.users
+        columns = {"user_row": _row_numbers, "vector": users.floats}
+        made["user_vectors"] = (len(users.rows), columns)
+        if (stored := vectors.items) is not None:
+            columns = {"item_row": _row_numbers, "scale": stored.scales, "bias": vectors.bias}
+            columns["vector"] = lambda span: stored.rows[span].astype(np.float32)
+            made["item_vectors"] = (len(stored.rows), columns)
+    if learned.weights is not None:
+        postings = learned.weights.postings
+        rows = _rows_of_pairs(postings.indptr)
+        columns = {
+            "item_row": rows,
+            "other_row": lambda span: postings.items[span].astype(np.int32),
+            "weight": lambda span: postings.weights[span].astype(np.float32),
+            "scale": lambda span: postings.scales[rows(span)],
+        }
+        made["item_weights"] = (len(postings.items), columns)
+    return made
 
 
 def _code_columns(rows: CodeRows) -> dict[str, Any]:
@@ -225,90 +270,6 @@ def _code_columns(rows: CodeRows) -> dict[str, Any]:
         return np.asarray(np.bitwise_count(rows[span]).sum(axis=1, dtype=np.int32))
 
     return {"code": rows, "set_bits": set_bits}
-
-
-def _category_values(recommender: Recommender, about: About) -> Values:
-    """The categories of each item, several an item."""
-    found = recommender.categories
-    assert found is not None
-    indices, labels = found.indices, found.labels
-
-    def label(span: slice) -> list[str]:
-        return _strings(labels.strings(indices[span].tolist()), "a category")
-
-    return len(indices), {"item_row": _rows_of_pairs(found.indptr), "category": label}
-
-
-def _seen_values(recommender: Recommender, about: About) -> Values:
-    """What each user has, and what it counts where item weights look at it."""
-    indptr, items = recommender.seen
-    columns = {"user_row": _rows_of_pairs(indptr), "item_row": items}
-    learned = recommender.representation
-    if isinstance(learned, TwoStage) and learned.weights is not None:
-        columns["weight"] = learned.weights.history.data
-    return len(items), columns
-
-
-def _item_vector_values(recommender: Recommender, about: About) -> Values:
-    """The score by vectors is (the user's . vector) x scale + bias."""
-    vectors = _two_stage(recommender).vectors
-    assert vectors is not None
-    assert vectors.items is not None
-    stored = vectors.items
-    columns = {
-        "item_row": _row_numbers,
-        "vector": lambda span: stored.rows[span].astype(np.float32),
-        "scale": stored.scales,
-        "bias": vectors.bias,
-    }
-    return len(stored.rows), columns
-
-
-def _user_vector_values(recommender: Recommender, about: About) -> Values:
-    """The users' vectors as they are multiplied: float32."""
-    vectors = _two_stage(recommender).vectors
-    assert vectors is not None
-    users = vectors.users
-    return len(users.rows), {"user_row": _row_numbers, "vector": users.floats}
-
-
-def _item_weight_values(recommender: Recommender, about: About) -> Values:
-    """What an item says for another: weight x scale, times what it counts for the user."""
-    weights = _two_stage(recommender).weights
-    assert weights is not None
-    postings = weights.postings
-    rows = _rows_of_pairs(postings.indptr)
-    return len(postings.items), {
-        "item_row": rows,
-        "other_row": lambda span: postings.items[span].astype(np.int32),
-        "weight": lambda span: postings.weights[span].astype(np.float32),
-        "scale": lambda span: postings.scales[rows(span)],
-    }
-
-
-def _item_neighbour_values(recommender: Recommender, about: About) -> Values:
-    """The nearest items of each item by code, from rank 1 on."""
-    table = recommender.index.tensors()["item_neighbours"]
-    width = table.shape[1]
-    return table.size, {
-        "item_row": lambda span: _row_numbers(span) // width,
-        "rank": lambda span: _row_numbers(span) % width + 1,
-        "other_row": table.reshape(-1),
-    }
-
-
-_VALUES: dict[str, Callable[[Recommender, About], Values]] = {
-    "about": _about_values,
-    "items": _item_values,
-    "categories": _category_values,
-    "users": _user_values,
-    "seen": _seen_values,
-    "item_vectors": _item_vector_values,
-    "user_vectors": _user_vector_values,
-    "item_weights": _item_weight_values,
-    "item_neighbours": _item_neighbour_values,
-}
-"""Where the rows of a table come from; those of lists are searched for."""
 
 
 def _row_numbers(span: slice) -> npt.NDArray[np.int32]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any, ClassVar
@@ -71,8 +71,7 @@ class PostgresqlStore(SqlStore):
     def _schema(self) -> str:
         return self.address.settings.get("schema", "")
 
-    @cached_property
-    def _connection(self) -> Any:
+    def connect(self) -> Any:
         connection = database.connect(self.address)
         connection.execute("SET jit = off")  # to compile takes longer than a list
         connection.prepare_threshold = None  # a plan that was kept may be of tables that are gone
@@ -90,8 +89,7 @@ class PostgresqlStore(SqlStore):
 
     def close(self) -> None:
         vars(self).pop("_has_vector", None)
-        if (connection := vars(self).pop("_connection", None)) is not None:
-            connection.close()
+        super().close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -108,9 +106,8 @@ class PostgresqlStore(SqlStore):
         ((found,),) = self.run("SELECT to_regoperator('<~>(bit,bit)') IS NOT NULL")
         return self._with_extension and bool(found)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """The swap's: begins when no query reads the old tables, and keeps them out until its end.
+    def begin(self) -> None:
+        """The swap begins when no query reads the old tables, and keeps queries out until its end.
 
         To wait for one table while others are locked could end as a deadlock with a query that has
         them in another order, and PostgreSQL would break off either. So the wait is shorter than
@@ -126,13 +123,6 @@ class PostgresqlStore(SqlStore):
                     "them (pg_stat_activity) and export again; the old tables are as they were."
                 )
             time.sleep(0.1)
-        try:
-            yield
-        except BaseException:
-            with suppress(*self.driver_errors):
-                self.run("ROLLBACK")
-            raise
-        self.run("COMMIT")
 
     def _begin_with(self, tables: Sequence[str]) -> bool:
         """Begin a transaction that has these tables for itself; False where others use them."""
@@ -255,7 +245,8 @@ def copy_rows(columns: Sequence[Column], batch: Batch) -> bytes:
         if is_text:
             if opening is not None:
                 parts.append(opening.tobytes())
-            parts += [_texts(batch[one.name]) for one in group]
+            texts = ([text.encode() for text in batch[one.name]] for one in group)
+            parts += [[len(one).to_bytes(4, "big") + one for one in column] for column in texts]
         else:
             parts.append(_fixed([*group], batch, opening).tobytes())
         opening = None
@@ -269,11 +260,6 @@ def copy_rows(columns: Sequence[Column], batch: Batch) -> bytes:
 def _cut(joined: bytes, count: int) -> Iterator[bytes]:
     size = len(joined) // count if count else 0
     return (joined[at * size : (at + 1) * size] for at in range(count))
-
-
-def _texts(values: Sequence[str]) -> list[bytes]:
-    encoded = [value.encode() for value in values]
-    return [len(one).to_bytes(4, "big") + one for one in encoded]
 
 
 def _fixed(

@@ -1,7 +1,7 @@
 """SqlStore: the base of all stores in databases. Names are quoted, values go as parameters.
 
 A database derives from it and gives its dialect: `types`, `parameter`, `hamming`, `run`, `insert`,
-`tables_there`; where it differs also `has_bit_codes`, `transaction`, `swap`, `after_load`.
+`tables_there`, `connect`; where it differs also `has_bit_codes`, `begin`, `swap`, `after_load`.
 """
 
 from __future__ import annotations
@@ -111,8 +111,6 @@ class SqlStore(Store):
             "\n    WHERE s.user_row = u.user_row AND s.item_row = i.item_row)"
         )
 
-    # queries
-
     def id_parameter(self, name: str, kind: str) -> str:
         """The parameter for a raw id; kind: of `About`."""
         return self.parameter(name, "integer" if kind == "int64" else "text")
@@ -165,7 +163,17 @@ class SqlStore(Store):
             query = self.similar_items
         return SqlText("\n".join(made), f"{query(about)};")
 
-    # the driver
+    def connect(self) -> Any:
+        """A connection: to write inside `writing`, else to read only."""
+        raise NotImplementedError
+
+    @cached_property
+    def _connection(self) -> Any:
+        return self.connect()
+
+    def close(self) -> None:
+        if (connection := vars(self).pop("_connection", None)) is not None:
+            connection.close()
 
     @abstractmethod
     def run(self, statement: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
@@ -191,10 +199,14 @@ class SqlStore(Store):
         for statement in self.indexes(table, name, f"_{secrets.token_hex(4)}"):
             self.run(statement)
 
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.run("BEGIN")
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of it or nothing of it."""
-        self.run("BEGIN")
+        self.begin()
         try:
             yield
         except BaseException:
@@ -232,8 +244,6 @@ class SqlStore(Store):
         if column.kind in ("row", "integer"):
             return np.array(firsts, dtype=np.int64)
         return np.array(firsts, dtype=np.float32) if column.kind == "float" else firsts
-
-    # the contract
 
     def write(self, contents: Contents, progress: Progress = SILENT) -> dict[str, int]:
         self.prefix  # noqa: B018 - refused before anything is opened
@@ -346,18 +356,6 @@ class SqlFileStore(SqlStore):
         super().__init__(address)
         assert address.path is not None
         self._path = address.path
-
-    @abstractmethod
-    def connect(self) -> Any:
-        """A connection to the file: to write inside `writing`, else to read only."""
-
-    @cached_property
-    def _connection(self) -> Any:
-        return self.connect()
-
-    def close(self) -> None:
-        if (connection := vars(self).pop("_connection", None)) is not None:
-            connection.close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
