@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from xorec.cli import arguments as args
+from xorec.cli.arguments import bundled, without
 from xorec.cli.fit import HoldOut
 from xorec.cli.output import show_bytes
 from xorec.cli.reproduce import Experiments, _plan
 from xorec.cli.settings import _given
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
+from xorec.core.threads import ThreadPool
+from xorec.data import merge
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, Interactions
 from xorec.data.split import Split, split
@@ -137,3 +142,65 @@ def test_an_address_for_spark_is_kept_without_its_secrets() -> None:
     assert source.provenance == {"source": source.name}
     assert source.label == "orders"
     assert args.DataSource(data="spark-table:shop.orders").name == "spark-table:shop.orders"
+
+
+def test_threads_reach_the_merge_of_the_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+
+    class Spy(ThreadPool):
+        def __init__(self, threads: int) -> None:
+            given.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(merge, "ThreadPool", Spy)
+    (tmp_path / "x.csv").write_text("user,item,rating\n1,1,5\n1,2,4\n2,1,3\n")
+    options = args.Run(threads=3, quiet=True).options()
+    data = args.DataSource(data=str(tmp_path / "x.csv")).load(options)
+    assert data.n_pairs == 3
+    assert given[0] == 3
+    assert set(given) <= {1, 3}  # few values are taken by one thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """A bundle."""
+
+    name: Annotated[str, typer.Argument(help="What it is called.")]
+    width: Annotated[int, typer.Option(help="From left to right.")] = 3
+    depth: Annotated[int | None, typer.Option(help="From front to back.")] = None
+
+
+@pytest.fixture
+def app() -> tuple[typer.Typer, list[Any]]:
+    calls: list[Any] = []
+    app = typer.Typer(rich_markup_mode=None)
+
+    @app.command()
+    @bundled
+    def box(
+        first: Annotated[str, typer.Argument()],
+        size: Annotated[Size, without("depth")],
+        loud: Annotated[bool, typer.Option("--loud")] = False,
+    ) -> None:
+        """Make a box."""
+        calls.append((first, size, loud))
+
+    return app, calls
+
+
+def test_the_command_gets_the_bundle(app: tuple[typer.Typer, list[Any]]) -> None:
+    run, calls = CliRunner(), app[1]
+    assert run.invoke(app[0], ["a", "b", "--width", "7", "--loud"]).exit_code == 0
+    assert run.invoke(app[0], ["a", "b"]).exit_code == 0
+    assert calls == [("a", Size(name="b", width=7), True), ("a", Size(name="b"), False)]
+
+
+def test_what_is_left_out_is_no_option(app: tuple[typer.Typer, list[Any]]) -> None:
+    page = CliRunner().invoke(app[0], ["--help"]).output
+    assert page.upper().index("FIRST") < page.upper().index("NAME")
+    assert page.index("--width") < page.index("--loud")
+    assert "From left to right." in page
+    assert "--depth" not in page
+    assert CliRunner().invoke(app[0], ["a", "b", "--depth", "1"]).exit_code == 2

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from xorec.cli.main import app
 from xorec.recommender.recommender import Recommender
 
-from .conftest import Run
+from .conftest import Run, refused
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,7 @@ def genres(ratings: Path, info: Path) -> Path:
 @pytest.mark.parametrize("asker", [("--user", "u7"), ("--items", "1008,1003")])
 def test_one_list(run: Run, genres: Path, asker: tuple[str, str]) -> None:
     def listed(*words: object) -> list[int]:
-        result = run("recommend", genres, *asker, "-k", 80, "--json", *words)
-        assert result.exit_code == 0, result.output
+        result = run.ok("recommend", genres, *asker, "-k", 80, "--json", *words)
         return [item["id"] for item in json.loads(result.stdout)["items"]]
 
     everything = listed()
@@ -63,8 +62,7 @@ def test_one_list(run: Run, genres: Path, asker: tuple[str, str]) -> None:
 def test_everybody(run: Run, genres: Path, tmp_path: Path) -> None:
     lists, shop = tmp_path / "lists.csv", Recommender.load(genres)
     words = ("--category", "Three", "--not-category", "Two", "--deny", 1005)
-    done = run("recommend", genres, "--all-users", "-k", 4, "-o", lists, "-q", *words)
-    assert done.exit_code == 0, done.output
+    run.ok("recommend", genres, "--all-users", "-k", 4, "-o", lists, "-q", *words)
     rows = [line.split(",") for line in lists.read_text().splitlines()[1:]]
     chosen = shop.in_category("Three", not_in="Two")
     for user in ("u0", "u7", "u119"):
@@ -74,16 +72,18 @@ def test_everybody(run: Run, genres: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_one_line(run: Run, genres: Path, model: Path) -> None:
-    meant = run("recommend", genres, "--user", "u7", "--category", "fantasy")
-    assert meant.exit_code == 2
-    assert "no category 'fantasy'. Did you mean 'Fantasy'? There are: Fantasy, Sci" in meant.stderr
-    none = run("recommend", model, "--user", "u7", "--not-category", "Two")
-    assert none.exit_code == 2
-    assert "the model has no categories of items" in none.stderr
+    refused(
+        run("recommend", genres, "--user", "u7", "--category", "fantasy"),
+        "no category 'fantasy'. Did you mean 'Fantasy'? There are: Fantasy, Sci",
+    )
+    refused(
+        run("recommend", model, "--user", "u7", "--not-category", "Two"),
+        "the model has no categories of items",
+    )
 
 
 def test_how_many_there_are_is_told(run: Run, ratings: Path, info: Path, genres: Path) -> None:
-    assert json.loads(run("doctor", genres, "--json").stdout)["categories"] == 4
+    assert run.json("doctor", genres)["categories"] == 4
     told = run("data", "info", ratings, "--item-info", info).stdout.splitlines()
     assert ["categories", "4"] in [line.split() for line in told]
 
@@ -94,8 +94,7 @@ def test_an_update_brings_names_and_categories_of_new_items(
     more, about, out = tmp_path / "more.csv", tmp_path / "about.csv", tmp_path / "n.xorec"
     more.write_text("user_id,item_id\nu7,2000\nu8,2001\n")
     about.write_text("item,genre\n2000,Three|New\n")
-    result = run("update", genres, more, "--item-info", about, "-o", out, "-q")
-    assert result.exit_code == 0, result.output
+    run.ok("update", genres, more, "--item-info", about, "-o", out, "-q")
     after = Recommender.load(out)
     assert after.categories is not None
     assert after.categories.of(80) == ["New", "Three"]

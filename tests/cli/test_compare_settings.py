@@ -7,25 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run
-from .test_errors import refused
+from .conftest import Run, refused, width_of
 
 
 def test_a_row_with_settings_of_its_own(run: Run, ratings: Path) -> None:
     models = "item-knn,item-knn:neighbours=1,bpr:epochs=1:dimensions=4"
     words = ("compare", ratings, "--models", models, "-q")
-    rows = json.loads(run(*words, "--item-knn.shrink", 3, "--json").stdout)["rows"]
+    rows = run.json(*words, "--item-knn.shrink", 3)["rows"]
     assert [row["label"] for row in rows] == [
         *("item-knn", "item-knn neighbours=1", "bpr epochs=1 dimensions=4")
     ]
     assert [row["model"] for row in rows] == ["item-knn", "item-knn", "bpr"]
     assert rows[2]["dimensions"] == 4
     assert rows[0]["ndcg@10"] != rows[1]["ndcg@10"]
-    plain = json.loads(run("compare", ratings, "--models", "item-knn", "-q", "--json").stdout)
+    plain = run.json("compare", ratings, "--models", "item-knn")
     assert plain["rows"][0]["ndcg@10"] != rows[0]["ndcg@10"]  # without --item-knn.shrink
     table = run(*words).stdout
     assert "neighbours=1" in table
-    assert max(map(len, table.splitlines())) <= 80
+    assert width_of(table) <= 80
 
 
 def test_plain_and_two_stage_codes_stand_in_one_table(run: Run, ratings: Path) -> None:
@@ -59,7 +58,7 @@ def test_recall_is_in_the_table_and_columns_fit(
     assert heads[:2] == ["model", "NDCG@10"]
     assert {"Recall@10", "HR@10", "us"} <= {*heads}
     assert ("cover" in heads) == (width == 120)
-    assert max(map(len, table.splitlines())) <= width
+    assert width_of(table) <= width
 
 
 def test_metrics_are_chosen(run: Run, ratings: Path, model: Path, tmp_path: Path) -> None:
@@ -68,7 +67,7 @@ def test_metrics_are_chosen(run: Run, ratings: Path, model: Path, tmp_path: Path
     heads = compared.stdout.splitlines()[0].split()
     assert heads[:6] == ["model", "Recall@7", "95", "%", "p", "NDCG@10"]
     assert "HR@10" not in heads
-    found = json.loads(run("compare", ratings, "--models", "popularity", *words, "--json").stdout)
+    found = run.json("compare", ratings, "--models", "popularity", *words)
     row = found["rows"][0]
     assert row["recall@7_low"] <= row["recall@7"] <= row["recall@7_high"]
     assert {"ndcg@10_low", "mrr@5", "recall@20"} <= {*row}
@@ -76,3 +75,58 @@ def test_metrics_are_chosen(run: Run, ratings: Path, model: Path, tmp_path: Path
     run("fit", ratings, "--model", "item-knn", "--test", 0.2, "-o", out, "-q")
     table = run("evaluate", out, *words).stdout.splitlines()
     assert [line.split()[0] for line in table[-3:]] == ["recall@7", "ndcg@10", "mrr@5"]
+
+
+RUNGS = (
+    *("--dsiml.epochs", 1, "--dsiml.start.epochs", 1, "--dsiml.optimizer", "none"),
+    *("--siml.epochs", 1, "--blend.start.epochs", 1, "--slim.neighbours", 10),
+)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_ladder_is_compared_and_drawn(
+    run: Run, ratings: Path, tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    words = ("compare", ratings, "--frontier", tmp_path / "trade", *RUNGS, "--bits", "16", "-q")
+    table = run(*words).stdout
+    assert (tmp_path / "trade.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "trade.svg").read_text().count("dsiml 64 shortlist=200") == 2
+    heads = table.splitlines()[0].split()
+    assert {"NDCG@10", "B/item", "us"} <= {*heads}
+    shown = [line.split("  ")[0].strip() for line in table.splitlines()]
+    assert shown.index("popularity") < shown.index("dsiml 16") < shown.index("blend 64")
+    lines = [line for line in table.splitlines() if str(tmp_path) not in line]
+    assert max(map(len, lines)) <= width
+    assert "Picture: " in table
+
+
+def test_rows_have_their_bytes_and_json_names_the_files(
+    run: Run, ratings: Path, tmp_path: Path
+) -> None:
+    models = (
+        "--models",
+        "popularity,slim,slim:weight_dtype=int8",
+        "--frontier",
+        tmp_path / "a.svg",
+    )
+    answer = run.json("compare", ratings, *models)
+    assert answer["frontier"] == [str(tmp_path / "a.png"), str(tmp_path / "a.svg")]
+    popularity, floats, small = (row["bytes_per_item"] for row in answer["rows"])
+    assert popularity == 8
+    assert small < 0.6 * floats
+    assert (tmp_path / "a.png").exists()
+    without = run.json("compare", ratings, "--models", "slim")
+    assert "frontier" not in without
+    assert without["rows"][0]["bytes_per_item"] == floats
+
+
+def test_a_wrong_ending_is_refused(run: Run, ratings: Path) -> None:
+    refused(run("compare", ratings, "--frontier", "a.pdf", "-q"), "a.pdf", ".png or .svg")
+
+
+def test_without_matplotlib_one_line_says_what_to_install(
+    run: Run, ratings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    refused(run("compare", ratings, "--frontier", "a", "-q"), "pip install 'xorec[plots]'")

@@ -14,7 +14,7 @@ import pytest
 import xorec
 from tests.support.postgresql import KINDS, PASSWORD, PostgreSQL, start
 
-from .conftest import Run
+from .conftest import Run, refused
 
 
 @pytest.fixture
@@ -35,8 +35,7 @@ def test_a_fit_from_a_database_is_that_from_a_file(
 ) -> None:
     files = [tmp_path / "a.xorec", tmp_path / "b.xorec"]
     for data, file in zip((shop, ratings), files, strict=True):
-        done = run("fit", data, "--model", "item-knn", "-o", file, "--time-column", "", "-q")
-        assert done.exit_code == 0, done.output
+        run.ok("fit", data, "--model", "item-knn", "-o", file, "--time-column", "", "-q")
     of_database, of_file = map(xorec.Recommender.load, files)
     assert of_database.metadata["data"] == of_file.metadata["data"]
     assert of_database.metadata["source"] == shop.replace("?", ", ").replace("=", " ")
@@ -49,11 +48,9 @@ def test_evaluate_compare_split_and_info(run: Run, shop: str, tmp_path: Path) ->
     model, held_out = tmp_path / "m.xorec", tmp_path / "m.xorec.test.parquet"
     early = shop.replace("table=orders", "query=SELECT * FROM orders WHERE ts < 2000")
     late = shop.replace("table=orders", "query=SELECT * FROM orders WHERE ts >= 2000")
-    assert run("fit", early, "--model", "popularity", "-o", model, "-q").exit_code == 0
+    run.ok("fit", early, "--model", "popularity", "-o", model, "-q")
     assert not held_out.exists()
-    done = run("evaluate", model, late, "--json", "-q")
-    assert done.exit_code == 0, done.output
-    answer = json.loads(done.stdout)
+    answer = run.json("evaluate", model, late)
     assert answer["data"]["name"].startswith(f"{shop.partition('?')[0]}, query")
     assert answer["split"]["tested_pairs"] > 0
     done = run("data", "info", shop, "--json")
@@ -67,28 +64,23 @@ def test_evaluate_compare_split_and_info(run: Run, shop: str, tmp_path: Path) ->
 def test_update_since(run: Run, shop: str, tmp_path: Path) -> None:
     model, other = tmp_path / "m.xorec", tmp_path / "n.xorec"
     early = shop.replace("table=orders", "query=SELECT * FROM orders WHERE ts < 2000")
-    assert run("fit", early, "--model", "item-knn", "-o", model, "-q").exit_code == 0
+    run.ok("fit", early, "--model", "item-knn", "-o", model, "-q")
     before = xorec.Recommender.load(model)
-    done = run("update", model, shop, "--since", 2000, "-o", other, "--json", "-q")
-    assert done.exit_code == 0, done.output
+    done = run.ok("update", model, shop, "--since", 2000, "-o", other, "--json", "-q")
     everything = xorec.read(shop)
     new = json.loads(done.stdout)["new"]
     assert new["pairs"] == everything.n_pairs - len(before.seen[1]) > 0
     after = xorec.Recommender.load(other)
     assert after.metadata["source"] == before.metadata["source"]
     digest = other.read_bytes()
-    again = run("update", other, shop, "--since", "2030-01-01", "--json", "-q")
-    assert again.exit_code == 0, again.output
+    again = run.ok("update", other, shop, "--since", "2030-01-01", "--json", "-q")
     assert json.loads(again.stdout)["new"] == {"users": 0, "items": 0, "pairs": 0}
     assert other.read_bytes() == digest
     said = run("update", other, shop, "--since", "2030-01-01")
     assert "no rows since" in said.stderr
-    copied = run("update", other, shop, "--since", "2030-01-01", "-o", tmp_path / "c.xorec", "-q")
-    assert copied.exit_code == 0
+    run.ok("update", other, shop, "--since", "2030-01-01", "-o", tmp_path / "c.xorec", "-q")
     assert xorec.Recommender.load(tmp_path / "c.xorec").metadata == after.metadata
-    wrong = run("update", other, shop, "--since", "soon")
-    assert wrong.exit_code == 2
-    assert "since is 'soon'" in wrong.stderr
+    refused(run("update", other, shop, "--since", "soon"), "since is 'soon'")
 
 
 def test_update_since_from_a_file(run: Run, model: Path, tmp_path: Path) -> None:
@@ -143,8 +135,7 @@ def test_no_secret_in_what_is_said_or_written(
             ("split", data, "-o", tmp_path / "parts", "--json"),
             ("update", model, data, "--json"),
         ):
-            done = run(*words)
-            assert done.exit_code == 0, done.output
+            done = run.ok(*words)
             said += [done.stdout, done.stderr]
         for words in (
             ("fit", f"{address}?table=nope", "-o", model),

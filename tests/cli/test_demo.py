@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -26,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_demo_ends_with_the_served_recipe_and_marks_what_was_hidden(
     run: Run, tmp_path: Path
 ) -> None:
-    answer = json.loads(run("demo", "--output", tmp_path, "--json", "-q").stdout)
+    answer = run.json("demo", "--output", tmp_path)
     assert [(row["model"], row.get("bits")) for row in answer["rows"]] == [
         ("popularity", None),
         ("dsiml", 32),

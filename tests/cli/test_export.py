@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from xorec.recommender.recommender import Recommender
 from xorec.representations.composed import ComposedCodes
 from xorec.testing.store_models import codes, recommender_of, two_stage
 
-from .conftest import Run
+from .conftest import Run, refused
 
 ENDINGS = ("sqlite", "duckdb", "parquet", "npy", "faiss")
 
@@ -32,8 +31,7 @@ def test_the_store_answers_as_the_model_file(
     if ending in ("duckdb", "faiss"):
         pytest.importorskip(ending)
     to = tmp_path / "new" / f"a.{ending}"
-    result = run("export", shop, "--to", to, "--users", "-q")
-    assert result.exit_code == 0, result.output
+    result = run.ok("export", shop, "--to", to, "--users", "-q")
     assert "300 items, 40 users" in result.stdout
     assert "the store ranks by Hamming distance, then tie_rank" in result.stdout
     for more in (("--json",), ("--seen", "--json"), ("--raw",), ("-k", 3)):
@@ -43,8 +41,7 @@ def test_the_store_answers_as_the_model_file(
 
 def test_json_is_the_contract(run: Run, shop: Path, tmp_path: Path) -> None:
     to = tmp_path / "a.sqlite"
-    result = run("export", shop, "--to", to, "--lists", 5, "--json", "-q")
-    told = json.loads(result.stdout)
+    told = run.json("export", shop, "--to", to, "--lists", 5)
     seen = len(Recommender.load(shop).seen[1])
     assert told.pop("seconds") > 0
     about = told["tables"].pop("about")
@@ -71,16 +68,14 @@ def test_sql_is_printed_and_nothing_is_written(run: Run, shop: Path, tmp_path: P
     assert 'CREATE TABLE "items"' in text
     assert "ORDER BY distance, i.tie_rank LIMIT :k;" in text
     assert not to.exists()
-    told = json.loads(run("export", shop, "--to", to, "--sql", "--json").stdout)
+    told = run.json("export", shop, "--to", to, "--sql")
     with sqlite3.connect(to) as made:
         made.executescript(told["tables"])
         made.create_function("hamming", 2, lambda one, other: 0)
         made.create_function("vec_bit", 1, lambda one: one)
         made.create_function("vec_distance_hamming", 2, lambda one, other: 0)
         assert made.execute(told["query"], {"item": 1000, "k": 3}).fetchall() == []
-    refused = run("export", shop, "--to", tmp_path / "a.npy", "--sql")
-    assert refused.exit_code == 2
-    assert "no SQL for it" in refused.stderr
+    refused(run("export", shop, "--to", tmp_path / "a.npy", "--sql"), "no SQL for it")
 
 
 def test_what_each_model_is_exported_as(run: Run, tmp_path: Path, model: Path) -> None:
@@ -91,11 +86,11 @@ def test_what_each_model_is_exported_as(run: Run, tmp_path: Path, model: Path) -
     assert "64-bit codes and item weights and vectors; the store finds by code" in told
     assert "item_vectors" in told
     assert "item_weights" in told
-    refused = run("export", model, "--to", to, "--users")
-    assert refused.exit_code == 2
-    assert refused.stderr.count("\n") == 1
-    assert "item-knn has no codes that a store could rank by" in refused.stderr
-    assert "--lists K" in refused.stderr
+    refused(
+        run("export", model, "--to", to, "--users"),
+        "item-knn has no codes that a store could rank by",
+        "--lists K",
+    )
     told = run("export", model, "--to", to, "--lists", 10).stdout
     assert "item-knn: each user's 10 best items; the store does not rank" in told
     assert " rows of lists in " in told
@@ -109,9 +104,7 @@ def test_weighted_groups_of_bits_have_no_distance(run: Run, tmp_path: Path) -> N
     bare, file = codes(64), tmp_path / "m.xorec"
     eta, xi = (np.ones((n, 4), dtype=np.float32) for n in (bare.n_users, bare.n_items))
     recommender_of(ComposedCodes(bare.user_codes, bare.item_codes, eta, xi, 64)).save(file)
-    refused = run("export", file, "--to", tmp_path / "a.sqlite")
-    assert refused.exit_code == 2
-    assert "export its lists, with --lists K" in refused.stderr
+    refused(run("export", file, "--to", tmp_path / "a.sqlite"), "export its lists, with --lists K")
 
 
 @pytest.mark.parametrize(
@@ -127,10 +120,7 @@ def test_weighted_groups_of_bits_have_no_distance(run: Run, tmp_path: Path) -> N
 def test_refusals_are_one_line(
     run: Run, shop: Path, tmp_path: Path, words: tuple[str, ...], says: str
 ) -> None:
-    result = run("export", shop, *words, "-q")
-    assert result.exit_code == 2
-    assert says in result.stderr
-    assert result.stderr.count("\n") == 1
+    refused(run("export", shop, *words, "-q"), says)
 
 
 def test_a_file_that_is_no_database(run: Run, shop: Path, tmp_path: Path) -> None:
@@ -138,24 +128,19 @@ def test_a_file_that_is_no_database(run: Run, shop: Path, tmp_path: Path) -> Non
         path = tmp_path / f"a.{ending}"
         path.write_text("user,item\n" * 1000)
         for words in (("export", shop, "--to", path), ("recommend", path, "--user", "x")):
-            result = run(*words, "-q")
-            assert result.exit_code == 2, result.output
-            assert f"a.{ending}" in result.stderr
-            assert result.stderr.count("\n") == 1
+            refused(run(*words, "-q"), f"a.{ending}")
         assert path.read_text() == "user,item\n" * 1000
 
 
 def test_what_a_store_is_not_asked(run: Run, shop: Path, tmp_path: Path) -> None:
     to = tmp_path / "a.sqlite"
-    assert run("export", shop, "--to", to, "-q").exit_code == 0
+    run.ok("export", shop, "--to", to, "-q")
     for words in (
         ("--items", "1000"),
         ("--user", "user 3", "--deny", "1000"),
         ("--all-users", "-o", tmp_path / "x.csv"),
     ):
-        result = run("recommend", to, *words)
-        assert result.exit_code == 2
-        assert "is asked for the list of a --user" in result.stderr
+        refused(run("recommend", to, *words), "is asked for the list of a --user")
     assert "export the model again with --users" in run("recommend", to, "--user", "x").stderr
     missing = run("recommend", tmp_path / "b.duckdb", "--user", "x")
     assert "there is no export in" in missing.stderr
@@ -167,7 +152,7 @@ def test_a_prefix_of_ones_own(run: Run, shop: Path, tmp_path: Path) -> None:
     to = tmp_path / "a.sqlite"
     for prefix in ('a"; DROP TABLE x; --', "b "):
         address = f"{to}?prefix={prefix}"
-        assert run("export", shop, "--to", address, "--users", "-q").exit_code == 0
+        run.ok("export", shop, "--to", address, "--users", "-q")
         asked = ("--user", "user 3", "--json")
         assert run("recommend", address, *asked).stdout == run("recommend", shop, *asked).stdout
     with sqlite3.connect(to) as made:

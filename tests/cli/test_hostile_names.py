@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from xorec.cli.main import app
 
-from .conftest import Run
-from .test_errors import refused
+from .conftest import Run, refused
 
 EVIL = "e\x1b]0;owned\x07\x9b31m\u202e"
 SHOWN = "e\\x1b]0;owned\\x07\\x9b31m\\u202e"
@@ -37,13 +36,11 @@ def safe(text: str) -> bool:
 
 
 def test_tables_show_escapes_and_raw_rows_do_not(run: Run, evil: Path) -> None:
-    table = run("recommend", evil / "m", "--user", "u2")
-    assert table.exit_code == 0
+    table = run.ok("recommend", evil / "m", "--user", "u2")
     assert safe(table.stdout)
     assert SHOWN in table.stdout.replace("\n", "").replace(" ", "")
     for words in (("similar", "--item", EVIL), ("explain", "--user", "u2", "--item", EVIL)):
-        shown = run(words[0], evil / "m", *words[1:])
-        assert shown.exit_code == 0, shown.output
+        shown = run.ok(words[0], evil / "m", *words[1:])
         assert safe(shown.stdout)
     raw = run("recommend", evil / "m", "--user", "u2", "--raw")
     rows = [line.split("\t") for line in raw.stdout_bytes.decode().split("\n")[:-1]]
@@ -67,8 +64,7 @@ def test_facts_titles_and_notes_are_safe_and_no_markup(
     path.parent.mkdir()
     path.write_text(f"user {EVIL},item {EVIL}\na,b\nc,d\n")
     named = ("--user-column", f"user {EVIL}", "--item-column", f"item {EVIL}")
-    shown = run("data", "info", path, *named)
-    assert shown.exit_code == 0, shown.output
+    shown = run.ok("data", "info", path, *named)
     assert safe(shown.output)
     assert "[/y].csv" in shown.output.replace("\n", "")
 

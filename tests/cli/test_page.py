@@ -9,7 +9,7 @@ import pytest
 
 from xorec.recommender.recommender import Recommender
 
-from .conftest import Run
+from .conftest import Run, refused
 
 
 def _data(path: Path) -> dict[str, object]:
@@ -20,8 +20,7 @@ def _data(path: Path) -> dict[str, object]:
 
 def test_it_writes_one_file_and_says_how_large(run: Run, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    result = run("page", model, "-o", out, "--users", 7, "-k", 4, "--title", "My <shop>")
-    assert result.exit_code == 0, result.output
+    result = run.ok("page", model, "-o", out, "--users", 7, "-k", 4, "--title", "My <shop>")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
     text = out.read_text()
     assert "<title>My &lt;shop&gt;</title>" in text
@@ -40,8 +39,7 @@ def test_it_writes_one_file_and_says_how_large(run: Run, model: Path, tmp_path: 
 
 def test_json_and_the_same_bytes_again(run: Run, model: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        result = run("page", model, "-o", tmp_path / name, "--json", "--title", "x", "-q")
-    told = json.loads(result.stdout)
+        told = run.json("page", model, "-o", tmp_path / name, "--title", "x")
     assert told["bytes"] == (tmp_path / "b").stat().st_size
     assert (told["users"], told["points"], told["items"]) == (40, 80, 80)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -49,7 +47,7 @@ def test_json_and_the_same_bytes_again(run: Run, model: Path, tmp_path: Path) ->
 
 def test_without_users_nobody_is_in_it(run: Run, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    assert run("page", model, "-o", out, "--users", 0).exit_code == 0
+    run.ok("page", model, "-o", out, "--users", 0)
     assert _data(out)["users"] == []
     users = [str(user) for user in Recommender.load(model).user_ids]
     assert not any(f'"{user}"' in out.read_text() for user in users)
@@ -68,15 +66,12 @@ def test_what_is_refused_writes_nothing(
 ) -> None:
     out = tmp_path / "page.html"
     out.write_text("old")
-    result = run("page", model, "-o", out, *words)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.count("\n") == 1
+    refused(run("page", model, "-o", out, *words), said)
     assert out.read_text() == "old"
 
 
 def test_a_model_that_is_not_there(run: Run, tmp_path: Path) -> None:
-    result = run("page", tmp_path / "no.xorec", "-o", tmp_path / "page.html")
-    assert result.exit_code == 2
-    assert "there is no model file" in result.stderr
+    refused(
+        run("page", tmp_path / "no.xorec", "-o", tmp_path / "page.html"), "there is no model file"
+    )
     assert list(tmp_path.iterdir()) == []

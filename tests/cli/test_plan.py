@@ -8,8 +8,7 @@ import pytest
 
 from xorec.selection.plan import constants
 
-from .conftest import Run
-from .test_errors import refused
+from .conftest import Run, refused, width_of
 
 SIZES = ("--users", "1M", "--items", "50k", "--pairs", "20M")
 STEP = {
@@ -30,8 +29,7 @@ def no_constants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def planned(run: Run, *words: object) -> dict[str, Any]:
-    result = run("plan", *words, "--json")
-    assert result.exit_code == 0, result.output
+    result = run.ok("plan", *words, "--json")
     return dict(json.loads(result.stdout))
 
 
@@ -83,13 +81,12 @@ def test_settings_of_the_model_with_and_without_data(run: Run, ratings: Path) ->
 def test_the_table_fits_80_columns(run: Run) -> None:
     huge = ("--users", "100M", "--items", "10M", "--pairs", "10G")
     cluster = ("--engine", "spark:yarn", "--executors", 100, "--cores", 8, "--memory", "64G")
-    result = run("plan", *huge, "--optimizer", "flip", "--start.model", "als", *cluster)
-    assert result.exit_code == 0, result.output
+    result = run.ok("plan", *huge, "--optimizer", "flip", "--start.model", "als", *cluster)
     assert "10,000,000,000 pairs" in result.stdout
     words = " ".join(result.stdout.split())
     assert "are needed and the driver has 64.0" in words
     assert "xorec bench engine" in words
-    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert width_of(result.stdout) <= 80
 
 
 def test_measured_constants_are_taken(run: Run) -> None:

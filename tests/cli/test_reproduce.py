@@ -10,8 +10,7 @@ import pytest
 from tests.support.holding import held_command
 from tests.support.report_pages import without_times
 
-from .conftest import Run
-from .test_errors import refused
+from .conftest import Run, refused
 from .test_processes import XOREC
 
 CONFIG = """
@@ -49,9 +48,7 @@ def test_a_report_and_the_same_from_its_own_run_file(
     run: Run, ratings: Path, config: Path, tmp_path: Path
 ) -> None:
     out, again = tmp_path / "report", tmp_path / "again"
-    first = run("reproduce", "rq2,rq5", "--data", ratings, *words(config, out), "--json", "-q")
-    assert first.exit_code == 0, first.output
-    facts = json.loads(first.stdout)
+    facts = run.json("reproduce", "rq2,rq5", "--data", ratings, *words(config, out))
     assert [one["question"] for one in facts["sections"]] == ["rq2", "rq5"]
     rows = facts["sections"][0]["tables"][0]["rows"]
     assert [row["method"] for row in rows] == ["popularity", "bpr", "siml"]
@@ -65,8 +62,7 @@ def test_a_report_and_the_same_from_its_own_run_file(
         ("dsiml", 2),
     ]
     words_of_it = ("reproduce", "--from", out / "run.json", "--threads", 2)
-    second = run(*words_of_it, "--out", again, "-q")
-    assert second.exit_code == 0, second.output
+    second = run.ok(*words_of_it, "--out", again, "-q")
     assert not list((again / "cache").glob("choice-*"))
     assert same(out, again)
     assert "RQ2" in second.stdout
@@ -127,7 +123,7 @@ def test_changed_data_are_noticed(run: Run, ratings: Path, config: Path, tmp_pat
     copy, out = tmp_path / "copy.csv", tmp_path / "r"
     copy.write_text(ratings.read_text())
     small = ("--continuous", "popularity", "--out", out, "-q")
-    assert run("reproduce", "rq2", "--data", copy, *small).exit_code == 0
+    run.ok("reproduce", "rq2", "--data", copy, *small)
     copy.write_text("\n".join(ratings.read_text().splitlines()[:-1]) + "\n")
     result = run("reproduce", "--from", out / "run.json", "--out", out, "-q")
     refused(result, "copy.csv", "digest")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -13,42 +11,23 @@ import xorec
 from xorec.data.interactions import TEST
 from xorec.recommender.recommender import Recommender
 
-from .conftest import Run
-from .test_errors import refused
-
-
-@pytest.fixture
-def given(ratings: Path, tmp_path: Path) -> Path:
-    """The ratings with a column that says train or test: 450 of 1,800 pairs are the test part."""
-    head, *lines = ratings.read_text().splitlines()
-    split = [f"{line},{'test' if n % 4 == 0 else 'train'}" for n, line in enumerate(lines)]
-    path = tmp_path / "given.csv"
-    path.write_text("\n".join([f"{head},fold", *split]) + "\n")
-    return path
-
-
-def answer(run: Run, *words: object) -> dict[str, Any]:
-    result = run(*words, "--json", "-q")
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
+from .conftest import Run, refused, width_of
 
 FOLD = ("--split-column", "fold")
 QUICK = ("--models", "popularity", "--ks", 10)
 
 
 def test_a_split_column_is_used_unless_told_otherwise(run: Run, given: Path) -> None:
-    split = answer(run, "compare", given, *FOLD, *QUICK)["split"]
+    split = run.json("compare", given, *FOLD, *QUICK)["split"]
     assert (split["method"], split["column"], split["test_pairs"]) == ("given", "fold", 450)
-    split = answer(run, "compare", given, *FOLD, *QUICK, "--split", "random")["split"]
+    split = run.json("compare", given, *FOLD, *QUICK, "--split", "random")["split"]
     assert (split["method"], split["test_pairs"]) == ("random", 360)
-    tuned = answer(
-        run, "tune", given, *FOLD, "--model", "item-knn", "--trials", 1, "--study", f"{given}.s"
+    tuned = run.json(
+        "tune", given, *FOLD, "--model", "item-knn", "--trials", 1, "--study", f"{given}.s"
     )
     assert (tuned["split"]["method"], tuned["split"]["test_pairs"]) == ("given", 450)
-    fitted = answer(
-        run, "fit", given, *FOLD, "--model", "popularity", "-o", given.with_suffix(".xorec")
+    fitted = run.json(
+        "fit", given, *FOLD, "--model", "popularity", "-o", given.with_suffix(".xorec")
     )
     assert (fitted["split"]["method"], fitted["split"]["train_pairs"]) == ("given", 1350)
 
@@ -58,12 +37,12 @@ def test_tables_and_notes_name_the_split(run: Run, given: Path) -> None:
     words = "given, column fold, seed 0; 1,215 train, 135 validation, 450 test pairs"
     assert f"Split: {words}." in result.stdout
     assert f"split: {words}\n" in result.stderr
-    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert width_of(result.stdout) <= 80
 
 
 def test_a_share_that_would_go_unused_is_refused(run: Run, given: Path) -> None:
     refused(run("compare", given, *FOLD, *QUICK, "--test", 0.3, "-q"), "--test", "--split random")
-    result = answer(run, "compare", given, *FOLD, *QUICK, "--test", 0.3, "--split", "random")
+    result = run.json("compare", given, *FOLD, *QUICK, "--test", 0.3, "--split", "random")
     assert result["split"]["test_pairs"] == 540
 
 
@@ -72,8 +51,7 @@ def test_the_parts_as_files_are_the_same_split(
     run: Run, ratings: Path, tmp_path: Path, kind: str
 ) -> None:
     folder = tmp_path / "new" / "parts"
-    made = run("split", ratings, "-o", folder, "--format", kind, "--seed", 5)
-    assert made.exit_code == 0, made.output
+    made = run.ok("split", ratings, "-o", folder, "--format", kind, "--seed", 5)
     assert f"created the folder {folder.parent}" in made.stderr
     names = [f"{part}.{kind}" for part in ("test", "train", "validation")]
     assert sorted(file.name for file in folder.iterdir()) == names
@@ -85,8 +63,8 @@ def test_the_parts_as_files_are_the_same_split(
     assert back.ratings is not None
     assert back.ratings.tolist() == xorec.read(ratings).ratings.tolist()  # type: ignore[union-attr]
     words = ("--models", "item-knn", "--ks", 10)
-    (here,) = answer(run, "compare", folder, *words)["rows"]
-    (there,) = answer(run, "compare", ratings, *words, "--seed", 5)["rows"]
+    (here,) = run.json("compare", folder, *words)["rows"]
+    (there,) = run.json("compare", ratings, *words, "--seed", 5)["rows"]
     assert (here["ndcg@10"], here["recall@10"]) == (there["ndcg@10"], there["recall@10"])
     refused(run("split", ratings, "-o", folder, "-q"), "parts", "not an empty folder")
 
@@ -102,7 +80,7 @@ def test_ids_that_look_like_numbers_stay_text_and_items_keep_what_is_known(
     source = (tmp_path / "text.parquet", "--item-info", tmp_path / "info.csv")
     for kind in ("csv", "parquet"):
         folder = tmp_path / kind
-        assert run("split", *source, "-o", folder, "--format", kind, "-q").exit_code == 0
+        run.ok("split", *source, "-o", folder, "--format", kind, "-q")
         back = xorec.read(folder)
         assert back.users.take([0]) == ["0"]
         assert back.times is not None
@@ -130,27 +108,27 @@ def test_fit_keeps_the_test_part_for_evaluate(run: Run, ratings: Path, tmp_path:
     result = run("fit", ratings, "--model", "item-knn", "--test", 0.2, "-o", out)
     assert f"created the folder {out.parent}" in result.stderr
     assert sorted(file.name for file in out.parent.iterdir()) == ["m.xorec", "m.xorec.test.parquet"]
-    found = answer(run, "evaluate", out)
+    found = run.json("evaluate", out)
     assert found["rows"][0]["test_items"] == found["split"]["test_pairs"] == 360
     assert (found["split"]["method"], found["split"]["seed"]) == ("random", 0)
-    compared = answer(run, "compare", ratings, "--models", "item-knn")["rows"][0]
+    compared = run.json("compare", ratings, "--models", "item-knn")["rows"][0]
     assert found["rows"][0]["ndcg@10"] == compared["ndcg@10"]
     assert "Split: random, seed 0; 360 test pairs." in run("evaluate", out, "-q").stdout
-    assert run("fit", ratings, "--model", "item-knn", "-o", out, "-q").exit_code == 0
+    run.ok("fit", ratings, "--model", "item-knn", "-o", out, "-q")
     refused(run("evaluate", out), "DATA", "m.xorec.test.parquet", "--test 0.2")
 
 
 def test_fit_keeps_a_given_test_part_too(run: Run, given: Path) -> None:
     out = given.with_suffix(".xorec")
     words = ("--model", "item-knn", "-o", out, "-q")
-    assert run("fit", given, *FOLD, *words).exit_code == 0
-    here, there = answer(run, "evaluate", out), answer(run, "evaluate", out, given, *FOLD)
+    run.ok("fit", given, *FOLD, *words)
+    here, there = run.json("evaluate", out), run.json("evaluate", out, given, *FOLD)
     assert here["rows"][0]["ndcg@10"] == there["rows"][0]["ndcg@10"]
     assert here["split"]["column"] == there["split"]["column"] == "fold"
     assert there["split"]["part"] == "test"
     new = Recommender.load(out).recommend("u7", 1).ids()[0]
     (given.parent / "more.csv").write_text(f"user,item\nu7,{new}\n")
-    assert answer(run, "evaluate", out, given.parent / "more.csv")["split"]["method"] == "unseen"
+    assert run.json("evaluate", out, given.parent / "more.csv")["split"]["method"] == "unseen"
 
 
 def test_evaluate_names_ids_that_do_not_match(run: Run, model: Path, tmp_path: Path) -> None:

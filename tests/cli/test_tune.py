@@ -16,8 +16,7 @@ from xorec.data.split import Split
 from xorec.recommender.recommender import Recommender
 from xorec.selection.tuning.tuning import Trial, Tuned
 
-from .conftest import Run
-from .test_errors import refused
+from .conftest import Run, refused, width_of
 from .test_processes import XOREC
 
 KNN = ("--model", "item-knn", "--trials")
@@ -26,7 +25,7 @@ KNN = ("--model", "item-knn", "--trials")
 def test_from_data_to_a_file_that_fit_and_compare_take(run: Run, tmp_path: Path) -> None:
     best = tmp_path / "best.toml"
     words = ("--model", "bpr", "--trials", 2, "--epochs", 2, "--dimensions", 8, "-q")
-    answer = json.loads(run("tune", "debian", *words, "-o", best, "--json").stdout)
+    answer = run.json("tune", "debian", *words, "-o", best)
     assert [row["state"] for row in answer["rows"]] == ["complete"] * 2
     assert answer["rows"][0]["value"] == answer["best"]["value"]
     assert answer["rows"][0]["value"] >= answer["rows"][1]["value"]
@@ -35,8 +34,7 @@ def test_from_data_to_a_file_that_fit_and_compare_take(run: Run, tmp_path: Path)
     assert read_config(best) == {"bpr": settings}
     assert (settings["epochs"], settings["dimensions"]) == (2, 8)
     out = tmp_path / "m.xorec"
-    fitted = run("fit", "debian", "--model", "bpr", "--config", best, "-o", out, "-q")
-    assert fitted.exit_code == 0, fitted.output
+    run.ok("fit", "debian", "--model", "bpr", "--config", best, "-o", out, "-q")
     assert settings.items() <= Recommender.load(out).metadata["config"].items()
     compared = run("compare", "debian", "--models", "bpr", "--config", best, "--json", "-q")
     assert json.loads(compared.stdout)["rows"][0]["dimensions"] == 8
@@ -46,10 +44,9 @@ def test_the_same_command_goes_on(
     run: Run, ratings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first = json.loads(run("tune", ratings, *KNN, 3, "--json", "-q").stdout)
+    first = run.json("tune", ratings, *KNN, 3)
     assert [path.name for path in tmp_path.iterdir()] == ["item-knn.study"]
-    result = run("tune", ratings, *KNN, 8, "--json", "-q")
-    more = json.loads(result.stdout)
+    more = run.json("tune", ratings, *KNN, 8)
     assert len(more["rows"]) == 8
     assert all(row in more["rows"] for row in first["rows"])
     refused(run("tune", ratings, *KNN, 8, "--seed", 1, "-q"), "item-knn.study", "seed", "--study")
@@ -58,7 +55,7 @@ def test_the_same_command_goes_on(
 def test_trials_at_once_are_refused_below_one(run: Run, ratings: Path, tmp_path: Path) -> None:
     words = ("tune", ratings, *KNN, 2, "--study", tmp_path / "s", "-q", "--at-once")
     refused(run(*words, 0), "at_once is 0")
-    assert run(*words, 2).exit_code == 0
+    run.ok(*words, 2)
     refused(run(*words, 1), "at_once differ")
 
 
@@ -74,8 +71,7 @@ def test_options_reach_the_trials(
 
     monkeypatch.setattr("xorec.selection.tuning.tuning.tune", trials)
     words = ("--metric", "recall@7", "--no-prune", "--timeout", 60, "--seed", 4, "--study", "s")
-    result = run("tune", ratings, *KNN, 3, *words, "--shrink", 2.5, "--json", "-q")
-    answer = json.loads(result.stdout)
+    answer = run.json("tune", ratings, *KNN, 3, *words, "--shrink", 2.5)
     assert [row["number"] for row in answer["rows"]] == [1, 2, 0], "the best first"
     (how,) = asked
     assert (how["trials"], how["metric"], how["prune"], how["timeout"]) == (
@@ -123,9 +119,8 @@ def test_the_table_fits_80_columns_and_ends_with_the_settings(
     run: Run, ratings: Path, tmp_path: Path
 ) -> None:
     words = ("--model", "bpr", "--trials", 3, "--epochs", 2, "-q", "--study", tmp_path / "s")
-    result = run("tune", ratings, *words)
-    assert result.exit_code == 0, result.output
-    assert max(map(len, result.stdout.splitlines())) <= 80
+    result = run.ok("tune", ratings, *words)
+    assert width_of(result.stdout) <= 80
     table, _, toml = result.stdout.partition("# trial")
     assert "ndcg@20" in table
     assert "bpr" in tomllib.loads("#" + toml)

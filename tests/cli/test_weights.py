@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -36,8 +35,7 @@ def test_als_learns_from_counts(run: Run, plays: Path, tmp_path: Path) -> None:
     models = {}
     for name, words in {"bare": (), "counts": ("--weight-column", "times")}.items():
         out = tmp_path / f"{name}.xorec"
-        result = run("fit", plays, "--model", "als", "--epochs", 2, "-o", out, *words)
-        assert result.exit_code == 0, result.output
+        result = run.ok("fit", plays, "--model", "als", "--epochs", 2, "-o", out, *words)
         models[name] = Recommender.load(out)
     said = " ".join(result.stderr.split())
     assert "columns guessed: user = User_ID, item = Song_Key_ID; not used: comment" in said
@@ -62,8 +60,7 @@ def test_an_update_says_that_it_counts_pairs_alike(run: Run, plays: Path, tmp_pa
     run("fit", plays, "--model", "als", "--epochs", 1, "-o", out, *weights)
     more = tmp_path / "more.csv"
     more.write_text("User_ID,Song_Key_ID,times\nu0,1000,5\nnew,1001,7\n")
-    result = run("update", out, more, *weights)
-    assert result.exit_code == 0, result.output
+    result = run.ok("update", out, more, *weights)
     assert "an update counts every new pair the same" in " ".join(result.stderr.split())
 
 
@@ -72,7 +69,7 @@ def test_models_tells_what_weights_do(run: Run) -> None:
         "Weights of pairs: the error of a pair counts as its weight" in run("models", "als").stdout
     )
     assert "Weights of pairs: not used." in run("models", "dcf").stdout
-    told = {name: json.loads(run("models", name, "--json").stdout)["weights"] for name in MODELS}
+    told = {name: run.json("models", name)["weights"] for name in MODELS}
     assert told == {name: model_class(name).weighting for name in MODELS}
 
 
@@ -83,4 +80,4 @@ def test_ratings_are_said_to_be_positive_unless_there_is_a_threshold(
     note = "every rating counts as positive, 1 to 5; min_rating 4 (--min-rating) would keep 40 %"
     assert note in " ".join(run(*words).stderr.split())
     assert "counts as positive" not in run(*words, "--min-rating", 4).stderr
-    assert note in json.loads(run("data", "info", ratings, "--json", "-q").stdout)["notes"]
+    assert note in run.json("data", "info", ratings)["notes"]
