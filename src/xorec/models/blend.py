@@ -106,10 +106,13 @@ def _block_parts(
     gains: npt.NDArray[np.float64],
     pool: ThreadPool,
 ) -> tuple[Any, Any, Any, Any]:
+    from xorec.search.filters import make_filters
+
     seen = [train.of_user(user) for user in users]
     exclude = np.cumsum([0, *map(len, seen)]), np.concatenate(seen)
     queries = index.learned.queries(users)
-    found = index.find(queries, K, exclude=exclude, pool=pool)
+    filters = make_filters(len(users), exclude, None, train.n_items)
+    found = index.find(queries, K, filters, pool)
     products = index.learned.vector_scores(queries, (found.items, found.counts), pool)
     there = np.arange(found.items.shape[1]) < found.counts[:, None]
     sums = np.where(there, found.sums, np.float32(-np.inf))
