@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.same_data import pair_set
 from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.prepare import prepare
 
 Pairs = set[tuple[int, int]]
-
-
-def pairs_of(data: Interactions) -> Pairs:
-    users, items = data.users.take(data.user_rows), data.items.take(data.indices)
-    return set(zip(users, items, strict=True))
 
 
 def naive_filter(pairs: Pairs, users_at_least: int, items_at_least: int) -> Pairs:
@@ -46,7 +43,7 @@ def test_core_equals_the_loop(pairs: Pairs, core: int) -> None:
             prepare(data, core=core)
         return
     prepared = prepare(data, core=core)
-    assert pairs_of(prepared) == wanted
+    assert pair_set(prepared) == wanted
     assert prepared.n_users == len({u for u, _ in wanted})
     assert prepared.n_items == len({i for _, i in wanted})
 
@@ -58,7 +55,7 @@ def test_the_papers_filter_counts_once(pairs: Pairs, users: int, items: int) -> 
     data = Interactions.from_pairs(pairs)
     if wanted:
         prepared = prepare(data, min_user_pairs=users, min_item_pairs=items)
-        assert pairs_of(prepared) == wanted
+        assert pair_set(prepared) == wanted
     else:
         with pytest.raises(DataError, match="nothing is left after users under"):
             prepare(data, min_user_pairs=users, min_item_pairs=items)
@@ -71,12 +68,12 @@ CHAIN = [(1, 10), (1, 20), (1, 30), (2, 10), (2, 20), (3, 10), (3, 20), (4, 30)]
 def test_once_and_repeated_differ_and_say_what_they_removed() -> None:
     data = Interactions.from_pairs(CHAIN)
     once = prepare(data, min_user_pairs=2, min_item_pairs=2)
-    assert pairs_of(once) == {pair for pair in CHAIN if pair[0] != 4}
+    assert pair_set(once) == {pair for pair in CHAIN if pair[0] != 4}
     assert once.notes == (
         "users under 2 and items under 2 pairs, once: 1 users, 0 items and 1 pairs removed",
     )
     core = prepare(data, core=2)
-    assert pairs_of(core) == {(u, i) for u, i in CHAIN if i != 30}
+    assert pair_set(core) == {(u, i) for u, i in CHAIN if i != 30}
     assert core.notes == ("2-core (2 rounds): 1 users, 1 items and 2 pairs removed",)
 
 
@@ -88,9 +85,8 @@ def rated() -> Interactions:
 
 
 def test_ratings_to_implicit_keeps_the_other_columns_in_step() -> None:
-    prepared = prepare(rated(), min_rating=3.5)
-    assert pairs_of(prepared) == {(1, 2), (2, 1), (2, 2)}
-    assert prepared.times is not None
+    prepared: Any = prepare(rated(), min_rating=3.5)
+    assert pair_set(prepared) == {(1, 2), (2, 1), (2, 2)}
     assert prepared.times.tolist() == [3, 2, 1]
     assert prepared.notes == ("ratings below 3.5: 0 users, 0 items and 1 pairs removed",)
     assert prepare(rated(), min_rating=4).n_users == 1
@@ -98,7 +94,7 @@ def test_ratings_to_implicit_keeps_the_other_columns_in_step() -> None:
 
 def test_ratings_are_filtered_before_counting() -> None:
     prepared = prepare(rated(), min_rating=3.5, min_user_pairs=2)
-    assert pairs_of(prepared) == {(2, 1), (2, 2)}
+    assert pair_set(prepared) == {(2, 1), (2, 2)}
 
 
 def test_nothing_asked_nothing_changed() -> None:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.same_data import pair_set
 from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
-from xorec.data.split import METHODS, Method, Split, hold_out, split
+from xorec.data.split import METHODS, Method, Split, folds, hold_out, split
+from xorec.testing.data import planted
 
-Pairs = set[tuple[int, int]]
 ORDERED: tuple[Method, ...] = ("random", "per-user", "leave-last", "time")
-
-
-def pairs_of(data: Interactions) -> Pairs:
-    users, items = data.users.take(data.user_rows), data.items.take(data.indices)
-    return set(zip(users, items, strict=True))
 
 
 def timed(pairs: dict[tuple[int, int], int], parts: list[int] | None = None) -> Interactions:
@@ -80,7 +76,7 @@ def test_the_parts_are_disjoint_and_together_the_data(
         return
     parts = parts_of(result)
     assert sum(part.n_pairs for part in parts) == data.n_pairs
-    assert set().union(*map(pairs_of, parts)) == set(pairs)
+    assert set().union(*map(pair_set, parts)) == set(pairs)
     assert all(part.users is data.users and part.items is data.items for part in parts)
     assert all(part.times is not None and len(part.times) == len(part) for part in parts)
     if keep_last:
@@ -123,9 +119,8 @@ def test_asking_for_validation_leaves_the_test_part_alone(
 
 def test_random_has_the_share_that_was_asked_for() -> None:
     data = big()
-    result = split(data, test=0.2, validation=0.1, keep_last=False)
+    result: Any = split(data, test=0.2, validation=0.1, keep_last=False)
     assert result.test.n_pairs == round(0.2 * data.n_pairs)
-    assert result.validation is not None
     assert result.validation.n_pairs == round(0.1 * (data.n_pairs - result.test.n_pairs))
     kept = split(data, test=0.8)
     assert kept.test.n_pairs + kept.kept_back == round(0.8 * data.n_pairs)
@@ -144,7 +139,7 @@ def test_random_is_fair_to_users_and_to_positions() -> None:
 
 def test_another_seed_is_another_split() -> None:
     data = big()
-    tests = [pairs_of(split(data, seed=seed).test) for seed in range(3)]
+    tests = [pair_set(split(data, seed=seed).test) for seed in range(3)]
     for one, other in ((0, 1), (1, 2), (0, 2)):
         assert 0.1 < len(tests[one] & tests[other]) / len(tests[one]) < 0.3
 
@@ -153,7 +148,7 @@ def test_a_split_does_not_change_for_those_who_stay_when_others_leave() -> None:
     data = big()
     some = data.select(data.user_rows % 2 == 0).compact()
     whole, half = split(data, method="per-user"), split(some, method="per-user", keep_last=False)
-    assert len(pairs_of(half.test) - pairs_of(whole.test)) <= whole.kept_back
+    assert len(pair_set(half.test) - pair_set(whole.test)) <= whole.kept_back
 
 
 def test_per_user_takes_the_rounded_share_of_each_user() -> None:
@@ -164,16 +159,14 @@ def test_per_user_takes_the_rounded_share_of_each_user() -> None:
 
 def test_leave_last_takes_the_last_and_then_the_one_before() -> None:
     pairs = {(1, 1): 5, (1, 2): 9, (1, 3): 7, (2, 1): 3, (2, 2): 1, (2, 3): 2, (3, 1): 1}
-    result = split(timed(pairs), method="leave-last", validation=0.5)
+    result: Any = split(timed(pairs), method="leave-last", validation=0.5)
     # the only pair of user 3 stays, and so does the earlier one of item 3
-    assert pairs_of(result.test) == {(1, 2), (2, 1)}
-    assert result.validation is not None
-    assert pairs_of(result.validation) == {(1, 3)}
+    assert pair_set(result.test) == {(1, 2), (2, 1)}
+    assert pair_set(result.validation) == {(1, 3)}
     assert result.kept_back == 2
-    bare = split(timed(pairs), method="leave-last", validation=0.5, keep_last=False)
-    assert pairs_of(bare.test) == {(1, 2), (2, 1), (3, 1)}
-    assert bare.validation is not None
-    assert pairs_of(bare.validation) == {(1, 3), (2, 3)}
+    bare: Any = split(timed(pairs), method="leave-last", validation=0.5, keep_last=False)
+    assert pair_set(bare.test) == {(1, 2), (2, 1), (3, 1)}
+    assert pair_set(bare.validation) == {(1, 3), (2, 3)}
 
 
 def test_among_equal_times_the_last_is_a_matter_of_chance_and_not_of_place() -> None:
@@ -199,7 +192,7 @@ def test_time_cuts_everybody_at_one_moment() -> None:
 def test_equal_times_stay_together() -> None:
     pairs = {(user, item): item // 4 for user in range(5) for item in range(8)}
     result = split(timed(pairs), method="time", test=0.2, keep_last=False)
-    assert pairs_of(result.test) == {pair for pair, time in pairs.items() if time == 1}
+    assert pair_set(result.test) == {pair for pair, time in pairs.items() if time == 1}
     with pytest.raises(DataError, match="all pairs have the same time \\(7\\)"):
         split(timed(dict.fromkeys(pairs, 7)), method="time", keep_last=False)
 
@@ -207,7 +200,7 @@ def test_equal_times_stay_together() -> None:
 def test_a_lost_user_gets_its_earliest_pair_back() -> None:
     pairs = {(1, 1): 1, (1, 2): 2, (2, 1): 8, (2, 2): 7, (1, 3): 3, (2, 3): 9}
     result = split(timed(pairs), method="time", test=0.5)
-    assert pairs_of(result.test) == {(2, 1), (2, 3)}
+    assert pair_set(result.test) == {(2, 1), (2, 3)}
     assert result.kept_back == 1
 
 
@@ -215,18 +208,17 @@ def test_a_lost_item_gets_its_earliest_pair_back() -> None:
     """Also where that is the first pair of all."""
     pairs = {(1, 1): 8, (1, 2): 1, (2, 1): 9, (2, 2): 2}
     result = split(timed(pairs), method="leave-last")
-    assert pairs_of(result.test) == {(2, 1)}
+    assert pair_set(result.test) == {(2, 1)}
     assert result.kept_back == 1
 
 
 def test_given_is_taken_as_it_is() -> None:
     pairs = {(1, 1): 0, (1, 2): 0, (2, 1): 0, (2, 2): 0, (3, 3): 0}
     data = timed(pairs, [TRAIN, TEST, TRAIN, VALIDATION, TEST])
-    result = split(data, method="given", validation=0.5)
-    assert pairs_of(result.train) == {(1, 1), (2, 1)}
-    assert result.validation is not None
-    assert pairs_of(result.validation) == {(2, 2)}
-    assert pairs_of(result.test) == {(1, 2), (3, 3)}  # user 3 has no training pair: as given
+    result: Any = split(data, method="given", validation=0.5)
+    assert pair_set(result.train) == {(1, 1), (2, 1)}
+    assert pair_set(result.validation) == {(2, 2)}
+    assert pair_set(result.test) == {(1, 2), (3, 3)}  # user 3 has no training pair: as given
     assert result.train.parts is None
 
 
@@ -234,12 +226,9 @@ def test_given_without_validation_gets_one_cut_from_training() -> None:
     data = big()
     rng = np.random.default_rng(0)
     parts = np.where(rng.random(data.n_pairs) < 0.3, TEST, TRAIN).astype(np.int8)
-    given = Interactions(
-        data.users, data.items, data.indptr, data.indices, times=data.times, parts=parts
-    )
-    result = split(given, method="given", validation=0.1)
+    given = replace(data, parts=parts)
+    result: Any = split(given, method="given", validation=0.1)
     assert result.test.n_pairs == np.count_nonzero(parts == TEST)
-    assert result.validation is not None
     n_train = np.count_nonzero(parts == TRAIN)
     assert result.validation.n_pairs + result.kept_back == round(0.1 * n_train)
     assert split(given, method="given").validation is None
@@ -284,8 +273,7 @@ def test_what_cannot_be_done_is_said() -> None:
 
 
 def test_what_is_held_out_to_choose_by_is_the_latest_where_there_are_times() -> None:
-    data = big(n=2_000)
-    assert data.times is not None
+    data: Any = big(n=2_000)
     parts = hold_out(data, 0.1, seed=1)
     assert parts.describe() == split(data, method="time", test=0.1, seed=1).describe()
     at = parts.test.times
@@ -295,3 +283,54 @@ def test_what_is_held_out_to_choose_by_is_the_latest_where_there_are_times() -> 
         held = hold_out(plain, 0.1, seed=1)
         assert held.settings["method"] == "random"
         assert held.test.digest() == split(plain, method="random", test=0.1, seed=1).test.digest()
+
+
+PLANTED = planted(30, 40, per_user=9)
+
+
+def test_every_pair_is_tested_once() -> None:
+    made = list(folds(PLANTED, 4, keep_last=False))
+    tests = [pair_set(parts.test) for parts in made]
+    assert sum(map(len, tests)) == PLANTED.n_pairs
+    assert set().union(*tests) == pair_set(PLANTED)
+    assert max(map(len, tests)) - min(map(len, tests)) <= 1
+    for parts, test in zip(made, tests, strict=True):
+        assert pair_set(parts.train) == pair_set(PLANTED) - test
+        assert parts.train.users is PLANTED.users
+        assert parts.train.parts is None
+
+
+def test_folds_leave_nobody_without_training_pairs() -> None:
+    data = Interactions.from_pairs([(0, 0), (0, 1), (1, 1), (2, 2), (2, 1), (3, 3)])
+    made = list(folds(data, 2, seed=1))
+    for parts in made:
+        assert (parts.train.user_counts > 0).all()
+        assert (parts.train.item_counts > 0).all()
+    assert sum(parts.kept_back + parts.test.n_pairs for parts in made) == data.n_pairs
+    assert sum(parts.kept_back for parts in made) > 0
+
+
+def test_a_validation_part_of_a_fold_comes_from_the_training_part() -> None:
+    plain, held = next(iter(folds(PLANTED))), next(iter(folds(PLANTED, validation=0.1)))
+    assert plain.validation is None
+    assert held.validation is not None
+    assert pair_set(held.test) == pair_set(plain.test)
+    assert pair_set(held.train) | pair_set(held.validation) == pair_set(plain.train)
+    assert str(held).startswith("folds, 1 of 5, seed 0;")
+
+
+def test_folds_repeat_whatever_the_order_of_the_rows() -> None:
+    rows = list(pair_set(PLANTED))
+    shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
+    digests = [
+        [parts.test.digest() for parts in folds(data, 3, seed=seed)]
+        for data, seed in ((rows, 7), (shuffled, 7), (rows, 8))
+    ]
+    assert digests[0] == digests[1]
+    assert digests[0] != digests[2]
+
+
+@pytest.mark.parametrize("count", [1, 0, 2.5, True])
+def test_the_number_of_folds_is_a_count(count: Any) -> None:
+    with pytest.raises(OptionError, match="2 or more"):
+        next(iter(folds(PLANTED, count)))

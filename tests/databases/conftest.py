@@ -16,23 +16,12 @@ from tests.support.postgresql import KINDS, PostgreSQL, start
 class Shop:
     """A database to fill. run: carries out SQL; address: where it is; types: the names of types."""
 
-    kind = ""
-    big, text, moment, plain_moment, day, decimal, real = (
-        "BIGINT",
-        "TEXT",
-        "TIMESTAMPTZ",
-        "TIMESTAMP",
-        "DATE",
-        "NUMERIC",
-        "FLOAT8",
-    )
+    big, text, day, decimal, real = "BIGINT", "TEXT", "DATE", "NUMERIC", "FLOAT8"
+    moment, plain_moment = "TIMESTAMPTZ", "TIMESTAMP"
     table_end = ""
 
-    def __init__(self, address: str, run: Callable[..., Any]) -> None:
-        self.address, self._run = address, run
-
-    def run(self, sql: str) -> Any:
-        return self._run(sql)
+    def __init__(self, kind: str, address: str, run: Callable[[str], Any]) -> None:
+        self.kind, self.address, self.run = kind, address, run
 
     def make(self, table: str, columns: dict[str, str], rows: list[tuple[Any, ...]]) -> str:
         """A table with rows; its address."""
@@ -57,29 +46,9 @@ class Shop:
         return str(value) if not isinstance(value, str) else "'" + value.replace("'", "''") + "'"
 
 
-class PostgreSQLShop(Shop):
-    kind = "postgresql"
-
-
-class DuckDBShop(Shop):
-    kind = "duckdb"
-
-
-class SQLiteShop(Shop):
-    kind = "sqlite"
-
-
 class ClickHouseShop(Shop):
-    kind = "clickhouse"
-    big, text, moment, plain_moment, day, decimal, real = (
-        "Int64",
-        "String",
-        "DateTime64(6, 'UTC')",
-        "DateTime('UTC')",
-        "Date",
-        "Decimal(20, 0)",
-        "Float64",
-    )
+    big, text, day, decimal, real = "Int64", "String", "Date", "Decimal(20, 0)", "Float64"
+    moment, plain_moment = "DateTime64(6, 'UTC')", "DateTime('UTC')"
     table_end = " ENGINE = MergeTree ORDER BY tuple()"
 
     def quote(self, name: str) -> str:
@@ -111,7 +80,7 @@ def _postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
     address = server.new_database("shop")
     with server.connect("shop") as connection:
         connection.execute("SET timezone TO 'UTC'")  # of dates that name no zone
-        yield PostgreSQLShop(address, connection.execute)
+        yield Shop("postgresql", address, connection.execute)
 
 
 def _duckdb(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
@@ -123,14 +92,14 @@ def _duckdb(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
             return connection.execute(sql).fetchall()
 
     run("SELECT 1")
-    yield DuckDBShop(str(folder / "shop.duckdb"), run)
+    yield Shop("duckdb", str(folder / "shop.duckdb"), run)
 
 
 def _sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
     connection = sqlite3.connect(folder / "shop.sqlite", isolation_level=None)
     connection.execute("CREATE TABLE gone (a)")
     connection.execute("DROP TABLE gone")
-    yield SQLiteShop(str(folder / "shop.sqlite"), connection.execute)
+    yield Shop("sqlite", str(folder / "shop.sqlite"), connection.execute)
     connection.close()
 
 
@@ -145,7 +114,7 @@ def _clickhouse(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:
             connection.close()
 
     run("SELECT 1")
-    yield ClickHouseShop(f"clickhouse://{folder}/ch", run)
+    yield ClickHouseShop("clickhouse", f"clickhouse://{folder}/ch", run)
 
 
 @pytest.fixture(scope="session")
@@ -172,16 +141,13 @@ def _clickhouse_server(request: pytest.FixtureRequest, folder: Path) -> Iterator
             sql.replace("TABLE `", "TABLE shop.`").replace("INTO `", "INTO shop.`")
         )
 
-    yield ClickHouseShop(server.address("shop"), run)
+    yield ClickHouseShop("clickhouse", server.address("shop"), run)
     client.close()
 
 
 MAKERS = {
-    "postgresql": _postgresql,
-    "duckdb": _duckdb,
-    "sqlite": _sqlite,
-    "clickhouse": _clickhouse,
-    "clickhouse-server": _clickhouse_server,
+    made.__name__[1:].replace("_", "-"): made
+    for made in (_postgresql, _duckdb, _sqlite, _clickhouse, _clickhouse_server)
 }
 
 

@@ -55,12 +55,11 @@ def batch_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_table_gives_what_a_frame_gives(shop: Any) -> None:
-    data = xorec.read(orders(shop))
+    data: Any = xorec.read(orders(shop))
     expected = xorec.read(FRAME)
     assert data.digest() == expected.digest()
     assert list(data.users) == [-3, 7, 9, 2**62]
     assert list(data.items) == list(expected.items)
-    assert data.times is not None
     np.testing.assert_array_equal(data.times, expected.times)
     np.testing.assert_array_equal(data.ratings, expected.ratings)
 
@@ -69,10 +68,9 @@ def test_a_query_chooses_names_and_orders(shop: Any) -> None:
     """Without times the last of equal pairs stays: the order of the query is kept."""
     orders(shop)
     sql = "SELECT user_id AS customer, item_id AS product, rating FROM orders ORDER BY ts DESC ; "
-    data = xorec.read(shop.at(f"query={sql}"))
+    data: Any = xorec.read(shop.at(f"query={sql}"))
     seven, tea = data.users.find(7), data.items.find("tea")
     at = int(np.flatnonzero((data.user_rows == seven) & (data.indices == tea))[0])
-    assert data.ratings is not None
     assert data.ratings[at] == 5.0
     assert data.times is None
     begin = "-- who took what\nWITH late AS (SELECT * FROM orders WHERE ts > 1650000000)"
@@ -116,10 +114,9 @@ def test_decimals_are_whole_numbers_or_refused(shop: Any) -> None:
     if shop.kind == "sqlite":
         pytest.skip("SQLite has no decimals")
     columns = {"user": shop.decimal, "item": shop.big, "rating": shop.decimal}
-    data = xorec.read(shop.make("orders", columns, [(12, 1, 4), (5, 2, 3)]))
+    data: Any = xorec.read(shop.make("orders", columns, [(12, 1, 4), (5, 2, 3)]))
     assert list(data.users) == [5, 12]
     assert data.users.kind == "int64"
-    assert data.ratings is not None
     assert data.ratings.tolist() == [3.0, 4.0]
     wide = "12345678901234567890.5" if shop.kind != "clickhouse" else "12345678901234567890"
     kind = {"clickhouse": "Decimal(38, 1)", "duckdb": "DECIMAL(38, 1)"}.get(shop.kind, "numeric")
@@ -189,13 +186,11 @@ def test_a_query_that_fails_is_one_line(shop: Any) -> None:
     for sql, said in (
         ("SELECT nope FROM orders", "nope"),
         ("SELECT user_id, item_id FROM ordrs", "ordrs"),
-        ("SELECT user_id item_id FROM FROM", "mend the query"),
-        ("SELECT user_id, item_id FROM orders; SELECT 1 AS a", "mend the query"),
+        ("SELECT user_id item_id FROM FROM", ""),
+        ("SELECT user_id, item_id FROM orders; SELECT 1 AS a", ""),
     ):
-        with pytest.raises(DataError, match=said) as caught:
+        with pytest.raises(DataError, match=f"^.*{said}.*mend the query.*$"):  # one line
             xorec.read(shop.at(f"query={sql}"))
-        assert "\n" not in str(caught.value)
-        assert "mend the query" in str(caught.value)
     with pytest.raises(DataError, match=r"no table 'ordrs'; there are: orders\. Did you mean"):
         xorec.read(shop.at("table=ordrs"))
 
@@ -263,10 +258,8 @@ def test_names_and_categories_of_items(shop: Any) -> None:
     address = orders(shop)
     columns = {"item": shop.text, "title": shop.text, "genre": shop.text}
     info = shop.make("things", columns, [("tea", "Tea", "drinks"), ("milk", "Milk", "dairy")])
-    data = xorec.read(address, item_info=info)
-    assert data.names is not None
+    data: Any = xorec.read(address, item_info=info)
     assert data.names[data.items.find("tea")] == "Tea"
-    assert data.categories is not None
     assert set(data.categories.labels) == {"dairy", "drinks"}
     found = xorec.read(address, item_info=shop.address)
     assert found.names is not None

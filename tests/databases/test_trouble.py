@@ -32,6 +32,14 @@ def refusal(source: str, **options: Any) -> str:
     return message
 
 
+def sqlite_file(folder: Path, *statements: str) -> Path:
+    connection = sqlite3.connect(folder / "shop.sqlite", isolation_level=None)
+    for sql in statements:
+        connection.execute(sql)
+    connection.close()
+    return folder / "shop.sqlite"
+
+
 class TestFiles:
     @pytest.mark.parametrize("ending", ["duckdb", "sqlite"])
     def test_no_file_a_folder_and_another_file(self, tmp_path: Path, ending: str) -> None:
@@ -80,11 +88,8 @@ class TestFiles:
         connection.close()
 
     def test_ids_of_two_types_in_sqlite(self, tmp_path: Path) -> None:
-        path = tmp_path / "shop.sqlite"
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE orders (user, item)")
-            connection.executemany("INSERT INTO orders VALUES (?, ?)", [(1, 2), ("1", 3)])
-        connection.close()
+        rows = "INSERT INTO orders VALUES (1, 2), ('1', 3)"
+        path = sqlite_file(tmp_path, "CREATE TABLE orders (user, item)", rows)
         said = refusal(str(path))
         assert "the user '1' is text, the first a whole number" in said
         assert "CAST(... AS TEXT)" in said
@@ -92,22 +97,15 @@ class TestFiles:
         assert list(xorec.read(f"{path}?query={sql}").users) == ["1"]
 
     def test_values_of_two_types_in_sqlite(self, tmp_path: Path) -> None:
-        path = tmp_path / "shop.sqlite"
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE orders (user, item, rating, ts)")
-            rows = [(1, 2, 5, 1), (1, 3, 4.5, "2024-01-01"), (1, 4, "3", 2.5)]
-            connection.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", rows)
-        connection.close()
+        rows = "INSERT INTO orders VALUES (1, 2, 5, 1), (1, 3, 4.5, '2024-01-01'), (1, 4, '3', 2.5)"
+        path = sqlite_file(tmp_path, "CREATE TABLE orders (user, item, rating, ts)", rows)
         ratings = xorec.read(f"{path}?table=orders", time_column="").ratings
         assert ratings is not None
         assert ratings.tolist() == [5.0, 4.5, 3.0]
 
     def test_text_that_is_no_utf8_in_sqlite(self, tmp_path: Path) -> None:
-        path = tmp_path / "shop.sqlite"
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE orders (user, item)")
-            connection.execute("INSERT INTO orders VALUES (CAST(x'ff41' AS TEXT), 1)")
-        connection.close()
+        rows = "INSERT INTO orders VALUES (CAST(x'ff41' AS TEXT), 1)"
+        path = sqlite_file(tmp_path, "CREATE TABLE orders (user, item)", rows)
         assert "UTF-8" in refusal(str(path))
 
 
@@ -253,10 +251,9 @@ def test_types_of_postgresql(postgresql_server: PostgreSQL) -> None:
             "127.5::numeric AS rating, 'infinity'::timestamptz AS ts, '10.0.0.1'::inet AS ip"
         )
     assert "an empty field is not a time" in refusal(address)
-    data = xorec.read(address, time_column="")
+    data: Any = xorec.read(address, time_column="")
     assert list(data.users) == ["glad"]
     assert list(data.items) == ["00000000-0000-0000-0000-00000000002a"]
-    assert data.ratings is not None
     assert data.ratings.tolist() == [127.5]
     assert list(xorec.read(address, user_column="ip", time_column="").users) == ["10.0.0.1/32"]
 
@@ -279,8 +276,7 @@ def test_a_driver_that_is_missing_is_named(
 
 
 def test_a_command_is_refused_in_plain_words(tmp_path: Path) -> None:
-    path = tmp_path / "shop.sqlite"
-    sqlite3.connect(path).close()
+    path = sqlite_file(tmp_path)
     said = refusal(f"{path}?query=-- all\ndelete from orders")
     assert "the query begins with DELETE: xorec only reads: give a SELECT" in said
 

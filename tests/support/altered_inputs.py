@@ -1,4 +1,4 @@
-"""Inputs that somebody altered: files of every format, frames, matrices, rows and item files.
+"""Altered inputs: files of every format, frames, matrices, rows and item files.
 
 Case `number` of a seed is always the same. Each must be read or refused with a XorecError, in
 bounded time and memory, and what was read must be sound. Cases run in forked children, many in
@@ -45,7 +45,7 @@ def originals() -> dict[str, bytes]:
     lines = {
         sep: "\n".join(sep.join(row) for row in _TABLE) + "\n" for sep in (",", "\t", "::", " ")
     }
-    named = "\n".join(",".join(map(str, row)) for row in _ROWS) + "\n"
+    named = "".join(",".join(map(str, row)) + "\n" for row in _ROWS)
     inter = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n" + lines["\t"]
     objects = "".join(
         f'{{"reviewerID": "{u}", "asin": "{i}", "overall": {r}, "unixReviewTime": {t}, "x": [1]}}\n'
@@ -122,13 +122,11 @@ class Inputs:
         """(what it is, a function that reads it). The files are written here."""
         rng = np.random.default_rng([self.seed, number])
         kind = number % 8
-        if kind < 4:
-            return self._file(rng)
-        if kind == 4:
-            return self._split_folder(rng)
-        if kind == 5:
-            return self._item_info(rng)
-        return self._object(rng)
+        if kind > 5:
+            what, thing = altered_object(rng)
+            return what, lambda: _read(thing)
+        makers = {4: self._split_folder, 5: self._item_info}
+        return makers.get(kind, self._file)(rng)
 
     def _file(self, rng: np.random.Generator) -> Case:
         name = str(rng.choice(list(self.files)))
@@ -156,10 +154,6 @@ class Inputs:
         what, content = altered_bytes(self.item_files[name], rng, self._others)
         path = self._write(name, content)
         return f"item_info {name}: {what}", lambda: _read([r[:2] for r in _ROWS], item_info=path)
-
-    def _object(self, rng: np.random.Generator) -> Case:
-        what, thing = altered_object(rng)
-        return what, lambda: _read(thing)
 
     def _write(self, name: str, content: bytes) -> Path:
         path = self.folder / name
@@ -197,12 +191,10 @@ def require_sound(data: Interactions) -> None:
     """Assert what holds for whatever was read."""
     indptr, indices = data.indptr, data.indices
     assert len(indptr) == data.n_users + 1
-    assert indptr[0] == 0
-    assert indptr[-1] == len(indices)
+    assert (indptr[0], indptr[-1]) == (0, len(indices))
     assert (np.diff(indptr) >= 0).all()
     assert data.n_pairs > 0
-    assert indices.min() >= 0
-    assert indices.max() < data.n_items
+    assert 0 <= indices.min() <= indices.max() < data.n_items
     rising = np.diff(indices) > 0
     rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(indices))] - 1] = True
     assert rising.all(), "pairs are not distinct and ascending"
@@ -271,14 +263,10 @@ def run_cases(inputs: Inputs, numbers: Sequence[int]) -> Iterator[tuple[int, str
                 yield left.pop(0), last, word, details
         _, status = os.waitpid(child, 0)
         if left:
-            word = RAISED
-            details = f"exit {status}"
+            word, details = RAISED, f"exit {status}"
             if os.WIFSIGNALED(status):
-                sign = os.WTERMSIG(status)
-                word, details = (
-                    HUNG if sign == signal.SIGALRM else CRASHED,
-                    signal.Signals(sign).name,
-                )
+                sign = signal.Signals(os.WTERMSIG(status))
+                word, details = (HUNG if sign == signal.SIGALRM else CRASHED), sign.name
             yield left.pop(0), last, word, details
 
 

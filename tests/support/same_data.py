@@ -1,10 +1,23 @@
-"""Whether two Interactions are equal to the last bit, notes included."""
+"""The pairs of Interactions by raw ids; and whether two Interactions are equal to the last bit."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from xorec.data.interactions import Interactions
 
 _ARRAYS = ("indptr", "indices", "times", "ratings", "weights", "parts")
+
+
+def pairs_of(data: Interactions) -> list[tuple[Any, Any]]:
+    """(user, item) of every pair, in the order of the rows."""
+    users, items = data.users.take(data.user_rows), data.items.take(data.indices)
+    return list(zip(users, items, strict=True))
+
+
+def pair_set(data: Interactions) -> set[tuple[Any, Any]]:
+    """The same as a set."""
+    return set(pairs_of(data))
 
 
 def assert_same_data(found: Interactions, expected: Interactions) -> None:

@@ -1,4 +1,4 @@
-"""Categories of items: several an item, by rows. Asked for by label."""
+"""Categories: the labels of each item, by rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import did_you_mean, listed, quoted
-from xorec.data.text import Text, gather_spans
+from xorec.data.text import Text, gather_spans, offsets_of
 
 _COMPARED = 10_000
-"""Labels among which one that was meant is looked for: comparing spellings is slow."""
+"""Labels that a misspelt one is compared with, at most: comparing spellings is slow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,8 @@ class Categories:
 
     def select(self, items: npt.NDArray[np.integer]) -> Categories:
         """The categories of the items at these rows, in that order; labels stay as they are."""
-        places, indptr = gather_spans(self.indptr, items)
-        return Categories(self.labels, indptr, self.indices[places])
+        positions, indptr = gather_spans(self.indptr, items)
+        return Categories(self.labels, indptr, self.indices[positions])
 
     def items_in(self, labels: Iterable[str]) -> npt.NDArray[np.int64]:
         """The rows of the items in any of these categories, ascending."""
@@ -49,10 +49,12 @@ class Categories:
         known = {label: code for code, label in enumerate(self.labels)}
         for label in labels:
             if label not in known:
-                raise self._unknown(label)
+                hint = did_you_mean(str(label), islice(self.labels, _COMPARED))
+                raise OptionError(
+                    f"there is no category {quoted(label)}.{hint} There are: {listed(self.labels)}."
+                )
             wanted[known[label]] = True
-        found = np.zeros(len(self.indices) + 1, dtype=np.int64)
-        np.cumsum(wanted[self.indices], out=found[1:])
+        found = offsets_of(wanted[self.indices])
         return np.flatnonzero(np.diff(found[self.indptr]))
 
     def extended(self, more: Categories) -> Categories:
@@ -68,10 +70,4 @@ class Categories:
             Text.pack(codes),
             np.concatenate([self.indptr, more.indptr[1:] + self.indptr[-1]]),
             np.concatenate([self.indices, indices]),
-        )
-
-    def _unknown(self, label: object) -> OptionError:
-        hint = did_you_mean(str(label), islice(self.labels, _COMPARED))
-        return OptionError(
-            f"there is no category {quoted(label)}.{hint} There are: {listed(self.labels)}."
         )

@@ -1,8 +1,7 @@
-"""IdTable: where an id stands, by a hash of its bytes. Two arrays, ready to be memory-mapped.
+"""IdTable: the row of an id by a hash of its bytes. Two arrays, ready to be memory-mapped.
 
 A bucket has the rows of all ids whose hash ends in the same bits, so a look-up compares the id
-with one or two others. No compiled kernel: CRC-32 (of text) is Python's own, and the same on every
-machine. Ids that were made to collide are slower to find, nothing more.
+with one or two others. CRC-32 (of text) is Python's own, and the same on every machine.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from xorec.data.text import Text, quick_view
+from xorec.data.text import Text, offsets_of, quick_view
 
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
@@ -40,8 +39,7 @@ class IdTable:
         """The table of these ids: integers, or text."""
         buckets = 2 << max(len(values) - 1, 0).bit_length()
         bucket_of = _buckets(values, buckets)
-        starts = np.zeros(buckets + 1, dtype=np.int32)
-        np.cumsum(np.bincount(bucket_of, minlength=buckets), out=starts[1:])
+        starts = offsets_of(np.bincount(bucket_of, minlength=buckets)).astype(np.int32)
         return cls(starts, np.argsort(bucket_of, kind="stable").astype(np.int32))
 
     def finder_of_text(self, text: Text) -> Callable[[bytes], int]:
@@ -52,12 +50,10 @@ class IdTable:
 
         def find(key: bytes) -> int:
             bucket = crc32(key) & last_bits
-            at, end = starts[bucket], starts[bucket + 1]
-            while at < end:
+            for at in range(starts[bucket], starts[bucket + 1]):
                 row = rows[at]
                 if data[offsets[row] : offsets[row + 1]] == key:
                     return row
-                at += 1
             return -1
 
         return find
@@ -69,12 +65,10 @@ class IdTable:
 
         def find(key: int) -> int:
             bucket = ((key * _GOLDEN & _WORD) >> 32) & last_bits
-            at, end = starts[bucket], starts[bucket + 1]
-            while at < end:
+            for at in range(starts[bucket], starts[bucket + 1]):
                 row = rows[at]
                 if every[row] == key:
                     return row
-                at += 1
             return -1
 
         return find
@@ -107,16 +101,10 @@ def _same(
 
 def _buckets(values: Integers | Text, buckets: int) -> Numbers:
     """The bucket of each id."""
-    hashes = _hash_text(values) if isinstance(values, Text) else _hash_integers(values)
-    return (hashes & np.uint32(buckets - 1)).astype(np.int32)
-
-
-def _hash_text(text: Text) -> npt.NDArray[np.uint32]:
-    data, ends = text.data.tobytes(), text.offsets.tolist()
-    hashes = (crc32(data[begin:end]) for begin, end in pairwise(ends))
-    return np.fromiter(hashes, dtype=np.uint32, count=len(text))
-
-
-def _hash_integers(values: Integers) -> npt.NDArray[np.uint32]:
-    """The upper half of a product: neighbours among the numbers are none among the buckets."""
-    return ((values.view(np.uint64) * np.uint64(_GOLDEN)) >> np.uint64(32)).astype(np.uint32)
+    if isinstance(values, Text):
+        data, spans = values.data.tobytes(), pairwise(values.offsets.tolist())
+        crcs = (crc32(data[begin:end]) for begin, end in spans)
+        hashes = np.fromiter(crcs, dtype=np.uint64, count=len(values))
+    else:  # the upper half of a product: neighbouring numbers go to distant buckets
+        hashes = (values.view(np.uint64) * np.uint64(_GOLDEN)) >> np.uint64(32)
+    return (hashes & np.uint64(buckets - 1)).astype(np.int32)

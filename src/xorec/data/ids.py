@@ -1,11 +1,9 @@
 """Ids: the raw ids that people use, and the rows that arrays use.
 
-Whatever type comes in goes out again. Integers live in one int64 array; every other kind lives
+The type that comes in goes out again. Integers live in one int64 array; every other kind lives
 in a `Text` with a codec that turns an id into a string and back. Look-up is by an `IdTable`, which
 a model file keeps, so that a memory-mapped model answers at once, without building a dictionary of
-a million ids; integers that ascend need none.
-
-near_id: the id that may have been meant. The same small work for ten ids and for ten million.
+a million ids; integers that ascend are found by bisection.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ import numpy.typing as npt
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
 from xorec.data.id_table import IdTable
-from xorec.data.text import Text, quick_view
+from xorec.data.text import Text, offsets_of, quick_view
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,8 +51,8 @@ _CODECS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 class Ids:
     """Distinct raw ids; row `r` belongs to id `ids[r]`.
 
-    kind: "int64" (values in an array) or a codec's name (values in a `Text`). table: where each id
-    stands; None makes it when it is first needed.
+    kind: "int64" (values in an array) or a codec's name (values in a `Text`). table: made when it
+    is first needed, where it is None.
     """
 
     def __init__(
@@ -74,14 +72,11 @@ class Ids:
         kind = _kind_of(values)
         if kind == "str":
             _require_unicode(values)
-        if kind == "int64":
-            ids = cls(kind, np.array(values, dtype=np.int64))
-        else:
-            encode = _CODECS[kind][1]
-            ids = cls(kind, Text.pack(encode(value) for value in values))
         if len(set(values)) != len(values):
             raise DataError("the ids are not distinct: give each id once.")
-        return ids
+        if kind == "int64":
+            return cls(kind, np.array(values, dtype=np.int64))
+        return cls(kind, Text.pack(map(_CODECS[kind][1], values)))
 
     @classmethod
     def sorted(cls, raw: Iterable[Hashable]) -> Ids:
@@ -105,9 +100,7 @@ class Ids:
         if series.dtype.is_integer() and series.dtype not in (pl.UInt64, pl.Int128):
             return cls("int64", series.to_numpy().astype(np.int64, copy=False))
         if series.dtype == pl.String:
-            lengths = series.str.len_bytes().to_numpy()
-            offsets = np.zeros(len(series) + 1, dtype=np.int64)
-            np.cumsum(lengths, out=offsets[1:])
+            offsets = offsets_of(series.str.len_bytes().to_numpy())
             joined = series.str.join("").item() if len(series) else ""
             return cls("str", Text(np.frombuffer(joined.encode(), dtype=np.uint8), offsets))
         return cls.of(series.to_list())
@@ -141,20 +134,22 @@ class Ids:
             return True
         if not isinstance(other, Ids) or self.kind != other.kind:
             return False
-        if isinstance(self.values, Text) and isinstance(other.values, Text):
-            return np.array_equal(self.values.offsets, other.values.offsets) and np.array_equal(
-                self.values.data, other.values.data
-            )
-        return np.array_equal(np.asarray(self.values), np.asarray(other.values))
+        return all(map(np.array_equal, self.arrays, other.arrays))
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays that hold the ids: (values), or (data, offsets) of a `Text`."""
+        values = self.values
+        return (values.data, values.offsets) if isinstance(values, Text) else (values,)
+
     def take(self, rows: npt.NDArray[np.integer] | Sequence[int]) -> list[Any]:
         """The raw ids at `rows`."""
-        places = rows.tolist() if isinstance(rows, np.ndarray) else rows
+        rows = rows.tolist() if isinstance(rows, np.ndarray) else rows
         if not isinstance(self.values, Text):
-            return [int(self.values[row]) for row in places]
-        strings = self.values.strings(places)
+            return [int(self.values[row]) for row in rows]
+        strings = self.values.strings(rows)
         return strings if self.kind == "str" else self._decoded(strings)
 
     def to_numpy(self) -> npt.NDArray[Any]:
@@ -169,18 +164,9 @@ class Ids:
         made[:] = self.take(range(len(self)))
         return made
 
-    def alike(self, raw: Hashable) -> Any:
-        """The id that is written like `raw` but is of another type; None if there is none.
-
-        >>> Ids.of([1, 2]).alike("1"), Ids.of(["1", "2"]).alike(1)
-        (1, '1')
-        """
-        found = self.parse(str(raw).strip())
-        return found if self.kind != "bool" and self.find(found) >= 0 else None
-
     @property
     def type_name(self) -> str:
-        """What the ids are, for messages."""
+        """The type of the ids, for messages."""
         return {"int64": "integers", "int": "integers", "str": "strings"}.get(self.kind, self.kind)
 
     def select(self, rows: npt.NDArray[np.integer]) -> Ids:
@@ -213,7 +199,7 @@ class Ids:
         return np.where(np.asarray(values)[places] == np.asarray(keys), places, -1)
 
     def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
-        """A seeded 64-bit hash of every id: it hangs on the id alone, not on its row."""
+        """A seeded 64-bit hash of every id, which depends on the id alone, not on its row."""
         from xorec.core.rng import hash_integers, hash_text
 
         if isinstance(self.values, Text):
@@ -231,7 +217,7 @@ class Ids:
 
     @cached_property
     def table(self) -> IdTable | None:
-        """Where each id stands; None where integers ascend, which are found by bisection."""
+        """The row of each id; None where integers ascend."""
         values = self.values
         if not isinstance(values, Text) and (values[1:] > values[:-1]).all():
             return None
@@ -249,17 +235,17 @@ class Ids:
         every = quick_view(values)
 
         def find(key: int) -> int:
-            place = bisect_left(every, key)
-            return place if place < len(every) and every[place] == key else -1
+            row = bisect_left(every, key)
+            return row if row < len(every) and every[row] == key else -1
 
         return find
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle has: views of memory are made anew."""
+        """Without the views of memory, which no pickle can hold."""
         return {name: value for name, value in vars(self).items() if name != "_find"}
 
     def stored(self, raw: Hashable) -> int | str | None:
-        """What a column of these ids has for a raw id: an integer or text; None: of another type.
+        """A raw id as a column of a database holds it: an integer or text; None: another type.
 
         >>> Ids.of([datetime.date(2024, 2, 29)]).stored(datetime.date(2023, 1, 31))
         '2023-01-31'
@@ -268,13 +254,16 @@ class Ids:
         return key.decode("utf-8", "surrogateescape") if isinstance(key, bytes) else key
 
     def _key(self, raw: Hashable) -> Any:
-        """What is compared: the integer itself, or the encoded bytes; None if of another type."""
+        """The key of a look-up: the integer itself, or the encoded bytes; None: another type."""
         if self.kind == "str":  # first, for it is what most ids are
             return _utf8(raw) if isinstance(raw, str) else None
         if self.kind in ("int64", "int"):
             if isinstance(raw, (bool, np.bool_)) or not isinstance(raw, (int, np.integer)):
                 return None
-            return int(raw) if self.kind == "int64" else _digits(int(raw)).encode()
+            raw = int(raw)
+            if self.kind == "int64":
+                return raw
+            return str(raw).encode() if raw.bit_length() <= LONGEST_INT else b""
         exact, encode, _ = _CODECS[self.kind]
         if isinstance(raw, np.generic):
             raw = raw.item()
@@ -286,16 +275,11 @@ class Ids:
 
 
 def _utf8(text: str) -> bytes | None:
-    """The bytes that a `Text` has of a string; None of half a surrogate pair: no id has one."""
+    """A string as a `Text` holds it; None for half a surrogate pair, which no id has."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return None
-
-
-def _digits(number: int) -> str:
-    """A whole number as text; "" for one that is too long for any id."""
-    return str(number) if number.bit_length() <= LONGEST_INT else ""
 
 
 def _require_unicode(values: list[Any]) -> None:
@@ -310,10 +294,10 @@ def _require_unicode(values: list[Any]) -> None:
 
 
 def _kind_of(values: list[Any]) -> str:
-    """The one kind of all values; mixed or unhashable kinds are refused."""
-    for place, value in enumerate(values):
+    """The one kind of all values; mixed and unknown kinds are refused."""
+    for number, value in enumerate(values, start=1):
         if value is None or (isinstance(value, float) and math.isnan(value)):
-            raise DataError(f"id number {place + 1} is empty ({value!r}): drop that row.")
+            raise DataError(f"id number {number} is empty ({value!r}): drop that row.")
     types = {type(v.item()) if isinstance(v, np.generic) else type(v) for v in values}
     if int in types and any(
         int(v).bit_length() > LONGEST_INT for v in values if isinstance(v, int)
@@ -342,25 +326,28 @@ def _kind_of(values: list[Any]) -> str:
 
 
 NEIGHBOURS = 32
-"""Ids that are looked at on either side of the place where the id would stand."""
+"""Ids that are compared with an unknown one, on either side of where it would be in the order."""
 LONGEST_COMPARED = 100
-"""Characters of an id that is compared letter by letter."""
+"""Characters of an id that is compared letter by letter, at most."""
 
 
 def near_id(ids: Ids, raw: Hashable) -> Any:
     """The id that differs from `raw` by type, blanks, case or one slip; None if none does.
 
-    Letters are compared with the ids beside it in the order of the alphabet, in which `read` has
-    them; after an update some are elsewhere, and not found. Digits are never guessed.
+    Letters are compared with the ids beside it in alphabetical order (ids that an update has added
+    are behind the others, and may not be found), so the work is the same for any number of ids.
+    Digits are never guessed.
 
     >>> shop = Ids.of(["Earl Grey", "SKU 40, large", "milk", "tea 4711"])
     >>> [near_id(shop, raw) for raw in ("MILK", " milk", "Earl Gray", "SKU 40", "tea 4712", 7)]
     ['milk', 'milk', 'Earl Grey', 'SKU 40, large', None, None]
     """
-    meant = ids.alike(raw)
-    if meant is not None or not isinstance(raw, str) or not isinstance(ids.values, Text):
-        return meant
-    text = raw.strip()
+    text = str(raw).strip()
+    typed = ids.parse(text)
+    if ids.kind != "bool" and ids.find(typed) >= 0:
+        return typed
+    if not isinstance(raw, str) or not isinstance(ids.values, Text):
+        return None
     for written in (text.lower(), text.upper(), text.title(), text.capitalize()):
         if ids.find(written) >= 0:
             return written
@@ -368,32 +355,24 @@ def near_id(ids: Ids, raw: Hashable) -> Any:
 
 
 def _near_in_order(values: Text, text: str) -> str | None:
-    """Of the strings around the place of `text`: one that it begins, or that is one slip away."""
+    """Of the strings beside `text` in the order: one that it begins, or that is one slip away."""
     if not 2 < len(text) <= LONGEST_COMPARED:
         return None
     key = text.encode("utf-8", "surrogatepass")
-    place = bisect_left(range(len(values)), key, key=values.raw)
-    around = values.strings(range(max(place - NEIGHBOURS, 0), min(place + NEIGHBOURS, len(values))))
+    row = bisect_left(range(len(values)), key, key=values.raw)
+    around = values.strings(range(max(row - NEIGHBOURS, 0), min(row + NEIGHBOURS, len(values))))
     around = [one for one in around if len(one) <= LONGEST_COMPARED]
-    alike = [one for one in around if _digit_runs(one) == _digit_runs(text)]
+    digits = re.findall(r"\d+", text)
+    alike = [one for one in around if re.findall(r"\d+", one) == digits]
     begun = (one for one in alike if one.startswith(text))
     return next(begun, None) or next((one for one in alike if _is_slip(one, text)), None)
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether one letter is too many, missing or another one, or two have changed places."""
-    start = _shared_letters(one, other)
-    one, other = one[start:], other[start:]
-    end = _shared_letters(one[::-1], other[::-1])
-    one, other = one[: len(one) - end], other[: len(other) - end]
-    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
-
-
-def _shared_letters(one: str, other: str) -> int:
-    """How many letters both begin with."""
+    """Whether one letter is too many, missing or another one, or two are swapped."""
+    other, one = sorted((one, other), key=len)
     pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _digit_runs(text: str) -> list[str]:
-    return re.findall(r"\d+", text)
+    at = next((at for at, (a, b) in pairs if a != b), len(other))
+    rest, others = one[at:], other[at:]
+    swapped = rest[:2] == others[:2][::-1] and rest[2:] == others[2:]
+    return swapped or rest[1:] in (others, others[1:])

@@ -15,7 +15,7 @@ from xorec.core.arrays import as_array
 from xorec.core.errors import DataError
 from xorec.data.categories import Categories
 from xorec.data.ids import Ids
-from xorec.data.text import Text
+from xorec.data.text import Text, offsets_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _OF_PAIRS = ("times", "ratings", "weights", "parts")
 """The fields that have a value for each pair."""
 TRAIN, VALIDATION, TEST = 0, 1, 2
-"""Values of `Interactions.parts`, the split that a file brought along."""
+"""Values of `Interactions.parts`, the split given by the data."""
 
 
 class UserItems(NamedTuple):
-    """What kernels take of the pairs: the items of user u are `items[indptr[u]:indptr[u + 1]]`."""
+    """The pairs for a kernel: the items of user u are `items[indptr[u]:indptr[u + 1]]`."""
 
     indptr: npt.NDArray[np.int64]
     items: npt.NDArray[np.int32]
@@ -142,13 +142,13 @@ class Interactions:
 
     @property
     def has(self) -> tuple[str, ...]:
-        """What there is beside the pairs: times, ratings, weights, parts, names, categories."""
+        """Which of times, ratings, weights, parts, names and categories are known."""
         fields = (*_OF_PAIRS, "names", "categories")
         return tuple(name for name in fields if getattr(self, name) is not None)
 
     @property
     def density(self) -> float:
-        """The share of all possible pairs that there are."""
+        """The share of all possible pairs that are in the data."""
         return self.n_pairs / max(self.n_users * self.n_items, 1)
 
     def __repr__(self) -> str:
@@ -161,18 +161,15 @@ class Interactions:
 
         from xorec.core.printable import printable
 
-        facts = {
-            "users": f"{self.n_users:,}",
-            "items": f"{self.n_items:,}",
-            "pairs": f"{self.n_pairs:,}",
-            "density": f"{self.density:.4%}",
-            "columns": ", ".join(("user", "item", *self.has)),
-        }
-        rows = [*facts.items(), *(("note", note) for note in self.notes)]
-        cells = (
-            f"<tr><th>{escape(name)}</th><td>{escape(printable(text))}</td></tr>"
-            for name, text in rows
-        )
+        rows = [
+            ("users", f"{self.n_users:,}"),
+            ("items", f"{self.n_items:,}"),
+            ("pairs", f"{self.n_pairs:,}"),
+            ("density", f"{self.density:.4%}"),
+            ("columns", ", ".join(("user", "item", *self.has))),
+            *(("note", escape(printable(note))) for note in self.notes),
+        ]
+        cells = (f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows)
         return f"<table>{''.join(cells)}</table>"
 
     def of_user(self, user: int) -> npt.NDArray[np.int32]:
@@ -204,13 +201,11 @@ class Interactions:
         >>> data.users.take(users[indptr[tea] : indptr[tea + 1]])
         ['ann', 'bob']
         """
-        indptr = np.zeros(self.n_items + 1, dtype=np.int64)
-        np.cumsum(self.item_counts, out=indptr[1:])
-        return indptr, self.user_rows[self.item_order]
+        return offsets_of(self.item_counts), self.user_rows[self.item_order]
 
     @cached_property
     def item_order(self) -> npt.NDArray[np.int64]:
-        """The places of the pairs in the order of `by_item`.
+        """The positions of the pairs in the order of `by_item`.
 
         >>> data = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "milk")])
         >>> data.indices[data.item_order].tolist()
@@ -226,7 +221,7 @@ class Interactions:
         return csr_array((ones, self.indices, self.indptr), shape=(self.n_users, self.n_items))
 
     def to_frame(self) -> pl.DataFrame:
-        """A polars frame of the pairs by raw ids: user, item; rating, time, weight where there are.
+        """A polars frame of the pairs by raw ids: user, item; rating, time, weight where known.
 
         For other libraries: `parts.train.to_frame().to_pandas()` (needs pyarrow). Weights are
         scaled already; `read` takes them back with `weight_scale="none"`.
@@ -237,9 +232,7 @@ class Interactions:
         from xorec.data.io.write import pairs_frame
 
         frame = pairs_frame(self)
-        if self.weights is None:
-            return frame
-        return frame.with_columns(weight=self.weights)
+        return frame if self.weights is None else frame.with_columns(weight=self.weights)
 
     def select(self, keep: npt.NDArray[np.bool_]) -> Interactions:
         """The pairs where `keep` holds; users, items and their rows stay as they are.
@@ -248,12 +241,12 @@ class Interactions:
         >>> data.select(data.indices == data.items.find("tea"))
         Interactions(2 users x 2 items, 2 pairs)
         """
-        indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr].astype(np.int64)
         aligned: dict[str, Any] = {name: all_[keep] for name, all_ in self._of_pairs().items()}
+        indptr = offsets_of(keep)[self.indptr]
         return replace(self, indptr=indptr, indices=self.indices[keep], **aligned)
 
     def _of_pairs(self) -> dict[str, npt.NDArray[Any]]:
-        """The fields that there are and that have a value for each pair."""
+        """The known fields that have a value for each pair."""
         return {name: getattr(self, name) for name in self.has if name in _OF_PAIRS}
 
     def union(self, other: Interactions, threads: int = 1) -> Interactions:
@@ -297,7 +290,7 @@ class Interactions:
             self,
             users=self.users.select(users),
             items=self.items.select(items),
-            indptr=np.concatenate([[0], np.cumsum(self.user_counts[users])]).astype(np.int64),
+            indptr=offsets_of(self.user_counts[users]),
             indices=new_row[self.indices].astype(np.int32),
             names=None if self.names is None else self.names.take(items),
             categories=None if self.categories is None else self.categories.select(items),
@@ -321,8 +314,7 @@ class Interactions:
         digest = hashlib.blake2b(digest_size=16)
         for ids in (self.users, self.items):
             digest.update(ids.kind.encode())
-            values = ids.values
-            for array in (values.data, values.offsets) if isinstance(values, Text) else (values,):
+            for array in ids.arrays:
                 digest.update(np.ascontiguousarray(array).data)
         digest.update(np.ascontiguousarray(self.indptr).data)
         digest.update(np.ascontiguousarray(self.indices).data)
@@ -331,7 +323,7 @@ class Interactions:
         return digest.hexdigest()
 
     def require_pairs(self, what: str = "the data") -> None:
-        """Refuse an empty set of pairs, in words that say `what` is empty.
+        """Refuse an empty set of pairs; the message says that `what` is empty.
 
         >>> Interactions.from_pairs([]).require_pairs("today")
         Traceback (most recent call last):

@@ -1,8 +1,11 @@
-"""Pairs in any order -> distinct pairs in order: the kernels under `Interactions`.
+"""Kernels that sort pairs and merge equal ones, for `Interactions`.
 
-Sorting is by counting, twice (by item, then stably by user): linear time, no comparison sort, and
-equal pairs stay in the order in which they came. Each thread moves one chunk of the pairs; the
-counts of every chunk are known before, so all write to their own places.
+Sorting is by counting, twice (by item, then stably by user): linear time, and equal pairs keep
+their order. Each thread moves one chunk of the pairs; the counts of every chunk are known before,
+so each writes to positions of its own.
+
+Why not polars or SciPy: on 10 million pairs polars' arg_sort takes four times the processor time,
+two transpositions of a SciPy matrix three times, polars' group_by thirty times.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The complement of a user's items is numbered, a number below its size (or weight) is drawn from a
 counter-based stream (seed, epoch, user, position), and binary search finds the item it belongs to.
-So a training positive never comes out, a user who has nearly everything costs no more than any
-other, and the draw depends on nothing but its key. A user who has every item gets -1.
+So a user who has nearly everything costs no more than any other, and a draw depends on its key
+alone. A user who has every item gets -1.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xorec.core.errors import OptionError
 from xorec.core.kernels import inlined, kernel
 from xorec.core.rng import below, draw, stream
 from xorec.data.interactions import Interactions, UserItems
+from xorec.data.text import offsets_of
 
 _TOTAL_WEIGHT = 2**52  # sums of integer weights stay exact in float64
 
@@ -57,7 +58,7 @@ class Negatives:
             raise OptionError(f"alpha is {alpha}: the power of popularity is from 0 to 2.")
         popularity = train.item_counts.astype(np.float64) ** alpha
         weights = np.maximum(1, popularity * (_TOTAL_WEIGHT / popularity.sum())).astype(np.int64)
-        return cls.weighted(*pairs, np.concatenate([[0], np.cumsum(weights)]))
+        return cls.weighted(*pairs, offsets_of(weights))
 
     @classmethod
     def weighted(
@@ -71,9 +72,8 @@ class Negatives:
         """By the weight before each item and of all; None: uniform."""
         if cumulative is None:
             return cls(indices, indptr, n_items, first_user=first_user)
-        summed = np.cumsum(np.diff(cumulative)[indices])
-        before = np.concatenate([[0], summed])[indptr[:-1]]
-        taken = summed - np.repeat(before, np.diff(indptr))
+        sums = offsets_of(np.diff(cumulative)[indices])
+        taken = sums[1:] - np.repeat(sums[indptr[:-1]], np.diff(indptr))
         return cls(indices, indptr, n_items, cumulative, taken, first_user)
 
     def draw(
@@ -84,10 +84,9 @@ class Negatives:
         seed: int,
         epoch: int,
     ) -> None:
-        """Fill out (len(pairs), K): K negatives for each pair.
+        """Fill out (len(pairs), K): K negatives for each pair, without Python's lock.
 
-        pairs: positions in `indices`; users: the user of each. Runs without Python's lock, so
-        threads may fill parts of one array side by side.
+        pairs: positions in `indices`; users: the user of each.
         """
         positives, key = UserItems(self.indptr, self.indices), (seed, epoch, self.first_user)
         if self.cumulative is None or self.taken is None:

@@ -1,7 +1,4 @@
-"""prepare: from what a file holds to what a model should learn from; says what was removed.
-
-align: pairs by the rows of other ids, for parts that were read one by one.
-"""
+"""prepare: filters pairs, and notes what was removed. align: pairs by the rows of other ids."""
 
 from __future__ import annotations
 
@@ -55,9 +52,9 @@ def prepare(
     if min_rating is not None:
         pairs = _by_rating(pairs, min_rating)
     if min_user_pairs > 1 or min_item_pairs > 1:
-        pairs = _by_counts(pairs, min_user_pairs, min_item_pairs, repeat=False)
+        pairs = _by_counts(pairs, (min_user_pairs, min_item_pairs), repeat=False)
     if core > 1:
-        pairs = _by_counts(pairs, core, core, repeat=True)
+        pairs = _by_counts(pairs, (core, core), repeat=True)
     return pairs.compact()
 
 
@@ -67,13 +64,13 @@ def _by_rating(data: Interactions, min_rating: float) -> Interactions:
     keep = data.ratings >= np.float32(min_rating)
     if not keep.any():
         raise none_rated(min_rating, data.ratings.min(), data.ratings.max())
-    outdated = rating_note(data.ratings)  # a threshold was chosen: none needs to be proposed
+    outdated = rating_note(data.ratings)  # it proposes a threshold
     data = replace(data, notes=tuple(note for note in data.notes if note != outdated))
     return _keep(data, keep, below_rating(min_rating))
 
 
 def no_ratings(min_rating: float) -> DataError:
-    """A threshold was given, and there is nothing to compare with it."""
+    """The error for a threshold where the data has no ratings."""
     return DataError(
         f"min_rating is {min_rating} but the data has no ratings: name their column with "
         "rating_column (--rating-column), or leave min_rating out."
@@ -81,7 +78,7 @@ def no_ratings(min_rating: float) -> DataError:
 
 
 def none_rated(min_rating: float, low: Any, high: Any) -> DataError:
-    """All ratings are below the threshold."""
+    """The error where all ratings are below the threshold."""
     return DataError(
         f"no pair is rated {min_rating:g} or more: the ratings go from "
         f"{low:g} to {high:g}; lower min_rating."
@@ -89,16 +86,13 @@ def none_rated(min_rating: float, low: Any, high: Any) -> DataError:
 
 
 def below_rating(min_rating: float) -> str:
-    """What the filter by ratings is called in notes."""
+    """The name of the filter by ratings in notes."""
     return f"ratings below {min_rating:g}"
 
 
-def _by_counts(
-    data: Interactions, min_user_pairs: int, min_item_pairs: int, *, repeat: bool
-) -> Interactions:
+def _by_counts(data: Interactions, least: tuple[int, int], *, repeat: bool) -> Interactions:
     """Remove users and items with too few pairs: once, or until none is left."""
     counts = PairCounts(data.user_counts, data.item_counts)
-    least = (min_user_pairs, min_item_pairs)
 
     def count(users_stay: Mask, items_stay: Mask) -> PairCounts:
         return PairCounts(*count_pairs(data.indptr, data.indices, users_stay, items_stay))
@@ -117,7 +111,7 @@ class PairCounts(NamedTuple):
     items: Counts
 
     def nothing_left(self, what: str) -> DataError:
-        """A filter was too strict. what: its name."""
+        """The error of a filter that is too strict. what: its name."""
         return DataError(
             f"nothing is left after {what}: of {len(self.users):,} users the busiest has "
             f"{self.users.max():,} pairs, of {len(self.items):,} items the most popular "
@@ -125,15 +119,15 @@ class PairCounts(NamedTuple):
         )
 
     def removed_note(self, what: str, left: PairCounts) -> str:
-        """What a filter has taken away. what: its name."""
-        users = int(np.count_nonzero((self.users > 0) & (left.users == 0)))
-        items = int(np.count_nonzero((self.items > 0) & (left.items == 0)))
+        """The note on a filter. what: its name."""
+        users = np.count_nonzero((self.users > 0) & (left.users == 0))
+        items = np.count_nonzero((self.items > 0) & (left.items == 0))
         pairs = int(self.users.sum() - left.users.sum())
         return f"{what}: {users:,} users, {items:,} items and {pairs:,} pairs removed"
 
 
 class Stay(NamedTuple):
-    """Which users and items stay, the pairs that these have left, and the filter's name."""
+    """The users and items that stay, the pairs that they have left, and the filter's name."""
 
     users: Mask
     items: Mask
@@ -166,11 +160,9 @@ def with_enough_pairs(
         users_stay &= user_counts >= min_user_pairs
         items_stay &= item_counts >= min_item_pairs
         user_counts, item_counts = count(users_stay, items_stay)
-    what = (
-        f"{min_user_pairs}-core ({rounds} round{'' if rounds == 1 else 's'})"
-        if repeat
-        else f"users under {min_user_pairs} and items under {min_item_pairs} pairs, once"
-    )
+    what = f"users under {min_user_pairs} and items under {min_item_pairs} pairs, once"
+    if repeat:
+        what = f"{min_user_pairs}-core ({rounds} round{'' if rounds == 1 else 's'})"
     return Stay(users_stay, items_stay, PairCounts(user_counts, item_counts), what)
 
 
@@ -184,7 +176,7 @@ def _keep(data: Interactions, keep: Mask, what: str) -> Interactions:
 def check_filters(
     min_rating: float | None, min_user_pairs: int, min_item_pairs: int, core: int
 ) -> None:
-    """Refuse what is no threshold."""
+    """Refuse a threshold that is no number or negative."""
     if min_rating is not None and not np.isfinite(min_rating):
         raise OptionError(f"min_rating is {min_rating}: give a number, or leave it out.")
     counts = {"min_user_pairs": min_user_pairs, "min_item_pairs": min_item_pairs, "core": core}
@@ -216,7 +208,7 @@ def count_pairs(
 def align(data: Interactions, users: Ids, items: Ids, what: str, where: str) -> Interactions:
     """The same pairs by the rows of `users` and `items`; a note says how many are not there.
 
-    what, where: what the data is, and where the ids are from, for messages.
+    what, where: names of the data and of the origin of the ids, for messages.
 
     >>> from xorec import Interactions
     >>> train = Interactions.from_pairs([("ann", "tea"), ("bob", "milk")])
@@ -232,10 +224,8 @@ def align(data: Interactions, users: Ids, items: Ids, what: str, where: str) -> 
     data.require_pairs(what)
     user_rows, item_rows = users.find_many(data.users), items.find_many(data.items)
     matches = []
-    for name, rows, there, here in (
-        ("users", user_rows, users, data.users),
-        ("items", item_rows, items, data.items),
-    ):
+    both = (("users", user_rows, users, data.users), ("items", item_rows, items, data.items))
+    for name, rows, there, here in both:
         matched = int(np.count_nonzero(rows >= 0))
         matches.append(f"{matched:,} of {len(rows):,} {name}")
         if not matched:
@@ -265,8 +255,8 @@ def align(data: Interactions, users: Ids, items: Ids, what: str, where: str) -> 
     missing = data.n_pairs - kept.n_pairs
     if not missing:
         return aligned
-    note = f"{missing:,} pairs of {what} left out: {' and '.join(matches)} are in {where}"
-    return replace(aligned, notes=(*aligned.notes, note))
+    are_there = f"{' and '.join(matches)} are in {where}"
+    return aligned.noted(f"{missing:,} pairs of {what} left out: {are_there}")
 
 
 def _categories_of(data: Interactions, items: Ids) -> Categories | None:

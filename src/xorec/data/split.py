@@ -1,15 +1,14 @@
 """split: a training part, a test part, and a validation part cut from the training part.
 
-Who goes where hangs on (seed, raw user id, raw item id) and, where asked for, on times: never on
-the order of the rows. The test part does not change when a validation part is asked for, so one
+The part of a pair depends on (seed, raw user id, raw item id) and, where asked for, on times: never
+on the order of the rows. The test part does not change when a validation part is asked for, so one
 can tune on the validation part and then train on everything but the same test part.
 
 folds: cross-validation. Every pair is tested once, by a model that has not learned it.
 
-The kernels go over pairs in the order of `Interactions`. Every pair has two numbers to sort by:
-`when` (a time, or a random number) and its key, a random number that breaks ties. The last pairs by
-(when, key) are held out first; the first ones come back first. Both belong to the pair and not to
-its place, so nothing depends on the order of a file.
+Every pair has two numbers to sort by: `when` (a time, or a random number) and its key, a random
+number that breaks ties. The last pairs by (when, key) are held out first; the first ones come back
+first.
 """
 
 from __future__ import annotations
@@ -56,22 +55,21 @@ class Split:
     settings: dict[str, Any] = field(default_factory=dict)
     kept_back: int = 0
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The pairs of each part."""
+        held = 0 if self.validation is None else self.validation.n_pairs
+        return {"train": self.train.n_pairs, "validation": held, "test": self.test.n_pairs}
+
     def __str__(self) -> str:
         """One line: how it was made, and how large the parts are."""
-        held = self.validation.n_pairs if self.validation is not None else 0
-        sizes = {"train": self.train.n_pairs, "validation": held, "test": self.test.n_pairs}
-        words = ", ".join(f"{size:,} {part}" for part, size in sizes.items() if size)
+        words = ", ".join(f"{size:,} {part}" for part, size in self.sizes.items() if size)
         return f"{split_in_words(self.settings)}; {words} pairs"
 
     def describe(self) -> dict[str, Any]:
         """Settings and sizes, as flat JSON."""
-        return {
-            **self.settings,
-            "train_pairs": self.train.n_pairs,
-            "validation_pairs": self.validation.n_pairs if self.validation is not None else 0,
-            "test_pairs": self.test.n_pairs,
-            "kept_back": self.kept_back,
-        }
+        sizes = {f"{part}_pairs": size for part, size in self.sizes.items()}
+        return {**self.settings, **sizes, "kept_back": self.kept_back}
 
 
 def split_in_words(settings: Mapping[str, Any]) -> str:
@@ -189,10 +187,7 @@ def _cut(
     keep_last: bool,
     part: str,
 ) -> tuple[Mask, Mask]:
-    """The pairs that leave, and those that would have left but are the last of a user or item.
-
-    part: what those that leave become, for the message where there is none.
-    """
+    """The pairs that leave for `part`, and those that stay as the last of a user or item."""
     by_time = method in ("leave-last", "time")
     when = data.times if by_time and data.times is not None else keys.view(np.int64)
     if method == "random":
@@ -234,8 +229,7 @@ def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
 def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
     """A random number of each pair, by the seed and its raw ids."""
     users, items = data.users.hashes(seed), data.items.hashes(seed)
-    keys: npt.NDArray[np.uint64] = pair_keys(data.indptr, data.indices, users, items)
-    return keys
+    return np.asarray(pair_keys(data.indptr, data.indices, users, items))
 
 
 def _check(data: Interactions, method: str, test: float, validation: float, seed: int) -> None:
@@ -291,7 +285,6 @@ def folds(
     >>> [(parts.train.n_pairs, parts.test.n_pairs) for parts in folds(pairs, 4)]
     [(75, 25), (75, 25), (75, 25), (75, 25)]
     """
-
     if isinstance(count, bool) or not isinstance(count, int) or count < 2:
         raise OptionError(f"count is {count!r}: give a whole number of folds, 2 or more.")
     data = as_interactions(data, **reading)

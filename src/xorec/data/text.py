@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,18 @@ Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Text:
     """An immutable list of strings. String `i` is `data[offsets[i]:offsets[i + 1]]`."""
 
-    __slots__ = ("data", "offsets")
-
-    def __init__(self, data: Bytes, offsets: Offsets) -> None:
-        self.data, self.offsets = data, offsets
+    data: Bytes
+    offsets: Offsets
 
     @classmethod
     def pack(cls, strings: Iterable[str]) -> Text:
         """Pack Python strings."""
         encoded = [string.encode("utf-8", "surrogateescape") for string in strings]
-        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(piece) for piece in encoded], out=offsets[1:])
+        offsets = offsets_of([len(piece) for piece in encoded])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
     def __len__(self) -> int:
@@ -54,8 +53,8 @@ class Text:
 
     def take(self, rows: npt.NDArray[np.integer]) -> Text:
         """The strings at `rows`, in that order."""
-        places, offsets = gather_spans(self.offsets, rows)
-        return Text(self.data[places], offsets)
+        positions, offsets = gather_spans(self.offsets, rows)
+        return Text(self.data[positions], offsets)
 
     def same(
         self, rows: npt.NDArray[np.integer], other: Text, other_rows: npt.NDArray[np.integer]
@@ -65,32 +64,30 @@ class Text:
         same: npt.NDArray[np.bool_] = sizes == sizes_there
         here, bounds = gather_spans(self.offsets, rows[same])
         there, _ = gather_spans(other.offsets, other_rows[same])
-        differ = np.zeros(len(here) + 1, dtype=np.int64)
-        np.cumsum(self.data[here] != other.data[there], out=differ[1:])
+        differ = offsets_of(self.data[here] != other.data[there])
         same[same] = differ[bounds[1:]] == differ[bounds[:-1]]
         return same
 
-    @property
-    def nbytes(self) -> int:
-        return self.data.nbytes + self.offsets.nbytes
-
 
 def quick_view(array: npt.NDArray[Any]) -> memoryview:
-    """The same memory: reading one number from it costs half of what it costs from an array."""
+    """A view of the memory: reading one number takes half as long as from the array."""
     buffer: Any = array
     return memoryview(buffer)
+
+
+def offsets_of(sizes: npt.ArrayLike) -> Offsets:
+    """Where each of these spans begins, one after the other, and the end of the last, (n + 1,)."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def gather_spans(
     offsets: Offsets, rows: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int64], Offsets]:
-    """Where the contents of `rows` lie, one after the other, and their new offsets.
-
-    The content of row `r` is at `offsets[r]` up to `offsets[r + 1]`.
+    """The positions of the contents of `rows`, `offsets[r]` up to `offsets[r + 1]` of each, and
+    the offsets of these rows alone.
     """
     rows = np.asarray(rows, dtype=np.int64)
     sizes = offsets[rows + 1] - offsets[rows]
-    new_offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=new_offsets[1:])
+    new_offsets = offsets_of(sizes)
     shifts = np.repeat(offsets[rows] - new_offsets[:-1], sizes)
     return shifts + np.arange(new_offsets[-1]), new_offsets

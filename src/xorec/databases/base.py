@@ -1,10 +1,10 @@
-"""Databases as sources: tables, the columns of a query, and rows in batches of a frame.
+"""The contract of a database as a source: tables, the columns of a query, and rows in batches.
 
 A database has its file in this room and its line in `DATABASES`. Reading opens it to read only;
 values come in the few types that the rest of reading knows, cast by the database itself
 (`expression`), so that a driver's own decimals, enums, UUIDs or dates make no difference.
-Each file also has what stores and the event log share with reading: how a connection is made, how
-names are quoted (`quoted_name`), and what an error means (`explain`).
+Each file also has what stores and the event log share with reading: how to connect, to quote names
+(`quoted_name`), and to explain an error (`explain`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from xorec.core.addresses import Address, without_secrets
@@ -57,6 +56,12 @@ class Table:
     is_part: bool = False
 
 
+def way_out(text: str, ways_out: Iterable[tuple[str, str]]) -> str:
+    """The second of the first pair whose pattern is in an error message; "" for none."""
+    found = (way_out for words, way_out in ways_out if re.search(words, text, re.IGNORECASE))
+    return next(found, "")
+
+
 class Database(ABC):
     """A database that is open, to read only; a context manager."""
 
@@ -64,7 +69,7 @@ class Database(ABC):
     float_cast: ClassVar[str]
     """SQL: the value of {column} as text, or as a number with a fraction."""
     sorts: ClassVar[Mapping[str, Any]] = {}
-    """What to do with values of a type, where it is not "other"."""
+    """The sort of each SQL type that is not "other"."""
     driver_errors: tuple[type[Exception], ...] = (OSError,)
     """What the driver raises; set when the driver is imported."""
 
@@ -99,8 +104,15 @@ class Database(ABC):
     def close(self) -> None:
         """Close the connection."""
 
+    def table(
+        self, schema: str, name: str, columns: Iterable[str], has_short_name: bool, is_part: bool
+    ) -> Table:
+        """A table of a schema; has_short_name: people write its name without the schema."""
+        long_name, sql = f"{schema}.{name}", f"{self.quote(schema)}.{self.quote(name)}"
+        return Table(name if has_short_name else long_name, sql, tuple(columns), long_name, is_part)
+
     def sort_of(self, sql_type: str) -> Sort:
-        """What to do with values of a type."""
+        """The sort of a type."""
         sort: Sort = self.sorts.get(sql_type, "other")
         return sort
 
@@ -147,12 +159,7 @@ class Database(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -180,7 +187,7 @@ def refusal(address: Address, what: str, way_out: str) -> DataError:
 
 
 def query_refusal(address: Address, what: str) -> DataError:
-    """Of SQL that the database does not take or cannot carry out."""
+    """The error for SQL that the database does not take or cannot carry out."""
     if address.query:
         return refusal(address, what, f"mend the query {shown_query(address)}")
     return refusal(address, what, f"or choose other rows and columns: {address}?query=SELECT ...")
@@ -192,7 +199,7 @@ def shown_query(address: Address) -> str:
 
 
 def place_of(address: Address, table: str) -> str:
-    """What messages call that which is read."""
+    """The name of a table, or of the query of the address, for messages."""
     return f"{address}, table {table}" if table else f"{address}, query {shown_query(address)}"
 
 

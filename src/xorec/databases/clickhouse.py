@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError, MissingExtraError, OptionError, XorecError
@@ -25,6 +25,7 @@ from xorec.databases.base import (
     Table,
     frames_of,
     missing,
+    way_out,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _WAYS_OUT = (
 )
 _TIMES = ("Date", "Date32", "DateTime", "DateTime64")
 _TABLES = """
-SELECT database, table, groupArray(name), database = currentDatabase() FROM
+SELECT database, table, groupArray(name), database = currentDatabase(), false FROM
   (SELECT * FROM system.columns ORDER BY position)
 WHERE database NOT IN ('system', 'information_schema', 'INFORMATION_SCHEMA')
 GROUP BY database, table ORDER BY 4 DESC, database, table
@@ -84,7 +85,7 @@ def driver_errors() -> Iterator[None]:
 def explain(error: Exception) -> tuple[str, str]:
     """What ClickHouse says, and the way out; "" where it is about the statement."""
     text = str(error)
-    return text, next((out for words, out in _WAYS_OUT if re.search(words, text.lower())), "")
+    return text, way_out(text, _WAYS_OUT)
 
 
 def quoted_name(name: str) -> str:
@@ -136,19 +137,6 @@ def require_chdb(address: Address) -> Any:
     return chdb
 
 
-class _Engine(Protocol):
-    """A client that reads."""
-
-    def text(self, query: str) -> bytes:
-        """The whole answer; the query names its format."""
-
-    def frames(self, query: str) -> Iterator[pl.DataFrame]:
-        """The answer, batch by batch."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 class ClickHouse(Database):
     """A server, or a folder with tables, to read."""
 
@@ -159,15 +147,10 @@ class ClickHouse(Database):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         with self.errors(), driver_errors():
-            self._engine: _Engine = _Server(address) if address.host else _InProcess(address)
+            self._engine = _Server(address) if address.host else _InProcess(address)
 
     def tables(self) -> list[Table]:
-        made = []
-        for database, name, columns, is_current in self._rows(_TABLES):
-            long_name = f"{database}.{name}"
-            sql = f"{self.quote(database)}.{self.quote(name)}"
-            made.append(Table(name if is_current else long_name, sql, tuple(columns), long_name))
-        return made
+        return [self.table(*row) for row in self._rows(_TABLES)]
 
     def columns(self, query: str) -> dict[str, str]:
         return {name: _bare(kind) for name, kind, *_ in self._rows(f"DESCRIBE ({query})")}
@@ -214,7 +197,7 @@ class ClickHouse(Database):
 
 
 class _InProcess:
-    """ClickHouse in this process (chdb), on a folder of its own."""
+    """ClickHouse in this process (chdb), on a folder: whole answers, or batch by batch."""
 
     def __init__(self, address: Address) -> None:
         chdb = require_chdb(address)
@@ -245,7 +228,7 @@ class _InProcess:
 
 
 class _Server:
-    """A server over HTTP."""
+    """A server over HTTP, with the methods of `_InProcess`."""
 
     def __init__(self, address: Address) -> None:
         try:

@@ -17,6 +17,7 @@ from xorec.databases.base import (
     frames_of,
     missing,
     query_refusal,
+    way_out,
 )
 
 if TYPE_CHECKING:
@@ -32,9 +33,19 @@ _SORTS: dict[str, Sort] = {
     "VARCHAR[]": "list",
 }
 _TABLES = """
-SELECT schema_name, table_name, list(column_name ORDER BY column_index) FROM duckdb_columns()
-WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY ALL
+SELECT schema_name, table_name, list(column_name ORDER BY column_index), schema_name = 'main', false
+FROM duckdb_columns() WHERE NOT internal AND database_name = current_database()
+GROUP BY ALL ORDER BY ALL
 """
+_LOCKED = "another process writes to it: wait until it has closed it"
+_WAYS_OUT = (
+    (
+        "conflicting lock|could not set lock",
+        "another process writes to it: wait until it closes it",
+    ),
+    ("not a valid DuckDB|(older|newer) version", "give a file of this DuckDB"),
+    ("read-only mode", ONLY_READS),
+)
 
 
 class DuckDB(Database):
@@ -55,14 +66,7 @@ class DuckDB(Database):
 
     def tables(self) -> list[Table]:
         with self.errors():
-            rows = self._connection.execute(_TABLES).fetchall()
-        made = []
-        for schema, name, columns in rows:
-            long_name = f"{schema}.{name}"
-            short = name if schema == "main" else long_name
-            sql = f"{self.quote(schema)}.{self.quote(name)}"
-            made.append(Table(short, sql, tuple(columns), long_name))
-        return made
+            return [self.table(*row) for row in self._connection.execute(_TABLES).fetchall()]
 
     def columns(self, query: str) -> dict[str, str]:
         with self.errors():
@@ -76,7 +80,8 @@ class DuckDB(Database):
             yield from frames_of(self._connection.sql(query).to_arrow_reader(ROWS))
 
     def as_seconds(self, column: str, sql_type: str) -> str:
-        moment = f"{column}::{_plain_time(sql_type)}"
+        is_zoned = sql_type == "TIMESTAMP WITH TIME ZONE"
+        moment = f"{column}::{'TIMESTAMPTZ' if is_zoned else 'TIMESTAMP'}"
         return f"CASE WHEN isfinite({moment}) THEN floor(epoch({moment}))::BIGINT END"
 
     def not_before(self, column: str, sql_type: str, seconds: int) -> str:
@@ -92,16 +97,10 @@ class DuckDB(Database):
         text = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", str(error))
         text = re.sub(r"\n+LINE \d+:.*", "", text, flags=re.DOTALL)
         text = re.sub(r"See also http.*", "", text)
-        if "Conflicting lock" in text or "Could not set lock" in text:
-            return text, "another process writes to it: wait until it has closed it"
         if "different configuration" in text:
-            way_out = (
-                "close that connection first, or give xorec the frame connection.sql(...).pl()"
-            )
-            return "it is open for writing in this process", way_out
-        if "not a valid DuckDB" in text or "older version" in text or "newer version" in text:
-            return text, "give a file of this DuckDB"
-        return text, ONLY_READS if "read-only mode" in text else ""
+            close = "close that connection first, or give xorec the frame connection.sql(...).pl()"
+            return "it is open for writing in this process", close
+        return text, way_out(text, _WAYS_OUT)
 
 
 def driver() -> Any:
@@ -112,7 +111,3 @@ def driver() -> Any:
     except ImportError:
         raise missing("DuckDB", "the packages duckdb and pyarrow", "duckdb") from None
     return duckdb
-
-
-def _plain_time(sql_type: str) -> str:
-    return "TIMESTAMPTZ" if sql_type == "TIMESTAMP WITH TIME ZONE" else "TIMESTAMP"

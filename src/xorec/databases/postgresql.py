@@ -1,12 +1,10 @@
 """PostgreSQL: psycopg for stores and the event log; to read, ADBC's driver.
 
-ADBC asks for rows by binary COPY, in a read-only transaction.
+ADBC asks for rows by binary COPY, in a read-only transaction (docs/stores.md has measurements
+against psycopg).
 
-Measured against a server-side cursor and COPY as text, both of psycopg: docs/stores.md has the
-figures.
-
-Both drivers, ADBC's and psycopg, have libpq inside. What an address leaves open comes from where
-libpq looks by itself: PGHOST, PGUSER, PGPASSWORD, ..., ~/.pgpass (PGPASSFILE), and the service file
+Both drivers have libpq inside. Settings that an address leaves out come from where libpq looks by
+itself: PGHOST, PGUSER, PGPASSWORD, ..., ~/.pgpass (PGPASSFILE), and the service file
 (PGSERVICEFILE) for `?service=shop`.
 """
 
@@ -67,13 +65,13 @@ _AWAY = (
 )
 """What libpq says of a server that does not answer, where there is no SQLSTATE."""
 _TABLES = """
-SELECT n.nspname, c.relname, pg_table_is_visible(c.oid), c.relispartition,
-  array_agg(a.attname::text ORDER BY a.attnum)
+SELECT n.nspname, c.relname, array_agg(a.attname::text ORDER BY a.attnum),
+  pg_table_is_visible(c.oid), c.relispartition
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
   AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
-GROUP BY 1, 2, 3, 4 ORDER BY 3 DESC, 1, 2
+GROUP BY 1, 2, 4, 5 ORDER BY 4 DESC, 1, 2
 """
 
 
@@ -105,14 +103,7 @@ class PostgreSQL(Database):
                 raise
 
     def tables(self) -> list[Table]:
-        rows = self._run(_TABLES).to_pylist()
-        made = []
-        for schema, name, visible, is_part, columns in (row.values() for row in rows):
-            long_name = f"{schema}.{name}"
-            sql = f"{self.quote(schema)}.{self.quote(name)}"
-            short = name if visible else long_name
-            made.append(Table(short, sql, tuple(columns), long_name, is_part))
-        return made
+        return [self.table(*row.values()) for row in self._run(_TABLES).to_pylist()]
 
     def columns(self, query: str) -> dict[str, str]:
         with self.errors(), self._connection.cursor() as cursor:

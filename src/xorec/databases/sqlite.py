@@ -1,11 +1,10 @@
-"""SQLite: a file, opened to read only; rows by a cursor.
+"""SQLite: a file, opened to read only.
 
 A column of SQLite may hold values of any type. Ids must be of one: whole numbers or text.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +12,7 @@ from urllib.parse import quote as url_quote
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
+from xorec.core.printable import quoted
 from xorec.databases.base import (
     IDS,
     ONLY_READS,
@@ -21,6 +21,7 @@ from xorec.databases.base import (
     Table,
     file_of,
     refusal,
+    way_out,
 )
 
 if TYPE_CHECKING:
@@ -102,8 +103,6 @@ class SQLite(Database):
         return pl.Series(name, [None if one is None else str(one) for one in values])
 
     def _mixed(self, role: str, value: Any, expected: type) -> DataError:
-        from xorec.core.printable import quoted
-
         what = f"the {role} {quoted(value)} is {_WORDS[type(value)]}, the first {_WORDS[expected]}"
         cast = self.text_cast.format(column="...")
         return refusal(self.address, what, f"give all ids as one type, as by a query with {cast}")
@@ -119,4 +118,4 @@ class SQLite(Database):
 
     def explain(self, error: Exception) -> tuple[str, str]:
         text = str(error)
-        return text, next((said for words, said in _WAYS_OUT if re.search(words, text)), "")
+        return text, way_out(text, _WAYS_OUT)

@@ -134,10 +134,21 @@ def test_a_good_file_arrives_whole_and_alone(
     assert files(tmp_path / "new") == ["set.bin"]
 
 
-def test_a_dropped_connection_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
-    server.drop_after = 400_000
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [
+        ({"drop_after": 400_000}, [None, "bytes=400000-", "bytes=800000-"]),
+        ({"drop_after": 300_000, "drops": 1, "ranges": False}, [None, "bytes=300000-"]),
+        # without a validator a file is never patched together
+        ({"drop_after": 300_000, "drops": 1, "etag": ""}, [None, None]),
+    ],
+)
+def test_a_dropped_connection_goes_on_where_it_stopped_or_starts_again(
+    server: Server, tmp_path: Path, changes: dict[str, Any], asked: list[str | None]
+) -> None:
+    vars(server).update(changes)
     assert quick(server, tmp_path / "set.bin", checksum=SHA).path.read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=400000-", "bytes=800000-"]
+    assert server.asked == asked
 
 
 def test_a_second_run_goes_on_and_the_checksum_covers_both_parts(
@@ -152,20 +163,6 @@ def test_a_second_run_goes_on_and_the_checksum_covers_both_parts(
     assert server.asked == [None, "bytes=300000-"]
 
 
-def test_a_server_without_ranges_starts_again(server: Server, tmp_path: Path) -> None:
-    server.drop_after, server.drops, server.ranges = 300_000, 1, False
-    assert quick(server, tmp_path / "set.bin", checksum=SHA).path.read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=300000-"]
-
-
-def test_a_file_without_a_validator_is_never_patched_together(
-    server: Server, tmp_path: Path
-) -> None:
-    server.drop_after, server.drops, server.etag = 300_000, 1, ""
-    assert quick(server, tmp_path / "set.bin").path.read_bytes() == CONTENT
-    assert server.asked == [None, None]
-
-
 def test_a_file_that_changed_meanwhile_starts_again(server: Server, tmp_path: Path) -> None:
     server.drop_after, server.drops = 300_000, 1
     with pytest.raises(DataError):
@@ -174,24 +171,22 @@ def test_a_file_that_changed_meanwhile_starts_again(server: Server, tmp_path: Pa
     assert quick(server, tmp_path / "set.bin").path.read_bytes() == CONTENT[::-1]
 
 
-def test_a_part_that_is_whole_already_is_only_verified(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "set.bin.part").write_bytes(CONTENT)
-    (tmp_path / "set.bin.part.tag").write_text('"one"')
-    assert f"sha256:{quick(server, tmp_path / 'set.bin', checksum=SHA).sha256}" == SHA
-    assert server.asked == [f"bytes={len(CONTENT)}-"]
-
-
-def test_a_part_that_is_too_long_starts_again(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "set.bin.part").write_bytes(CONTENT + b"more")
-    (tmp_path / "set.bin.part.tag").write_text('"one"')
-    assert quick(server, tmp_path / "set.bin").path.read_bytes() == CONTENT
-
-
-def test_a_spoilt_part_gets_one_fresh_start(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "set.bin.part").write_bytes(b"x" * 1000)
+@pytest.mark.parametrize(
+    ("part", "asked"),
+    [
+        (CONTENT, [f"bytes={len(CONTENT)}-"]),  # whole already: only verified
+        (CONTENT + b"more", [f"bytes={len(CONTENT) + 4}-", None]),
+        (b"x" * 1000, ["bytes=1000-", None]),  # spoilt: one fresh start
+    ],
+    ids=["whole", "too long", "spoilt"],
+)
+def test_a_part_that_is_there_already(
+    server: Server, tmp_path: Path, part: bytes, asked: list[str | None]
+) -> None:
+    (tmp_path / "set.bin.part").write_bytes(part)
     (tmp_path / "set.bin.part.tag").write_text('"one"')
     assert quick(server, tmp_path / "set.bin", checksum=SHA).path.read_bytes() == CONTENT
-    assert server.asked == ["bytes=1000-", None]
+    assert server.asked == asked
 
 
 def test_a_wrong_checksum_is_told_and_nothing_stays(server: Server, tmp_path: Path) -> None:

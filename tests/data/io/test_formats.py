@@ -9,7 +9,8 @@ import pytest
 
 from xorec.core.errors import DataError, OptionError
 from xorec.data.io import registry
-from xorec.data.io.base import DataFile, FileFormat, Source
+from xorec.data.io.base import FileFormat, Source
+from xorec.data.io.data_file import DataFile
 from xorec.data.io.read import read
 from xorec.data.io.registry import ENDINGS, FILE_FORMATS, OBJECT_FORMATS, open_file
 
@@ -36,10 +37,10 @@ def test_the_documents_list_every_format() -> None:
 @pytest.mark.parametrize("name", FILE_FORMATS)
 def test_a_missing_or_empty_file_is_said_to_be_so(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="there is no file"):
-        open_file(tmp_path / "x", format=name)
+        open_file(DataFile(tmp_path / "x"), name)
     (tmp_path / "x").write_bytes(b" \n")
     with pytest.raises(DataError, match="is empty"):
-        open_file(tmp_path / "x", format=name)
+        open_file(DataFile(tmp_path / "x"), name)
 
 
 def test_a_new_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,9 +60,9 @@ def test_a_new_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(FILE_FORMATS, "dots", dots)
     monkeypatch.setattr(registry, "_BY_PRECEDENCE", [dots, *registry._BY_PRECEDENCE])
     assert list(read(path).users) == ["a", "b"]
-    assert open_file(path).format == open_file(path, format="dots").format == "dots"
+    assert open_file(DataFile(path)).format == open_file(DataFile(path), "dots").format == "dots"
     with pytest.raises(OptionError, match=", dots"):
-        open_file(path, format="stripes")
+        open_file(DataFile(path), "stripes")
 
 
 def test_what_takes_any_text_is_asked_last() -> None:

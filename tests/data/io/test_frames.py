@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from tests.support.same_data import pairs_of
 from xorec.core.errors import DataError
-from xorec.data.interactions import Interactions
 from xorec.data.io.read import read
 
 COLUMNS: dict[str, list[Any]] = {
@@ -33,18 +33,11 @@ MAKERS: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
 }
 
 
-def pairs_of(data: Interactions) -> list[tuple[Any, Any]]:
-    users, items = data.users.take(data.user_rows), data.items.take(data.indices)
-    return list(zip(users, items, strict=True))
-
-
 @pytest.mark.parametrize("library", MAKERS)
 def test_a_frame_of_any_library(library: str) -> None:
-    data = read(MAKERS[library](COLUMNS))
+    data: Any = read(MAKERS[library](COLUMNS))
     assert pairs_of(data) == [("a", 30), ("b", 4), ("b", 30)]
-    assert data.ratings is not None
     assert data.ratings.tolist() == [2.0, 3.0, 1.0]
-    assert data.times is not None
     assert data.times.tolist() == [8, 9, 7]
     assert data.notes == (
         "columns guessed: user = userId, item = movieId, rating = rating, time = timestamp; "
@@ -66,35 +59,30 @@ def test_dates_and_categories(library: str) -> None:
     frame = MAKERS[library]({"user": ["7", "007"], "item": [1, 2], "time": days})
     if library == "pandas":
         frame["user"] = frame["user"].astype("category")
-    data = read(frame)
+    data: Any = read(frame)
     assert list(data.users) == ["007", "7"]
-    assert data.times is not None
     assert data.times.tolist() == [0, 86_400]
-
-
-def test_pandas_with_nan_for_missing_numbers() -> None:
-    frame = pd.DataFrame({"user": [1.0, float("nan")], "item": [1, 2]})
-    with pytest.raises(DataError, match=r"column 'user', data row 2.*empty"):
-        read(frame)
 
 
 def test_python_objects_in_a_pandas_frame_stay_what_they_are() -> None:
     ids = [uuid.UUID(int=9), uuid.UUID(int=2)]
-    data = read(pd.DataFrame({"user": ids, "item": [1, 2], "rating": [4, 5]}))
+    data: Any = read(pd.DataFrame({"user": ids, "item": [1, 2], "rating": [4, 5]}))
     assert list(data.users) == [uuid.UUID(int=2), uuid.UUID(int=9)]
-    assert data.ratings is not None
     assert data.ratings.tolist() == [5, 4]
 
 
-def test_mixed_ids_in_a_pandas_frame_are_refused() -> None:
-    frame = pd.DataFrame({"user": pd.Series([1, "a"], dtype=object), "item": [1, 2]})
+def test_frames_that_are_refused() -> None:
+    mixed = pd.DataFrame({"user": pd.Series([1, "a"], dtype=object), "item": [1, 2]})
     with pytest.raises(DataError, match="int, str cannot be kept"):
-        read(frame)
-
-
-def test_a_frame_without_a_column() -> None:
+        read(mixed)
     with pytest.raises(DataError, match=r"data frame has no column 'userid'.*mean 'userId'"):
         read(pd.DataFrame(COLUMNS), user_column="userid")
+    odd = pd.DataFrame({"user": [1, 2], "item": [1, 2], "rating": [np.zeros(2), b"5"]})
+    with pytest.raises(DataError, match="column 'rating'"):
+        read(odd)
+    missing = pd.DataFrame({"user": [1.0, float("nan")], "item": [1, 2]})
+    with pytest.raises(DataError, match=r"column 'user', data row 2.*empty"):
+        read(missing)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +105,8 @@ def test_python_pairs(rows: Any, pairs: list[tuple[Any, Any]]) -> None:
 
 
 def test_python_rows_with_rating_and_time() -> None:
-    data = read([("a", 1, 5, 30), ("a", 1, 3, 20)])
-    assert data.ratings is not None
+    data: Any = read([("a", 1, 5, 30), ("a", 1, 3, 20)])
     assert data.ratings.tolist() == [5.0]
-    assert data.times is not None
     assert data.times.tolist() == [30]
 
 
@@ -152,8 +138,7 @@ def test_a_matrix_keeps_its_numbers_and_values() -> None:
         raw = read(kind(dense), weight_scale="none").weights
         assert raw is not None
         assert raw.tolist() == [2, 1, 5]
-    rated = read(sparse.csr_array(dense), rating_column="value")
-    assert rated.ratings is not None
+    rated: Any = read(sparse.csr_array(dense), rating_column="value")
     assert (rated.ratings.tolist(), rated.weights) == ([2, 1, 5], None)
     ones = read(sparse.csr_array(dense > 0))
     assert (ones.ratings, ones.weights) == (None, None)
@@ -182,12 +167,6 @@ def test_categories_of_mixed_objects_are_read_or_refused() -> None:
         read(frame)
     plain = pd.DataFrame({"user": [1, 2, 3], "item": pd.Categorical([7, 9, 7])})
     assert list(read(plain).items) == [7, 9]
-
-
-def test_ratings_of_arrays_and_bytes_are_refused() -> None:
-    frame = pd.DataFrame({"user": [1, 2], "item": [1, 2], "rating": [np.zeros(2), b"5"]})
-    with pytest.raises(DataError, match="column 'rating'"):
-        read(frame)
 
 
 def test_a_matrix_that_says_it_is_far_larger_than_it_is_is_refused() -> None:

@@ -21,7 +21,7 @@ from tests.support.waiting import PATIENCE
 from xorec.core import paths
 from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
-from xorec.data.io.content import byte_count
+from xorec.data.io.data_file import byte_count
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:
@@ -54,9 +54,8 @@ def test_columns_without_a_header_count_from_1(tmp_path: Path, name: str, packed
         "item_column": "column_1",
         "rating_column": "column_3",
     }
-    data = xorec.read(path, has_header=False, **named)
+    data: Any = xorec.read(path, has_header=False, **named)
     assert ids(data) == ([10, 20], [1, 2, 3])
-    assert data.ratings is not None
     assert data.ratings.tolist() == [5, 3, 4]
     with pytest.raises(DataError, match="column_1, column_2, column_3"):
         xorec.read(path, has_header=False, user_column="column_0")
@@ -230,32 +229,27 @@ def test_a_column_name_of_fifty_megabytes(tmp_path: Path) -> None:
     assert len(str(error.value)) < 500
 
 
+ONE_PAIR = {
+    ".csv": "user,item\n1,2\n",
+    ".jsonl": '{"user": 1, "item": 2}\n',
+    ".txt": "1 2 2 2 2\n1 2\n",
+    ".dat": "1::2\n1::2\n",
+}
+
+
 @pytest.mark.parametrize("name", ["a[1].csv", "a[1].jsonl", "a?.txt", "a*.dat", "a[1].parquet"])
 def test_a_name_is_a_name_and_no_pattern(tmp_path: Path, name: str) -> None:
-    text = {
-        ".csv": "user,item\n1,2\n",
-        ".jsonl": '{"user": 1, "item": 2}\n',
-        ".txt": "1 2 2 2 2\n1 2\n",
-        ".dat": "1::2\n1::2\n",
-    }
     path = tmp_path / name
     if path.suffix == ".parquet":
         pl.DataFrame({"user": [1], "item": [2]}).write_parquet(path)
     else:
-        write(tmp_path, name, text[path.suffix])
+        write(tmp_path, name, ONE_PAIR[path.suffix])
     assert ids(xorec.read(path)) == ([1], [2])
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "user,item\n1,2\n"),
-        ("a.jsonl", '{"user": 1, "item": 2}\n'),
-        ("a.txt", "1 2 2 2 2\n1 2\n"),
-        ("a.dat", "1::2\n1::2\n"),
-    ],
-)
-def test_a_mark_of_byte_order_is_no_part_of_an_id(tmp_path: Path, name: str, text: str) -> None:
+@pytest.mark.parametrize("ending", ONE_PAIR)
+def test_a_mark_of_byte_order_is_no_part_of_an_id(tmp_path: Path, ending: str) -> None:
+    name, text = f"a{ending}", ONE_PAIR[ending]
     assert ids(xorec.read(write(tmp_path, name, text.encode("utf-8-sig")))) == ([1], [2])
     assert ids(xorec.read(write(tmp_path, name, text.replace("\n", "\r\n")))) == ([1], [2])
     with pytest.raises(DataError, match="UTF-16"):

@@ -23,66 +23,56 @@ def refusal(path: Path, content: str | bytes, **options: Any) -> str:
     return message
 
 
-CASES: list[tuple[str, str | bytes, dict[str, Any], list[str]]] = [
-    ("x.csv", "", {}, ["is empty"]),
-    ("x.csv", "  \n\n", {}, ["is empty"]),
-    ("x.csv", "user,item\n", {}, ["has no rows below its header: give a file"]),
-    ("x.csv", "user\n1\n", {}, ["one column only", "user", "separator"]),
-    ("x.csv", "user,item\n1,2\n,3\n", {}, ["'user'", "data row 2", "empty", "user_column"]),
-    ("x.csv", "user,item\n1,2\n1\n", {}, ["'item'", "data row 2", "empty"]),
-    ("x.csv", 'user,item\n1,2\n"",3\n', {}, ["'user'", "data row 2", "missing value"]),
-    ("x.csv", "user,item\n1,2\n3,NaN\n", {}, ["'item'", "data row 2", "'NaN'", "missing"]),
-    ("x.csv", "user,item\na,2\nnan,3\n", {}, ["'user'", "data row 2", "'nan'"]),
-    ("x.csv", "user,item\n1,2\nnull,3\n", {}, ["'user'", "data row 2", "'null'"]),
-    ("x.csv", "a,b,c\nq,w,e\n", {}, ["which column holds the users", "a, b, c"]),
-    ("x.csv", "user,b,c\nq,w,e\n", {}, ["which column holds the items", "--item-column"]),
+Case = tuple[str, str | bytes, dict[str, Any], list[str]]
+TABLES: list[tuple[str | bytes, list[str]]] = [
+    ("", ["is empty"]),
+    ("  \n\n", ["is empty"]),
+    ("user,item\n", ["has no rows below its header: give a file"]),
+    ("user\n1\n", ["one column only", "user", "separator"]),
+    ("user,item\n1,2\n,3\n", ["'user'", "data row 2", "empty", "user_column"]),
+    ("user,item\n1,2\n1\n", ["'item'", "data row 2", "empty"]),
+    ('user,item\n1,2\n"",3\n', ["'user'", "data row 2", "missing value"]),
+    ("user,item\n1,2\n3,NaN\n", ["'item'", "data row 2", "'NaN'", "missing"]),
+    ("user,item\na,2\nnan,3\n", ["'user'", "data row 2", "'nan'"]),
+    ("user,item\n1,2\nnull,3\n", ["'user'", "data row 2", "'null'"]),
+    ("a,b,c\nq,w,e\n", ["which column holds the users", "a, b, c"]),
+    ("user,b,c\nq,w,e\n", ["which column holds the items", "--item-column"]),
     (
-        "x.csv",
-        "user,item_key,c\nq,w,e\n",
-        {"item_column": "itemkey"},
-        ["no column 'itemkey'", "user, item_key, c", "Did you mean 'item_key'?"],
-    ),
-    (
-        "x.csv",
-        "user,item,c\nq,w,e\n",
-        {"user_column": "c", "item_column": "c"},
-        ["'c' cannot be user and item"],
-    ),
-    (
-        "x.csv",
         "user,item,rating\n1,2,5\n1,3,good\n",
-        {},
         ["'rating'", "data row 2", "'good' is not a rating", "rating_column=''"],
     ),
-    ("x.csv", "user,item,rating\n1,2,5\n1,3,\n", {}, ["data row 2", "an empty field is not"]),
+    ("user,item,rating\n1,2,5\n1,3,\n", ["data row 2", "an empty field is not"]),
     (
-        "x.csv",
         "user,item,time\n1,2,5\n1,3,soon\n",
-        {},
         ["'time'", "data row 2", "'soon' is not a time", "time_column=''"],
     ),
-    ("x.csv", "user,item,time\n1,2,soon\n", {}, ["'soon' is not a time"]),
+    ("user,item,time\n1,2,soon\n", ["'soon' is not a time"]),
     (
-        "x.csv",
         "user,item,date\n1,2,01/02/2024\n1,3,05/13/2024\n",
-        {},
         ["data row 2", "'05/13/2024' is not a time; dates are read as 2024-12-31 or day first"],
     ),
     (
-        "x.csv",
         "user,item,split\n1,2,train\n1,3,later\n",
-        {},
-        ["'split'", "data row 2", "'later'", "train, validation and test"],
+        ["'split'", "data row 2", "'later' is not a part of a split", "train, validation and test"],
     ),
-    ("x.csv", "user,item\n1,2,3\n4,5\n", {}, ["more fields"]),
-    ("x.csv", "user,item\n1,é\n".encode("latin-1"), {}, ["not UTF-8", "iconv"]),
-    ("x.csv", b"user,item\n1,2\x00\n", {}, ["is not text (it has zero bytes)"]),
+    ("user,item\n1,2,3\n4,5\n", ["more fields"]),
+    ("user,item\n1,é\n".encode("latin-1"), ["not UTF-8", "iconv"]),
+    (b"user,item\n1,2\x00\n", ["is not text (it has zero bytes)"]),
+]
+"""Contents of a CSV file, and words of the message."""
+CUT = gzip.compress(b"user,item\n1,2\n" * 99, mtime=0)[:-20]
+NO_ITEM = '{"user": 1, "item": 2}\n{"user": 1}\n'
+MISSPELT, DOUBLE = {"item_column": "itemkey"}, {"user_column": "c", "item_column": "c"}
+CASES: list[Case] = [
+    *(("x.csv", content, {}, words) for content, words in TABLES),
+    ("x.csv", "user,item_key,c\nq,w,e\n", MISSPELT, ["no column 'itemkey'", "'item_key'?"]),
+    ("x.csv", "user,item,c\nq,w,e\n", DOUBLE, ["'c' cannot be user and item"]),
     ("x.parquet", "user,item\n1,2\n", {}, ["cannot be read", "format"]),
-    ("x.csv.gz", gzip.compress(b"user,item\n1,2\n" * 99, mtime=0)[:-20], {}, ["fetch it again"]),
+    ("x.csv.gz", CUT, {}, ["fetch it again"]),
     ("x.jsonl", '{"user": 1, "item": 2}\n{"user": 1,\n', {}, ["line 2", "not JSON"]),
     ("x.json", '[{"user": 1}]\n', {}, ["JSON array", "one object a line"]),
     ("x.jsonl", "3\n", {}, ["line 1", "not a JSON object"]),
-    ("x.jsonl", '{"user": 1, "item": 2}\n{"user": 1}\n', {}, ["'item'", "data row 2", "empty"]),
+    ("x.jsonl", NO_ITEM, {}, ["'item'", "data row 2", "empty"]),
     ("x.dat", "1::2::3\n::3::4\n", {}, ["column_1", "data row 2", "the user is ''"]),
 ]
 
@@ -160,7 +150,6 @@ def test_rows_are_counted_over_all_batches(
 
 
 def test_a_broken_line_does_not_hide_the_separator(tmp_path: Path) -> None:
-    """It was said that the file has one column only; now the line is named, or read."""
     path = tmp_path / "kunden.csv"
     rows = [f"K{n:03};Tee {n % 5};{n};2025-04-03" for n in range(30)]
     path.write_text("\n".join(["kunde;artikel;menge;datum", *rows[:7], "K007", *rows[7:]]) + "\n")

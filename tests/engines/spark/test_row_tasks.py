@@ -17,9 +17,8 @@ from tests.support.same_data import assert_same_data
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError
 from xorec.data.interactions import Interactions
-from xorec.data.io.base import DataFile, Layout
 from xorec.data.io.columns import choose_columns
-from xorec.data.io.content import Content, Limits
+from xorec.data.io.data_file import DataFile, Layout, Limits
 from xorec.data.io.encode import Weighing
 from xorec.data.io.registry import format_of
 from xorec.engines.pairs import Filters, to_interactions
@@ -58,7 +57,7 @@ def read_in_pieces(
     wanted = {role: options.get(f"{role}_column") for role in ROLES}
     named = tuple(name for name in wanted.values() if name)
     layout = Layout(options.get("separator"), options.get("has_header"), named)
-    kind = format_of(DataFile(path, Content.of_bytes(path, content), layout), options.get("format"))
+    kind = format_of(DataFile(path, Limits(), layout, content), options.get("format"))
     rules, text = open_text(str(path), content, kind.name, layout, Limits())
     columns = choose_columns(rules.columns, wanted, rules.name, rules.positions)
     task = ReadBlocks(str(path), columns, (77,), rows, text=text)

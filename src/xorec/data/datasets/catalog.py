@@ -29,7 +29,7 @@ from xorec.core.progress import SILENT, Progress
 from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
-from xorec.data.text import Text
+from xorec.data.text import Text, offsets_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,32 +40,22 @@ def read_embedded(interactions: Path, items_table: Path) -> Interactions:
     require_address_space()
     import polars as pl
 
+    def rows_in(values: pl.Series, series: pl.Series) -> npt.NDArray[np.int32]:
+        return series.cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int32)
+
     pairs, table = pl.read_parquet(interactions), pl.read_parquet(items_table)
     runs = pairs["user"].rle().struct.unnest()
     users, items = Ids.from_series(runs["value"]), Ids.from_series(table["item"])
-    indptr = np.zeros(len(users) + 1, dtype=np.int64)
-    np.cumsum(runs["len"].to_numpy(), out=indptr[1:])
     labels = table["category"].unique().sort()
-    categories = Categories(
-        Text.pack(labels),
-        np.arange(len(items) + 1, dtype=np.int64),
-        _rows_in(labels, table["category"]),
-    )
+    one_each = np.arange(len(items) + 1, dtype=np.int64)
     return Interactions(
         users,
         items,
-        indptr,
-        _rows_in(table["item"], pairs["item"]),
+        offsets_of(runs["len"].to_numpy()),
+        rows_in(table["item"], pairs["item"]),
         names=items.values if isinstance(items.values, Text) else None,
-        categories=categories,
+        categories=Categories(Text.pack(labels), one_each, rows_in(labels, table["category"])),
     )
-
-
-def _rows_in(values: pl.Series, series: pl.Series) -> npt.NDArray[np.int32]:
-    """Where each value of `series` stands in `values`."""
-    import polars as pl
-
-    return series.cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int32)
 
 
 # the order of the flags in u.item, from u.genre
@@ -86,21 +76,17 @@ def item_table(name: str, content: bytes) -> pl.DataFrame:
     if name == "movies.csv":
         table = pl.read_csv(content, infer_schema=False)
         rows = table.select("movieId", "title", "genres").rows()
-    elif name == "movies.dat":
-        lines = content.decode("latin-1").splitlines()
-        rows = [tuple(line.split("::")) for line in lines if line]
     else:
-        lines = content.decode("latin-1").splitlines()
-        rows = [_flags_to_words(line.split("|")) for line in lines if line]
+        lines = filter(None, content.decode("latin-1").splitlines())
+        rows = [tuple(line.split("::" if name == "movies.dat" else "|")) for line in lines]
+    if name == "u.item":
+        flagged = [(row, zip(_GENRES, row[-len(_GENRES) :], strict=True)) for row in rows]
+        rows = [
+            (*row[:2], "|".join(g for g, flag in pairs if flag == "1")) for row, pairs in flagged
+        ]
     schema = {"item": pl.String, "name": pl.String, "category": pl.String}
     table = pl.DataFrame(rows, schema=schema, orient="row")
     return table.with_columns(pl.col("item").cast(pl.Int64))
-
-
-def _flags_to_words(fields: list[str]) -> tuple[str, str, str]:
-    flags = fields[-len(_GENRES) :]
-    words = [genre for genre, flag in zip(_GENRES, flags, strict=True) if flag == "1"]
-    return fields[0], fields[1], "|".join(words)
 
 
 EMBEDDED = Path(__file__).parent / "embedded"
@@ -108,7 +94,7 @@ EMBEDDED = Path(__file__).parent / "embedded"
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:
-    """What is known of a named data set before it is read.
+    """A named data set, as the catalogue describes it.
 
     users, items, pairs: as published (before any filter).
     url: where the file is; None for the data that comes with xorec.
@@ -163,7 +149,7 @@ class DataSet:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was noted when it was fetched: url, sha256, bytes; empty before."""
+        """The record of the download: url, sha256, bytes; empty before it is fetched."""
         path = self.folder / "fetched.json"
         try:
             return dict(json.loads(path.read_text())) if not self.embedded else {}
@@ -171,17 +157,14 @@ class DataSet:
             return {}
 
 
-def _catalog() -> dict[str, DataSet]:
-    """The entries of embedded/catalog.toml."""
-    with (EMBEDDED / "catalog.toml").open("rb") as file:
-        return {name: DataSet(name=name, **entry) for name, entry in tomllib.load(file).items()}
-
-
-CATALOG = _catalog()
+CATALOG = {
+    name: DataSet(name=name, **entry)
+    for name, entry in tomllib.loads((EMBEDDED / "catalog.toml").read_text("utf-8")).items()
+}
 
 
 def cache_folder() -> Path:
-    """Where fetched data sets live: $XOREC_DATA, or the cache folder that the platform has."""
+    """The folder of fetched data sets: $XOREC_DATA, or the platform's cache folder."""
     if chosen := os.environ.get("XOREC_DATA"):
         return Path(chosen).expanduser()
     return user_cache() / "data"
@@ -258,10 +241,12 @@ def load_data(
     >>> load_data("debian")
     Interactions(9,157 users x 3,817 items, 96,495 pairs, names, categories)
     """
+    from xorec.data.io.read import read
+
     options = {name: value for name, value in options.items() if value is not None}
     entry = CATALOG.get(source) if isinstance(source, str) else None
     if entry is None:
-        return _read_path(source, {**options, "threads": threads, "progress": progress})
+        return read(_location(source), threads=threads, progress=progress, **options)
     if options:
         given = ", ".join(options)
         raise OptionError(f"{entry.name} is a named data set and knows its columns: drop {given}.")
@@ -271,31 +256,24 @@ def load_data(
         raise DataError(
             f"{entry.name} is not on this machine yet: run `xorec data fetch {entry.name}`."
         )
-    from xorec.data.io.read import read
-
     pairs, *info = entry.files
     return read(pairs, item_info=info[0] if info else None, threads=threads, progress=progress)
 
 
-def _read_path(source: str | Path, options: dict[str, Any]) -> Interactions:
-    from xorec.data.io.read import read
-
+def _location(source: str | Path) -> str | Path:
+    """The address of a database as it is, or a path at which there is something."""
     if parse_address(source) is not None:
-        return read(source, **options)
-    path = Path("/dev/stdin") if source == "-" else _expanded(Path(source))
+        return source
+    try:
+        path = Path("/dev/stdin") if source == "-" else Path(source).expanduser()
+    except RuntimeError as error:
+        raise DataError(f"{source}: {error}: write the path without ~.") from None
     if not what_is_at(path, DataError):
         raise DataError(
             f"{shortened(str(source), LONGEST_VALUE)}: there is no such file and no data set of "
             f"that name; {_nearest(path.name, near_file(path))}"
         )
-    return read(path, **options)
-
-
-def _expanded(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError as error:
-        raise DataError(f"{path}: {error}: write the path without ~.") from None
+    return path
 
 
 def _nearest(name: str, file: Path | None = None) -> str:

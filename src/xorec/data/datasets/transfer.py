@@ -1,4 +1,4 @@
-"""Downloads: one file on its way over HTTP, the part that is here, its checksums, the rest to come.
+"""Downloads over HTTP: resumed where the server allows it, checked, put in place when whole.
 
 What has arrived lives in `NAME.part`, with the server's validator (ETag or date) beside it in
 `NAME.part.tag`. A transfer goes on from there if the server still has the same file and can send
@@ -24,13 +24,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import IO
 
 from xorec.core.errors import DataError
-from xorec.core.files import put_in_place, write_text
+from xorec.core.files import lock, put_in_place, write_text
 from xorec.core.progress import SILENT, Progress, Task
 
 CHUNK = 1 << 17
+LONGEST_PAUSE = 30.0
 _TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _DROPPED = (OSError, http.client.HTTPException)
 
@@ -49,7 +49,7 @@ class TransientError(Exception):
 
 
 class Transfer:
-    """One file on its way. `receive` until it is whole, ask `is_right`, then `finish`."""
+    """One download: `receive` until the file is whole, ask `is_right`, then `finish`."""
 
     def __init__(
         self, url: str, destination: Path, checksum: str | None, size: int | None, timeout: float
@@ -62,7 +62,7 @@ class Transfer:
 
     @property
     def held(self) -> int:
-        """The bytes that are here."""
+        """The bytes that have arrived."""
         return self.part.stat().st_size if self.part.exists() else 0
 
     def receive(self, progress: Progress) -> None:
@@ -80,21 +80,21 @@ class Transfer:
         except _DROPPED as error:
             raise _network_error(error, self.url) from error
         with response:
-            start, total = self._place(response.status, response.headers, start)
+            start, total = self._range_of(response.status, response.headers, start)
             with progress.task(self.destination.name, total) as task:
                 task.advance(start)
                 self._append(response, start, task)
         if total is not None and self.held < total:
             raise TransientError(f"the connection ended at {self.held:,} of {total:,} bytes")
 
-    def _place(self, status: int, headers: Message, start: int) -> tuple[int, int | None]:
-        """(Where the answer begins, the bytes of the whole file if the server tells)."""
+    def _range_of(self, status: int, headers: Message, start: int) -> tuple[int, int | None]:
+        """(first byte of the answer, bytes of the whole file if the server tells)."""
         total = int(headers["Content-Length"]) if headers["Content-Length"] else None
-        place = re.match(r"bytes (\d+)-\d+/(\d+)", headers["Content-Range"] or "")
+        sent = re.match(r"bytes (\d+)-\d+/(\d+)", headers["Content-Range"] or "")
         if status != 206:
             start = 0
-        elif place and int(place[1]) == start:
-            total, self.resumed = int(place[2]), True
+        elif sent and int(sent[1]) == start:
+            total, self.resumed = int(sent[2]), True
         else:
             self.discard()
             raise TransientError(f"the server sent {headers['Content-Range']}, not {start}-")
@@ -104,7 +104,12 @@ class Transfer:
                 f"{self.url} has {total:,} bytes and not {self.size:,}: it is not the file that "
                 "this version of xorec knows. See whether there is a newer xorec."
             )
-        self._require_space((total or 0) - start)
+        free, needed = shutil.disk_usage(self.destination.parent).free, (total or 0) - start
+        if free < needed:
+            raise DataError(
+                f"{self.destination}: {needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB "
+                "are free. Make room, or set XOREC_DATA to a folder on another disk."
+            )
         if start == 0:
             self.discard()
             etag = headers["ETag"] or ""
@@ -112,41 +117,25 @@ class Transfer:
             write_text(self.tag, strong or headers["Last-Modified"] or "")
         return start, total
 
-    def _require_space(self, needed: int) -> None:
-        free = shutil.disk_usage(self.destination.parent).free
-        if free < needed:
-            raise DataError(
-                f"{self.destination}: {needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB "
-                "are free. Make room, or set XOREC_DATA to a folder on another disk."
-            )
-
     def _append(self, response: http.client.HTTPResponse, start: int, task: Task) -> None:
         """Write what arrives behind byte `start`, unbuffered: an interrupt loses nothing."""
-        with self.part.open("r+b" if start else "wb", buffering=0) as file:
-            self._digest_part(file, start)
-            for chunk in _chunks(response, self.url):
-                written = 0
-                while written < len(chunk):
-                    written += file.write(chunk[written:]) or 0
-                self._digest(chunk)
+        with self.part.open("ab" if start else "wb", buffering=0) as file:
+            while True:
+                try:
+                    chunk = response.read1(CHUNK)
+                except _DROPPED as error:
+                    raise _network_error(error, self.url) from error
+                if not chunk:
+                    return
+                left = memoryview(chunk)
+                while left:
+                    left = left[file.write(left) or 0 :]
                 task.advance(len(chunk))
-
-    def _digest_part(self, file: IO[bytes], end: int) -> None:
-        """The checksums of what is here already; reads on up to byte `end`."""
-        self.digests = {name: hashlib.new(name) for name in (self.algorithm, "sha256")}
-        while (missing := end - file.tell()) > 0:
-            self._digest(file.read(min(CHUNK, missing)))
-
-    def _digest(self, chunk: bytes) -> None:
-        for digest in self.digests.values():
-            digest.update(chunk)
 
     def _refused(self, error: urllib.error.HTTPError, start: int) -> None:
         """A status that is an error: nothing is missing, worth another attempt, or final."""
         if error.code == 416 and error.headers["Content-Range"] == f"bytes */{start}":
             self.resumed = True
-            with self.part.open("rb") as file:
-                self._digest_part(file, start)
             return
         if error.code == 416:
             self.discard()
@@ -158,12 +147,17 @@ class Transfer:
             "The file may have moved: see whether there is a newer xorec."
         )
 
+    def digest(self, algorithm: str) -> str:
+        """The checksum of what has arrived."""
+        with self.part.open("rb") as file:
+            return hashlib.file_digest(file, algorithm).hexdigest()
+
     def is_right(self) -> bool:
         """Whether this is the file that was asked for; a wrong one is removed.
 
         One that was put together from two runs gets one fresh start; any other is an error.
         """
-        found, size = self.digests[self.algorithm].hexdigest(), self.held
+        found, size = self.digest(self.algorithm), self.held
         if self.expected in ("", found) and self.size in (None, size):
             return True
         fresh_start = self.resumed and not self.restarted
@@ -178,11 +172,11 @@ class Transfer:
         )
 
     def finish(self) -> Fetched:
-        """Put the file in its place."""
-        size = self.held
+        """Give the file its name."""
+        fetched = Fetched(self.destination, self.digest("sha256"), self.held)
         put_in_place(self.part, self.destination)
         self.tag.unlink(missing_ok=True)
-        return Fetched(self.destination, self.digests["sha256"].hexdigest(), size)
+        return fetched
 
     def discard(self) -> None:
         """Forget what has arrived."""
@@ -190,27 +184,9 @@ class Transfer:
         self.tag.unlink(missing_ok=True)
         self.resumed = False
 
-    def way_out(self) -> str:
-        """What to do when the network gave up."""
-        if self.held:
-            return f"Run it again later: it goes on from byte {self.held:,}."
-        return "Check the network (and http_proxy) and run it again."
-
-
-def _chunks(response: http.client.HTTPResponse, url: str) -> Iterator[bytes]:
-    """What arrives, piece by piece; what goes wrong on the way is a transient error."""
-    while True:
-        try:
-            chunk = response.read1(CHUNK)
-        except _DROPPED as error:
-            raise _network_error(error, url) from error
-        if not chunk:
-            return
-        yield chunk
-
 
 def _network_error(error: Exception, url: str) -> Exception:
-    """A failure of the network in words: most may pass, an unknown name or a bad certificate no."""
+    """A failure of the network in words: an unknown name or a bad certificate is final."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     host = urllib.request.Request(url).host
     if isinstance(reason, ssl.SSLCertVerificationError):
@@ -222,9 +198,6 @@ def _network_error(error: Exception, url: str) -> Exception:
     if isinstance(reason, TimeoutError):
         return TransientError(f"{host} did not answer in time")
     return TransientError(f"the connection to {host} failed ({reason})")
-
-
-LONGEST_PAUSE = 30.0
 
 
 def fetch(
@@ -249,13 +222,19 @@ def fetch(
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         with _alone_in(destination.parent):
-            _insist(transfer, progress, attempts, pause)
+            _receive_all(transfer, progress, attempts, pause)
             return transfer.finish()
     except OSError as error:  # of the disk: those of the network are transient errors by now
-        raise _disk_error(error, transfer.part) from error
+        what = f"cannot be written ({error.strerror}). Set XOREC_DATA to a folder of yours."
+        if error.errno == errno.ENOSPC:
+            what = (
+                "the disk is full. Make room and run it again: what has arrived is kept. "
+                "Or set XOREC_DATA to a folder on another disk."
+            )
+        raise DataError(f"{transfer.part}: {what}") from error
 
 
-def _insist(transfer: Transfer, progress: Progress, attempts: int, pause: float) -> None:
+def _receive_all(transfer: Transfer, progress: Progress, attempts: int, pause: float) -> None:
     """Receive until the file is whole and right, or until `attempts` in a row gained nothing."""
     failures = 0
     while True:
@@ -267,7 +246,10 @@ def _insist(transfer: Transfer, progress: Progress, attempts: int, pause: float)
         except TransientError as trouble:
             failures = 1 if transfer.held > before else failures + 1
             if failures >= attempts:
-                raise DataError(f"{transfer.url}: {trouble}. {transfer.way_out()}") from None
+                way_out = "Check the network (and http_proxy) and run it again."
+                if transfer.held:
+                    way_out = f"Run it again later: it goes on from byte {transfer.held:,}."
+                raise DataError(f"{transfer.url}: {trouble}. {way_out}") from None
             progress.note(f"{trouble}; trying again")
             time.sleep(min(pause * 2 ** (failures - 1), LONGEST_PAUSE))
 
@@ -278,24 +260,10 @@ def _alone_in(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    import fcntl
-
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if lock(handle) is False:
+            raise DataError(f"{folder}: another xorec is fetching into it. Wait for it.")
         yield
-    except BlockingIOError:
-        raise DataError(f"{folder}: another xorec is fetching into it. Wait for it.") from None
     finally:
         os.close(handle)
-
-
-def _disk_error(error: OSError, path: Path) -> DataError:
-    if error.errno == errno.ENOSPC:
-        return DataError(
-            f"{path}: the disk is full. Make room and run it again: what has arrived is kept. "
-            "Or set XOREC_DATA to a folder on another disk."
-        )
-    return DataError(
-        f"{path}: cannot be written ({error.strerror}). Set XOREC_DATA to a folder of yours."
-    )

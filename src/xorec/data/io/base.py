@@ -1,6 +1,6 @@
-"""What a format is: its name, how data of this kind is recognised, how it becomes a Source.
+"""The contract of a format: how data is recognised, and how it becomes a Source.
 
-A Source is whatever holds interactions, as one thing: a table with named columns, not read yet.
+A Source is a table with named columns that has not been read yet.
 """
 
 from __future__ import annotations
@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.io.columns import Columns
-from xorec.data.io.content import Content
+from xorec.data.io.data_file import DataFile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,24 +22,21 @@ if TYPE_CHECKING:
 
 Wanted = Mapping[str, str | None]
 """The name of the column asked for, by role; None where it is to be guessed, "" for none."""
-
-_HEAD = 1 << 16
 LONGEST_NAME = 1000
 """Characters of a column's name."""
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
 class Source:
     """A table that has not been read yet.
 
-    name: what messages call it. format: the name of its file format. text: values come as text,
+    name: for messages. format: the name of its file format. text: values come as text,
     so whole-number ids become integers, except in the columns `quoted`. positions: roles of the
     columns where there is no header. sequences: columns of words divided by blanks. known_ids:
-    the ids behind columns that hold row numbers already. scan: the frame of a CSV file anew,
+    the ids behind columns that hold row numbers already. scan: a new frame of a CSV file with
     these columns parsed as these types, which is quicker than to make text of them. chosen: the
-    columns in use, where there is nothing left to choose. contents: what the frame reads from,
-    which must live as long. text_file: it comes from text, where no id has a zero byte.
+    columns in use, where there is nothing left to choose. files: the frame reads from them, so
+    they live as long. text_file: it comes from text, where no id has a zero byte.
     part_files: the files that the column "split" was made of. stream: of a database, its columns
     by their roles, batch by batch; the frame then has their names alone. since: the rows of earlier
     times are left out.
@@ -59,109 +54,27 @@ class Source:
     known_ids: Mapping[str, Ids] = field(default_factory=dict)
     scan: Callable[[Mapping[str, Any]], pl.LazyFrame] | None = None
     chosen: Columns | None = None
-    contents: tuple[Content, ...] = ()
+    files: tuple[DataFile, ...] = ()
     text_file: bool = False
     part_files: tuple[str, ...] = ()
     stream: Callable[[Mapping[str, str]], Iterator[pl.DataFrame]] | None = None
     since: int | None = None
 
-
-@dataclass(frozen=True)
-class Layout:
-    """How the text of a file is laid out, as far as the caller says.
-
-    separator: " " stands for any run of blanks. named: the columns asked for by name; a first
-    line that has one of them is a header.
-    """
-
-    separator: str | None = None
-    has_header: bool | None = None
-    named: tuple[str, ...] = ()
-
-
-def ending_of(path: Path) -> str:
-    """The ending of a name, in lower case, without .gz.
-
-    >>> ending_of(Path("Orders.CSV.gz"))
-    '.csv'
-    """
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A file that is about to be opened."""
-
-    path: Path
-    content: Content
-    layout: Layout = Layout()
-
-    @property
-    def place(self) -> Path:
-        """Where polars reads it from: a plain file."""
-        return self.content.place
-
-    @property
-    def ending(self) -> str:
-        """Of the name: see `ending_of`."""
-        return ending_of(self.path)
-
-    @cached_property
-    def head(self) -> bytes:
-        """The first 64 KB, decompressed."""
-        return self.content.head(_HEAD)
-
-    def require_something(self) -> None:
-        """Refuse an empty file."""
-        if not self.head.strip():
-            raise DataError(f"{self.path} is empty: give a file with interactions.")
-
-    def require_text(self) -> None:
-        """Refuse what cannot be text, or has lines that are no lines."""
-        head = self.head
-        if head.startswith(_UTF_16):
+    def require_short_names(self) -> None:
+        """Refuse a column whose name is too long for anybody to have written it."""
+        longest = max(self.columns, key=len, default="")
+        if len(longest) > LONGEST_NAME:
             raise DataError(
-                f"{self.path} is UTF-16 text: convert it, for example: iconv -f utf-16 -t utf-8"
+                f"{self.name} has a column whose name has {len(longest):,} characters, "
+                f"{quoted(longest)}: give it a name of at most {LONGEST_NAME:,}."
             )
-        if b"\0" in head:
-            raise DataError(f"{self.path} is not text (it has zero bytes): say what with format.")
-        if b"\r" in head.rstrip() and b"\n" not in head:
-            raise DataError(
-                f"{self.path} ends its lines with CR alone: convert it, for example: tr '\\r' '\\n'"
-            )
-        self.content.skip_mark()
-        self.content.require_lines()
-
-    def require_short_header(self) -> None:
-        """Refuse a table whose first line does not end: its names would be endless."""
-        if len(self.head) == _HEAD and b"\n" not in self.head:
-            begin = quoted(self.head[:40].decode("utf-8", "replace"))
-            raise DataError(
-                f"{self.path}: the first line of the table has more than {_HEAD:,} bytes, from "
-                f"{begin} on: is this a table? Say what it is with format."
-            )
-
-    @cached_property
-    def lines(self) -> tuple[str, ...]:
-        """The first lines that are not blank, without line ends."""
-        head = self.head
-        if len(head) == _HEAD and b"\n" in head:
-            head = head[: head.rindex(b"\n")]  # the last line may be cut
-        text = head.decode("utf-8-sig", "replace")
-        lines = tuple(line.rstrip("\r") for line in text.split("\n") if line.strip())
-        if not lines:
-            raise DataError(f"{self.path} has only blank lines: give a file with interactions.")
-        return lines
 
 
 @dataclass(frozen=True)
 class FileFormat:
     """A format of files.
 
-    title: what documents say of it. endings: of names that mean it. recognises: whether the
+    title: for the documentation. endings: of names that mean it. recognises: whether the
     content of a file whose name says nothing is of this kind; None: it goes by name alone.
     is_text: zero bytes are an error.
     """
@@ -178,7 +91,7 @@ class FileFormat:
 class ObjectFormat:
     """A kind of Python object that holds interactions; `recognises` is asked before `open`.
 
-    name: what messages call one. title: what documents say of it.
+    name: for messages. title: for the documentation.
     """
 
     name: str
@@ -187,18 +100,16 @@ class ObjectFormat:
     open: Callable[[Any, Wanted], Source]
 
 
-def require_short_names(source: Source) -> None:
-    """Refuse names of columns that nobody wrote."""
-    longest = max(source.columns, key=len, default="")
-    if len(longest) > LONGEST_NAME:
-        raise DataError(
-            f"{source.name} has a column whose name has {len(longest):,} characters, "
-            f"{quoted(longest)}: give it a name of at most {LONGEST_NAME:,}."
-        )
-
-
 class NotUtf8Error(DataError):
     """Text in another encoding."""
+
+
+_WAYS_OUT = {
+    "more fields": "some line has more fields than the first; mend it or give separator",
+    "cannot parse": "a column mixes kinds of values; use one kind (for example strings) for all",
+    "": "the file is damaged or of another format; say which with format",
+}
+"""Words of an error of polars, and what to do."""
 
 
 @contextmanager
@@ -216,10 +127,5 @@ def polars_errors(name: str) -> Iterator[None]:
             raise NotUtf8Error(
                 f"{name} is not UTF-8 text: convert it, for example: iconv -f latin1 -t utf-8"
             ) from None
-        if "more fields" in reason:
-            way_out = "some line has more fields than the first; mend it or give separator"
-        elif "cannot parse" in reason:
-            way_out = "a column mixes kinds of values; use one kind (for example strings) for all"
-        else:
-            way_out = "the file is damaged or of another format; say which with format"
+        way_out = next(way_out for words, way_out in _WAYS_OUT.items() if words in reason)
         raise DataError(f"{name} cannot be read ({reason}): {way_out}.") from None

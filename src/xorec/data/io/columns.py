@@ -1,16 +1,17 @@
-"""Which column holds what: by the names that were given, else by the names that people use."""
+"""The column of each role: by the names that were given, else by names in common use."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from xorec.core.errors import DataError
 from xorec.core.printable import did_you_mean, listed, quoted
 
 ROLES = ("user", "item", "rating", "weight", "time", "split")
-"""What a column can be for; the argument that names it is the role + "_column"."""
+"""Uses of a column; the argument that names it is the role + "_column"."""
 
 REPEATS = "repeats"
 """Named as the column of weights where no column is called so: how often each pair comes."""
@@ -37,7 +38,7 @@ _KNOWN = {
     "category": "category categories genre genres class tag tags section maincategory",
 }
 
-# Ids of rows, visits and orders: neither whose they are nor of what.
+# Ids of rows, visits and orders, not of users or items.
 _OTHER_IDS = (
     "id ids rowid eventid sessionid visitid orderid invoiceid transactionid reviewid ratingid "
     "requestid queryid deviceid storeid shopid categoryid genreid brandid timeid"
@@ -54,7 +55,7 @@ _NUMBERS = ("no", "nr", "num", "number")
 
 @dataclass(frozen=True)
 class Columns:
-    """The column of each role, None where there is none, and what was guessed, in words."""
+    """The column of each role, None where there is none, and notes on what was guessed."""
 
     user: str
     item: str
@@ -72,8 +73,7 @@ class Columns:
 
 def is_known_name(name: str) -> bool:
     """Whether a field looks like the name of a column, rather than a value."""
-    plain = _plain(name)
-    return any(plain in names.split() or plain in _numbered(role) for role, names in _KNOWN.items())
+    return any(_plain(name) in _known_names(role) for role in _KNOWN)
 
 
 def is_known_time(name: str) -> bool:
@@ -82,16 +82,15 @@ def is_known_time(name: str) -> bool:
 
 
 def guess(role: str, names: Sequence[str]) -> str | None:
-    """The column among `names` that people use for this role."""
+    """The column among `names` that is called as people call this role."""
     plain = {_plain(name): name for name in reversed(names)}
-    known_names = (*_KNOWN[role].split(), *_numbered(role))
-    return next((plain[known] for known in known_names if known in plain), None)
+    return next((plain[known] for known in _known_names(role) if known in plain), None)
 
 
-def _numbered(role: str) -> list[str]:
-    """Words with a number for an id: customerno, articlenr."""
+def _known_names(role: str) -> list[str]:
+    """The known names of a role; those with a number for an id (customerno, articlenr) last."""
     words = _NUMBERED.get(role, "").split()
-    return [word + number for word in words for number in _NUMBERS]
+    return [*_KNOWN[role].split(), *(word + number for word in words for number in _NUMBERS)]
 
 
 def choose_columns(
@@ -109,9 +108,12 @@ def choose_columns(
         name = wanted.get(role)
         if role == "weight" and name == REPEATS and REPEATS not in names:
             name = ""
-        if name:
-            _require(name, role, names, place)
-        elif name is None:
+        if name and name not in names:
+            raise DataError(
+                f"{place} has no column {quoted(name)} ({role}_column); "
+                f"there are: {listed(names)}.{did_you_mean(name, names)}"
+            )
+        if name is None:
             name = by_position.get(role) if positions else guess(role, names)
             name = None if name in wanted.values() or _is_doubtful(role, chosen, names) else name
             if name is not None:
@@ -131,7 +133,13 @@ def choose_columns(
                 f"{place}: which column holds the {role}s? Name it with {role}_column "
                 f"(--{role}-column); {perhaps}there are: {listed(names)}."
             )
-    _refuse_doubles(chosen, place)
+    in_use = [(role, name) for role, name in chosen.items() if name is not None]
+    for (other, taken), (role, name) in combinations(in_use, 2):
+        if taken == name:
+            raise DataError(
+                f"{place}: column {quoted(name)} cannot be {other} and {role} at once; "
+                f"name another one with {role}_column."
+            )
     rest = {role: chosen[role] for role in ROLES[2:]}
     notes = _report(chosen, guessed, names)
     return Columns(str(chosen["user"]), str(chosen["item"]), **rest, notes=notes)
@@ -163,30 +171,10 @@ def _take_what_is_left(chosen: dict[str, str | None], names: Sequence[str]) -> l
     return taken
 
 
-def _require(name: str, role: str, names: Sequence[str], place: str) -> None:
-    if name in names:
-        return
-    raise DataError(
-        f"{place} has no column {quoted(name)} ({role}_column); there are: {listed(names)}."
-        f"{did_you_mean(name, names)}"
-    )
-
-
-def _refuse_doubles(chosen: Mapping[str, str | None], place: str) -> None:
-    roles = [role for role in ROLES if chosen[role] is not None]
-    for index, role in enumerate(roles):
-        for other in roles[:index]:
-            if chosen[role] == chosen[other]:
-                raise DataError(
-                    f"{place}: column {quoted(chosen[role])} cannot be {other} and {role} at once; "
-                    f"name another one with {role}_column."
-                )
-
-
 def _report(
     chosen: Mapping[str, str | None], guessed: Sequence[str], names: Sequence[str]
 ) -> tuple[str, ...]:
-    """One line: what was taken as what, and what is not used."""
+    """One line: the columns that were guessed, and those that are not used."""
     pairs = ", ".join(f"{role} = {chosen[role]}" for role in ROLES if role in guessed)
     unused = ", ".join(name for name in names if name not in chosen.values())
     parts = [f"columns guessed: {pairs}"] if pairs else []

@@ -1,8 +1,4 @@
-"""A table or a query of a database as a Source, which streams when it is read.
-
-Nothing is kept on the way: the database sends the columns in use, batch by batch, and each is
-numbered and dropped before the next one comes.
-"""
+"""A table or a query of a database as a Source, which streams when it is read."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ def open_address(
     since: int | None = None,
     roles: Sequence[str] = IDS,
 ) -> Source:
-    """What an address says, as a Source.
+    """The table or query of an address as a Source.
 
     roles: of the columns that a table must have to be found where the address names none.
     since: the database leaves out earlier rows where its times can be compared.
@@ -40,7 +36,8 @@ def open_address(
         rows = table.sql if table else f"({inner_query(address)}\n)"
         types = database.columns(f"SELECT * FROM {rows} AS chosen_rows")
     name = place_of(address, table.name if table else "")
-    _require_distinct(types, name)
+    if not types or any(not one.strip() for one in types):
+        raise DataError(f"{name}: a column has no name: give each one by AS.")
     return Source(
         name,
         pl.LazyFrame(schema=dict.fromkeys(types, pl.Null)),
@@ -50,24 +47,19 @@ def open_address(
     )
 
 
-def _require_distinct(types: Mapping[str, str], name: str) -> None:
-    if not types or any(not one.strip() for one in types):
-        raise DataError(f"{name}: a column has no name: give each one by AS.")
-
-
 def _table(
     database: Database, wanted: Wanted, roles: Sequence[str]
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """The table that is meant, None where there is a query, and what to say of a guess."""
+    """The table of an address, None where there is a query; and the note on a guess."""
     address = database.address
     if address.query:
         return None, ()
     tables = database.tables()
     names = [table.name for table in tables]
     if address.table:
-        for table in tables:
-            if address.table in (table.name, table.long_name):
-                return table, ()
+        asked = (one for one in tables if address.table in (one.name, one.long_name))
+        if (table := next(asked, None)) is not None:
+            return table, ()
         there_are = f"there are: {listed(names)}" if names else "it has none"
         raise DataError(
             f"{address} has no table {quoted(address.table)}; {there_are}."
@@ -112,11 +104,8 @@ def _stream(
             name = columns["time"]
             condition = database.since(name, types[name], since)
             sql += f" WHERE {condition}" if condition else ""
-        decimal = [
-            role
-            for role, name in columns.items()
-            if role in IDS and database.sort_of(types[name]) == "decimal"
-        ]
+        ids = [role for role in IDS if role in columns]
+        decimal = [role for role in ids if database.sort_of(types[columns[role]]) == "decimal"]
         for batch in database.batches(sql):
             if len(batch):
                 yield _whole_ids(database, decimal, columns, batch) if decimal else batch

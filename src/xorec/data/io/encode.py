@@ -1,10 +1,10 @@
-"""A Source read batch by batch into compact arrays: the one pass over the data."""
+"""Encoding: a Source read batch by batch, in one pass, into compact arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +18,14 @@ from xorec.data.io.base import Source, polars_errors
 from xorec.data.io.columns import Columns
 from xorec.data.io.id_encoder import Codes, GrowingArray, HashCollision, IdEncoder, renumber
 from xorec.data.io.values import (
+    VALUE_ROLES,
     Place,
     first_true,
-    parts_of,
     rating_note,
-    ratings_of,
     scaled_weights,
     summed_weights,
     time_note,
-    times_of,
-    weights_of,
+    values_of,
 )
 from xorec.data.merge import Merged, merge_pairs, take_pairs
 
@@ -35,24 +33,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_CONVERT: dict[str, Callable[[pl.Series, Place], npt.NDArray[Any]]] = {
-    "rating": ratings_of,
-    "weight": weights_of,
-    "time": times_of,
-    "split": parts_of,
-}
+T = TypeVar("T")
 _IDS = ("user", "item")
 BATCH = 100_000
-"""Rows a batch: small enough to stay in the cache, large enough to cost nothing in Python."""
+"""Rows of a batch: few enough for the cache, enough to make Python's part small."""
 
 
 class NothingSinceError(DataError):
-    """There is data, and none of it is as late as was asked for."""
+    """All rows are earlier than `since`."""
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """How pairs are weighed. scale: of `WEIGHT_SCALES`; by_repeats: by how often a pair comes."""
+    """The weights of pairs. scale: of `WEIGHT_SCALES`; by_repeats: by how often a pair comes."""
 
     scale: str = "log"
     by_repeats: bool = False
@@ -60,7 +53,7 @@ class Weighing:
 
 @dataclass
 class Gathered:
-    """What one pass over the data gathers, batch by batch. read: rows before `since` as well."""
+    """Codes and values of all batches so far. read: counts the rows before `since` as well."""
 
     encoders: dict[str, IdEncoder]
     arrays: dict[str, GrowingArray] = field(default_factory=dict)
@@ -70,9 +63,7 @@ class Gathered:
 
     def extend(self, role: str, values: npt.NDArray[Any]) -> None:
         """Add a batch to the array of this role."""
-        if role not in self.arrays:
-            self.arrays[role] = GrowingArray(values.dtype)
-        self.arrays[role].extend(values)
+        self.arrays.setdefault(role, GrowingArray(values.dtype)).extend(values)
 
 
 def encode(
@@ -82,15 +73,8 @@ def encode(
     weighing: Weighing = Weighing(),  # noqa: B008 - immutable
 ) -> Interactions:
     """Read a source: distinct pairs by rows, rows by sorted ids; notes say what was merged."""
-    import polars as pl
-
     with polars_errors(source.name):
-        try:
-            gathered = gather(with_numbers(source, columns), columns, options)
-        except pl.exceptions.PolarsError:
-            if source.scan is None:
-                raise
-            gathered = gather(source, columns, options)  # text will say what is no number
+        gathered = numbers_first(source, columns, lambda one: gather(one, columns, options))
     if gathered.rows == 0:
         raise no_rows(source)
     return _interactions(source, columns, gathered, weighing, options.thread_count)
@@ -100,34 +84,35 @@ def gather(source: Source, columns: Columns, options: RunOptions = DEFAULTS) -> 
     """One pass over the columns in use: ids as codes, the rest as arrays."""
     for seed in range(8):
         try:
-            return _one_pass(source, columns, seed, options)
+            gathered = Gathered({"user": IdEncoder(seed), "item": IdEncoder(seed)})
+            with options.progress.task(f"reading {source.name}") as task:
+                for batch in role_batches(source, columns):
+                    _add_batch(batch, source, columns, gathered)
+                    task.advance(len(batch), rows=f"{gathered.rows:,}")
+            return gathered
         except HashCollision:
             continue
     raise DataError(f"{source.name}: the ids defeat eight hash functions; is this a real file?")
 
 
-def with_numbers(source: Source, columns: Columns) -> Source:
-    """The same source, with ratings and times parsed as numbers where it is a CSV file."""
+def numbers_first(source: Source, columns: Columns, read: Callable[[Source], T]) -> T:
+    """Read a CSV file with ratings and times parsed as numbers; if that fails, as text, and the
+    error then says which value is no number. Another source is read as it is.
+    """
     import polars as pl
 
     if source.scan is None:
-        return source
+        return read(source)
     wanted = {columns.rating: pl.Float32, columns.weight: pl.Float64, columns.time: pl.Int64}
     types = {name: dtype for name, dtype in wanted.items() if name is not None}
-    return replace(source, frame=source.scan(types))
-
-
-def _one_pass(source: Source, columns: Columns, seed: int, options: RunOptions) -> Gathered:
-    gathered = Gathered({"user": IdEncoder(seed), "item": IdEncoder(seed)})
-    with options.progress.task(f"reading {source.name}") as task:
-        for batch in role_batches(source, columns):
-            _add_batch(batch, source, columns, gathered)
-            task.advance(len(batch), rows=f"{gathered.rows:,}")
-    return gathered
+    try:
+        return read(replace(source, frame=source.scan(types)))
+    except pl.exceptions.PolarsError:
+        return read(source)
 
 
 def no_rows(source: Source) -> DataError:
-    """There is nothing to read, or nothing as late as was asked for."""
+    """The error where there are no rows, or none from `since` on."""
     if source.since is not None:
         return NothingSinceError(
             f"{source.name} has no rows since {source.since}: give an earlier since, or wait."
@@ -177,11 +162,8 @@ def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: 
     places = {role: Place(source.name, n, gathered.read) for role, n in columns.in_use().items()}
     for role in _IDS:
         _refuse_empty(batch[role], places[role], role)
-    values = {
-        role: convert(batch[role], places[role])
-        for role, convert in _CONVERT.items()
-        if role in places
-    }
+    with_values = [role for role in VALUE_ROLES if role in places]
+    values = {role: values_of(role, batch[role], places[role]) for role in with_values}
     gathered.read += len(batch)
     if source.since is not None:
         kept = values["time"] >= source.since
@@ -226,7 +208,7 @@ def _interactions(
     if weighing.by_repeats:
         arrays["weight"] = np.ones(len(arrays["user"]))
     tally = (gathered.blank, merged.repeats, merged.moved)
-    notes = reading_notes(source, columns, tuple(arrays), *tally)
+    notes = reading_notes(source, columns, arrays, *tally)
     raw = pair_strengths(arrays, merged, len(items))
     weights, said = (None, None) if raw is None else weights_and_note(raw, weighing.scale)
     kept = {
@@ -266,30 +248,24 @@ def reading_notes(
     repeats: int,
     moved: int,
 ) -> list[str]:
-    """What was guessed and merged, in words.
+    """Notes on what was guessed and merged.
 
-    roles: of the columns that there are. blank: lines; repeats: pairs that were merged into
-    others; moved: pairs in several parts.
+    roles: of the columns in use. blank: lines; repeats: pairs that were merged into others;
+    moved: pairs in several parts.
     """
     notes = [*source.notes, *columns.notes]
     if blank:
         notes.append(f"{blank:,} blank lines skipped")
     if repeats:
-        notes.append(_merge_note(roles, repeats))
+        how = f"the {'latest' if 'time' in roles else 'last'} kept"
+        if "weight" in roles:
+            how = "their weights summed"
+        elif "rating" not in roles:
+            how += " (weight_column 'repeats' would weigh pairs by their number)"
+        notes.append(f"{repeats:,} repeated pairs merged, {how}")
     if moved:
         notes.append(f"{moved:,} pairs in several parts kept in the first of them")
     return notes
-
-
-def _merge_note(roles: Collection[str], repeats: int) -> str:
-    which = "latest" if "time" in roles else "last"
-    if "weight" in roles:
-        ending = ", their weights summed"
-    elif "rating" in roles:
-        ending = f", the {which} kept"
-    else:
-        ending = f", the {which} kept (weight_column 'repeats' would weigh pairs by their number)"
-    return f"{repeats:,} repeated pairs merged{ending}"
 
 
 def pair_strengths(
@@ -297,8 +273,10 @@ def pair_strengths(
 ) -> npt.NDArray[np.float64] | None:
     """The strength of each pair that stays: its weight, or the sum of those merged into it."""
     raw = arrays.get("weight")
-    if raw is None or not merged.repeats:
-        return None if raw is None else raw[merged.order]
+    if raw is None:
+        return None
+    if not merged.repeats:
+        return raw[merged.order]
     pairs = arrays["user"].astype(np.int64) * n_items + arrays["item"]
     return summed_weights(raw, pairs, merged.order, arrays.get("split"))
 
@@ -311,11 +289,8 @@ def weights_and_note(
     if weights is None:
         return None, f"every weight is {raw[0]:g}: the same as none"
     how = ", on a log scale" if scale == "log" else ""
-    span = f"{raw.min():g} to {raw.max():g}{how}"
-    return (
-        weights,
-        f"weights from {span}: each pair counts as {weights.min():.3g} to {weights.max():.3g}",
-    )
+    span = f"{weights.min():.3g} to {weights.max():.3g}"
+    return weights, f"weights from {raw.min():g} to {raw.max():g}{how}: each pair counts as {span}"
 
 
 def _ids(source: Source, columns: Columns, role: str, gathered: Gathered, codes: Codes) -> Ids:
@@ -324,8 +299,7 @@ def _ids(source: Source, columns: Columns, role: str, gathered: Gathered, codes:
     if column in source.known_ids:
         return source.known_ids[column]
     known = gathered.encoders[role].known()
-    refused = refused_id(known, source, role)
-    if refused is not None:
+    if refused := refused_id(known, source, role):
         code, why = refused
         first_row = Place(source.name, column).row(int(np.argmax(codes == code)))
         raise DataError(f"{first_row}: {why}")

@@ -1,4 +1,4 @@
-"""Raw ids -> compact codes while a file streams by, exactly, in one pass.
+"""IdEncoder: raw ids to compact codes while a file streams by, exactly, in one pass.
 
 An id becomes a key of two numbers, and an open-addressing table gives each new hash of a key the
 next code. The key behind a code is kept, and every batch is compared with it, so that two ids with
@@ -10,8 +10,9 @@ itself, zeros after its end; else its first four bytes and the buffer and offset
 lies. So the key of a short string says all about it. Of a long string a kept key has the place
 among `long_bytes` as its second number.
 
-Why not polars: on 10 million ids (1 million distinct) its unique, sort and join take 2.5 to 3.3
-times as long, `rank` and `Enum` 3 to 16 times, and all of them need the whole column in memory.
+Why not polars: on 10 million ids (1 million distinct) its unique, sort and join take 3 to 9 times
+the processor time, and need the whole column in memory; its hash with a comparison of the ids
+themselves takes 1.3 times (integers) to 2.3 times (text).
 """
 
 from __future__ import annotations
@@ -113,8 +114,9 @@ class IdEncoder:
         self._pieces.append(ids.gather(rows))
         before, self._count = self._count, self._count + len(rows)
         self._keys = grown(self._keys, self._count)
-        needed = self._bytes_used + int(count_long_bytes(keys.words, rows))
-        self._long_bytes = grown(self._long_bytes, needed)
+        sizes = keys.words[rows, 0] & _LOW
+        long_bytes = int(sizes[sizes > INLINE].sum())
+        self._long_bytes = grown(self._long_bytes, self._bytes_used + long_bytes)
         new = self._keys[before : self._count]
         self._bytes_used = int(keep(keys, rows, new, self._long_bytes, self._bytes_used))
 
@@ -377,16 +379,6 @@ def are_equal(keys: IdKeys, codes: Codes, kept: Words, long_bytes: Bytes) -> Any
         ):
             return False
     return differ == 0
-
-
-@kernel
-def count_long_bytes(words: Words, rows: Codes) -> Any:
-    """How many bytes the long strings at `rows` have in all."""
-    total = np.uint64(0)
-    for row in rows:
-        if _size(words[row, 0]) > INLINE:
-            total += _size(words[row, 0])
-    return total
 
 
 @kernel

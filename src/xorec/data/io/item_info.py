@@ -1,10 +1,9 @@
-"""What a second file tells of the items: their names and categories.
+"""Names and categories of items from a second file, frame or database.
 
-What divides the categories in a text like "Comedy, School": guessed, with care.
-
-`|` always does. Another one does where it pays: the labels that come of it are no more than the
-texts there were, and the parts of divided texts come in two different texts or more on average.
-Genres do; "Action, Adventure & Co" beside "Comedy" does not, nor do paths like "Home/Kitchen/Pans".
+The separator of the categories in a text like "Comedy, School" is guessed. `|` always divides.
+Another one divides where the labels are no more than the texts, and the parts of divided texts come
+in two different texts or more on average: genres do; "Action, Adventure & Co" beside "Comedy" does
+not, nor do paths like "Home/Kitchen/Pans".
 """
 
 from __future__ import annotations
@@ -19,15 +18,14 @@ from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import DataError
 from xorec.core.printable import listed, quoted
 from xorec.data.categories import Categories
-from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.base import NotUtf8Error, Source, polars_errors
 from xorec.data.io.columns import guess
-from xorec.data.io.content import Content, Limits
+from xorec.data.io.data_file import DataFile, Limits
 from xorec.data.io.database_source import open_address
 from xorec.data.io.objects import as_frame, frame_columns, open_frame
 from xorec.data.io.registry import open_file
-from xorec.data.text import Text
+from xorec.data.text import Text, offsets_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,42 +44,28 @@ def guess_separator(texts: pl.Series) -> str | None:
     ','
     >>> guess_separator(pl.Series(["Action, Adventure & Co", "Comedy", "Drama"]))
     """
+    import polars as pl
+
     texts = texts.drop_nulls().unique()
-    if _has(texts, "|").any():
+    if _has(texts, "|"):
         return "|"
     fewest, best = len(texts), None
     for separator in _GUESSED:
-        labels, texts_a_part = _divided(texts, separator)
+        divided = texts.str.contains(separator, literal=True)
+        table = pl.DataFrame({"label": texts, "divided": divided}).with_row_index("row")
+        table = table.with_columns(pl.col("label").str.split(separator)).explode("label")
+        table = table.with_columns(pl.col("label").str.strip_chars())
+        table = table.filter(pl.col("label") != "").unique(["row", "label"])
+        found = table.group_by("label").agg(texts=pl.len(), divided=pl.col("divided").any())
+        counts, labels = found.filter("divided")["texts"], len(found)
+        texts_a_part = float(counts.sum()) / max(len(counts), 1)
         if labels <= fewest and texts_a_part >= _TEXTS_A_PART:
             fewest, best = labels - 1, separator
     return best
 
 
-def left_in_names(texts: pl.Series) -> list[str]:
-    """What might divide these texts and was not taken for it.
-
-    >>> import polars as pl
-    >>> left_in_names(pl.Series(["Action, Adventure & Co", "Comedy"]))
-    [',']
-    """
-    return [separator for separator in _GUESSED if _has(texts, separator).any()]
-
-
-def _has(texts: pl.Series, separator: str) -> pl.Series:
-    return texts.str.contains(separator, literal=True)
-
-
-def _divided(texts: pl.Series, separator: str) -> tuple[int, float]:
-    """(labels in all, different texts that a part of a divided text comes in, on average)."""
-    import polars as pl
-
-    table = pl.DataFrame({"text": texts, "divided": _has(texts, separator)}).with_row_index("row")
-    table = table.with_columns(pl.col("text").str.split(separator)).explode("text")
-    table = table.with_columns(pl.col("text").str.strip_chars())
-    table = table.filter(pl.col("text") != "").unique(["row", "text"])
-    labels = table.group_by("text").agg(texts=pl.len(), of_divided=pl.col("divided").any())
-    counts = labels.filter("of_divided")["texts"]
-    return len(labels), float(counts.sum()) / max(len(counts), 1)
+def _has(texts: pl.Series, separator: str) -> bool:
+    return texts.str.contains(separator, literal=True).any()
 
 
 _NO_CATEGORY = ("", "(no genres listed)")
@@ -106,7 +90,9 @@ def add_item_info(
     known = table.select(
         pl.col(item).cast(pl.String).alias("key"), *(pl.col(c).alias(r) for r, c in values.items())
     )
-    keys = _rows_by_text(data.items)
+    rows = np.arange(data.n_items, dtype=np.int32)
+    text = pl.Series([str(raw) for raw in data.items], dtype=pl.String)
+    keys = pl.DataFrame({"key": text, "row": rows})
     matched = known.join(keys, on="key", how="inner", maintain_order="left")
     if not len(matched):
         first = quoted(known["key"][0]) if len(known) else "it has none"
@@ -115,7 +101,8 @@ def add_item_info(
             f"the interactions ({quoted(data.items[0])}, ...); check that both use the same ids."
         )
     guessed = ", ".join(f"{role} = {c}" for role, c in (("item", item), *values.items()))
-    notes = [*source.notes, f"{_short_name(source)}: columns guessed: {guessed}"]
+    file = Path(source.name).name if source.stream is None else source.name
+    notes = [*source.notes, f"{file}: columns guessed: {guessed}"]
     if name:
         data = replace(data, names=_names(matched, data.n_items))
         notes.append(f"names for {matched['row'].n_unique():,} of {data.n_items:,} items")
@@ -135,34 +122,18 @@ def add_item_info(
     return data.noted(*notes)
 
 
-def _short_name(source: Source) -> str:
-    return Path(source.name).name if source.stream is None else source.name
-
-
-def _rows_by_text(items: Ids) -> pl.DataFrame:
-    """The ids as text beside their rows, to join with what another file calls them."""
-    import polars as pl
-
-    keys = pl.Series([str(raw) for raw in items], dtype=pl.String)
-    return pl.DataFrame({"key": keys, "row": np.arange(len(items), dtype=np.int32)})
-
-
 def _load(info: Any, limits: Limits) -> tuple[Source, pl.DataFrame]:
-    address = parse_address(info) if isinstance(info, (str, Path)) else None
-    if address is not None:
+    if not isinstance(info, (str, Path)) and (frame := as_frame(info)) is not None:
+        return _collected(open_frame(frame, frame_columns(frame)))
+    if (address := parse_address(info)) is not None:
         return _of_database(address)
-    frame = None if isinstance(info, (str, Path)) else as_frame(info)
-    if frame is not None:
-        source = open_frame(frame, frame_columns(frame))
-        return source, source.frame.collect()
-    path = Path(info)
-    content = Content(path, limits)
+    file = DataFile(Path(info), limits)
     try:
-        return _collected(open_file(path, content=content))
+        return _collected(open_file(file))
     except NotUtf8Error:  # MovieLens' movies.dat, for one
-        content.recode()
-        source = open_file(path, content=content)
-        note = f"{path.name} is not UTF-8: taken as Latin-1"
+        file.recode()
+        source = open_file(file)
+        note = f"{file.path.name} is not UTF-8: taken as Latin-1"
         return _collected(replace(source, notes=(*source.notes, note)))
 
 
@@ -186,7 +157,7 @@ def _collected(source: Source) -> tuple[Source, pl.DataFrame]:
 
 
 def _columns(source: Source) -> tuple[str, str | None, str | None]:
-    """The columns of item, name and category, by their names or, without header, their places."""
+    """The columns of item, name and category by their names or, without header, their order."""
     names = source.columns
     if source.positions:
         item, name, category = (*names, None, None)[:3]
@@ -194,18 +165,15 @@ def _columns(source: Source) -> tuple[str, str | None, str | None]:
     category = guess("category", names)
     item = guess("item", names) or next((n for n in names if n.lower() == "id"), names[0])
     others = [n for n in names if n not in (item, category)]
-    name = guess("name", others) or next((n for n in others if _is_of_names(n)), None)
+    endings = ("name", "title")  # "Game Name", "movie_title"
+    like_names = (n for n in others if n.lower().endswith(endings))
+    name = guess("name", others) or next(like_names, None)
     if name is None and category is None:
         raise DataError(
             f"{source.name}: no column for names or categories; there are: {listed(names)}. "
             "Call them name and category."
         )
     return item, name, category
-
-
-def _is_of_names(column: str) -> bool:
-    """Whether a column such as "Game Name" or "movie_title" has the names of items."""
-    return column.lower().endswith(("name", "title"))
 
 
 def _names(matched: pl.DataFrame, n_items: int) -> Text:
@@ -221,7 +189,7 @@ def _names(matched: pl.DataFrame, n_items: int) -> Text:
 
 
 def _separator(values: pl.Series, by_blanks: bool) -> tuple[str | None, list[str]]:
-    """What divides the categories of one value, if anything, and what might have been meant to."""
+    """The separator of the categories of one value, and others that might have been meant so."""
     import polars as pl
 
     if by_blanks:
@@ -233,7 +201,7 @@ def _separator(values: pl.Series, by_blanks: bool) -> tuple[str | None, list[str
     separator = guess_separator(texts)
     if divided:  # a list has said what its categories are
         return ("|" if separator == "|" else None), []
-    return separator, [] if separator else left_in_names(texts)
+    return separator, [] if separator else [one for one in _GUESSED if _has(texts, one)]
 
 
 def _categories(matched: pl.DataFrame, n_items: int, separator: str | None) -> Categories:
@@ -250,8 +218,6 @@ def _categories(matched: pl.DataFrame, n_items: int, separator: str | None) -> C
     table = table.filter(~pl.col("label").is_in(_NO_CATEGORY)).drop_nulls().unique()
     labels = table["label"].unique().sort()
     table = table.with_columns(code=pl.col("label").rank("dense") - 1).sort("row", "code")
-    indptr = np.zeros(n_items + 1, dtype=np.int64)
-    np.cumsum(np.bincount(table["row"].to_numpy(), minlength=n_items), out=indptr[1:])
-    return Categories(
-        Text.pack(labels.to_list()), indptr, table["code"].to_numpy().astype(np.int32)
-    )
+    indptr = offsets_of(np.bincount(table["row"].to_numpy(), minlength=n_items))
+    codes = table["code"].to_numpy().astype(np.int32)
+    return Categories(Text.pack(labels.to_list()), indptr, codes)

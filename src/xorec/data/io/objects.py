@@ -1,8 +1,7 @@
-"""Python objects that hold interactions: data frames, SciPy sparse matrices, rows of pairs.
+"""Python objects as sources: data frames, SciPy sparse matrices, rows of pairs.
 
-Frames of any library come through narwhals. What polars cannot hold as a column stays a list of
-Python objects, whose ids are numbered here. Of a matrix, row and column numbers are the ids and
-stored values the weights.
+Frames of any library come through narwhals. A column that polars cannot hold stays a list of
+Python objects, whose ids are numbered here.
 """
 
 from __future__ import annotations
@@ -59,22 +58,15 @@ def open_frame(
     if isinstance(selected, nw.LazyFrame):
         selected = selected.collect("polars")
     native = selected.to_native()
-    _require_valid(native)
     if isinstance(native, pl.DataFrame):
         return Source(FRAME, native.lazy(), tuple(native.columns))
+    if type(native).__module__.startswith("pyarrow") and hasattr(native, "validate"):
+        try:
+            native.validate(full=True)  # everything after it trusts its offsets and its text
+        except ValueError as error:  # ArrowInvalid is one
+            raise DataError(f"{FRAME} is broken: {error}.") from None
     columns = {name: _series(selected[name]) for name in selected.columns}
     return column_source(FRAME, columns, ids)
-
-
-def _require_valid(native: Any) -> None:
-    """Refuse an Arrow table whose offsets or text are not what it says: all trust it."""
-    validate = getattr(native, "validate", None)
-    if not type(native).__module__.startswith("pyarrow") or validate is None:
-        return
-    try:
-        validate(full=True)
-    except ValueError as error:  # ArrowInvalid is one
-        raise DataError(f"{FRAME} is broken: {error}.") from None
 
 
 def _open_frame(thing: Any, wanted: Wanted) -> Source:
@@ -89,14 +81,16 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
     """A column as polars holds it; Python objects stay Python objects."""
     import narwhals as nw
 
-    if column.dtype in (nw.Object, nw.Unknown) or _has_odd_categories(column):
-        return as_series(column.to_list())
-    try:
-        return column.to_polars()
-    except ImportError:  # pandas needs pyarrow for all but plain numbers
-        return _without_arrow(column)
-    except (ValueError, TypeError, OverflowError, NotImplementedError):  # Arrow makes nothing of it
-        return as_series(column.to_list())
+    categories = getattr(getattr(column.to_native(), "cat", None), "categories", ())
+    has_odd_categories = any(type(one) is not str for one in categories)  # some crash Arrow
+    if column.dtype not in (nw.Object, nw.Unknown) and not has_odd_categories:
+        try:
+            return column.to_polars()
+        except ImportError:  # pandas needs pyarrow for all but plain numbers
+            return _without_arrow(column)
+        except (ValueError, TypeError, OverflowError, NotImplementedError):
+            pass  # Arrow makes nothing of it
+    return as_series(column.to_list())
 
 
 def _without_arrow(column: nw.Series[Any]) -> pl.Series | list[Any]:
@@ -106,29 +100,16 @@ def _without_arrow(column: nw.Series[Any]) -> pl.Series | list[Any]:
 
     if isinstance(column.dtype, nw.Datetime):
         times = pl.Series(column.to_numpy().astype("datetime64[us]"))
-        return _in_zone(times, column.dtype.time_zone)
+        if column.dtype.time_zone is None:
+            return times
+        aware = times.dt.replace_time_zone("UTC")
+        try:
+            return aware.dt.convert_time_zone(column.dtype.time_zone)
+        except pl.exceptions.ComputeError:  # a zone that polars does not know, "UTC+02:00"
+            return aware
     is_null = column.is_null().to_list()  # NaN, NaT and pandas.NA alike
     pairs = zip(column.to_list(), is_null, strict=True)
     return as_series([None if null else value for value, null in pairs])
-
-
-def _in_zone(times: pl.Series, zone: str | None) -> pl.Series:
-    """Times of UTC in this zone; of one that polars does not know ("UTC+02:00") they stay UTC."""
-    import polars as pl
-
-    if zone is None:
-        return times
-    aware = times.dt.replace_time_zone("UTC")
-    try:
-        return aware.dt.convert_time_zone(zone)
-    except pl.exceptions.ComputeError:
-        return aware
-
-
-def _has_odd_categories(column: nw.Series[Any]) -> bool:
-    """Whether a pandas column has categories that are not all text: some crash Arrow."""
-    categories = getattr(getattr(column.to_native(), "cat", None), "categories", ())
-    return any(type(one) is not str for one in categories)
 
 
 FRAMES = ObjectFormat(
@@ -182,15 +163,15 @@ def column_source(
         if isinstance(values, pl.Series):
             series[column] = values
         elif column in ids:
-            known[column], rows = _numbered(values, name, column)
+            known[column], rows = _numbered(values, f"{name}, column {quoted(column)}")
             series[column] = pl.Series(rows)
         else:
-            series[column] = _values(values, name, column)
+            series[column] = _values(values, f"{name}, column {quoted(column)}")
     return Source(name, pl.DataFrame(series).lazy(), tuple(series), known_ids=known)
 
 
-def _values(values: list[Any], name: str, column: str) -> pl.Series:
-    """Python values of a column that holds no ids; what polars makes nothing of is refused."""
+def _values(values: list[Any], column: str) -> pl.Series:
+    """The Python values of a column that holds no ids. column: for the message."""
     import polars as pl
 
     huge = next((v for v in values if isinstance(v, int) and v.bit_length() > 127), None)
@@ -200,7 +181,7 @@ def _values(values: list[Any], name: str, column: str) -> pl.Series:
     except Exception:  # of odd mixtures polars makes errors of any kind
         pass
     what = "values of kinds that are no column" if huge is None else f"the value {quoted(huge)}"
-    raise DataError(f"{name}, column {quoted(column)}: {what}; give numbers or text.")
+    raise DataError(f"{column}: {what}; give numbers or text.")
 
 
 def as_series(values: list[Any]) -> pl.Series | list[Any]:
@@ -226,22 +207,17 @@ def _is_empty(value: Any) -> bool:
         return False
 
 
-def _numbered(values: list[Any], name: str, column: str) -> tuple[Ids, list[int]]:
+def _numbered(values: list[Any], column: str) -> tuple[Ids, list[int]]:
     for number, value in enumerate(values, start=1):
         if _is_empty(value):
-            raise DataError(
-                f"{name}, column {quoted(column)}, data row {number:,}: the id is empty; drop "
-                "that row."
-            )
+            raise DataError(f"{column}, data row {number:,}: the id is empty; drop that row.")
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
     try:
         return Ids.numbered(values)
     except TypeError as error:
-        raise DataError(
-            f"{name}, column {quoted(column)}: {error}; give strings or numbers."
-        ) from None
+        raise DataError(f"{column}: {error}; give strings or numbers.") from None
     except DataError as error:
-        raise DataError(f"{name}, column {quoted(column)}: {error}") from None
+        raise DataError(f"{column}: {error}") from None
 
 
 MATRIX, VALUE = "the matrix", "value"
@@ -252,7 +228,7 @@ EMPTY_FINE, EMPTY_RATIO = 10**7, 100
 def _is_matrix(thing: Any) -> bool:
     from scipy.sparse import issparse
 
-    return bool(issparse(thing))
+    return issparse(thing)
 
 
 def _open_matrix(matrix: Any, wanted: Wanted) -> Source:

@@ -1,10 +1,10 @@
-"""read: interactions from wherever they are; and its options, which all take that read data."""
+"""read: interactions from any source; and its options, which every function takes that reads."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -18,13 +18,12 @@ from xorec.data.interactions import Interactions
 from xorec.data.io.columns import REPEATS, ROLES, Columns, choose_columns
 
 if TYPE_CHECKING:
-    from xorec.data.io.base import Layout, Source, Wanted
-    from xorec.data.io.content import Limits
+    from xorec.data.io.base import Source
     from xorec.data.io.encode import Weighing
 
 
 class ReadOptions(TypedDict, total=False):
-    """The options of `read`, for all that read what they are given; None is as left out."""
+    """The options of `read`; None is as left out."""
 
     user_column: str | None
     item_column: str | None
@@ -89,53 +88,38 @@ def read(
     from xorec.data.io.encode import encode
 
     require_address_space()
-    reading = Reading.of(options)
+    reading = Reading(options)
     opened, item_files = reading.opened(source)
     opened, columns = reading.chosen(opened)
     run = RunOptions(threads=threads, progress=progress)
     return reading.described(encode(opened, columns, run, reading.weighing(columns)), item_files)
 
 
-@dataclass(frozen=True)
 class Reading:
     """The options of `read`, checked, as opening, encoding and Spark take them.
 
     wanted: the names of columns asked for, by role.
     """
 
-    wanted: Wanted
-    layout: Layout
-    format: str | None
-    limits: Limits
-    item_info: Any
-    since: int | None
-    weight_scale: str
-
-    @classmethod
-    def of(cls, options: ReadOptions) -> Reading:
-        """Check the options; one that `read` does not have is refused."""
-        from xorec.data.io.base import Layout
-        from xorec.data.io.content import make_limits
+    def __init__(self, options: ReadOptions) -> None:
+        from xorec.data.io.data_file import Layout, Limits, byte_count
         from xorec.data.io.values import check_scale, parse_since
 
         _refuse_unknown(options)
-        scale, since = options.get("weight_scale"), options.get("since")
-        scale = "log" if scale is None else scale
-        check_scale(scale)
-        columns: dict[str, Any] = {role: options.get(f"{role}_column") for role in ROLES}
-        named = tuple(name for name in columns.values() if name)
-        return cls(
-            columns,
-            Layout(options.get("separator"), options.get("has_header"), named),
-            options.get("format"),
-            make_limits(options.get("max_expanded"), options.get("max_line")),
-            options.get("item_info"),
-            None if since is None else parse_since(since),
-            scale,
-        )
+        given: dict[str, Any] = {name: one for name, one in options.items() if one is not None}
+        self.wanted = {role: given.get(f"{role}_column") for role in ROLES}
+        named = tuple(name for name in self.wanted.values() if name)
+        self.layout = Layout(given.get("separator"), given.get("has_header"), named)
+        self.format, self.item_info = given.get("format"), given.get("item_info")
+        sizes = {"expanded": "max_expanded", "line": "max_line"}
+        bounds = {at: byte_count(given[name], name) for at, name in sizes.items() if name in given}
+        self.limits = Limits(**bounds)
+        self.since = parse_since(given["since"]) if "since" in given else None
+        self.weight_scale = given.get("weight_scale", "log")
+        check_scale(self.weight_scale)
 
     def opened(self, source: Any) -> tuple[Source, Sequence[Path]]:
-        """What `read` is given as a Source; and the files about items beside it."""
+        """The Source of what `read` is given; and the files about items beside it."""
         from xorec.data.io.database_source import open_address
         from xorec.data.io.registry import open_object, open_path
 
@@ -147,7 +131,7 @@ class Reading:
         return open_path(Path(source), self.layout, self.format, self.limits)
 
     def chosen(self, source: Source) -> tuple[Source, Columns]:
-        """The column of each role, one of times for `since`; and the source from then on."""
+        """The source from `since` on, and the column of each role."""
         columns = source.chosen or choose_columns(
             source.columns, self.wanted, source.name, source.positions
         )
@@ -159,14 +143,14 @@ class Reading:
         return replace(source, since=self.since), columns
 
     def weighing(self, columns: Columns) -> Weighing:
-        """How pairs get their weights."""
+        """The scale of weights, and whether they are numbers of rows."""
         from xorec.data.io.encode import Weighing
 
         by_repeats = self.wanted["weight"] == REPEATS and not columns.weight
         return Weighing(self.weight_scale, by_repeats=by_repeats)
 
     def described(self, data: Interactions, item_files: Sequence[Path] = ()) -> Interactions:
-        """With names and categories of items; item_files: found beside the data."""
+        """The data with names and categories of items; item_files: found beside the data."""
         from xorec.data.io.item_info import add_item_info
 
         for info in item_files if self.item_info is None else [self.item_info]:
@@ -182,8 +166,8 @@ def as_interactions(
 ) -> Interactions:
     """Interactions as they are; a named data set; all else through `read`: a frame, a path, pairs.
 
-    what: what it is, for the message. progress: is told what was guessed and merged. reading: how
-    `read` reads it; Interactions take none.
+    what: its name in messages. progress: gets the notes of reading. reading: the options of `read`,
+    which Interactions do not take.
 
     >>> as_interactions([("ann", "tea"), ("bob", "tea")])
     Interactions(2 users x 1 items, 2 pairs)

@@ -1,6 +1,6 @@
-"""The formats, and how a file, a folder or an object is opened with one of them.
+"""The registry of formats, and how a file, a folder or an object is opened with one of them.
 
-A new format is its file and one line here: reading, folders and messages follow.
+A new format is its file and one line here.
 """
 
 from __future__ import annotations
@@ -13,17 +13,8 @@ from typing import Any
 from xorec.core.errors import DataError, OptionError
 from xorec.core.paths import reason, what_is_at
 from xorec.core.printable import listed, quoted
-from xorec.data.io.base import (
-    DataFile,
-    FileFormat,
-    Layout,
-    ObjectFormat,
-    Source,
-    Wanted,
-    polars_errors,
-    require_short_names,
-)
-from xorec.data.io.content import Content, Limits
+from xorec.data.io.base import FileFormat, ObjectFormat, Source, Wanted, polars_errors
+from xorec.data.io.data_file import DataFile, Layout, Limits, ending_of
 from xorec.data.io.objects import FRAMES, MATRICES, PAIR_ROWS
 from xorec.data.io.separated import CSV, DAT, INTER, ITEM_LISTS, TSV
 from xorec.data.io.typed_tables import JSON_LINES, PARQUET
@@ -44,28 +35,15 @@ ENDINGS = (*(ending for one in _BY_PRECEDENCE for ending in one.endings), ".txt"
 """Of files that hold data, the preferred first; .txt may be any text."""
 
 
-def open_file(
-    path: Path,
-    layout: Layout = Layout(),  # noqa: B008 - immutable
-    *,
-    format: str | None = None,
-    content: Content | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - immutable
-) -> Source:
-    """A file as a Source; its format by name and content unless given.
-
-    content: what is in the file, where it was opened before.
-    """
-    content = content or Content(path, limits)
-    file = DataFile(path, content, layout)
+def open_file(file: DataFile, format: str | None = None) -> Source:
+    """A file as a Source; its format by name and content unless given."""
     chosen = format_of(file, format)
     if chosen.is_text:
         file.require_text()
-    with polars_errors(str(path)):
+    with polars_errors(str(file.path)):
         source = chosen.open(file)
-    require_short_names(source)
-    is_text = chosen.is_text
-    return replace(source, format=chosen.name, contents=(content,), text_file=is_text)
+    source.require_short_names()
+    return replace(source, format=chosen.name, files=(file,), text_file=chosen.is_text)
 
 
 def format_of(file: DataFile, format: str | None = None) -> FileFormat:
@@ -78,10 +56,10 @@ def format_of(file: DataFile, format: str | None = None) -> FileFormat:
     file.require_something()
     if format is not None:
         return FILE_FORMATS[format]
-    for one in _BY_PRECEDENCE:
-        if file.ending in one.endings:
-            return one
-    return next(one for one in _BY_PRECEDENCE if one.recognises and one.recognises(file))
+    ending = ending_of(file.path)
+    by_name = (one for one in _BY_PRECEDENCE if ending in one.endings)
+    by_content = (one for one in _BY_PRECEDENCE if one.recognises and one.recognises(file))
+    return next(by_name, None) or next(by_content)
 
 
 def open_object(thing: Any, wanted: Wanted) -> Source:
@@ -105,10 +83,8 @@ def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> So
                 f"{source.name} has the columns {listed(source.columns)} and {first.name} "
                 f"has {listed(first.columns)}: give them the same columns."
             )
-    frames = [
-        source.frame.with_columns(split=pl.lit(part))
-        for source, part in zip(sources, parts, strict=True)
-    ]
+    pairs = zip(sources, parts, strict=True)
+    frames = [source.frame.with_columns(split=pl.lit(part)) for source, part in pairs]
     roles = first.positions + ("",) * (len(first.columns) - len(first.positions))
     positions = (*roles, "split") if first.positions else ()
     return replace(
@@ -118,7 +94,7 @@ def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> So
         columns=(*first.columns, "split"),
         positions=positions,
         scan=None,
-        contents=tuple(one for source in sources for one in source.contents),
+        files=tuple(file for source in sources for file in source.files),
         notes=(*first.notes, f"the split of the folder: {', '.join(parts)}"),
         part_files=tuple(Path(source.name).name for source in sources),
     )
@@ -134,11 +110,11 @@ def open_path(
 ) -> tuple[Source, tuple[Path, ...]]:
     """A file, or what a folder holds; and the item files found beside it."""
     is_folder = what_is_at(path, DataError) == "a folder"
-    folder = discover(path) if is_folder else Folder((path,), ("",), ())
-    opened = [open_file(file, layout, format=format, limits=limits) for file in folder.files]
+    folder = discover(path) if is_folder else Folder((path,))
+    files = [DataFile(file, limits, layout) for file in folder.files]
+    opened = [open_file(file, format) for file in files]
     if any(source.format == "list" for source in opened):  # short lists alone look like a table
-        contents = [source.contents[0] for source in opened]
-        opened = [open_file(one.path, format="list", content=one) for one in contents]
+        opened = [open_file(file, "list") for file in files]
     source = opened[0] if len(opened) == 1 else join_parts(str(path), opened, folder.parts)
     return source, folder.item_info
 
@@ -148,8 +124,8 @@ class Folder:
     """The files of a folder; `parts` runs parallel to `files`, "" where there is one file only."""
 
     files: tuple[Path, ...]
-    parts: tuple[str, ...]
-    item_info: tuple[Path, ...]
+    parts: tuple[str, ...] = ("",)
+    item_info: tuple[Path, ...] = ()
 
 
 def discover(folder: Path) -> Folder:
@@ -171,7 +147,7 @@ def discover(folder: Path) -> Folder:
     about_items = (*(find(name) for name in _ITEM_FILES), only(".item"))
     item_info = tuple(path for path in about_items if path is not None)
     if whole:
-        return Folder((whole,), ("",), item_info)
+        return Folder((whole,), item_info=item_info)
     parts = {part: file for part, stems in _PARTS.items() if (file := find(*stems))}
     if "train" in parts and "test" in parts:
         return Folder(tuple(parts.values()), tuple(parts), item_info)

@@ -1,8 +1,8 @@
 """CSV, TSV and other tables of text whose fields are divided by a separator.
 
-What divides them, whether the first line is a header and what is quoted is guessed from the first
-lines. One character divides: polars parses the lines. A longer separator (MovieLens has "::"), or
-any run of blanks: the lines are split here.
+The separator, the header and the quoted columns are guessed from the first lines. With a separator
+of one character, polars parses the lines; with a longer one (MovieLens has "::") or with any run of
+blanks, they are split here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from xorec.core.errors import DataError
 from xorec.core.printable import LONGEST_VALUE, shortened
-from xorec.data.io.base import DataFile, FileFormat, Source
+from xorec.data.io.base import FileFormat, Source
 from xorec.data.io.columns import is_known_name
+from xorec.data.io.data_file import DataFile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,34 +73,27 @@ def text_table(file: DataFile, separator: str, has_header: bool | None = None) -
     return TextTable(file, separator, has_header, rows)
 
 
-def scan_csv(
-    table: TextTable, types: Mapping[str, Any], quote_char: str | None = '"'
-) -> pl.LazyFrame:
-    """A table with a separator of one character, each column as text unless it has a type."""
-    import polars as pl
-
-    return pl.scan_csv(
-        table.file.place,
-        glob=False,
-        separator=table.separator,
-        has_header=table.has_header,
-        infer_schema=False,
-        schema_overrides=types,
-        quote_char=quote_char,
-    )
-
-
 def open_separated(file: DataFile, separator: str, *, typed_names: bool = False) -> Source:
     """A table with this separator.
 
     typed_names: as RecBole has them, user_id:token; there is a header, and nothing is quoted.
     """
+    import polars as pl
+
     by_lines = separator == WHITESPACE or len(separator.encode()) > 1
     table = text_table(file, separator, has_header=True if typed_names and not by_lines else None)
     if by_lines:
         return _open_lines(table)
-    quote_char = None if typed_names else '"'
-    raw = scan_csv(table, {}, quote_char).collect_schema().names()
+    read = partial(
+        pl.scan_csv,
+        table.file.location,
+        glob=False,
+        separator=table.separator,
+        has_header=table.has_header,
+        infer_schema=False,
+        quote_char=None if typed_names else '"',
+    )
+    raw = read().collect_schema().names()
     # without a header polars counts from 0 or 1, by version
     names = raw if table.has_header else numbered(len(raw))
     names = [name.split(":")[0] for name in names] if typed_names else names
@@ -105,7 +101,7 @@ def open_separated(file: DataFile, separator: str, *, typed_names: bool = False)
 
     def scan(types: Mapping[str, Any]) -> pl.LazyFrame:
         known = {name: types[our] for name, our in plain.items() if our in types}
-        return scan_csv(table, known, quote_char).rename(plain)
+        return read(schema_overrides=known).rename(plain)
 
     sequences = {plain[name] for name in raw if typed_names and name.endswith(":token_seq")}
     source = table.source(scan({}), names)
@@ -123,7 +119,7 @@ def _open_lines(table: TextTable) -> Source:
     line = pl.col("line")
     blanks = table.separator == WHITESPACE
     fields = line.str.extract_all(r"\S+") if blanks else line.str.split(table.separator)
-    lines = pl.scan_lines(table.file.place, glob=False).filter(line.str.strip_chars() != "")
+    lines = pl.scan_lines(table.file.location, glob=False).filter(line.str.strip_chars() != "")
     frame = lines.select(fields.alias("fields"))
     first = split_fields(table.file.lines[0], table.separator)
     if table.has_header:
@@ -144,17 +140,13 @@ def _open_csv(file: DataFile) -> Source:
     return open_separated(file, separator)
 
 
-def _open_tsv(file: DataFile) -> Source:
-    return open_separated(file, file.layout.separator or "\t")
-
-
 def _open_dat(file: DataFile) -> Source:
     guessed = file.layout.separator or guess_separator(file.lines)
     return open_separated(file, guessed or WHITESPACE)
 
 
 def guess_separator(lines: tuple[str, ...], share: float = 1.0) -> str | None:
-    """What divides lines into as many fields as the first; None if there is no such separator.
+    """The separator that divides lines into as many fields as the first; None: there is none.
 
     share: of the lines, at least. Those that differ are found when the file is read.
 
@@ -213,29 +205,27 @@ def _has_header(rows: list[list[str]], named: tuple[str, ...]) -> bool:
     body = rows[1:]
     if any(_is_number(field) for row in body for field in row[: len(first)]):
         return True
-    seen = {(place, unquote(field)) for row in body for place, field in enumerate(row)}
-    return not any((place, field) in seen for place, field in enumerate(first))
+    seen = {(at, unquote(field)) for row in body for at, field in enumerate(row)}
+    return not any(field in seen for field in enumerate(first))
 
 
 def _quoted_columns(rows: list[list[str]]) -> list[int]:
     """The columns whose values stand in quotation marks: they are strings."""
-    width = max((len(row) for row in rows), default=0)
-    columns = ([row[place] for row in rows if place < len(row)] for place in range(width))
+    columns = [list(filter(None, fields)) for fields in zip_longest(*rows)]
     return [
-        place
-        for place, fields in enumerate(columns)
-        if any(fields) and all(field.lstrip().startswith('"') for field in fields if field)
+        at
+        for at, fields in enumerate(columns)
+        if fields and all(field.lstrip().startswith('"') for field in fields)
     ]
 
 
 def _positions(rows: list[list[str]]) -> tuple[str, ...]:
     """The roles of columns without names: user, item, then numbers: small ratings, large times."""
     roles = ["user", "item"]
-    for place in range(2, min(4, min(len(row) for row in rows))):
-        fields = [unquote(row[place]) for row in rows]
+    for fields in list(zip(*rows, strict=False))[2:4]:
         if not all(_is_number(field) for field in fields):
             break
-        role = "time" if min(float(field) for field in fields) > 1e8 else "rating"
+        role = "time" if min(float(unquote(field)) for field in fields) > 1e8 else "rating"
         if role in roles:
             break
         roles.append(role)
@@ -245,7 +235,12 @@ def _positions(rows: list[list[str]]) -> tuple[str, ...]:
 CSV = FileFormat(
     "csv", "CSV, with or without a header; also with `;` and the like", _open_csv, (".csv",)
 )
-TSV = FileFormat("tsv", "TSV: the same with tabs", _open_tsv, (".tsv", ".tab"))
+TSV = FileFormat(
+    "tsv",
+    "TSV: the same with tabs",
+    lambda file: open_separated(file, file.layout.separator or "\t"),
+    (".tsv", ".tab"),
+)
 DAT = FileFormat(
     "dat",
     "other separators, guessed: `::` (MovieLens `ratings.dat`), tabs (`u.data`), blanks, ...",
@@ -255,17 +250,18 @@ DAT = FileFormat(
 )
 
 
-def _open_inter(file: DataFile) -> Source:
-    return open_separated(file, file.layout.separator or "\t", typed_names=True)
-
-
-INTER = FileFormat("inter", "RecBole `.inter`", _open_inter, (".inter", ".item"))
+INTER = FileFormat(
+    "inter",
+    "RecBole `.inter`",
+    lambda file: open_separated(file, file.layout.separator or "\t", typed_names=True),
+    (".inter", ".item"),
+)
 
 
 def _open_lists(file: DataFile) -> Source:
     import polars as pl
 
-    lines = pl.scan_lines(file.place, glob=False).select(
+    lines = pl.scan_lines(file.location, glob=False).select(
         pl.col("line").str.extract_all(r"\S+").alias("words")
     )
     words = pl.col("words").list

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from xorec.core.errors import DataError
-from xorec.data.io.base import DataFile, FileFormat, Source
+from xorec.data.io.base import FileFormat, Source
+from xorec.data.io.data_file import DataFile
 
 BYTES_OF_ROW = 16
-"""What a row becomes, at least: a user and an item."""
-
+"""A user and an item, at least."""
 
 _TRIAL = """
 import sys
@@ -33,24 +33,22 @@ def _open_parquet(file: DataFile) -> Source:
     import polars as pl
 
     _try_to_read(file)
-    frame = pl.scan_parquet(file.place, glob=False)
+    frame = pl.scan_parquet(file.location, glob=False)
     rows = frame.select(pl.len()).collect().item()
-    bound = file.content.limits.bound(file.content.size)
+    bound = file.limits.bound(file.size)
     if rows * BYTES_OF_ROW > bound:
         raise DataError(
-            f"{file.path} says that its {file.content.size:,} bytes hold {rows:,} rows: if it is "
+            f"{file.path} says that its {file.size:,} bytes hold {rows:,} rows: if it is "
             "meant to, raise max_expanded (--max-expanded 20GB)."
         )
     return Source(str(file.path), frame, tuple(frame.collect_schema().names()))
 
 
 def _try_to_read(file: DataFile) -> None:
-    """Refuse a file that a child dies of; what it finds else is found again, and said, here."""
-    place = str(file.place)
-    handle = place.removeprefix("/proc/self/fd/")
-    inherited = (int(handle),) if handle.isdigit() else ()
-    path = place if inherited else str(Path(place).absolute())
-    command = [sys.executable, "-I", "-c", _TRIAL, path]
+    """Refuse a file that kills a child process; other errors are found again here."""
+    path = file.location.absolute()
+    inherited = (int(path.name),) if path.parent == Path("/proc/self/fd") else ()
+    command = [sys.executable, "-I", "-c", _TRIAL, str(path)]
     with suppress(OSError):  # where no child can be had, there is no trial
         done = subprocess.run(
             command,
@@ -93,32 +91,30 @@ def _open_json_lines(file: DataFile) -> Source:
     schema = {name: dtype for name, dtype in schema.items() if dtype is not None}
     return Source(
         str(file.path),
-        pl.scan_ndjson(Path(glob.escape(str(file.place))), schema=schema),
+        pl.scan_ndjson(Path(glob.escape(str(file.location))), schema=schema),
         tuple(schema),
     )
 
 
 def _json_object(line: str, path: Path, number: int) -> dict[str, Any]:
     """The object on one line of a file."""
+    value: dict[str, Any] = {}
     try:
         value = json.loads(line)
+        wrong = "" if isinstance(value, dict) else "not a JSON object: write one object a line"
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {number}: not JSON ({error.msg}): mend that line.") from None
+        wrong = f"not JSON ({error.msg}): mend that line"
     except RecursionError:
-        raise DataError(
-            f"{path}, line {number}: objects or lists too deep inside each other: mend that line."
-        ) from None
+        wrong = "objects or lists too deep inside each other: mend that line"
     except ValueError:
-        raise DataError(
-            f"{path}, line {number}: a number of thousands of digits: write it as a string."
-        ) from None
-    if not isinstance(value, dict):
-        raise DataError(f"{path}, line {number}: not a JSON object: write one object a line.")
+        wrong = "a number of thousands of digits: write it as a string"
+    if wrong:
+        raise DataError(f"{path}, line {number}: {wrong}.")
     return value
 
 
 def _json_type(values: list[Any], depth: int = 0) -> Any:
-    """The polars type of a JSON field; None for objects, which hold nothing of use here."""
+    """The polars type of a JSON field; None for objects, which are left out."""
     import polars as pl
 
     types = {type(value) for value in values if value is not None}

@@ -1,6 +1,4 @@
-"""The columns beside the ids: ratings, weights, times and the given split, as plain arrays.
-
-A function that takes one batch of a column says exactly which value, in which row, is wrong.
+"""Ratings, weights, times and the given split, as plain arrays; and notes on them.
 
 Raw strengths have a wide range (hours from 0.1 to 10,000), and few of them would outweigh all
 others. On the logarithmic scale a pair of the median strength weighs 1 + log 2 and one a hundred
@@ -14,6 +12,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,29 +28,27 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-PART_NAMES = {
-    TRAIN: ("train", "training", "0"),
-    VALIDATION: ("validation", "valid", "val", "dev", "1"),
-    TEST: ("test", "testing", "2"),
-}
 _NO_DATE = 1_000_000
 """Seconds: times that end before 12 January 1970 are not meant as dates."""
-_PART_OF = {name: part for part, names in PART_NAMES.items() for name in names}
+_PART_OF = {
+    **dict.fromkeys(("train", "training", "0"), TRAIN),
+    **dict.fromkeys(("validation", "valid", "val", "dev", "1"), VALIDATION),
+    **dict.fromkeys(("test", "testing", "2"), TEST),
+}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a batch comes from, for messages: file, column, and how many rows came before."""
+    """The origin of a batch, for messages: file, column, and how many rows came before."""
 
     name: str
     column: str
     first_row: int = 0
 
     def row(self, offset: int) -> str:
-        """A place in words."""
-        return (
-            f"{self.name}, column {quoted(self.column)}, data row {self.first_row + offset + 1:,}"
-        )
+        """A row of the batch, in words."""
+        row = self.first_row + offset + 1
+        return f"{self.name}, column {quoted(self.column)}, data row {row:,}"
 
 
 _WAYS_OUT = {
@@ -59,50 +56,108 @@ _WAYS_OUT = {
     "weight": "weights are above 0: mend or drop that row, or read without (weight_column='').",
     "time": "dates are read as 2024-12-31 or day first, 31/12/2024; mend or drop that row, or read "
     "without times (time_column='').",
-    "part of a split": "use train, validation and test (or 0, 1, 2), name another column with "
+    "split": "use train, validation and test (or 0, 1, 2), name another column with "
     "split_column, or none with split_column=''.",
 }
+VALUE_ROLES = tuple(_WAYS_OUT)
 
 
-def ratings_of(column: pl.Series, place: Place) -> npt.NDArray[np.float32]:
-    """Ratings as float32; text is parsed; an empty, infinite or unreadable one is refused."""
+def values_of(role: str, column: pl.Series, place: Place) -> npt.NDArray[Any]:
+    """A batch of a column as an array; the first wrong value is refused, with its row.
+
+    rating: float32, finite. weight: float64, above 0. time: int64, whole numbers as they are,
+    dates and date-times as seconds since 1970 (UTC). split: int8, TRAIN, VALIDATION or TEST. Text
+    is parsed.
+    """
+    convert, dtype, types = _CONVERT[role]
+    what = "part of a split" if role == "split" else role
+    if types and not (column.dtype.is_numeric() or type(column.dtype).__name__ in types):
+        use = "numbers or dates" if role == "time" else "numbers"
+        raise DataError(
+            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not {what}s; "
+            f"name a column of {use} with {role}_column, or none with {role}_column=''."
+        )
+    values = convert(column)
+    offset = first_true(values.is_null()) if values.null_count() else None
+    if offset is not None:
+        found = "an empty field" if column[offset] is None else quoted(column[offset])
+        raise DataError(f"{place.row(offset)}: {found} is not a {what}; {_WAYS_OUT[role]}")
+    return values.to_numpy().astype(dtype, copy=False)
+
+
+def _ratings(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    _require_type(column, place, "rating", pl.Boolean)
     numbers = _unblanked(column).cast(pl.Float32, strict=False)
-    if not numbers.is_finite().all():
-        numbers = numbers.set(~numbers.is_finite(), None)
-    _refuse_nulls(numbers, column, place, "rating")
-    return numbers.to_numpy().astype(np.float32, copy=False)
+    return numbers if numbers.is_finite().all() else numbers.set(~numbers.is_finite(), None)
 
 
-def weights_of(column: pl.Series, place: Place) -> npt.NDArray[np.float64]:
-    """Weights as float64; one that is empty, unreadable, infinite, 0 or less is refused."""
+def _weights(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    _require_type(column, place, "weight")
     numbers = _unblanked(column).cast(pl.Float64, strict=False)
     kept = numbers.cast(pl.Float32)  # as which they are kept: what is too small there is 0
-    _refuse_nulls(numbers.set(~(kept.is_finite() & (kept > 0)), None), column, place, "weight")
-    return numbers.to_numpy().astype(np.float64, copy=False)
+    return numbers.set(~(kept.is_finite() & (kept > 0)), None)
 
 
-def times_of(column: pl.Series, place: Place) -> npt.NDArray[np.int64]:
-    """Times as int64: whole numbers as they are; dates and date-times as seconds since 1970 (UTC).
-
-    A number with a fraction loses it; text may be any of these.
-    """
+def _times(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    _require_type(column, place, "time", pl.Date, pl.Datetime)
-    if column.dtype == pl.String:
-        times = _times_of_text(_unblanked(column))
-    elif column.dtype in (pl.Date, pl.Datetime):
-        times = column.dt.epoch("s")
-    else:
-        times = _whole(column)
-    _refuse_nulls(times, column, place, "time")
-    return times.to_numpy().astype(np.int64, copy=False)
+    if column.dtype in (pl.Date, pl.Datetime):
+        return column.dt.epoch("s")
+    if column.dtype != pl.String:
+        return _whole(column)
+    column = _unblanked(column)
+    whole = column.cast(pl.Int64, strict=False)
+    if whole.null_count() == 0:
+        return whole
+    numbers = column.cast(pl.Float64, strict=False)
+    if numbers.null_count() < len(column):
+        return _whole(numbers)
+    try:
+        return column.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.epoch("s")
+    except pl.exceptions.ComputeError:  # not even the format can be guessed
+        return whole
+
+
+def _parts(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    words = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
+    return words.replace_strict(
+        list(_PART_OF), list(_PART_OF.values()), default=None, return_dtype=pl.Int8
+    )
+
+
+_TEXT = ("String", "Null")
+_CONVERT: dict[str, tuple[Callable[[pl.Series], pl.Series], npt.DTypeLike, tuple[str, ...]]] = {
+    "rating": (_ratings, np.float32, (*_TEXT, "Boolean")),
+    "weight": (_weights, np.float64, _TEXT),
+    "time": (_times, np.int64, (*_TEXT, "Date", "Datetime")),
+    "split": (_parts, np.int8, ()),
+}
+"""By role: to a series with nulls for wrong values; the type of the array; the types of polars
+that fit beside numbers, () for any."""
+
+
+def _unblanked(column: pl.Series) -> pl.Series:
+    """Text without blanks before it, as in "1, 2, 5": a CSV file parsed as numbers has none."""
+    import polars as pl
+
+    return column.str.strip_chars_start(" \t") if column.dtype == pl.String else column
+
+
+def _whole(numbers: pl.Series) -> pl.Series:
+    """Numbers without their fraction; infinite ones and NaN become null."""
+    import polars as pl
+
+    return (numbers.floor() if numbers.dtype.is_float() else numbers).cast(pl.Int64, strict=False)
+
+
+def first_true(mask: pl.Series) -> int | None:
+    """The offset of the first true value."""
+    found = mask.arg_true()
+    return int(found[0]) if len(found) else None
 
 
 def time_note(times: npt.NDArray[np.int64] | None, column: str | None) -> str | None:
@@ -118,74 +173,6 @@ def time_note(times: npt.NDArray[np.int64] | None, column: str | None) -> str | 
         return None
     span = f"go from {first:,} to {last:,}" if first < last else f"are all {first:,}"
     return f"the times of {quoted(column)} {span}: no dates, but any numbers will do to order pairs"
-
-
-def parts_of(column: pl.Series, place: Place) -> npt.NDArray[np.int8]:
-    """The part of each pair: TRAIN, VALIDATION or TEST."""
-    import polars as pl
-
-    words = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
-    parts = words.replace_strict(
-        list(_PART_OF), list(_PART_OF.values()), default=None, return_dtype=pl.Int8
-    )
-    _refuse_nulls(parts, column, place, "part of a split")
-    return parts.to_numpy().astype(np.int8, copy=False)
-
-
-def _unblanked(column: pl.Series) -> pl.Series:
-    """Text without blanks before it, as in "1, 2, 5": a CSV file parsed as numbers has none."""
-    import polars as pl
-
-    return column.str.strip_chars_start(" \t") if column.dtype == pl.String else column
-
-
-def _times_of_text(column: pl.Series) -> pl.Series:
-    """Text as whole numbers if the batch can be read so, else numbers, else ISO dates."""
-    import polars as pl
-
-    whole = column.cast(pl.Int64, strict=False)
-    if whole.null_count() == 0:
-        return whole
-    numbers = column.cast(pl.Float64, strict=False)
-    if numbers.null_count() < len(column):
-        return _whole(numbers)
-    try:
-        return column.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.epoch("s")
-    except pl.exceptions.ComputeError:  # not even the format can be guessed
-        return pl.Series(column.name, [None] * len(column), dtype=pl.Int64)
-
-
-def _whole(numbers: pl.Series) -> pl.Series:
-    """Numbers without their fraction; infinite ones and NaN become null."""
-    import polars as pl
-
-    return (numbers.floor() if numbers.dtype.is_float() else numbers).cast(pl.Int64, strict=False)
-
-
-def first_true(mask: pl.Series) -> int | None:
-    """The place of the first true value."""
-    found = mask.arg_true()
-    return int(found[0]) if len(found) else None
-
-
-def _require_type(column: pl.Series, place: Place, what: str, *types: Any) -> None:
-    """Refuse a column that is no numbers, no text and of none of these types."""
-    import polars as pl
-
-    if not (column.dtype.is_numeric() or column.dtype in (pl.String, pl.Null, *types)):
-        use = "numbers or dates" if what == "time" else "numbers"
-        raise DataError(
-            f"{place.name}, column {quoted(place.column)}: {column.dtype} values are not {what}s; "
-            f"name a column of {use} with {what}_column, or none with {what}_column=''."
-        )
-
-
-def _refuse_nulls(values: pl.Series, column: pl.Series, place: Place, what: str) -> None:
-    """Refuse the first row without a value. column: as it came; what: a key of `_WAYS_OUT`."""
-    offset = first_true(values.is_null()) if values.null_count() else None
-    if offset is not None:
-        found = "an empty field" if column[offset] is None else quoted(column[offset])
-        raise DataError(f"{place.row(offset)}: {found} is not a {what}; {_WAYS_OUT[what]}")
 
 
 _MOST_VALUES = 25
@@ -273,12 +260,12 @@ def summed_weights(
     `order`, the rows that were kept. Only rows of the same part count. Equal rows in another
     order give the same bits: they are summed by size.
     """
-    place = np.searchsorted(pairs[order], pairs)
+    kept = np.searchsorted(pairs[order], pairs)
     if parts is not None:
-        inside = parts == parts[order][place]
-        place, raw = place[inside], raw[inside]
-    by_size = np.lexsort((raw, place))
-    starts = np.searchsorted(place[by_size], np.arange(len(order)))
+        inside = parts == parts[order][kept]
+        kept, raw = kept[inside], raw[inside]
+    by_size = np.lexsort((raw, kept))
+    starts = np.searchsorted(kept[by_size], np.arange(len(order)))
     sums: npt.NDArray[np.float64] = np.add.reduceat(raw[by_size].astype(np.float64), starts)
     return sums
 

@@ -1,4 +1,4 @@
-"""Interactions back to files: raw ids, ratings and times, as every other program reads them."""
+"""Interactions written to files, with raw ids, ratings and times."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _AS_TEXT = ("uuid", "int")
 def write_split(parts: Split, folder: Path, kind: FileKind = "parquet") -> list[str]:
     """Write the parts to a new folder that `read` takes as a given split, whole or not at all.
 
-    train, validation and test have the columns user, item and, where they are known, rating and
-    time; `items` has names and categories. Parquet keeps every type of id; in CSV, text is quoted,
+    train, validation and test have the columns user, item and, where known, rating and time;
+    `items` has names and categories. Parquet keeps every type of id; in CSV, text is quoted,
     so that "1" is not read back as 1. Returns the names of the files.
     """
     named = {"train": parts.train, "validation": parts.validation, "test": parts.test}
@@ -41,14 +41,13 @@ def write_split(parts: Split, folder: Path, kind: FileKind = "parquet") -> list[
 
 def write_test_part(parts: Split, path: Path) -> None:
     """Write the test part to a Parquet file that also says how the split was made."""
+    about = {"xorec": json.dumps({"split": parts.describe()})}
     with replacing(path) as temporary:
-        pairs_frame(parts.test).write_parquet(
-            temporary, metadata={"xorec": json.dumps({"split": parts.describe()})}
-        )
+        pairs_frame(parts.test).write_parquet(temporary, metadata=about)
 
 
 def split_of(path: Path) -> dict[str, Any]:
-    """How the split was made whose test part is in this file; nothing where it does not say."""
+    """The split of `write_test_part`, as `Split.describe` has it; empty in another file."""
     import polars as pl
 
     about = json.loads(pl.read_parquet_metadata(path).get("xorec", "{}"))

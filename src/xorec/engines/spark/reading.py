@@ -103,7 +103,7 @@ def read_with_spark(
     lie. The driver gets the distinct ids and the pairs that stay, never the rows. Files of a
     folder count in the order of their names. block_rows: rows of a block, at most (about).
     """
-    reading = Reading.of(options)
+    reading = Reading(options)
     address, given = parse_spark_address(os.fspath(source)), reading.layout
     table = (
         open_path(engine.session, os.fspath(source), given, reading.format, reading.limits)

@@ -24,10 +24,10 @@ import numpy as np
 
 from xorec.core.errors import DataError, XorecError
 from xorec.core.printable import listed
-from xorec.data.io.base import Layout, Source, polars_errors
+from xorec.data.io.base import Source, polars_errors
 from xorec.data.io.columns import Columns
-from xorec.data.io.content import Content, Limits
-from xorec.data.io.encode import gather, role_batches, with_numbers
+from xorec.data.io.data_file import DataFile, Layout, Limits
+from xorec.data.io.encode import gather, numbers_first, role_batches
 from xorec.data.io.registry import open_file
 from xorec.engines.row_ids import row_block
 from xorec.engines.spark.blocks import pack
@@ -57,8 +57,6 @@ class TextFile:
 
     def frames(self, lines: Any, columns: Columns, *, is_first: bool) -> list[pl.DataFrame]:
         """The rows of an Arrow array of lines, with their ends: columns by role."""
-        import polars as pl
-
         data, lengths = _joined(lines)
         if lengths.max(initial=0) > self.limits.line + 1:
             raise DataError(
@@ -66,10 +64,9 @@ class TextFile:
                 "it is meant to, raise max_line (--max-line 1GB)."
             )
         skip = 0 if is_first else self.head_rows
-        content = Content.of_bytes(
-            Path(self.path), data if is_first else self.head + data, self.limits
-        )
-        source = open_file(Path(self.path), self.layout, format=self.format, content=content)
+        content = data if is_first else self.head + data
+        file = DataFile(Path(self.path), self.limits, self.layout, content)
+        source = open_file(file, self.format)
         if source.columns != self.names:
             raise DataError(
                 f"{self.path}: a file with the columns {listed(source.columns)} beside one with "
@@ -80,12 +77,7 @@ class TextFile:
         chosen = replace(columns, split=None) if columns.split not in self.names else columns
         source = _without_first(source, skip)
         with polars_errors(self.path):
-            try:
-                return list(role_batches(with_numbers(source, chosen), chosen))
-            except pl.exceptions.PolarsError:
-                if source.scan is None:
-                    raise
-                return list(role_batches(source, chosen))  # text will say what is no number
+            return numbers_first(source, chosen, lambda one: list(role_batches(one, chosen)))
 
     def _refuse_broken_quotes(self, data: bytes, lengths: Any) -> None:
         """A field with a line break inside might be cut in two: nobody would notice."""
@@ -110,8 +102,7 @@ def open_text(
         raise DataError(
             f"{name} has a list of items a line, which Spark does not read: {ELSEWHERE}."
         )
-    content = Content.of_bytes(Path(name), head, limits)
-    source = open_file(Path(name), layout, format=format, content=content)
+    source = open_file(DataFile(Path(name), limits, layout, head), format)
     head = head if head.endswith(b"\n") else head + b"\n"
     with polars_errors(name):
         rows = source.frame.select(pl.len()).collect().item()

@@ -19,25 +19,16 @@ from typing import Any
 from xorec.core.errors import DataError, XorecError
 from xorec.core.paths import open_once, what_is_at
 from xorec.core.printable import quoted
-from xorec.data.io.base import (
-    DataFile,
-    Layout,
-    Source,
-    ending_of,
-    require_short_names,
-)
+from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
-from xorec.data.io.content import GZIP, Content, Limits
+from xorec.data.io.data_file import GZIP, HEAD, DataFile, Layout, Limits, ending_of
 from xorec.data.io.registry import ENDINGS, discover, format_of, join_parts
 from xorec.engines.spark.row_tasks import ELSEWHERE, FILE, LINE, START, TextFile, open_text
 from xorec.engines.spark.session import SparkAddress, one_line_errors
 
-HEAD = 1 << 16
-"""Bytes that `formats.base` looks at; whole lines, so there may be more."""
-
 
 def local_head(path: Path, limits: Limits) -> bytes:
-    """Of a file on this machine, unpacked; refuses what Spark would not unpack as we do."""
+    """The first lines of a local file, unpacked; refuses what Spark would not unpack as we do."""
     file, is_pipe = open_once(path, DataError)
     try:
         if is_pipe:
@@ -135,7 +126,7 @@ def open_address(session: Any, address: SparkAddress) -> SparkTable:
         frame = _of_database(session, address) if address.url else session.table(address.table)
         names = tuple(frame.columns)
     source = Source(address.what, _nothing(), names, stream=lambda columns: iter(()))
-    require_short_names(source)
+    source.require_short_names()
     piece = Piece(frame) if address.url else _ordered(session, frame)
     return SparkTable(source, (piece,))
 
@@ -200,8 +191,7 @@ class _Opener:
         self, location: str, name: str, first: Path, head: bytes, part: str
     ) -> tuple[Source, Piece]:
         """name: for messages; first: the file that `head` is the beginning of."""
-        content = Content.of_bytes(Path(name), head, self.limits)
-        kind = format_of(DataFile(first, content, self.layout), self.format)
+        kind = format_of(DataFile(first, self.limits, self.layout, head), self.format)
         if kind.is_text:
             return self._text(location, name, head, kind.name, part)
         with _as_data_error(
@@ -210,7 +200,7 @@ class _Opener:
             reader = self.session.read.option("__globPaths__", "false")
             frame = reader.parquet(location)
             source = Source(name, _nothing(), tuple(frame.columns), format=kind.name)
-        require_short_names(source)
+        source.require_short_names()
         return source, _ordered(self.session, frame, part)
 
     def _text(
