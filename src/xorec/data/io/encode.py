@@ -63,7 +63,9 @@ class Gathered:
 
     def extend(self, role: str, values: npt.NDArray[Any]) -> None:
         """Add a batch to the array of this role."""
-        self.arrays.setdefault(role, GrowingArray(values.dtype)).extend(values)
+        if role not in self.arrays:
+            self.arrays[role] = GrowingArray(values.dtype)
+        self.arrays[role].extend(values)
 
 
 def encode(
