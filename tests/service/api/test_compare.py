@@ -11,18 +11,11 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.planted_shop import DATA, item_knn, taste
 from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.service.live import held_out
 from xorec.service.live.held_out import Comparisons
-from xorec.testing.data import planted
-
-DATA = planted(60, 50, per_user=8)
-
-
-@cache
-def _good() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
 
 
 @cache
@@ -30,18 +23,12 @@ def _poor() -> Recommender:
     return Recommender.from_model(xorec.Popularity().fit(DATA), DATA)
 
 
-def _taste(count: int) -> list[dict[str, int]]:
-    """Events in which users take what others of their kind have."""
-    lists = {user: _good().recommend(user, count).ids() for user in DATA.users}
-    return [{"user": user, "item": lists[user][at]} for at in range(count) for user in lists]
-
-
 def _compare(ask: Served, **query: Any) -> Any:
     return ask.get("compare", a="default", b="b", **query)
 
 
 def test_overlap_is_the_share_of_items_that_both_lists_have(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         found = _compare(ask, k=5)
         shares = {}
         for user in DATA.users:
@@ -58,7 +45,7 @@ def test_overlap_is_the_share_of_items_that_both_lists_have(tmp_path: Path) -> N
 
 
 def test_the_sample_is_the_same_every_time_and_spread(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         users = [[one["user"] for one in _compare(ask, users=10, k=k)["differ"]] for k in (5, 5, 6)]
         assert _compare(ask, users=10)["users"] == 10
     assert users[0] == users[1]
@@ -68,15 +55,15 @@ def test_the_sample_is_the_same_every_time_and_spread(tmp_path: Path) -> None:
 
 
 def test_without_events_nothing_is_claimed(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         found = _compare(ask)
     assert (found["measured_on"], found["metrics"]) == (None, [])
     assert "20 are needed" in found["not_measured"]
 
 
 def test_the_better_model_wins_on_the_newest_events(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
-        ask.post("events", {"events": _taste(2)})
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
+        ask.post("events", {"events": taste(2)})
         found = _compare(ask, k=10)
     assert (found["measured_on"], found["not_measured"]) == ("newest events", None)
     ndcg, hits = found["metrics"]
@@ -91,8 +78,8 @@ def test_the_better_model_wins_on_the_newest_events(tmp_path: Path) -> None:
 
 
 def test_the_figure_is_that_of_the_lists_just_before_the_event(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
-        first, last = _taste(2)[:60], _taste(2)[60:]
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
+        first, last = taste(2)[:60], taste(2)[60:]
         ask.post("events", {"events": first})
         before = {user: ask.ids(user, 10) for user in DATA.users}
         ask.post("events", {"events": last})
@@ -107,22 +94,22 @@ def test_the_figure_is_that_of_the_lists_just_before_the_event(tmp_path: Path) -
 
 @pytest.mark.process
 def test_a_model_is_not_tested_on_what_it_has_learned(tmp_path: Path) -> None:
-    events = _taste(2)
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    events = taste(2)
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         ask.post("events", {"events": events})
         ask.finish(ask.post("refit", {"kind": "update", "name": "b"})["task"]["id"])
         found = _compare(ask)  # b has learned them all, though a has not
         assert found["metrics"] == []
         assert found["not_measured"].startswith("0 users")
-        ask.post("events", {"events": _taste(3)[120:]})
+        ask.post("events", {"events": taste(3)[120:]})
         assert _compare(ask, users=150)["measured_on"] == "newest events"
 
 
 def test_nor_on_pairs_that_its_file_has_from_elsewhere(tmp_path: Path) -> None:
     """A file fitted on exported events says nothing of the log."""
-    events = _taste(1)
-    knows = _good().update([(one["user"], one["item"]) for one in events])
-    with served(_good(), tmp_path, {"b": knows}) as ask:
+    events = taste(1)
+    knows = item_knn().update([(one["user"], one["item"]) for one in events])
+    with served(item_knn(), tmp_path, {"b": knows}) as ask:
         ask.post("events", {"events": events})
         live = ask.service.models
         assert live["b"].about.applied_seq == 0
@@ -132,10 +119,10 @@ def test_nor_on_pairs_that_its_file_has_from_elsewhere(tmp_path: Path) -> None:
 
 def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) -> None:
     user = DATA.users[0]
-    one, two, three = _good().recommend(user, 3).ids()
+    one, two, three = item_knn().recommend(user, 3).ids()
     own = DATA.items[int(DATA.indices[DATA.indptr[0]])]
     acts = [(one, 1.0), (two, 1.0), (three, -1.0), (two, 1.0), (own, 1.0), ("4711", 1.0)]
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         for item, value in acts:
             if item != "4711":
                 ask.post("events", {"user": user, "item": item, "value": value})
@@ -151,8 +138,8 @@ def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) ->
 
 
 def test_it_ends_in_time(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
-        ask.post("events", {"events": _taste(1)})
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
+        ask.post("events", {"events": taste(1)})
         models = ask.service.models
         (first,) = held_out.held_out(models.default, models["b"], seconds=0.0)
         every = held_out.held_out(models.default, models["b"])
@@ -176,7 +163,7 @@ def _validated(made: Recommender, value: float, judged_on: str = "40 pairs") -> 
 def test_figures_of_the_files_are_told_as_what_they_are(
     tmp_path: Path, said: str, comparable: bool
 ) -> None:
-    a, b = _validated(_good(), 0.5), _validated(_poor(), 0.2, said)
+    a, b = _validated(item_knn(), 0.5), _validated(_poor(), 0.2, said)
     with served(a, tmp_path, {"b": b}) as ask:
         found = _compare(ask)
     (row,) = found["metrics"]
@@ -189,7 +176,7 @@ def test_figures_of_the_files_are_told_as_what_they_are(
 
 
 def test_one_of_the_files_may_have_none(tmp_path: Path) -> None:
-    with served(_good(), tmp_path, {"b": _validated(_poor(), 0.2)}) as ask:
+    with served(item_knn(), tmp_path, {"b": _validated(_poor(), 0.2)}) as ask:
         found = _compare(ask)
     (row,) = found["metrics"]
     assert row["a"] is None
@@ -213,7 +200,7 @@ def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
         return whole(self, key, seq, makes)
 
     monkeypatch.setattr(Comparisons, "get", counted)
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         first = _compare(ask)
         assert _compare(ask)["differ"] == first["differ"]
         assert len(made) == 1
@@ -237,7 +224,7 @@ def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
     ],
 )
 def test_what_cannot_be_compared(tmp_path: Path, query: dict[str, Any], said: str) -> None:
-    with served(_good(), tmp_path, {"b": _poor()}) as ask:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
         problem = ask.get("compare", **query)
         assert ask.status == 422
     assert said in problem["detail"]

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import xorec
+from tests.support.planted_shop import DATA, USER, item_knn
 from tests.support.service_in_process import served
 from xorec.recommender.recommender import Recommender
-from xorec.testing.data import planted
-
-DATA = planted(40, 50, per_user=8)
-
-
-@cache
-def _shop() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
-
-
-USER: int = DATA.users[0]
 
 
 def test_all_or_nothing_with_the_place_of_the_first_bad_one(
     tmp_path: Path, kept: dict[str, Any]
 ) -> None:
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         good = {"user": USER, "item": 1}
         for bad in ({"user": "x", "item": 1}, {"user": 1}, {"user": 1, "item": 2, "kind": ""}, 7):
             answer = ask.post("events", {"events": [good, good, bad, good]})
@@ -56,13 +44,13 @@ def test_what_differs_in_one_field_is_another_event(other: dict[str, Any], tmp_p
     """Without an event_id: what is the same in all fields is one, sent twice."""
     event = {"user": 1, "item": 1, "kind": "click", "value": 1.0, "request_id": "r1"}
     event |= {"ts": "2026-11-16T12:00:00Z"}
-    with served(_shop(), tmp_path) as ask:
+    with served(item_knn(), tmp_path) as ask:
         done = ask.post("events", {"events": [event, event | other, event]})
         assert (done["accepted"], done["duplicates"]) == (2, 1)
 
 
 def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         times = ["2026-11-16T12:00:00Z", "2026-11-16T13:00:00+01:00", "2026-11-16T14:00:00"]
         for item, ts in enumerate(times):
             ask.post("events", {"user": USER, "item": item, "ts": ts, "value": 2.5})
@@ -80,7 +68,7 @@ def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> 
 
 @pytest.mark.process
 def test_erasure_forgets_a_user_everywhere(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         ask.put("experiments", {"name": "e", "arms": {"default": 1}})
         shown = ask.get("recommend", user=USER, experiment="e")
         ask.post("events", {"user": USER, "item": 3, "request_id": shown["request_id"]})
@@ -98,7 +86,7 @@ def test_erasure_forgets_a_user_everywhere(tmp_path: Path, kept: dict[str, Any])
             assert Recommender.load(path).user_ids.find(USER) < 0
         assert ask.service.reader.changes("erase") == []  # not even that it was this one
         ask.post("events", {"user": USER, "item": DATA.items[4]})  # somebody new by the same id
-        expected = _shop().recommend_for([DATA.items[4]], 5).ids()
+        expected = item_knn().recommend_for([DATA.items[4]], 5).ids()
         assert ask.ids(USER, 5) == expected
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         assert ask.ids(USER, 5) == expected

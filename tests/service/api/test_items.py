@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import xorec
+from tests.support.planted_shop import DATA, USER, item_knn
 from tests.support.service_in_process import Served, served
-from xorec.recommender.recommender import Recommender
-from xorec.testing.data import planted
 from xorec.testing.examples import shop, shop_with_categories
-
-DATA = planted(40, 50, per_user=8)
-
-
-@cache
-def _shop() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
-
-
-USER: int = DATA.users[0]
 
 
 def _in(hours: float) -> str:
@@ -31,7 +18,7 @@ def _in(hours: float) -> str:
 
 
 def test_hidden_expired_and_future_items_are_in_no_list(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
+    with served(item_knn(), tmp_path) as ask:
         best = ask.ids(USER, 6)
         ask.put(
             "items", {"items": [{"id": best[0], "hidden": True}, {"id": best[1], "until": _in(-1)}]}
@@ -48,21 +35,20 @@ def test_hidden_expired_and_future_items_are_in_no_list(tmp_path: Path) -> None:
         assert ask.ids(USER, 2) == [best[0], best[3]]
         ask.delete("items", item=best[0])
         assert ask.ids(USER, 1) == [best[3]]
-    with served(_shop(), tmp_path) as ask:  # and after a restart
+    with served(item_knn(), tmp_path) as ask:  # and after a restart
         assert ask.ids(USER, 1) == [best[3]]
 
 
-def test_an_item_appears_when_its_time_comes(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        live, now = ask.service.models.default, 10**15
-        best = ask.ids(USER, 1)[0]
-        row = live.item_row(best)
-        body = {"id": best, "from_": now, "until": now + 10, "since": 1}
-        ask.service.require_writer().change("item", body).result()
-        shown = [bool(live.filters.mask(now=at)[row]) for at in (now - 1, now, now + 9, now + 10)]
-        assert shown == [False, True, True, False]
-        rows = [live.filters.prepared(None, None, at) is None for at in (now, now - 1, now + 10)]
-        assert rows == [True, False, False]
+def test_an_item_appears_when_its_time_comes(ask: Served) -> None:
+    live, now = ask.service.models.default, 10**15
+    best = ask.ids(USER, 1)[0]
+    row = live.item_row(best)
+    body = {"id": best, "from_": now, "until": now + 10, "since": 1}
+    ask.service.require_writer().change("item", body).result()
+    shown = [bool(live.filters.mask(now=at)[row]) for at in (now - 1, now, now + 9, now + 10)]
+    assert shown == [False, True, True, False]
+    rows = [live.filters.prepared(None, None, at) is None for at in (now, now - 1, now + 10)]
+    assert rows == [True, False, False]
 
 
 def test_where_by_category_and_attribute(tmp_path: Path) -> None:
@@ -88,80 +74,74 @@ def test_where_by_category_and_attribute(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_cold_item_is_latest_at_once_and_in_lists_after_an_update(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        group = [user for user in DATA.users if 3 in _shop().items_of(_shop().user_row(user))]
-        events = [{"user": user, "item": 12345} for user in group]
-        ask.post("events", {"events": events})
-        ask.put("items", {"id": 12345, "name": "Brand new"})
-        newest = ask.get("latest", k=1)["items"][0]
-        assert (newest["id"], newest["name"]) == (12345, "Brand new")
-        assert ask.get("trending", k=1)["items"][0]["id"] == 12345
-        assert ask.get("items", item=12345)["items"][0]["known"] is False
-        done = ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
-        assert done.result["generation"] == 2
-        assert ask.get("items", item=12345)["items"][0]["known"] is True
-        other = DATA.items[3]
-        found = [one["id"] for one in ask.post("recommend", {"items": [other], "k": 5})["items"]]
-        assert 12345 in found
-        names = [one["name"] for one in ask.get("similar", item=other, k=5)["items"]]
-        assert "Brand new" in names
+def test_a_cold_item_is_latest_at_once_and_in_lists_after_an_update(ask: Served) -> None:
+    group = [user for user in DATA.users if 3 in item_knn().items_of(item_knn().user_row(user))]
+    events = [{"user": user, "item": 12345} for user in group]
+    ask.post("events", {"events": events})
+    ask.put("items", {"id": 12345, "name": "Brand new"})
+    newest = ask.get("latest", k=1)["items"][0]
+    assert (newest["id"], newest["name"]) == (12345, "Brand new")
+    assert ask.get("trending", k=1)["items"][0]["id"] == 12345
+    assert ask.get("items", item=12345)["items"][0]["known"] is False
+    done = ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
+    assert done.result["generation"] == 2
+    assert ask.get("items", item=12345)["items"][0]["known"] is True
+    other = DATA.items[3]
+    found = [one["id"] for one in ask.post("recommend", {"items": [other], "k": 5})["items"]]
+    assert 12345 in found
+    names = [one["name"] for one in ask.get("similar", item=other, k=5)["items"]]
+    assert "Brand new" in names
 
 
-def test_a_cold_item_is_not_shown_to_who_took_it(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        ask.post("events", {"user": USER, "item": 12345})
-        for path in ("latest", "trending"):
-            assert ask.get(path, k=1)["items"][0]["id"] == 12345
-            own = ask.get(path, k=50, user=USER)["items"]
-            assert 12345 not in {one["id"] for one in own}
+def test_a_cold_item_is_not_shown_to_who_took_it(ask: Served) -> None:
+    ask.post("events", {"user": USER, "item": 12345})
+    for path in ("latest", "trending"):
+        assert ask.get(path, k=1)["items"][0]["id"] == 12345
+        own = ask.get(path, k=50, user=USER)["items"]
+        assert 12345 not in {one["id"] for one in own}
 
 
-def test_letters_find_users_and_items(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        ask.put("items", {"id": DATA.items[7], "name": "Green tea"})
-        assert [one["id"] for one in ask.get("items", q="een t")["items"]] == [DATA.items[7]]
-        exact = str(DATA.users[1])
-        assert ask.get("users", q=exact)["users"][0]["id"] == DATA.users[1]
-        assert ask.get("users", q="no such letters")["users"] == []
-        user = ask.get("users", user=USER)["users"][0]
-        rows = _shop().items_of(_shop().user_row(USER))
-        assert user["history"] == _shop().item_ids.take(rows)
+def test_letters_find_users_and_items(ask: Served) -> None:
+    ask.put("items", {"id": DATA.items[7], "name": "Green tea"})
+    assert [one["id"] for one in ask.get("items", q="een t")["items"]] == [DATA.items[7]]
+    exact = str(DATA.users[1])
+    assert ask.get("users", q=exact)["users"][0]["id"] == DATA.users[1]
+    assert ask.get("users", q="no such letters")["users"] == []
+    user = ask.get("users", user=USER)["users"][0]
+    rows = item_knn().items_of(item_knn().user_row(USER))
+    assert user["history"] == item_knn().item_ids.take(rows)
 
 
-def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        ask.patch("items", {"id": 10**9, "hidden": True})
-        assert ask.status == 404
-        answer = ask.put("items", {"items": [{"id": 1}, {"id": "two"}]})
-        assert (ask.status, answer["at"]) == (422, 1)
+def test_patch_of_an_unknown_item_is_404_and_a_bad_id_has_its_place(ask: Served) -> None:
+    ask.patch("items", {"id": 10**9, "hidden": True})
+    assert ask.status == 404
+    answer = ask.put("items", {"items": [{"id": 1}, {"id": "two"}]})
+    assert (ask.status, answer["at"]) == (422, 1)
 
 
-def test_popular_counts_events_and_leaves_out_what_it_must(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        order = sorted(range(50), key=lambda row: _shop().tie_rank[row])
-        best = _shop().item_ids.take(order)
-        rare = best[-1]
-        most = int(_shop().item_counts.max())
-        ask.post("events", {"events": [{"user": 10**6 + n, "item": rare} for n in range(most + 1)]})
-        found = ask.get("popular", k=3)["items"]
-        assert [one["id"] for one in found] == [rare, *best[:2]]
-        assert found[0]["score"] == _shop().item_counts[order[-1]] + most + 1
-        assert [one["id"] for one in ask.get("popular", k=2, deny=[rare])["items"]] == best[:2]
-        own = set(_shop().item_ids.take(_shop().items_of(_shop().user_row(USER))))
-        listed = [one["id"] for one in ask.get("popular", k=50, user=USER)["items"]]
-        assert listed == [item for item in [rare, *best[:-1]] if item not in own]
-        assert ask.get("recommend", user=10**8, k=2)["items"][0]["id"] == rare
+def test_popular_counts_events_and_leaves_out_what_it_must(ask: Served) -> None:
+    order = sorted(range(50), key=lambda row: item_knn().tie_rank[row])
+    best = item_knn().item_ids.take(order)
+    rare = best[-1]
+    most = int(item_knn().item_counts.max())
+    ask.post("events", {"events": [{"user": 10**6 + n, "item": rare} for n in range(most + 1)]})
+    found = ask.get("popular", k=3)["items"]
+    assert [one["id"] for one in found] == [rare, *best[:2]]
+    assert found[0]["score"] == item_knn().item_counts[order[-1]] + most + 1
+    assert [one["id"] for one in ask.get("popular", k=2, deny=[rare])["items"]] == best[:2]
+    own = set(item_knn().item_ids.take(item_knn().items_of(item_knn().user_row(USER))))
+    listed = [one["id"] for one in ask.get("popular", k=50, user=USER)["items"]]
+    assert listed == [item for item in [rare, *best[:-1]] if item not in own]
+    assert ask.get("recommend", user=10**8, k=2)["items"][0]["id"] == rare
 
 
-def test_several_items_by_id_in_the_order_asked_for(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        wanted = DATA.items.take([7, 2, 7, 30])
-        found = ask.get("items", item=wanted)["items"]
-        assert [one["id"] for one in found] == wanted
-        assert found == [ask.get("items", item=one)["items"][0] for one in wanted]
-        assert "item 1000000000 is not in" in ask.get("items", item=[wanted[0], 10**9])["detail"]
-        assert ask.status == 404
+def test_several_items_by_id_in_the_order_asked_for(ask: Served) -> None:
+    wanted = DATA.items.take([7, 2, 7, 30])
+    found = ask.get("items", item=wanted)["items"]
+    assert [one["id"] for one in found] == wanted
+    assert found == [ask.get("items", item=one)["items"][0] for one in wanted]
+    assert "item 1000000000 is not in" in ask.get("items", item=[wanted[0], 10**9])["detail"]
+    assert ask.status == 404
 
 
 def counts(ask: Served, **query: Any) -> list[tuple[str, int]]:

@@ -10,25 +10,15 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.planted_shop import DATA, USER, item_knn, taste
 from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.service.api.experiments import arm_of, share_of
-from xorec.testing.data import planted
-
-DATA = planted(60, 50, per_user=8)
-
-
-@cache
-def _shop() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
 
 
 @cache
 def _codes() -> Recommender:
     return Recommender.from_model(xorec.DSIML(bits=32, epochs=2).fit(DATA), DATA)
-
-
-USER: int = DATA.users[0]
 
 
 def _active(ask: Served) -> list[tuple[int, str, bool]]:
@@ -38,7 +28,7 @@ def _active(ask: Served) -> list[tuple[int, str, bool]]:
 
 @pytest.mark.process
 def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         item = ask.ids(USER, 1)[0]
         said = ask.post("events", {"user": USER, "item": item})
         felt = ask.ids(USER, 5)
@@ -55,40 +45,33 @@ def test_update_rollback_and_activate(tmp_path: Path, kept: dict[str, Any]) -> N
         assert ask.status == 404
         assert ask.post("models/activate", {"generation": 2})["generation"] == 2
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         assert ask.get("recommend", user=USER)["model"]["generation"] == 2
         assert ask.started.replayed > 0  # the changes of generation, no events
         assert len(ask.service.models.recent) == 0
 
 
-def _taste(count: int) -> list[dict[str, int]]:
-    """Events in which users take what others of their kind have."""
-    lists = {user: _shop().recommend(user, count).ids() for user in DATA.users}
-    return [{"user": user, "item": lists[user][at]} for at in range(count) for user in lists]
-
-
 @pytest.mark.process
-def test_refit_passes_the_gate_or_is_kept_but_not_served(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        ask.post("events", {"events": _taste(3)})
-        done = ask.finish(ask.post("refit", {})["task"]["id"])
-        assert done.result["gate"]["passed"], done.result
-        assert _active(ask)[-1] == (2, "refit", True)
-        ask.post("events", {"events": _taste(6)})
-        worse = ask.finish(ask.post("refit", {"recipe": "popularity"})["task"]["id"])
-        gate = worse.result["gate"]
-        assert not gate["passed"]
-        assert gate["made_ndcg@10"] < gate["served_ndcg@10"]
-        assert "not served" in worse.detail
-        assert _active(ask)[1:] == [(2, "refit", True), (3, "refit", False)]
-        ask.post("refit", {"recipe": "popularity", "settings": {"no": 1}})
-        assert ask.status == 422
+def test_refit_passes_the_gate_or_is_kept_but_not_served(ask: Served) -> None:
+    ask.post("events", {"events": taste(3)})
+    done = ask.finish(ask.post("refit", {})["task"]["id"])
+    assert done.result["gate"]["passed"], done.result
+    assert _active(ask)[-1] == (2, "refit", True)
+    ask.post("events", {"events": taste(6)})
+    worse = ask.finish(ask.post("refit", {"recipe": "popularity"})["task"]["id"])
+    gate = worse.result["gate"]
+    assert not gate["passed"]
+    assert gate["made_ndcg@10"] < gate["served_ndcg@10"]
+    assert "not served" in worse.detail
+    assert _active(ask)[1:] == [(2, "refit", True), (3, "refit", False)]
+    ask.post("refit", {"recipe": "popularity", "settings": {"no": 1}})
+    assert ask.status == 422
 
 
 def test_experiments_split_by_hash_and_count_what_was_acted_on(
     tmp_path: Path, kept: dict[str, Any]
 ) -> None:
-    with served(_shop(), tmp_path, {"b": _codes()}, **kept) as ask:
+    with served(item_knn(), tmp_path, {"b": _codes()}, **kept) as ask:
         ask.put("experiments", {"name": "x", "arms": {"default": 1, "b": 3}, "salt": "s"})
         known = ask.service.models.experiments
         for user in DATA.users:
@@ -116,7 +99,7 @@ def test_shares_are_kept() -> None:
 
 
 def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(_shop(), tmp_path / "a", **kept) as ask:
+    with served(item_knn(), tmp_path / "a", **kept) as ask:
         item = ask.ids(USER, 1)[0]
         ask.post("events", {"user": USER, "item": item, "event_id": "one"})
         ask.put("items", {"id": item, "name": "Known"})
@@ -143,7 +126,7 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[
 
 
 def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
-    with served(_shop(), tmp_path, **kept) as ask:
+    with served(item_knn(), tmp_path, **kept) as ask:
         ask.post("events", {"events": [{"user": USER, "item": one} for one in range(5)]})
         lines = ask.get("export").decode().splitlines()
         assert len(lines) == 5
@@ -170,8 +153,7 @@ def test_map_and_histogram_of_codes(tmp_path: Path) -> None:
         assert stats["models"]["default"]["items"] == DATA.n_items
 
 
-def test_models_without_codes_say_so(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        answer = ask.get("histogram", user=USER)
-        assert ask.status == 422
-        assert "this model has" in answer["detail"]
+def test_models_without_codes_say_so(ask: Served) -> None:
+    answer = ask.get("histogram", user=USER)
+    assert ask.status == 422
+    assert "this model has" in answer["detail"]

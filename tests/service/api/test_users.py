@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import xorec
+from tests.support.planted_shop import DATA, item_knn
 from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
-from xorec.testing.data import planted
-
-DATA = planted(40, 50, per_user=8)
-
-
-@cache
-def _shop() -> Recommender:
-    return Recommender.from_model(xorec.ItemKNN().fit(DATA), DATA)
 
 
 def who(ask: Served, item: Any, k: int = 100) -> list[Any]:
@@ -24,13 +16,13 @@ def who(ask: Served, item: Any, k: int = 100) -> list[Any]:
 
 
 def owners(row: int) -> list[Any]:
-    return [user for user in DATA.users if row in _shop().items_of(_shop().user_row(user))]
+    return [user for user in DATA.users if row in item_knn().items_of(item_knn().user_row(user))]
 
 
 def test_who_has_an_item_with_events_and_without_the_erased(tmp_path: Path) -> None:
-    row = int(_shop().item_counts.argmax())
+    row = int(item_knn().item_counts.argmax())
     item, base = DATA.items[row], owners(row)
-    with served(_shop(), tmp_path) as ask:
+    with served(item_knn(), tmp_path) as ask:
         assert sorted(who(ask, item)) == base
         assert who(ask, item, 3) == who(ask, item)[:3]
         others = [user for user in DATA.users if user not in base]
@@ -56,9 +48,8 @@ def test_who_has_most_items_comes_first(tmp_path: Path) -> None:
         assert [one["count"] for one in ask.get("users", item="tea")["users"]] == [3, 2, 1]
 
 
-def test_an_item_that_nobody_has_and_one_that_nobody_knows(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        ask.put("items", {"id": 77, "name": "new"})
-        assert who(ask, 77) == []
-        assert ask.get("users", item=78)["status"] == 404
-        assert "item=ID" in ask.get("users")["detail"]
+def test_an_item_that_nobody_has_and_one_that_nobody_knows(ask: Served) -> None:
+    ask.put("items", {"id": 77, "name": "new"})
+    assert who(ask, 77) == []
+    assert ask.get("users", item=78)["status"] == 404
+    assert "item=ID" in ask.get("users")["detail"]
