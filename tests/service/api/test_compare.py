@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,17 +24,22 @@ def _poor() -> Recommender:
     return Recommender.from_model(xorec.Popularity().fit(DATA), DATA)
 
 
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Served]:
+    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
+        yield ask
+
+
 def _compare(ask: Served, **query: Any) -> Any:
     return ask.get("compare", a="default", b="b", **query)
 
 
-def test_overlap_is_the_share_of_items_that_both_lists_have(tmp_path: Path) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        found = _compare(ask, k=5)
-        shares = {}
-        for user in DATA.users:
-            lists = [set(ask.ids(user, 5, model=name)) for name in ("default", "b")]
-            shares[user] = len(lists[0] & lists[1]) / 5
+def test_overlap_is_the_share_of_items_that_both_lists_have(ask: Served) -> None:
+    found = _compare(ask, k=5)
+    shares = {}
+    for user in DATA.users:
+        lists = [set(ask.ids(user, 5, model=name)) for name in ("default", "b")]
+        shares[user] = len(lists[0] & lists[1]) / 5
     assert found["users"] == 60
     assert found["overlap"] == pytest.approx(np.mean(list(shares.values())))
     assert found["overlap_low"] <= found["overlap"] <= found["overlap_high"]
@@ -44,27 +50,24 @@ def test_overlap_is_the_share_of_items_that_both_lists_have(tmp_path: Path) -> N
     assert told == sorted(shares.values())[:20]
 
 
-def test_the_sample_is_the_same_every_time_and_spread(tmp_path: Path) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        users = [[one["user"] for one in _compare(ask, users=10, k=k)["differ"]] for k in (5, 5, 6)]
-        assert _compare(ask, users=10)["users"] == 10
+def test_the_sample_is_the_same_every_time_and_spread(ask: Served) -> None:
+    users = [[one["user"] for one in _compare(ask, users=10, k=k)["differ"]] for k in (5, 5, 6)]
+    assert _compare(ask, users=10)["users"] == 10
     assert users[0] == users[1]
     assert set(users[0]) == set(users[2])
     rows = sorted(DATA.users.find(user) for user in users[0])
     assert max(np.diff(rows)) < 20
 
 
-def test_without_events_nothing_is_claimed(tmp_path: Path) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        found = _compare(ask)
+def test_without_events_nothing_is_claimed(ask: Served) -> None:
+    found = _compare(ask)
     assert (found["measured_on"], found["metrics"]) == (None, [])
     assert "20 are needed" in found["not_measured"]
 
 
-def test_the_better_model_wins_on_the_newest_events(tmp_path: Path) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        ask.post("events", {"events": taste(2)})
-        found = _compare(ask, k=10)
+def test_the_better_model_wins_on_the_newest_events(ask: Served) -> None:
+    ask.post("events", {"events": taste(2)})
+    found = _compare(ask, k=10)
     assert (found["measured_on"], found["not_measured"]) == ("newest events", None)
     ndcg, hits = found["metrics"]
     assert (ndcg["metric"], hits["metric"]) == ("ndcg@10", "user_hr@10")
@@ -77,13 +80,12 @@ def test_the_better_model_wins_on_the_newest_events(tmp_path: Path) -> None:
         assert row["difference"]["p_value"] < 0.05
 
 
-def test_the_figure_is_that_of_the_lists_just_before_the_event(tmp_path: Path) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        first, last = taste(2)[:60], taste(2)[60:]
-        ask.post("events", {"events": first})
-        before = {user: ask.ids(user, 10) for user in DATA.users}
-        ask.post("events", {"events": last})
-        ndcg = _compare(ask, k=10)["metrics"][0]
+def test_the_figure_is_that_of_the_lists_just_before_the_event(ask: Served) -> None:
+    first, last = taste(2)[:60], taste(2)[60:]
+    ask.post("events", {"events": first})
+    before = {user: ask.ids(user, 10) for user in DATA.users}
+    ask.post("events", {"events": last})
+    ndcg = _compare(ask, k=10)["metrics"][0]
     expected = []
     for event in last:
         listed = before[event["user"]]
@@ -93,16 +95,15 @@ def test_the_figure_is_that_of_the_lists_just_before_the_event(tmp_path: Path) -
 
 
 @pytest.mark.process
-def test_a_model_is_not_tested_on_what_it_has_learned(tmp_path: Path) -> None:
+def test_a_model_is_not_tested_on_what_it_has_learned(ask: Served) -> None:
     events = taste(2)
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        ask.post("events", {"events": events})
-        ask.finish(ask.post("refit", {"kind": "update", "name": "b"})["task"]["id"])
-        found = _compare(ask)  # b has learned them all, though a has not
-        assert found["metrics"] == []
-        assert found["not_measured"].startswith("0 users")
-        ask.post("events", {"events": taste(3)[120:]})
-        assert _compare(ask, users=150)["measured_on"] == "newest events"
+    ask.post("events", {"events": events})
+    ask.finish(ask.post("refit", {"kind": "update", "name": "b"})["task"]["id"])
+    found = _compare(ask)  # b has learned them all, though a has not
+    assert found["metrics"] == []
+    assert found["not_measured"].startswith("0 users")
+    ask.post("events", {"events": taste(3)[120:]})
+    assert _compare(ask, users=150)["measured_on"] == "newest events"
 
 
 def test_nor_on_pairs_that_its_file_has_from_elsewhere(tmp_path: Path) -> None:
@@ -117,35 +118,33 @@ def test_nor_on_pairs_that_its_file_has_from_elsewhere(tmp_path: Path) -> None:
         assert held_out.held_out(live["b"], live.default) == []
 
 
-def test_what_is_held_out_is_the_last_new_item_that_was_liked(tmp_path: Path) -> None:
+def test_what_is_held_out_is_the_last_new_item_that_was_liked(ask: Served) -> None:
     user = DATA.users[0]
     one, two, three = item_knn().recommend(user, 3).ids()
     own = DATA.items[int(DATA.indices[DATA.indptr[0]])]
     acts = [(one, 1.0), (two, 1.0), (three, -1.0), (two, 1.0), (own, 1.0), ("4711", 1.0)]
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        for item, value in acts:
-            if item != "4711":
-                ask.post("events", {"user": user, "item": item, "value": value})
-        models = ask.service.models
-        (found,) = held_out.held_out(models.default, models["b"])
-        assert (found.user, found.item, found.seq) == (user, two, 2)
-        ranks = held_out.ranks(models.default, models["b"], [found], 10, 5.0)
-        assert ranks[0, 0] > 0
-        asker = models.default.query_user_before(user, 2)
-        assert models.default.item_row(one) in asker.have
-        assert models.default.item_row(two) not in asker.have
-        assert models.default.item_row(two) in models.default.query_user(user).have
+    for item, value in acts:
+        if item != "4711":
+            ask.post("events", {"user": user, "item": item, "value": value})
+    models = ask.service.models
+    (found,) = held_out.held_out(models.default, models["b"])
+    assert (found.user, found.item, found.seq) == (user, two, 2)
+    ranks = held_out.ranks(models.default, models["b"], [found], 10, 5.0)
+    assert ranks[0, 0] > 0
+    asker = models.default.query_user_before(user, 2)
+    assert models.default.item_row(one) in asker.have
+    assert models.default.item_row(two) not in asker.have
+    assert models.default.item_row(two) in models.default.query_user(user).have
 
 
-def test_it_ends_in_time(tmp_path: Path) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        ask.post("events", {"events": taste(1)})
-        models = ask.service.models
-        (first,) = held_out.held_out(models.default, models["b"], seconds=0.0)
-        every = held_out.held_out(models.default, models["b"])
-        assert len(every) == 60
-        assert first == every[0]
-        assert len(held_out.ranks(models.default, models["b"], every, 10, -1.0)) == 0
+def test_it_ends_in_time(ask: Served) -> None:
+    ask.post("events", {"events": taste(1)})
+    models = ask.service.models
+    (first,) = held_out.held_out(models.default, models["b"], seconds=0.0)
+    every = held_out.held_out(models.default, models["b"])
+    assert len(every) == 60
+    assert first == every[0]
+    assert len(held_out.ranks(models.default, models["b"], every, 10, -1.0)) == 0
 
 
 def _validated(made: Recommender, value: float, judged_on: str = "40 pairs") -> Recommender:
@@ -187,7 +186,7 @@ def test_one_of_the_files_may_have_none(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
     whole = Comparisons.get
@@ -200,17 +199,16 @@ def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
         return whole(self, key, seq, makes)
 
     monkeypatch.setattr(Comparisons, "get", counted)
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        first = _compare(ask)
-        assert _compare(ask)["differ"] == first["differ"]
-        assert len(made) == 1
-        gone = first["differ"][0]["user"]
-        ask.delete("events", user=gone)
-        assert gone not in [one["user"] for one in _compare(ask)["differ"]]
-        assert len(made) == 1
-        ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
-        _compare(ask)
-        assert len(made) == 2
+    first = _compare(ask)
+    assert _compare(ask)["differ"] == first["differ"]
+    assert len(made) == 1
+    gone = first["differ"][0]["user"]
+    ask.delete("events", user=gone)
+    assert gone not in [one["user"] for one in _compare(ask)["differ"]]
+    assert len(made) == 1
+    ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
+    _compare(ask)
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize(
@@ -223,8 +221,7 @@ def test_it_is_kept_for_two_generations_and_forgets_who_is_erased(
         ({"a": "default", "b": "b", "k": 0}, "k"),
     ],
 )
-def test_what_cannot_be_compared(tmp_path: Path, query: dict[str, Any], said: str) -> None:
-    with served(item_knn(), tmp_path, {"b": _poor()}) as ask:
-        problem = ask.get("compare", **query)
-        assert ask.status == 422
+def test_what_cannot_be_compared(ask: Served, query: dict[str, Any], said: str) -> None:
+    problem = ask.get("compare", **query)
+    assert ask.status == 422
     assert said in problem["detail"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.planted_shop import DATA, USER, item_knn
-from tests.support.service_in_process import served
+from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 
 
@@ -40,13 +40,12 @@ def test_all_or_nothing_with_the_place_of_the_first_bad_one(
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_what_differs_in_one_field_is_another_event(other: dict[str, Any], tmp_path: Path) -> None:
+def test_what_differs_in_one_field_is_another_event(other: dict[str, Any], ask: Served) -> None:
     """Without an event_id: what is the same in all fields is one, sent twice."""
     event = {"user": 1, "item": 1, "kind": "click", "value": 1.0, "request_id": "r1"}
     event |= {"ts": "2026-11-16T12:00:00Z"}
-    with served(item_knn(), tmp_path) as ask:
-        done = ask.post("events", {"events": [event, event | other, event]})
-        assert (done["accepted"], done["duplicates"]) == (2, 1)
+    done = ask.post("events", {"events": [event, event | other, event]})
+    assert (done["accepted"], done["duplicates"]) == (2, 1)
 
 
 def test_events_of_a_user_newest_first(tmp_path: Path, kept: dict[str, Any]) -> None:

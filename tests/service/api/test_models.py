@@ -14,6 +14,9 @@ from tests.support.planted_shop import DATA, USER, item_knn, taste
 from tests.support.service_in_process import Served, served
 from xorec.recommender.recommender import Recommender
 from xorec.service.api.experiments import arm_of, share_of
+from xorec.service.config import Config
+from xorec.service.metrics import Metrics
+from xorec.service.processes.start import start_writer
 
 
 @cache
@@ -107,13 +110,6 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[
         path = Path(ask.post("snapshots")["snapshot"]["path"])
         assert ask.status == 201
         assert [one["path"] for one in ask.get("snapshots")["snapshots"]] == [str(path)]
-    (tmp_path / "b").mkdir()
-    copy = tmp_path / "b" / "default.xorec"
-    from xorec.service.config import Config
-    from xorec.service.metrics import Metrics
-    from xorec.service.processes.start import start_writer
-
-    del copy
     started = start_writer(Config(model=path, data=tmp_path / "b" / "serve"), Metrics())
     try:
         live = started.service.models.default
@@ -133,12 +129,8 @@ def test_export_has_every_event(tmp_path: Path, kept: dict[str, Any]) -> None:
         assert len(ask.get("export", after=3).decode().splitlines()) == 2
 
 
-def test_map_and_histogram_of_codes(tmp_path: Path) -> None:
+def test_the_histogram_is_that_of_the_distances(tmp_path: Path) -> None:
     with served(_codes(), tmp_path) as ask:
-        found = ask.get("map")
-        assert len(found["items"]) == len(found["x"]) == len(found["y"]) == DATA.n_items
-        assert max(map(abs, found["x"] + found["y"])) == 32767
-        assert found["count"] == sorted(found["count"], reverse=True)
         histogram = ask.get("histogram", user=USER, k=10)
         assert sum(histogram["counts"]) == DATA.n_items
         best = _codes().recommend(USER, 50, seen=True)
@@ -149,8 +141,6 @@ def test_map_and_histogram_of_codes(tmp_path: Path) -> None:
         assert ask.get("histogram", item=item, k=1)["cut"] == 0
         ask.get("histogram", item=item, user=USER)
         assert ask.status == 422
-        stats = ask.get("stats")["stats"]
-        assert stats["models"]["default"]["items"] == DATA.n_items
 
 
 def test_models_without_codes_say_so(ask: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import xorec
-from tests.support.service_in_process import served
+from tests.support.service_in_process import Served, served
 from tests.support.service_process import running_service
 from tests.support.waiting import until
 from xorec.recommender.recommender import Recommender
@@ -38,20 +39,25 @@ def _shop() -> Recommender:
 USER: int = DATA.users[0]
 
 
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Served]:
+    with served(_shop(), tmp_path) as ask:
+        yield ask
+
+
 def test_figures_of_requests_events_and_models(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1_800_000_000.0]
     monkeypatch.setattr(activity, "time", SimpleNamespace(time=lambda: now[0]))
-    with served(_shop(), tmp_path) as ask:
-        for _ in range(5):
-            ask.ids(USER, 3)
-        ask.get("recommend", user="nobody-has-such-a-name")
-        assert ask.status == 422
-        ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
-        ask.app.sample()  # as the server does ten times a second
-        now[0] += 1  # that second is over
-        found = ask.get("stats")["stats"]
+    for _ in range(5):
+        ask.ids(USER, 3)
+    ask.get("recommend", user="nobody-has-such-a-name")
+    assert ask.status == 422
+    ask.post("events", {"user": USER, "item": ask.ids(USER, 1)[0]})
+    ask.app.sample()  # as the server does ten times a second
+    now[0] += 1  # that second is over
+    found = ask.get("stats")["stats"]
     recent = found["recent"]
     assert recent["by_status"]["2xx"] * recent["seconds"] == pytest.approx(7, abs=0.1)
     assert recent["by_status"]["4xx"] * recent["seconds"] == pytest.approx(1, abs=0.1)
@@ -66,15 +72,14 @@ def test_figures_of_requests_events_and_models(
     assert model["since"].endswith("Z")
 
 
-def test_a_slow_request_is_told_by_its_route_alone(tmp_path: Path) -> None:
-    with served(_shop(), tmp_path) as ask:
-        request = Request("GET", "/v1/recommend", b"user=secret-user", {}, "test")
-        request.began -= 80_000_000
-        asyncio.run(ask.app.reply(request, b""))
-        live = Request("GET", "/v1/live", b"", {}, "test")
-        live.began -= 80_000_000
-        ask.app.note(ask.app.find("GET", "/v1/live"), live, 200, 5)  # watched for long: not slow
-        found = ask.get("stats")["stats"]
+def test_a_slow_request_is_told_by_its_route_alone(ask: Served) -> None:
+    request = Request("GET", "/v1/recommend", b"user=secret-user", {}, "test")
+    request.began -= 80_000_000
+    asyncio.run(ask.app.reply(request, b""))
+    live = Request("GET", "/v1/live", b"", {}, "test")
+    live.began -= 80_000_000
+    ask.app.note(ask.app.find("GET", "/v1/live"), live, 200, 5)  # watched for long: not slow
+    found = ask.get("stats")["stats"]
     (slow,) = found["recent"]["slow"]
     assert slow["route"] == "/v1/recommend"
     assert slow["ms"] >= 80
@@ -112,30 +117,29 @@ def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> Non
 
 
 def test_counting_a_long_log_is_not_repeated_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(_shop(), tmp_path) as ask:
-        calls, now = list[float](), [1_000.0]
+    calls, now = list[float](), [1_000.0]
 
-        def slow_count(self: LogReader) -> int:
-            calls.append(now[0])
-            now[0] += 0.02
-            return len(calls)
+    def slow_count(self: LogReader) -> int:
+        calls.append(now[0])
+        now[0] += 0.02
+        return len(calls)
 
-        monkeypatch.setattr(LogReader, "count", slow_count)
-        clock = SimpleNamespace(monotonic=lambda: now[0], time=time.time)
-        monkeypatch.setattr(endpoint, "time", clock)
-        for item in ask.ids(USER, 4):
-            ask.post("events", {"user": USER, "item": item})
-            assert ask.get("stats")["stats"]["events"] == 1
-        now[0] += 1.9
+    monkeypatch.setattr(LogReader, "count", slow_count)
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+    monkeypatch.setattr(endpoint, "time", clock)
+    for item in ask.ids(USER, 4):
+        ask.post("events", {"user": USER, "item": item})
         assert ask.get("stats")["stats"]["events"] == 1
-        assert len(calls) == 1
-        now[0] += 0.2
-        assert ask.get("stats")["stats"]["events"] == 2
+    now[0] += 1.9
+    assert ask.get("stats")["stats"]["events"] == 1
+    assert len(calls) == 1
+    now[0] += 0.2
+    assert ask.get("stats")["stats"]["events"] == 2
 
 
-def test_the_stream_begins_with_two_minutes(tmp_path: Path) -> None:
+def test_the_stream_begins_with_two_minutes(ask: Served) -> None:
     async def first(count: int) -> list[Any]:
         call = Call("x", query=endpoint.LiveQuery(seconds=0.2))
         found = []
@@ -148,8 +152,7 @@ def test_the_stream_begins_with_two_minutes(tmp_path: Path) -> None:
                 return found
         return found
 
-    with served(_shop(), tmp_path) as ask:
-        whole, later = asyncio.run(first(2))
+    whole, later = asyncio.run(first(2))
     assert len(whole["recent"]["history"]["requests"]) == 119
     assert len(later["recent"]["history"]["requests"]) == 2
 

@@ -19,23 +19,22 @@ def owners(row: int) -> list[Any]:
     return [user for user in DATA.users if row in item_knn().items_of(item_knn().user_row(user))]
 
 
-def test_who_has_an_item_with_events_and_without_the_erased(tmp_path: Path) -> None:
+def test_who_has_an_item_with_events_and_without_the_erased(ask: Served) -> None:
     row = int(item_knn().item_counts.argmax())
     item, base = DATA.items[row], owners(row)
-    with served(item_knn(), tmp_path) as ask:
-        assert sorted(who(ask, item)) == base
-        assert who(ask, item, 3) == who(ask, item)[:3]
-        others = [user for user in DATA.users if user not in base]
-        for user in (others[0], 10**6, base[0]):
-            ask.post("events", {"user": user, "item": item})
-        ask.post("events", {"user": others[1], "item": item, "value": 0})
-        found = who(ask, item)
-        assert found[:3] == [base[0], 10**6, others[0]]
-        assert sorted(found[3:]) == base[1:]
-        ask.delete("events", user=base[1])
-        ask.delete("events", user=10**6)
-        assert sorted(who(ask, item)) == sorted([others[0], base[0], *base[2:]])
-        assert len(who(ask, item, len(base))) == len(base)
+    assert sorted(who(ask, item)) == base
+    assert who(ask, item, 3) == who(ask, item)[:3]
+    others = [user for user in DATA.users if user not in base]
+    for user in (others[0], 10**6, base[0]):
+        ask.post("events", {"user": user, "item": item})
+    ask.post("events", {"user": others[1], "item": item, "value": 0})
+    found = who(ask, item)
+    assert found[:3] == [base[0], 10**6, others[0]]
+    assert sorted(found[3:]) == base[1:]
+    ask.delete("events", user=base[1])
+    ask.delete("events", user=10**6)
+    assert sorted(who(ask, item)) == sorted([others[0], base[0], *base[2:]])
+    assert len(who(ask, item, len(base))) == len(base)
 
 
 def test_who_has_most_items_comes_first(tmp_path: Path) -> None:
