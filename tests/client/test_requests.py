@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from xorec.client import Client
 from xorec.client.operations import query
 from xorec.client.request import Request
-from xorec.service.api.batch import BatchBody
 from xorec.service.api.codes import CodesQuery, HistogramQuery
 from xorec.service.api.events import EraseQuery, EventBody, EventsBody, EventsQuery
 from xorec.service.api.experiments import ExperimentBody, ExperimentQuery
@@ -29,7 +28,7 @@ from xorec.service.api.list_request import RecommendBody, Where
 from xorec.service.api.map import ColoursQuery, MapItemsQuery, MapQuery
 from xorec.service.api.models import ActivateBody, RefitBody, RollbackBody, TaskQuery
 from xorec.service.api.popular import RankedQuery, TrendingQuery
-from xorec.service.api.recommend import NextQuery
+from xorec.service.api.recommend import BatchBody, NextQuery
 from xorec.service.api.similar import ExplainQuery, SimilarQuery, SimilarUsersQuery
 from xorec.service.api.snapshots import ExportQuery
 from xorec.service.api.users import UserQuery

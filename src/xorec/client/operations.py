@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from xorec.client.errors import error_of
 from xorec.client.request import Json, LiveEvent, ServerSentEvents, json_line, operation, stream
 from xorec.service.api.base import JsonId
-from xorec.service.api.batch import BatchAnswer
 from xorec.service.api.codes import CodesAnswer, HistogramAnswer
 from xorec.service.api.compare import CompareAnswer
 from xorec.service.api.events import EraseAnswer, EventBody, EventList, EventsAnswer
@@ -23,7 +22,7 @@ from xorec.service.api.list_request import Where
 from xorec.service.api.map import ColoursAnswer, MapAnswer, MapItemsAnswer
 from xorec.service.api.models import ActivateAnswer, ModelList, TaskAnswer, TaskList
 from xorec.service.api.popular import RankedAnswer
-from xorec.service.api.recommend import RecommendAnswer
+from xorec.service.api.recommend import BatchAnswer, RecommendAnswer
 from xorec.service.api.similar import ExplainAnswer, SimilarAnswer, SimilarUsersAnswer
 from xorec.service.api.snapshots import SnapshotAnswer, SnapshotList
 from xorec.service.api.stats import StatsAnswer

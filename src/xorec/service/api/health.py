@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 import xorec
 from xorec.service.api import (
-    batch,
     codes,
     compare,
     events,
@@ -35,7 +34,7 @@ from xorec.service.page.files import page_routes
 from xorec.service.service import Service
 
 _RESOURCES = (
-    *(recommend, batch, similar, popular, events, items, users, codes),
+    *(recommend, similar, popular, events, items, users, codes),
     *(models, experiments, snapshots, stats, compare, map),
 )
 

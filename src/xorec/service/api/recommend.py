@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
-from xorec.core.errors import OptionError, UnknownIdError
-from xorec.service.api.base import Answer, JsonId, Query
+from xorec.core.errors import OptionError, UnknownIdError, XorecError
+from xorec.service.api.base import Answer, Body, JsonId, Query
 from xorec.service.api.experiments import arm_of
 from xorec.service.api.list_request import (
     RecommendBody,
@@ -18,6 +18,7 @@ from xorec.service.api.list_request import (
     user_of,
 )
 from xorec.service.http.exchange import HANDED_ON, Reply, worker_of
+from xorec.service.http.problems import http_error_of, status_of
 from xorec.service.http.routes import Call, Routes
 from xorec.service.ids import id_of
 from xorec.service.live.lists import Item, ListRequest, make_list, query_of
@@ -26,7 +27,7 @@ from xorec.service.live.state import now_micros
 from xorec.service.log.records import Exposure, Id
 from xorec.service.service import Service
 
-ROUTES = Routes()
+ROUTES = Routes("lists")
 
 
 class RecommendAnswer(Answer):
@@ -42,6 +43,27 @@ class RecommendAnswer(Answer):
     hint: str | None = None
     experiment: str | None = None
     arm: str | None = None
+
+
+class BatchBody(Body):
+    """Up to 1,000 queries. distinct: no item twice on the page that they are the shelves of."""
+
+    queries: list[Any] = Field(min_length=1, description="Bodies of /v1/recommend.")
+    distinct: bool = False
+
+
+class BatchResult(BaseModel):
+    """One query's own status, and its list or what is wrong."""
+
+    status: int
+    answer: RecommendAnswer | None = None
+    detail: str | None = None
+
+
+class BatchAnswer(Answer):
+    """Results in the order of the queries."""
+
+    results: list[BatchResult]
 
 
 class NextQuery(Query):
@@ -130,6 +152,34 @@ def _hint(live: LiveModel, unknown: list[Id]) -> str | None:
         if len(parts) > 1 and not live.item_rows(parts)[1]:
             return "in a query string give each item by itself: items=a&items=b, not items=a,b"
     return None
+
+
+@ROUTES("POST", "/v1/recommend/batch", body=BatchBody, answer=BatchAnswer, thread=True)
+def post_batch(service: Service, call: Call) -> BatchAnswer:
+    """Up to 1,000 lists, each with its own status; `distinct` for shelves of one page."""
+    from xorec.service.http.endpoint import check_k
+
+    body: BatchBody = call.body
+    most = service.config.limits.batch
+    if len(body.queries) > most:
+        raise OptionError(f"there are {len(body.queries):,} queries: {most:,} at most.")
+    results, shown = [], list[Id]()
+    for at, raw in enumerate(body.queries):
+        try:
+            query = RecommendBody.model_validate(raw)
+            user = user_of_body(service, query)
+            live = model_for(service, query.name, query.experiment, user)
+            check_k(query.k, service.config.limits.k)
+            request = request_of(live, query, user).without(shown if body.distinct else [])
+            made = list_answer(live, request, f"{call.request_id}.{at}")
+            shown += [one.id for one in made.items]
+            results.append(BatchResult(status=200, answer=made))
+        except ValidationError as error:
+            wrong = http_error_of(error, RecommendBody, "the query")
+            results.append(BatchResult(status=wrong.status, detail=str(wrong)))
+        except XorecError as error:
+            results.append(BatchResult(status=status_of(error), detail=str(error)))
+    return BatchAnswer(model=service.models.default.ref, results=results)
 
 
 @ROUTES("GET", "/v1/next", query=NextQuery, answer=RecommendAnswer)
