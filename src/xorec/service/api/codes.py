@@ -11,7 +11,6 @@ from xorec.core.bits import Words, bytes_for
 from xorec.core.errors import OptionError, UnknownIdError
 from xorec.core.printable import quoted
 from xorec.service.api.base import Answer, JsonId, ModelQuery
-from xorec.service.api.items import is_known
 from xorec.service.api.list_request import check_seq, item_of, items_of, user_of
 from xorec.service.http.routes import Call, Routes
 from xorec.service.live.model import LiveModel
@@ -73,9 +72,7 @@ async def get_codes(service: Service, call: Call) -> CodesAnswer:
     await check_seq(service, query.seq)
     live = service.models[query.name]
     wanted = items_of(live, query.of, "of")
-    for item in wanted:
-        if not is_known(service, live, item):
-            live.require_item(item)
+    live.require_known(wanted)
     rows, _ = live.item_rows(wanted)
     learned = live.recommender.representation
     bits, words = learned.code_length, learned.codes_of(rows)

@@ -18,16 +18,13 @@ from xorec.service.http.routes import Call, Routes
 from xorec.service.ids import id_of
 from xorec.service.live.model import LiveModel
 from xorec.service.live.state import ItemInfo, iso, micros, now_micros, patched
-from xorec.service.live.text_search import find_ids, fuzzy_ids
+from xorec.service.live.text_search import find_or_guess
 from xorec.service.log.records import Id
 from xorec.service.service import Service
 
 ROUTES = Routes("items")
 
 Attribute = str | int | float | bool
-
-MOST_MEANT = 5
-"""Guesses at what was meant by letters that nothing has."""
 
 
 class ItemBody(Body):
@@ -157,7 +154,7 @@ async def patch_item(service: Service, call: Call) -> ItemsChanged:
     item = _item_id(live, body.id, 0)
     old = service.models.catalogue.get(item)
     if old is None:
-        if live.item_row(item) < 0 and item not in service.models.cold:
+        if not live.is_known(item):
             raise UnknownIdError(f"item {quoted(item)} is unknown: PUT it first.")
         old = ItemInfo(since=now_micros())
     named = {name: getattr(body, name) for name in body.model_fields_set if name != "id"}
@@ -201,15 +198,12 @@ def get_items(service: Service, call: Call) -> ItemList:
     live = service.models[query.name]
     if query.item:
         asked = items_of(live, query.item, "item")
-        for item in asked:
-            if not is_known(service, live, item):
-                live.require_item(item)
+        live.require_known(asked)
         return ItemList(model=live.ref, items=[item_out(service, live, one) for one in asked])
     if query.q is None:
         raise OptionError("say which: give item=ID, or q= for some letters of an id or a name.")
     k = min(query.k, service.config.limits.k)
-    found = find_ids(live, "item", query.q, k)
-    meant = [] if found else fuzzy_ids(live, "item", query.q, min(k, MOST_MEANT))
+    found, meant = find_or_guess(live, "item", query.q, k)
     return ItemList(
         model=live.ref,
         items=[item_out(service, live, one) for one in found],
@@ -217,26 +211,16 @@ def get_items(service: Service, call: Call) -> ItemList:
     )
 
 
-def is_known(service: Service, live: LiveModel, item: Id) -> bool:
-    """Whether the model has an item, or something was said of it, or an event named it."""
-    known = live.item_row(item) >= 0 or service.models.catalogue.get(item) is not None
-    return known or item in service.models.cold
-
-
 def item_out(service: Service, live: LiveModel, item: Id) -> ItemOut:
     """All that is known of an item."""
     row, info = live.item_row(item), service.models.catalogue.get(item)
     said = info or ItemInfo()
-    name = said.name
-    categories = list(said.categories or ())
-    if row >= 0:
-        name = live.item_names([row], [item])[0]
-        base = live.recommender.categories
-        if said.categories is None and base is not None:
-            categories = base.of(row)
+    categories, base = list(said.categories or ()), live.recommender.categories
+    if row >= 0 and said.categories is None and base is not None:
+        categories = base.of(row)
     return ItemOut(
         id=item,
-        name=name,
+        name=live.name_of(item),
         categories=categories,
         attributes=dict(said.attributes),
         hidden=said.hidden or said.deleted,
@@ -255,6 +239,5 @@ def get_categories(service: Service, call: Call) -> CategoryList:
     query: CategoryQuery = call.query
     live = service.models[query.name]
     found = live.categories.most_items(query.k)
-    return CategoryList(
-        model=live.ref, categories=[CategoryOut(name=name, count=count) for name, count in found]
-    )
+    rows = [CategoryOut(name=name, count=count) for name, count in found]
+    return CategoryList(model=live.ref, categories=rows)

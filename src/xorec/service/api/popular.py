@@ -79,7 +79,7 @@ def get_latest(service: Service, call: Call) -> RankedAnswer:
         item for row in reversed(range(len(live.items))) if (item := live.item_id(row)) not in times
     )
     enough = islice(others, 10 * query.k + 100)  # so that k are left when some are filtered out
-    return _answer(service, live, query, chain(newest, enough), times)
+    return _answer(live, query, chain(newest, enough), times)
 
 
 @ROUTES("GET", "/v1/trending", query=TrendingQuery, answer=RankedAnswer, thread=True)
@@ -91,28 +91,21 @@ def get_trending(service: Service, call: Call) -> RankedAnswer:
     query: TrendingQuery = call.query
     since = now_micros() - _window(query.window) * 1_000_000
     counts = {item: count for item, count, _ in service.reader.items_since(since)}
-    return _answer(service, service.models[query.name], query, counts, counts)
+    return _answer(service.models[query.name], query, counts, counts)
 
 
 def _answer(
-    service: Service,
-    live: LiveModel,
-    query: RankedQuery,
-    items: Iterable[Id],
-    scores: Mapping[Id, int],
+    live: LiveModel, query: RankedQuery, items: Iterable[Id], scores: Mapping[Id, int]
 ) -> RankedAnswer:
     """The first k that may be listed, with names. scores: what they are ranked by, if known."""
     made = []
-    for item in _choose(service, live, query, items):
-        row, info = live.item_row(item), live.catalogue.get(item)
-        told = None if info is None else info.name
-        name = live.item_names([row], [item])[0] if row >= 0 else told
+    for item in _choose(live, query, items):
         score = scores.get(item)
-        made.append(Item(id=item, name=name, score=None if score is None else float(score)))
+        made.append(Item(item, live.name_of(item), score=None if score is None else float(score)))
     return RankedAnswer(model=live.ref, items=made)
 
 
-def _choose(service: Service, live: LiveModel, query: RankedQuery, items: Iterable[Id]) -> list[Id]:
+def _choose(live: LiveModel, query: RankedQuery, items: Iterable[Id]) -> list[Id]:
     """The first k that may be listed; items that the model does not have count, too."""
     where, now = query.where, now_micros()
     mask = live.filters.mask(where, now=now)
@@ -123,24 +116,21 @@ def _choose(service: Service, live: LiveModel, query: RankedQuery, items: Iterab
         user = user_of(live, query.user)
         have = set(live.query_user(user).have.tolist())
         own = {act.item for act in live.recent.of(user)}
-    chosen: list[Id] = []
-    for item in items:
-        if len(chosen) >= query.k:
-            break
-        row, info = live.item_row(item), service.models.catalogue.get(item)
+
+    def may_come(item: Id) -> bool:
+        row, info = live.item_row(item), live.catalogue.get(item)
         if item in denied or item in own or row in have:
-            continue
+            return False
         if row >= 0:
-            allowed = bool(mask[row])
-        else:
-            labels = set(() if info is None else info.categories or ())
-            allowed = info is None or info.is_available(now)
-            if where is not None:
-                wanted = not where.any or bool(labels & set(where.any))
-                allowed = allowed and wanted and not labels & set(where.none)
-        if allowed:
-            chosen.append(item)
-    return chosen
+            return bool(mask[row])
+        labels = set(() if info is None else info.categories or ())
+        if where is not None:
+            wanted = not where.any or labels & set(where.any)
+            if not wanted or labels & set(where.none):
+                return False
+        return info is None or info.is_available(now)
+
+    return list(islice(filter(may_come, items), query.k))
 
 
 def _window(text: str) -> int:

@@ -6,12 +6,11 @@ from pydantic import BaseModel, Field
 
 from xorec.core.errors import OptionError
 from xorec.service.api.base import Answer, JsonId, ModelQuery
-from xorec.service.api.items import MOST_MEANT, is_known
 from xorec.service.api.list_request import item_of, user_of
 from xorec.service.http.routes import Call, Routes
 from xorec.service.live.model import LiveModel
 from xorec.service.live.owners import owners_of
-from xorec.service.live.text_search import find_ids, fuzzy_ids
+from xorec.service.live.text_search import find_or_guess
 from xorec.service.log.records import Id
 from xorec.service.service import Service
 
@@ -58,12 +57,10 @@ def get_users(service: Service, call: Call) -> UserList:
         return UserList(model=live.ref, users=[_user_out(live, user, history=True)])
     if query.item is not None:
         item = item_of(live, query.item)
-        if not is_known(service, live, item):
-            live.require_item(item)
-        found, meant = owners_of(live, item, query.k), []
+        live.require_known([item])
+        found, meant = owners_of(live, item, query.k), list[Id]()
     elif query.q is not None:
-        found = find_ids(live, "user", query.q, query.k)
-        meant = [] if found else fuzzy_ids(live, "user", query.q, min(query.k, MOST_MEANT))
+        found, meant = find_or_guess(live, "user", query.q, query.k)
     else:
         raise OptionError(
             "say whom: give user=ID, or q= for some letters of an id, or item=ID for who has it."

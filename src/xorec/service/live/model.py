@@ -313,6 +313,23 @@ class LiveModel:
             for one, name in zip(ids, known, strict=True)
         ]
 
+    def name_of(self, item: Id) -> str | None:
+        """The name of an item that the model has or that was named since."""
+        row, info = self.item_row(item), self.catalogue.get(item)
+        if row >= 0:
+            return self.item_names([row], [item])[0]
+        return None if info is None else info.name
+
+    def is_known(self, item: Id) -> bool:
+        """Whether the model has an item, or something was said of it, or an event named it."""
+        return self.item_row(item) >= 0 or item in self.catalogue.infos or item in self.cold
+
+    def require_known(self, items: Sequence[Id]) -> None:
+        """UnknownIdError for the first item that is not known."""
+        for item in items:
+            if not self.is_known(item):
+                self.require_item(item)
+
     def require_user(self, user: Id) -> None:
         """UnknownIdError where neither the model nor the log knows a user."""
         if self.user_row(user) < 0 and not self.recent.of(user):

@@ -349,6 +349,7 @@ def _added(before: list[Id], now: list[Id]) -> list[Id]:
 # -- what is asked for
 
 _BOXES: dict[Kind, type[ItemBox] | type[UserBox]] = {"user": UserBox, "item": ItemBox}
+_MOST_MEANT = 5
 _LOOKED_AT = 200
 """Ids that are compared: the first that `find_ids` gives for a part of the letters."""
 _SHORTEST = 3
@@ -367,6 +368,12 @@ def find_ids(live: LiveModel, kind: Kind, letters: str, k: int) -> list[Id]:
     Neither case nor accents count, nor spaces around the letters. No letters: the most popular.
     """
     return search_box(live, kind).find(letters, k)
+
+
+def find_or_guess(live: LiveModel, kind: Kind, letters: str, k: int) -> tuple[list[Id], list[Id]]:
+    """`find_ids`; and, where it finds nothing, a few ids that may have been meant."""
+    found = find_ids(live, kind, letters, k)
+    return found, [] if found else fuzzy_ids(live, kind, letters, min(k, _MOST_MEANT))
 
 
 def search_box(live: LiveModel, kind: Kind) -> SearchBox:
@@ -408,13 +415,10 @@ def fuzzy_ids(live: LiveModel, kind: Kind, letters: str, k: int) -> list[Id]:
 def _texts(live: LiveModel, kind: Kind, letters: str) -> list[tuple[Id, list[str]]]:
     """Ids that have these letters, each as it is written and by its name."""
     ids = find_ids(live, kind, letters, _LOOKED_AT)
-    names: dict[Id, str | None] = {}
+    names: list[str | None] = [None] * len(ids)
     if kind == "item":
-        said = {one: live.catalogue.get(one) for one in ids}
-        names = {one: info.name for one, info in said.items() if info is not None}
-        known = [one for one in ids if live.item_row(one) >= 0]
-        rows = [live.item_row(one) for one in known]
-        names |= dict(zip(known, live.item_names(rows, known), strict=True))
+        names = [live.name_of(one) for one in ids]
     return [
-        (one, [normalize_text(str(one)), normalize_text(names.get(one) or str(one))]) for one in ids
+        (one, [normalize_text(str(one)), normalize_text(name or str(one))])
+        for one, name in zip(ids, names, strict=True)
     ]
