@@ -311,10 +311,11 @@ def test_the_end_drops_nothing(model: Path, tmp_path: Path, workers: int) -> Non
 
 
 def _event_ids(folder: Path) -> set[str]:
+    from xorec.service.log.base import LogReader
     from xorec.service.log.records import Event
-    from xorec.service.log.sqlite_reader import LogReader
+    from xorec.service.log.sqlite import SqliteDialect
 
-    reader = LogReader(folder / "events.db")
+    reader = LogReader(SqliteDialect(folder / "events.db"))
     records: list[Any] = reader.after(0)
     reader.close()
     return {one.event_id for one in records if isinstance(one, Event)}

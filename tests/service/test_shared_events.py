@@ -77,7 +77,7 @@ def test_what_one_machine_takes_the_other_knows(events: str, tmp_path: Path) -> 
         until(lambda: "ab" in b.service.models.experiments)
         shown = b.get("recommend", user=OTHER, experiment="ab")
         a.post("events", {"user": OTHER, "item": 1, "request_id": shown["request_id"]})
-        until(lambda: b.service.reader.exposures("ab"))
+        until(lambda: b.service.reader.outcomes("ab"))
         until(lambda: a.get("experiments", name="ab")["experiments"][0]["arms"])
         last = a.service.sequence.value
         until(lambda: b.service.sequence.value == last)

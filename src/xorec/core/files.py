@@ -164,7 +164,7 @@ def _exchange(one: Path, other: Path) -> None:
         call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
         names = os.fsencode(one), os.fsencode(other)
         if call is not None and call(here, names[0], here, names[1], exchange) == 0:
-            _flush_folder(other.parent)
+            flush_folder(other.parent)
             return
     away = one.with_name(f".{other.name}.{secrets.token_hex(4)}.tmp")
     with interrupts.removing(away):
@@ -266,10 +266,11 @@ def _flush(path: Path) -> None:
 def _rename(temporary: Path, path: Path) -> None:
     os.replace(temporary, path)
     if sys.platform != "win32":
-        _flush_folder(path.parent)
+        flush_folder(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
+    """Names in a folder are on the disk when this returns, if its file system can promise that."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -188,6 +188,11 @@ class Config(_Table):
         return {**({} if self.model is None else {"default": self.model}), **self.models}
 
     @property
+    def events_secret(self) -> str | None:
+        """The address of the events with its password, never to be shown."""
+        return None if self.events is None else self.events.get_secret_value()
+
+    @property
     def events_address(self) -> Address | None:
         """Where the events are, if not in the folder; shown without its secrets."""
         return None if self.events is None else _address(self.events)
@@ -211,7 +216,7 @@ def _address(events: SecretStr) -> Address | None:
 def revealed(config: Config) -> dict[str, Any]:
     """As JSON has it, keys and all: for a worker's standard input, nowhere else."""
     values = config.model_dump(mode="json", exclude={"keys", "events"})
-    values["events"] = None if config.events is None else config.events.get_secret_value()
+    values["events"] = config.events_secret
     keys = {name: getattr(config.keys, name) for name in type(config.keys).model_fields}
     values["keys"] = {name: [one.get_secret_value() for one in some] for name, some in keys.items()}
     return values

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the client reads the API's schemas, and needs no server for
     from xorec.service.config import Config
     from xorec.service.jobs.runner import TaskRunner
     from xorec.service.live.models import Follower, LiveModels
-    from xorec.service.log.base import Reader
+    from xorec.service.log.base import LogReader
     from xorec.service.log.writer import LogWriter, SharedSequence
     from xorec.service.metrics import Metrics
     from xorec.service.processes.peers import Peers
@@ -33,7 +33,7 @@ class Service:
 
     config: Config
     models: LiveModels
-    reader: Reader
+    reader: LogReader
     sequence: SharedSequence
     metrics: Metrics
     writer: LogWriter | None = None

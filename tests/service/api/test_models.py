@@ -115,7 +115,7 @@ def test_a_snapshot_starts_a_service_with_all_it_had(tmp_path: Path, kept: dict[
         live = started.service.models.default
         hits = live.search(live.query_user(USER), 5, None, None)
         assert live.item_ids(hits.items[0].tolist()) == felt
-        assert started.service.reader.event("one") is not None
+        assert [one.event_id for one in started.service.reader.newest(5)] == ["one"]
         assert live.catalogue.infos[item].name == "Known"
     finally:
         started.close()

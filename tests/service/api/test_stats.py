@@ -23,7 +23,7 @@ from xorec.service.api import stats as endpoint
 from xorec.service.api.stats import get_live
 from xorec.service.http.exchange import Request
 from xorec.service.http.routes import Call
-from xorec.service.log.sqlite_reader import LogReader
+from xorec.service.log.base import LogReader
 from xorec.testing.data import planted
 
 DATA = planted(60, 50, per_user=8)
@@ -99,13 +99,12 @@ def test_since_when_a_generation_is_served(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_task_tells_what_it_said_and_what_the_gate_says(tmp_path: Path) -> None:
-    from xorec.service.jobs.runner import Task, _heed
-    from xorec.service.jobs.spec import TaskSpec
+    from xorec.service.jobs.runner import Task, TaskSpec
 
     out = Task("x", "refit", "default", TaskSpec("refit", str(tmp_path)), "running")
     for n in range(60):
-        _heed(out, json.dumps({"detail": f"line {n}", "note": f"line {n}"}))
-    _heed(out, json.dumps({"progress": 0.5, "detail": "bpr", "facts": {"loss": 0.25}}))
+        out.heed(json.dumps({"detail": f"line {n}", "note": f"line {n}"}))
+    out.heed(json.dumps({"progress": 0.5, "detail": "bpr", "facts": {"loss": 0.25}}))
     assert out.notes == [f"line {n}" for n in range(10, 60)]
     assert (out.progress, out.detail, out.facts) == (0.5, "bpr", {"loss": 0.25})
     with served(_shop(), tmp_path) as ask:

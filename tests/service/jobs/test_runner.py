@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from xorec.service.jobs.runner import TaskRunner
-from xorec.service.jobs.spec import TaskSpec
+from xorec.service.jobs.runner import TaskRunner, TaskSpec
 
 PATIENCE = 30.0
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.service_in_process import served
 from xorec.service.jobs import schedule as schedule_module
+from xorec.service.jobs.runner import TaskSpec
 from xorec.service.jobs.schedule import COLD_SECONDS, Schedule
-from xorec.service.jobs.spec import TaskSpec
 from xorec.testing.examples import shop
 
 pytestmark = pytest.mark.process

@@ -5,28 +5,27 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.support.event_logs import an_event
+from tests.support.event_logs import an_event, exposures
 from tests.support.waiting import PATIENCE
 from xorec.core.errors import XorecError
 from xorec.service.log import sqlite
-from xorec.service.log.base import StorageFailed, StorageFull
+from xorec.service.log.base import LogReader, StorageFailed, StorageFull
 from xorec.service.log.records import Event, Exposure
-from xorec.service.log.sqlite import EventLog
-from xorec.service.log.sqlite_reader import LogReader
+from xorec.service.log.sqlite import SqliteDialect, SqliteLog
 from xorec.service.log.writer import LogWriter, SharedSequence
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[tuple[LogWriter, LogReader]]:
     sequence = SharedSequence(folder / "sequence")
-    writer = LogWriter(EventLog(folder / "events.db"), sequence)
-    reader = LogReader(folder / "events.db")
+    writer = LogWriter(SqliteLog(folder / "events.db"), sequence)
+    reader = LogReader(SqliteDialect(folder / "events.db"))
     try:
         yield writer, reader
     finally:
@@ -81,7 +80,7 @@ def test_a_full_disk_takes_nothing_half_and_heals(small_disk: Path) -> None:
             assert names(reader) == acknowledged  # reads go on
             (small_disk / "filler").unlink()
             assert append(writer, 3) == 0
-        assert len(reader.exposures("x")) == 3  # they waited
+        assert len(exposures(reader)) == 3  # they waited
     with writing(small_disk) as (writer, reader):
         assert names(reader) == acknowledged
         assert append(writer, 3) == 0
@@ -111,7 +110,7 @@ def test_a_disk_that_becomes_read_only(small_disk: Path) -> None:
         writer.append([an_event(1)]).result(PATIENCE)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(XorecError, match=r"events\.db"):
-        EventLog(small_disk / "events.db")
+        SqliteLog(small_disk / "events.db")
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
     with writing(small_disk) as (writer, reader):
         assert writer.append([an_event(2)]).result(PATIENCE).accepted == 1
@@ -122,7 +121,7 @@ def test_a_disk_that_becomes_read_only(small_disk: Path) -> None:
 def test_a_folder_without_the_right_to_write(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StorageFailed, match="write"):
-        EventLog(tmp_path / "events.db")
+        SqliteLog(tmp_path / "events.db")
 
 
 def test_another_program_that_holds_the_database(
@@ -141,8 +140,15 @@ def test_another_program_that_holds_the_database(
         assert writer.append([an_event(2)]).result(PATIENCE).accepted == 1
 
 
-@pytest.mark.parametrize("opens", [EventLog, LogReader])
-def test_files_that_are_no_log(tmp_path: Path, opens: type[EventLog | LogReader]) -> None:
+def read(path: Path) -> LogReader:
+    return LogReader(SqliteDialect(path))
+
+
+Opens = Callable[[Path], object]
+
+
+@pytest.mark.parametrize("opens", [SqliteLog, read])
+def test_files_that_are_no_log(tmp_path: Path, opens: Opens) -> None:
     path = tmp_path / "events.db"
     path.write_bytes(b"user,item\n" * 1000)
     with pytest.raises(StorageFailed, match=r"events\.db: it is no SQLite database: restore"):
@@ -155,12 +161,10 @@ def test_files_that_are_no_log(tmp_path: Path, opens: type[EventLog | LogReader]
         opens(path)
 
 
-@pytest.mark.parametrize("opens", [EventLog, LogReader])
-def test_a_log_of_a_newer_xorec_is_refused(
-    tmp_path: Path, opens: type[EventLog | LogReader]
-) -> None:
+@pytest.mark.parametrize("opens", [SqliteLog, read])
+def test_a_log_of_a_newer_xorec_is_refused(tmp_path: Path, opens: Opens) -> None:
     path = tmp_path / "events.db"
-    EventLog(path).close()
+    SqliteLog(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 2")
     connection.close()
@@ -184,5 +188,5 @@ def test_a_damaged_log_is_named(tmp_path: Path) -> None:
 
 def test_a_reader_before_there_is_a_log(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed, match=r"events\.db: it cannot be opened: the folder must"):
-        LogReader(tmp_path / "events.db")
+        LogReader(SqliteDialect(tmp_path / "events.db"))
     assert not any(tmp_path.iterdir())

@@ -17,11 +17,11 @@ from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import XorecError
 from xorec.service.log.base import StorageFailed
 from xorec.service.log.records import Batch, Exposure, Record, Written
-from xorec.service.log.sqlite import EventLog
+from xorec.service.log.sqlite import SqliteLog
 from xorec.service.log.writer import GROUP, SIZE, LogWriter, SharedSequence
 
 
-class GatedLog(EventLog):
+class GatedLog(SqliteLog):
     """Waits before each transaction until it may, and keeps what it was given, and what it wrote.
 
     arrived: set when the writer's thread is at the gate.
@@ -185,12 +185,12 @@ def test_closing_with_a_failing_log_ends(start: Start) -> None:
 
 def test_the_place_is_published_at_the_start(tmp_path: Path) -> None:
     """A kill between a commit and its publication."""
-    log = EventLog(tmp_path / "events.db")
+    log = SqliteLog(tmp_path / "events.db")
     log.write(Batch([log.rows([an_event(1), an_event(2)])]))
     log.close()
     sequence = SharedSequence(tmp_path / "sequence")
     assert sequence.value == 0
-    writer = LogWriter(EventLog(tmp_path / "events.db"), sequence)
+    writer = LogWriter(SqliteLog(tmp_path / "events.db"), sequence)
     assert sequence.value == 2
     writer.close()
     sequence.close()

@@ -25,6 +25,7 @@ from xorec.service.log.records import Exposure
 from xorec.service.metrics import Metrics
 from xorec.service.processes import peers as peers_module
 from xorec.service.processes.peers import Peers
+from xorec.service.processes.serve import folder_for_sockets
 
 KEY = "write-write-write"
 
@@ -211,3 +212,12 @@ def test_exposures_reach_the_writer(folder: Path) -> None:
         assert behind.exposures == [exposure]
 
     with_workers(folder, test)
+
+
+@pytest.mark.parametrize(("letters", "short"), [(76, True), (77, False), (200, False)])
+def test_sockets_are_in_a_folder_whose_name_is_short_enough(
+    monkeypatch: pytest.MonkeyPatch, letters: int, short: bool
+) -> None:
+    folder = "/" + "x" * letters
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    assert folder_for_sockets() == (folder if short else "/tmp")

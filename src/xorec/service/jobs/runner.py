@@ -8,18 +8,49 @@ import sys
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from xorec.core.progress import logger
-from xorec.service.jobs.spec import TaskSpec
+from xorec.service.live.generations import Generations
 from xorec.service.live.state import iso
+from xorec.service.log.location import LogLocation
 
 _KEPT = 100
 """Tasks that are remembered."""
 _NOTES = 50
 """Lines of a task that are kept: what was tried, what was chosen."""
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """What a child process has to do. kind: "update", "refit" or "purge". until: the last place of
+    the log that counts. events: where they are, if not in the folder: an address, with secrets."""
+
+    kind: str
+    folder: str
+    name: str = "default"
+    until: int = 0
+    recipe: str | None = None
+    settings: Mapping[str, Any] | None = None
+    gate_drop: float = 0.02
+    keep: int = 5
+    threads: int = 1
+    checkpoint: str = ""
+    activate: bool = True
+    events: str | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> LogLocation:
+        """The event log."""
+        return LogLocation.of(Path(self.folder), self.events)
+
+    @property
+    def generations(self) -> Generations:
+        """Of the model."""
+        return Generations(Path(self.folder) / "models" / self.name)
 
 
 @dataclass
@@ -40,6 +71,19 @@ class Task:
     notes: list[str] = field(default_factory=list)
     result: dict[str, Any] | None = None
     done: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def heed(self, line: str) -> str:
+        """Take in a line of the child; the error that it tells of, or nothing."""
+        try:
+            told = json.loads(line)
+        except ValueError:
+            return ""
+        for name in ("progress", "detail", "facts", "result"):
+            if name in told:
+                setattr(self, name, told[name])
+        if "note" in told:
+            self.notes = [*self.notes, str(told["note"])][-_NOTES:]
+        return str(told.get("error", ""))
 
 
 class TaskRunner:
@@ -94,7 +138,7 @@ class TaskRunner:
         return replace(task)
 
     def close(self) -> None:
-        """Take on nothing more and end the child; what it was doing is done anew some day."""
+        """Take on nothing more and end the child; its work is done again some day."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -105,28 +149,28 @@ class TaskRunner:
     def _run(self) -> None:
         while True:
             with self._wake:
-                while not self._waiting and not self._closing:
-                    self._wake.wait()
+                self._wake.wait_for(lambda: self._waiting or self._closing)
                 if self._closing:
                     return
                 task = self._waiting.popleft()
+            task.state, task.started = "running", iso(time.time_ns() // 1000)
             try:
-                self._carry_out(task)
-            except Exception as error:  # the runner outlives any task
+                error = self._run_child(task)
+                if not error and task.result is None:
+                    error = "the child process ended without a result"
+                if error:
+                    logger.error("task %s failed: %s", task.id, error)
+                else:
+                    self._on_done(task)
+            except Exception as raised:  # the runner outlives any task
                 logger.exception("task %s failed", task.id)
-                task.state, task.detail = "failed", f"{type(error).__name__}: {error}"
+                error = f"{type(raised).__name__}: {raised}"
+            if error:
+                task.state, task.detail = "failed", error
+            else:
+                task.state, task.progress = "done", 1.0
             task.ended = iso(time.time_ns() // 1000)
             task.done.set()
-
-    def _carry_out(self, task: Task) -> None:
-        task.state, task.started = "running", iso(time.time_ns() // 1000)
-        error = self._run_child(task)
-        if error or task.result is None:
-            task.state, task.detail = "failed", error or "the child process ended without a result"
-            logger.error("task %s failed: %s", task.id, task.detail)
-            return
-        self._on_done(task)
-        task.state, task.progress = "done", 1.0
 
     def _run_child(self, task: Task) -> str:
         """Run the child to its end; what went wrong, or nothing."""
@@ -141,25 +185,9 @@ class TaskRunner:
             child.stdin.write(json.dumps(asdict(task.spec)))
             child.stdin.close()
             for line in child.stdout:
-                error = _heed(task, line) or error
+                error = task.heed(line) or error
         with self._wake:
             self._child = None
         if child.returncode and not error:
             error = f"the child process ended with code {child.returncode}"
         return error
-
-
-def _heed(task: Task, line: str) -> str:
-    """Take a line of the child into the task; an error that it tells of."""
-    try:
-        told = json.loads(line)
-    except ValueError:
-        return ""
-    task.progress = told.get("progress", task.progress)
-    task.detail = str(told.get("detail", task.detail))
-    task.facts = told.get("facts", task.facts)
-    if "note" in told:
-        task.notes = [*task.notes, str(told["note"])][-_NOTES:]
-    if "result" in told:
-        task.result = told["result"]
-    return str(told.get("error", ""))

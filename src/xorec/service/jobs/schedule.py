@@ -12,28 +12,22 @@ import time
 from typing import Any
 
 from xorec.core.progress import logger
-from xorec.service.jobs.runner import Task
-from xorec.service.jobs.spec import TaskSpec
+from xorec.service.jobs.runner import Task, TaskSpec
 from xorec.service.live.generations import Generations
 from xorec.service.live.model import LiveModel
 from xorec.service.service import Service
 
 
-def spec_for(
-    service: Service, kind: str, name: str, until: int | None = None, **more: Any
-) -> TaskSpec:
-    """The task for one model. until: the last place of the log that counts; default: now."""
+def spec_for(service: Service, kind: str, name: str, **more: Any) -> TaskSpec:
+    """The task for one model, with all that the log has now."""
     config = service.config
-    return TaskSpec(
-        kind=kind,
-        folder=str(service.models.folder),
-        name=name,
-        until=service.models.applied_seq if until is None else until,
-        gate_drop=config.refit.gate_drop,
-        keep=config.update.keep_generations,
-        events=None if config.events is None else config.events.get_secret_value(),
-        **more,
-    )
+    settings = {
+        "until": service.models.applied_seq,
+        "gate_drop": config.refit.gate_drop,
+        "keep": config.update.keep_generations,
+        "events": config.events_secret,
+    }
+    return TaskSpec(kind, str(service.models.folder), name, **{**settings, **more})
 
 
 def publish(service: Service, task: Task) -> None:
@@ -75,11 +69,9 @@ def activate(service: Service, name: str, number: int, *, reload: bool = False) 
         generations.require(number)
         service.models.prepare(name, number)
     generations.activate(number)
-    body: dict[str, Any] = {
-        "name": name,
-        "generation": number,
-        **({"reload": True} if reload else {}),
-    }
+    body: dict[str, Any] = {"name": name, "generation": number}
+    if reload:
+        body["reload"] = True
     if service.models.machine is not None:
         body["machine"] = service.models.machine
     return writer.change("activate", body).result()
@@ -99,17 +91,21 @@ class Schedule:
         self._service = service
         self._ending = threading.Event()
         now = time.monotonic()
-        self._updated = dict.fromkeys(service.models.names(), now)
-        self._refitted = dict(self._updated)
-        self._purged = dict.fromkeys(service.models.names(), 0)
-        self._purge_tried = dict.fromkeys(service.models.names(), -COLD_SECONDS)
+        self._ordered: dict[tuple[str, str], float] = {}
+        """By kind and model: when it was last ordered."""
+        self._purged: dict[str, int] = {}
+        """By model: the place up to which its files were seen to be purged."""
+        for name in service.models.names():
+            self._ordered |= {(kind, name): now for kind in ("update", "refit")}
+            self._ordered["purge", name] = -COLD_SECONDS
+            self._purged[name] = 0
         self._said = now
         self._cold_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="schedule", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """TaskSpec nothing more."""
+        """Order nothing more."""
         self._ending.set()
         self._thread.join(2)
 
@@ -121,42 +117,43 @@ class Schedule:
                 logger.exception("the schedule failed")
 
     def look(self, now: float) -> None:
-        """TaskSpec what is due."""
+        """Order what is due."""
         models, tasks = self._service.models, self._service.require_tasks()
         self._cold_since = (self._cold_since or now) if models.cold else None
         if self._service.shares_log and now - self._said >= _SAY:
             self._said = now
             forget_erasures(self._service)
         for name in models.names():
-            if self._is_purge_due(name, now) and not tasks.is_busy("purge", name):
-                self._purge_tried[name] = now
-                tasks.add(spec_for(self._service, "purge", name))
-            if self._is_refit_due(name, now) and not tasks.is_busy("refit", name):
-                self._refitted[name] = self._updated[name] = now
-                tasks.add(spec_for(self._service, "refit", name))
-            elif self._is_update_due(models[name], now) and not tasks.is_busy("update", name):
-                self._updated[name] = now
-                tasks.add(spec_for(self._service, "update", name))
+            for kind, is_due in (
+                ("purge", self._is_purge_due),
+                ("refit", self._is_refit_due),
+                ("update", self._is_update_due),
+            ):
+                since = now - self._ordered[kind, name]
+                if is_due(models[name], since, now) and not tasks.is_busy(kind, name):
+                    self._ordered[kind, name] = now
+                    if kind == "refit":  # it learns the events, too
+                        self._ordered["update", name] = now
+                    tasks.add(spec_for(self._service, kind, name))
 
-    def _is_update_due(self, live: LiveModel, now: float) -> bool:
+    def _is_update_due(self, live: LiveModel, since: float, now: float) -> bool:
         settings = self._service.config.update
-        recent, applied = live.recent, live.about.applied_seq
-        if recent.last_seq <= applied:
+        events = live.recent.last_seq - live.about.applied_seq
+        if events <= 0:
             return False
-        since = now - self._updated[live.name]
-        if recent.last_seq - applied >= settings.events:
+        if events >= settings.events:
             return since >= min(COLD_SECONDS, settings.minutes * 60)
         cold = self._cold_since is not None and now - self._cold_since >= COLD_SECONDS
         return since >= settings.minutes * 60 or (cold and since >= COLD_SECONDS)
 
-    def _is_purge_due(self, name: str, now: float) -> bool:
-        models = self._service.models
+    def _is_purge_due(self, live: LiveModel, since: float, now: float) -> bool:
+        models, name = self._service.models, live.name
         last = models.last_erased
-        if last <= self._purged[name] or now - self._purge_tried[name] < COLD_SECONDS:
+        if last <= self._purged[name] or since < COLD_SECONDS:
             return False
         self._purged[name] = purged_seq(models.generations(name))
         return last > self._purged[name]
 
-    def _is_refit_due(self, name: str, now: float) -> bool:
+    def _is_refit_due(self, live: LiveModel, since: float, now: float) -> bool:
         hours = self._service.config.refit.every_hours
-        return hours is not None and now - self._refitted[name] >= hours * 3600
+        return hours is not None and since >= hours * 3600

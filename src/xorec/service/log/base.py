@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
+import json
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, ClassVar
 
 from xorec.core.errors import XorecError
 from xorec.service.log.records import (
@@ -14,13 +17,25 @@ from xorec.service.log.records import (
     Event,
     EventRow,
     Exposure,
-    ExposureRow,
     Id,
     NewEvent,
     News,
+    Outcome,
     Record,
+    Row,
     Written,
+    as_news,
+    as_records,
+    event_rows,
+    exposure_row,
+    id_text,
+    ids_of,
+    user_key,
 )
+
+RETRIES = 30 * 24 * 3600
+"""Seconds for which an erased event is still known as such: a late retry must not bring it back.
+For as long the records of erasures wait for a machine that is away."""
 
 
 class StorageFull(XorecError):  # noqa: N818 (what happened, as the status 507 says it)
@@ -31,125 +46,258 @@ class StorageFailed(XorecError):  # noqa: N818
     """The log cannot be written or read now: nothing of the call was written. Answered by 503."""
 
 
-_FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
-_REASONS = {
-    "SQLITE_BUSY": "another process holds it: end the program that writes to it",
-    "SQLITE_LOCKED": "another process holds it: end the program that writes to it",
-    "SQLITE_READONLY": "it may not be written to: give the service's user the right to write to "
-    "the file and its folder",
-    "SQLITE_PERM": "it may not be opened: give the service's user the right to read and write it",
-    "SQLITE_CANTOPEN": "it cannot be opened: the folder must exist, and the service's user must "
-    "have the right to write to it",
-    "SQLITE_CORRUPT": "it is damaged: restore a snapshot, or move the file away to begin anew",
-    "SQLITE_NOTADB": "it is no SQLite database: restore a snapshot, or move the file away to "
-    "begin anew",
-    "SQLITE_IOERR": "the disk does not answer as it should: look at the system's log",
-}
+def storage_full(where: object) -> StorageFull:
+    """The error where a disk is full."""
+    return StorageFull(
+        f"no space left for the event log {where}: free some, the next write then succeeds."
+    )
 
 
-def storage_error(path: Path, error: sqlite3.Error) -> StorageFull | StorageFailed:
-    """SQLite's error in words.
-
-    >>> storage_error(Path("events.db"), sqlite3.OperationalError("no such table: events"))
-    StorageFailed('the event log events.db: no such table: events.')
-    """
-    name = getattr(error, "sqlite_errorname", None) or ""
-    if name in _FULL:
-        return StorageFull(
-            f"no space left for the event log {path}: free some, the next write then succeeds."
+def require_version(version: int, known: int, where: object) -> None:
+    """Refuse tables from later on."""
+    if version > known:
+        raise StorageFailed(
+            f"the event log {where} is of version {version}, this xorec knows {known}: "
+            "use a newer xorec."
         )
-    known = next((reason for code, reason in _REASONS.items() if name.startswith(code)), None)
-    return StorageFailed(f"the event log {path}: {known or error}.")
 
 
-class Log(Protocol):
+class Log(ABC):
     """The writing side, for one thread at a time: `LogWriter`'s.
 
     An event whose `event_id` the log has, or had before an erasure, is a duplicate. Failures are
     StorageFull and StorageFailed, and the log can be used on after them.
     """
 
-    @property
-    def durability(self) -> str:
-        """ "disk": commits survive a crash of the machine; "process": of the process only."""
-
-    @property
-    def last_seq(self) -> int:
-        """The last place that was given; places ascend and none is given twice."""
+    last_seq: int
+    """The last place that was given; places ascend and none is given twice."""
+    _salt: bytes
+    """Of the hashes that events and users are found by."""
 
     def rows(self, events: Sequence[NewEvent]) -> list[EventRow]:
         """Events as rows, checked; from any thread."""
+        return event_rows(events, self._salt)
 
-    def exposure_row(self, exposure: Exposure) -> ExposureRow:
+    def exposure_row(self, exposure: Exposure) -> Row:
         """The same of an exposure."""
+        return exposure_row(exposure, self._salt)
 
+    @abstractmethod
     def write(self, batch: Batch) -> Written:
-        """All of the batch, or nothing; when this returns it is as safe as `durability` says."""
+        """All of the batch, or nothing; when this returns it is as safe as the log's durability
+        says: "disk" survives a crash of the machine, "process" of the process only."""
 
     def tidy(self) -> bool:
         """What need not be done before an answer. False: something is left, ask again soon."""
+        return True
 
+    @abstractmethod
     def backup(self, path: Path, between: Callable[[], None]) -> None:
-        """A consistent copy; `between` is called often meanwhile and may write to the log."""
+        """A consistent copy in SQLite; `between` is called often meanwhile and may write."""
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
 
 
-class Outcome(NamedTuple):
-    """A user in an experiment: lists that they were shown, and how many of them they acted on."""
+class Dialect(ABC):
+    """A database that keeps a log, to read from, and what its SQL has of its own.
 
-    arm: str
-    user: Id
-    lists: int
-    successes: int
+    Its text names the log in errors. Statements are written as PostgreSQL has them.
+    """
+
+    last_seq: ClassVar[str]
+    """Statement: the last place."""
+    joined: ClassVar[tuple[str, str, str]]
+    """SQL: the values of {column}, or of numbers with a fraction, with commas between; and the
+    rows of {columns} as JSON."""
+
+    @abstractmethod
+    def open_reader(self) -> Any:
+        """A connection that only reads, to a log that is there."""
+
+    @abstractmethod
+    def in_words(self) -> AbstractContextManager[None]:
+        """Errors of the driver become StorageFull and StorageFailed."""
+
+    def is_gone(self, connection: Any) -> bool:
+        """Whether an idle connection is better not used."""
+        return False
+
+    def sql(self, statement: str) -> str:
+        """A statement in the words of this database."""
+        return statement
+
+    def kept_text(self, text: str | None) -> Any:
+        """A text as the tables hold it."""
+        return text
+
+    def original(self, text: str | None) -> Any:
+        """The text that was kept."""
+        return text
 
 
-class Reader(Protocol):
-    """The reading side: from any thread, of any process."""
+_LAST = 2**63 - 1
+_EVENT = "seq, event_id, user_id, item_id, kind, value, ts, request_id"
+_EVENTS = f"SELECT {_EVENT}, NULL FROM events"
+_AFTER = f"""
+{_EVENTS} WHERE seq > %s
+UNION ALL SELECT seq, NULL, NULL, NULL, kind, NULL, NULL, NULL, body FROM changes WHERE seq > %s
+ORDER BY 1 LIMIT %s
+"""
+_NEWS = """
+SELECT {seq}, {user_id}, {item_id}, {value}, {ts}, (
+    SELECT {changes}
+    FROM (SELECT seq, kind, body FROM changes WHERE seq > %s ORDER BY seq LIMIT %s) AS c
+) FROM (
+    SELECT seq, user_id, item_id, value, ts FROM events WHERE seq > %s ORDER BY seq LIMIT %s
+) AS e
+"""
+"""Columns of events as the insides of JSON arrays, in one row: made without Python's lock."""
+_OUTCOMES = """
+SELECT arm, user_id, COUNT(*), SUM(CASE WHEN EXISTS (
+    SELECT 1 FROM events AS e
+    WHERE e.user_key = x.user_key AND e.user_id = x.user_id AND e.request_id = x.request_id
+    AND (CAST(%s AS text) IS NULL OR e.kind = %s)
+) THEN 1 ELSE 0 END) FROM exposures AS x WHERE experiment = %s GROUP BY arm, user_id
+"""
 
-    def after(self, seq: int, limit: int | None = None) -> list[Record]:
+
+class LogReader:
+    """Questions to a log, from any thread of any process. It never writes.
+
+    It has as many connections as threads ask at once. A question is one statement: it sees the log
+    as it was at one moment, and keeps SQLite's WAL from beginning anew only while it runs. A
+    connection that broke while it was idle (the server was started anew) is replaced unseen.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._idle: list[Any] = []
+        self._closed = False
+        self._mutex = threading.Lock()
+        names = ("seq", "user_id", "item_id", "ts")
+        column, value, rows = dialect.joined
+        self._news = _NEWS.format(
+            **{name: column.format(column=name) for name in names},
+            value=value.format(column="value"),
+            changes=rows.format(columns="seq, kind, body"),
+        )
+        ((salt,),) = self.rows("SELECT salt FROM state")
+        self._salt = bytes(salt)
+
+    def after(self, seq: int, limit: int = _LAST) -> list[Record]:
         """Events and changes with places above `seq`, ascending."""
+        return self._records(_AFTER, seq, seq, limit)
 
     def blocks(self, seq: int, size: int = 2_000) -> Iterator[list[Record]]:
         """All of `after`, a block at a time."""
+        while records := self.after(seq, size):
+            yield records
+            seq = records[-1].seq
 
     def news(self, seq: int, limit: int) -> News:
         """What `after` has, as who follows the log needs it: fast. At most `limit` of each kind,
         and nothing above what is left out."""
+        ((*texts, changes),) = self.rows(self._news, seq, limit, seq, limit)
+        return as_news(texts, changes, limit)
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
-        """A user's events, newest first."""
+        """A user's events, newest first; before: places below this one."""
+        text = id_text(user)
+        whose = (user_key(text, self._salt), text)
+        return self._records(
+            f"{_EVENTS} WHERE user_key = %s AND user_id = %s AND seq < %s "
+            "ORDER BY seq DESC LIMIT %s",
+            *(*whose, _LAST if before is None else before, k),
+        )
 
     def newest(self, k: int, before: int | None = None) -> list[Event]:
         """The last k events of everybody, newest first; before: places below this one."""
-
-    def event(self, event_id: str) -> Event | None:
-        """The event of that name."""
+        return self._records(
+            f"{_EVENTS} WHERE seq < %s ORDER BY seq DESC LIMIT %s",
+            *(_LAST if before is None else before, k),
+        )
 
     def changes(self, kind: str, after: int = 0) -> list[Change]:
         """Changes of one kind, ascending."""
-
-    def exposures(self, experiment: str) -> list[Exposure]:
-        """Lists that were shown in an experiment, in order."""
+        rows = self.rows(
+            "SELECT seq, body FROM changes WHERE seq > %s AND kind = %s ORDER BY seq", after, kind
+        )
+        return [Change(seq, kind, json.loads(body)) for seq, body in rows]
 
     def outcomes(self, experiment: str, kind: str | None = None) -> list[Outcome]:
-        """Users of an experiment and what came of their lists."""
+        """Users of an experiment and what came of their lists. kind: of the events that count."""
+        kept = self.dialect.kept_text
+        rows = sorted(self.rows(_OUTCOMES, kept(kind), kept(kind), kept(experiment)))
+        users = ids_of([row[1] for row in rows])
+        return [
+            Outcome(self.dialect.original(arm), user, lists, successes)
+            for (arm, _, lists, successes), user in zip(rows, users, strict=True)
+        ]
 
     def items_since(self, ts: int) -> list[tuple[Id, int, int]]:
         """(item, events, time of the last) since a time, most events first."""
-
-    def kinds(self) -> dict[str, int]:
-        """Events of each kind."""
-
-    def span(self) -> tuple[int, int] | None:
-        """Times of the earliest and of the latest event."""
+        rows = self.rows(
+            "SELECT item_id, COUNT(*), MAX(ts) FROM events WHERE ts >= %s GROUP BY item_id "
+            'ORDER BY 2 DESC, 3 DESC, item_id COLLATE "C"',
+            ts,
+        )
+        items = ids_of([row[0] for row in rows])
+        return [(item, row[1], row[2]) for item, row in zip(items, rows, strict=True)]
 
     def count(self) -> int:
         """Events in the log."""
+        ((count,),) = self.rows("SELECT COUNT(*) FROM events")
+        return int(count)
 
     def last_seq(self) -> int:
         """The last place that was given."""
+        ((seq,),) = self.rows(self.dialect.last_seq)
+        return int(seq)
 
     def close(self) -> None:
         """Let go of everything."""
+        with self._mutex:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _records(self, statement: str, *values: Any) -> list[Any]:
+        return as_records(self.rows(statement, *values), self.dialect.original)
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        """What a statement gives, on a connection for this thread alone."""
+        while True:
+            connection, was_idle = self._take()
+            try:
+                with self.dialect.in_words():
+                    rows: list[Row] = connection.execute(
+                        self.dialect.sql(statement), values
+                    ).fetchall()
+            except BaseException as error:  # what failed is not used again
+                is_broken = getattr(connection, "broken", False)
+                connection.close()
+                if was_idle and is_broken and isinstance(error, StorageFailed):
+                    continue  # it broke while nobody looked; others may have, too
+                raise
+            with self._mutex:
+                if not self._closed:
+                    self._idle.append(connection)
+                    return rows
+            connection.close()
+            return rows
+
+    def _take(self) -> tuple[Any, bool]:
+        """A connection, and whether it was there before."""
+        while True:
+            with self._mutex:
+                if self._closed:
+                    raise StorageFailed(f"the event log {self.dialect} is closed.")
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return self.dialect.open_reader(), False
+            if not self.dialect.is_gone(connection):
+                return connection, True
+            connection.close()

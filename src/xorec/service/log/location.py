@@ -1,4 +1,4 @@
-"""Machine: who a service is among those that share a log. It stands in the service's folder."""
+"""Where the log of a service is, and which machine the service is among those that share one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from xorec.core.errors import OptionError
 from xorec.core.files import write_text
 
 if TYPE_CHECKING:
-    from xorec.service.log.base import Log, Reader
-
+    from xorec.service.log.base import Log, LogReader
 
 FILE = "machine.json"
+SQLITE = "events.db"
+"""The log in a folder."""
 
 
 class Machine:
@@ -33,19 +34,18 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
-        self.log: str | None = None
-        if self.path.exists():
-            try:
-                kept = json.loads(self.path.read_text(encoding="utf-8"))
-                self.name, self.log = str(kept["machine"]), kept["log"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise OptionError(
-                    f"{self.path} does not say which machine this is ({error}): put it back, or "
-                    "give a new folder (--data)."
-                ) from None
-        else:
-            self.name = secrets.token_hex(8)
+        self.name, self.log = secrets.token_hex(8), None
+        if not self.path.exists():
             self._write()
+            return
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+            self.name, self.log = str(kept["machine"]), kept["log"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OptionError(
+                f"{self.path} does not say which machine this is ({error}): put it back, or "
+                "give a new folder (--data)."
+            ) from None
 
     def require(self, log: str, address: Address) -> None:
         """Refuse another log than the one that the models of this folder have learned from."""
@@ -63,11 +63,6 @@ class Machine:
 
     def _write(self) -> None:
         write_text(self.path, json.dumps({"machine": self.name, "log": self.log}) + "\n")
-
-
-SQLITE = "events.db"
-"""The log in a folder."""
-_MOVED = "events.db.moved"
 
 
 @dataclass(frozen=True)
@@ -110,32 +105,30 @@ class LogLocation:
         """The writing side. floor: places begin above it. purged: no model file here has anybody
         who was erased up to this place."""
         self.check()
+        own = self.folder / SQLITE
         if self.address is None:
-            from xorec.service.log.sqlite import EventLog
+            from xorec.service.log.sqlite import SqliteLog
 
-            return EventLog(self.folder / SQLITE, durability, floor)
+            return SqliteLog(own, durability, floor)
         from xorec.service.log.postgresql_log import PostgresqlLog
 
-        own = self.folder / SQLITE
         copy = own if own.exists() else None
+        machine = Machine(self.folder)
         log = PostgresqlLog(
-            self.address,
-            Machine(self.folder),
-            durability,
-            floor=floor,
-            purged=purged,
-            copy=copy,
+            self.address, machine, durability, floor=floor, purged=purged, copy=copy
         )
         if copy is not None:
-            copy.rename(self.folder / _MOVED)
+            copy.rename(self.folder / f"{SQLITE}.moved")
         return log
 
-    def open_reader(self) -> Reader:
+    def open_reader(self) -> LogReader:
         """The reading side."""
+        from xorec.service.log.base import LogReader
+
         if self.address is None:
-            from xorec.service.log.sqlite_reader import LogReader
+            from xorec.service.log.sqlite import SqliteDialect
 
-            return LogReader(self.folder / SQLITE)
-        from xorec.service.log.postgresql_reader import PostgresqlReader
+            return LogReader(SqliteDialect(self.folder / SQLITE))
+        from xorec.service.log.postgresql import PostgresqlDialect
 
-        return PostgresqlReader(self.address)
+        return LogReader(PostgresqlDialect(self.address))

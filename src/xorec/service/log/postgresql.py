@@ -1,12 +1,14 @@
-"""Connections to the log in PostgreSQL, and what its server says, in words without secrets."""
+"""Connections to the log in PostgreSQL, its tables, and what its server says, without secrets."""
 
 from __future__ import annotations
 
+import re
 import secrets
 import select
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from xorec.core.addresses import Address
@@ -14,12 +16,22 @@ from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
 from xorec.databases import base, postgresql
 from xorec.databases.postgresql import driver, first_line
-from xorec.service.log.base import StorageFailed, StorageFull
+from xorec.service.log.base import (
+    Dialect,
+    StorageFailed,
+    StorageFull,
+    require_version,
+    storage_full,
+)
 
 Connection = Any
 """One of psycopg's, whose types are not looked at: it need not be installed."""
 SCHEMA = "xorec"
 """The schema of the tables, where the address names no other (`?schema=`)."""
+VERSION = 1
+"""Of the tables: `state.version`."""
+LOCK = 0x786F7265
+"""Of advisory locks: "xore"."""
 _DEFAULTS = {
     "application_name": "xorec serve",
     "connect_timeout": "5",
@@ -36,8 +48,15 @@ _SESSION = {
     "tcp_keepalives_count": "3",
 }
 """Of every session: the server, too, notices soon that a machine is gone, and frees its locks."""
+_READER = {
+    "default_transaction_read_only": "on",
+    "default_transaction_isolation": "repeatable read",
+}
+"""Of a session that never writes; a transaction sees one moment."""
+_WRONG_PASSWORD = "28P01"
 _WAYS_OUT = {
-    "28P01": "the password is wrong: give the right one by PGPASSWORD, ~/.pgpass or a service file",
+    _WRONG_PASSWORD: "the password is wrong: give the right one by PGPASSWORD, ~/.pgpass or a "
+    "service file",
     "28000": "this user may not log in: look at the server's pg_hba.conf",
     "3D000": "there is no such database: make it with createdb",
     "42501": "the user lacks a right: let it own the schema, or create it for the user",
@@ -48,7 +67,7 @@ _WAYS_OUT = {
     "57P02": "the server has crashed and comes back",
     "57P03": "the server is starting or stopping",
 }
-_FULL = ("53100",)
+"""By SQLSTATE."""
 
 
 def schema_of(address: Address) -> str:
@@ -58,20 +77,16 @@ def schema_of(address: Address) -> str:
 
 def connect(address: Address, session: dict[str, str]) -> Connection:
     """A connection that commits each statement by itself. session: settings of the server's."""
-    with in_words(address):
+    with in_words(address), ExitStack() as undo:
         try:
             connection: Connection = postgresql.connect(address, _DEFAULTS)
         except driver().ProgrammingError as error:  # libpq refuses the address itself
             raise OptionError(f"the event log {address}: {first_line(error)}.") from None
-        try:
-            values = {**_SESSION, "search_path": quoted_name(schema_of(address)), **session}
-            calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
-            connection.execute(
-                f"SELECT {calls}", [text for pair in values.items() for text in pair]
-            )
-        except BaseException:
-            connection.close()
-            raise
+        undo.callback(connection.close)
+        values = {**_SESSION, "search_path": _quoted_schema(address), **session}
+        calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
+        connection.execute(f"SELECT {calls}", [text for pair in values.items() for text in pair])
+        undo.pop_all()
     return connection
 
 
@@ -92,16 +107,12 @@ def storage_error(address: Address, error: Exception) -> StorageFull | StorageFa
     >>> storage_error(address, OSError("no route, password=s3cret"))
     StorageFailed('the event log postgresql://ann@db/shop: no route, password=***.')
     """
-    state = getattr(error, "sqlstate", None) or ""
-    if state in _FULL:
-        return StorageFull(
-            f"no space left for the event log {address}: free some, the next write then succeeds."
-        )
-    said = first_line(error)
-    for code, reason in _WAYS_OUT.items():
-        if state == code or (not state and code == "28P01" and "password authentication" in said):
-            return StorageFailed(f"the event log {address}: {reason}.")
-    return StorageFailed(f"the event log {address}: {said}.")
+    state, said = getattr(error, "sqlstate", None) or "", first_line(error)
+    if state == "53100":
+        return storage_full(address)
+    if not state and "password authentication" in said:
+        state = _WRONG_PASSWORD
+    return StorageFailed(f"the event log {address}: {_WAYS_OUT.get(state, said)}.")
 
 
 def is_gone(connection: Connection) -> bool:
@@ -117,19 +128,67 @@ def is_gone(connection: Connection) -> bool:
         return True
 
 
-def quoted_name(name: str) -> str:
-    """The name of a schema in SQL."""
-    if not name or "\0" in name:
+def _quoted_schema(address: Address) -> str:
+    name = schema_of(address)
+    if "\0" in name:
         raise OptionError(f"schema {quoted(name)} of the address of the events: give a name.")
     return base.quoted_name(name)
 
 
-VERSION = 1
-"""Of the tables: `state.version`."""
-_LOCK = 0x786F7265
-"""Of advisory locks: "xore"."""
+@dataclass(frozen=True)
+class PostgresqlDialect(Dialect):
+    r"""A log on a server. In texts a backslash stands as two, and NUL, which PostgreSQL does not
+    take, as backslash 0; ids are JSON, which has none.
 
-TABLES = """
+    >>> log = PostgresqlDialect(Address("postgresql"))
+    >>> log.kept_text("buy"), log.kept_text("a\0b\\c") == "a\\0b\\\\c"
+    ('buy', True)
+    >>> log.original(log.kept_text("a\0b\\0c")) == "a\0b\\0c"
+    True
+    """
+
+    address: Address
+    last_seq = "SELECT last_seq FROM state"
+    joined = (
+        "string_agg({column}::text, ',')",
+        "string_agg({column}::text, ',')",
+        "json_agg(json_build_array({columns}))::text",
+    )
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+    def open_reader(self) -> Connection:
+        connection = connect(self.address, _READER)
+        with in_words(self.address), ExitStack() as undo:
+            undo.callback(connection.close)
+            if not find_tables(connection, self.address):
+                raise StorageFailed(
+                    f"the event log {self.address} has no tables yet: start its writer first."
+                )
+            undo.pop_all()
+        return connection
+
+    @contextmanager
+    def in_words(self) -> Iterator[None]:
+        with in_words(self.address):
+            yield
+
+    def is_gone(self, connection: Connection) -> bool:
+        return is_gone(connection)
+
+    def kept_text(self, text: str | None) -> Any:
+        if text and ("\\" in text or "\0" in text):
+            return text.replace("\\", "\\\\").replace("\0", "\\0")
+        return text
+
+    def original(self, text: str | None) -> Any:
+        if not text or "\\" not in text:
+            return text
+        return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
+
+
+_TABLES = """
 CREATE TABLE state (
     one smallint PRIMARY KEY CHECK (one = 1),
     version integer NOT NULL,
@@ -198,11 +257,7 @@ def find_tables(connection: Connection, address: Address) -> bool:
             "xorec: name another one by ?schema=."
         )
     ((version,),) = connection.execute("SELECT version FROM state").fetchall()
-    if version > VERSION:
-        raise StorageFailed(
-            f"the event log {address} is of version {version}, this xorec knows {VERSION}: "
-            "use a newer xorec."
-        )
+    require_version(version, VERSION, address)
     return True
 
 
@@ -217,31 +272,13 @@ def ensure_tables(connection: Connection, address: Address) -> None:
             "of any letters: make one with createdb --encoding UTF8 --template template0."
         )
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK,))
+        connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (LOCK,))
         if find_tables(connection, address):
             return
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted_name(schema_of(address))}")
-        for statement in TABLES.split(";\n"):
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted_schema(address)}")
+        for statement in _TABLES.split(";\n"):
             connection.execute(statement)
         connection.execute(
             "INSERT INTO state VALUES (1, %s, %s, %s, 0, 0)",
             (VERSION, uuid.uuid4(), secrets.token_bytes(16)),
         )
-
-
-def hold_machine(connection: Connection, machine: str, before: int = 0) -> bool:
-    """Be the one service of this machine's name, until the connection ends; False: there is one.
-
-    before: the server's process of a connection of ours that has broken. The server may not have
-    noticed yet, and is told.
-    """
-    key = (_LOCK, f"machine {machine}")
-    if before:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
-            "AND classid = %s::oid AND objid::bigint = hashtext(%s)::bigint & 4294967295 "
-            "AND pid = %s",
-            (*key, before),
-        )
-    ((held,),) = connection.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", key).fetchall()
-    return bool(held)

@@ -1,56 +1,36 @@
 """PostgresqlLog: the writing side of a log in PostgreSQL, for the service of one machine.
 
 Several machines write to one log, each by one connection. A transaction is one round trip: all its
-statements are sent at once, behind the lock on the one row that knows the last place.
+statements are sent at once. The first one locks the one row of `state` until the commit is done and
+visible: so places become visible in their order, whoever gives them.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from xorec.core.addresses import Address
 from xorec.core.progress import logger
 from xorec.databases.postgresql import driver
-from xorec.service.log import postgresql_statements as statements
-from xorec.service.log.base import StorageFailed
+from xorec.service.log.base import RETRIES, Log, StorageFailed
 from xorec.service.log.location import Machine
 from xorec.service.log.postgresql import (
+    LOCK,
     Connection,
+    PostgresqlDialect,
     connect,
     ensure_tables,
-    hold_machine,
     in_words,
     is_gone,
 )
 from xorec.service.log.postgresql_copies import load_copy, write_copy
-from xorec.service.log.records import (
-    Appended,
-    Batch,
-    Change,
-    ChangeRow,
-    Erased,
-    Event,
-    EventRow,
-    Exposure,
-    ExposureRow,
-    Id,
-    NewEvent,
-    Record,
-    Written,
-    change_row,
-    event_rows,
-    exposure_row,
-    id_text,
-    user_key,
-)
+from xorec.service.log.records import Batch, EventRow, Row, Written, encode_json, id_text, user_key
 
-RETRIES = 30 * 24 * 3600
-"""Seconds for which an erased event is still known as such, and for which the records of erasures
-wait for a machine that is away."""
 _WRITER = {
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "15s",
@@ -63,16 +43,69 @@ when they have grown: all that the writer asks for is found by an index."""
 _PATIENCE = 30.0
 """Seconds for the server to notice that the service before us has ended."""
 
+_LAST_SEQ = "SELECT last_seq FROM state FOR UPDATE"
+"""Each statement after it sees all that others have committed before it was granted."""
+_EVENTS = """
+WITH given AS MATERIALIZED (
+    SELECT * FROM ROWS FROM (json_to_recordset(%s::json) AS (
+        a uuid, b text, c bigint, d text, e text, f text, g double precision, h bigint, i text
+    )) WITH ORDINALITY AS one (
+        key, event_id, user_key, user_id, item_id, kind, value, ts, request_id, number
+    )
+), fresh AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY number) AS place FROM given
+    WHERE NOT EXISTS (SELECT FROM events WHERE events.key = given.key)
+    AND NOT EXISTS (SELECT FROM erased WHERE erased.key = given.key)
+), kept AS (
+    INSERT INTO events
+    SELECT last_seq + place, key, event_id, user_key, user_id, item_id, kind, value, ts, request_id
+    FROM fresh, state
+), moved AS (
+    UPDATE state SET last_seq = last_seq + (SELECT count(*) FROM fresh)
+)
+SELECT ARRAY(SELECT number FROM fresh ORDER BY number)
+"""
+"""Tells which of the given events are new: they get the next places in order."""
+_CHANGES = """
+WITH given AS MATERIALIZED (
+    SELECT * FROM ROWS FROM (json_to_recordset(%s::json) AS (a text, b text))
+    WITH ORDINALITY AS one (kind, body, place)
+), kept AS (
+    INSERT INTO changes SELECT last_seq + place, kind, body FROM given, state
+)
+UPDATE state SET last_seq = last_seq + (SELECT count(*) FROM given)
+"""
+_EXPOSURES = """
+INSERT INTO exposures (request_id, experiment, arm, user_key, user_id, items, ts)
+SELECT * FROM json_to_recordset(%s::json) AS (
+    a text, b text, c text, d bigint, e text, f text, g bigint
+) ON CONFLICT DO NOTHING
+"""
+_ERASE_EVENTS = """
+WITH gone AS (
+    DELETE FROM events WHERE user_key = %s AND user_id = %s RETURNING key
+), kept AS (
+    INSERT INTO erased SELECT key, %s FROM gone ON CONFLICT (key) DO UPDATE SET ts = excluded.ts
+)
+SELECT count(*) FROM gone
+"""
+_ERASE_EXPOSURES = """
+WITH gone AS (DELETE FROM exposures WHERE user_key = %s AND user_id = %s RETURNING number)
+SELECT count(*) FROM gone
+"""
+_FORGET = """
+WITH everywhere AS (
+    SELECT min(purged) AS seq FROM machines WHERE seen > now() - %s * interval '1 second'
+), gone AS (
+    DELETE FROM changes USING everywhere
+    WHERE changes.kind = 'erase' AND changes.seq <= everywhere.seq
+)
+UPDATE state SET forgotten = greatest(forgotten, everywhere.seq) FROM everywhere
+"""
+"""Records of erasures go that every machine has carried out."""
 
-class _Sent(NamedTuple):
-    """Cursors with what a transaction has answered. erased: counts of events and exposures."""
 
-    locked: Any
-    placed: Any
-    erased: list[Any]
-
-
-class PostgresqlLog:
+class PostgresqlLog(Log):
     """A log in PostgreSQL. Use it from one thread at a time; see `Log` for its promises.
 
     machine: who we are among those that share the log. floor: places begin above it. purged: no
@@ -94,106 +127,77 @@ class PostgresqlLog:
         purged: int = 0,
         copy: Path | None = None,
     ) -> None:
-        self.address, self.durability = address, durability
-        self._machine = machine
+        self.address = address
+        self._dialect = PostgresqlDialect(address)
+        self._durability, self._machine = durability, machine
         self._process = 0
         self._connection: Connection | None = self._open(wait=_PATIENCE)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._connection.close)
             with in_words(address), self._connection.transaction():
                 self._join(self._connection, floor, purged, copy)
-        except BaseException:
-            self._connection.close()
-            raise
+            undo.pop_all()
         machine.bind(self._log)
-
-    def rows(self, events: Sequence[NewEvent]) -> list[EventRow]:
-        return event_rows(events, self._salt)
-
-    def exposure_row(self, exposure: Exposure) -> ExposureRow:
-        return exposure_row(exposure, self._salt)
 
     def write(self, batch: Batch) -> Written:
         connection = self._connected()
         try:
             with in_words(self.address):
-                return self._written(connection, batch)
+                written = self._write(connection, batch)
         except BaseException:
             self._let_go(connection)
             raise
+        self.last_seq = written.last_seq
+        return written
 
-    def _written(self, connection: Connection, batch: Batch) -> Written:
-        distinct: dict[bytes, EventRow] = {}
-        for rows in batch.events:
-            for row in rows:
-                distinct.setdefault(row.key, row)
-        given = [*distinct.values()]
-        sent = self._send(connection, batch, given)
-        (before,) = sent.locked.fetchone()
-        fresh = [] if sent.placed is None else sent.placed.fetchone()[1]
-        places = {given[number - 1].key: before + at for at, number in enumerate(fresh, 1)}
-        appended, events = _appended(batch.events, places, before)
-        seq = before + len(events)
-        records: list[Record] = [*events]
-        ends: list[int] = []
-        for changes in batch.changes:
-            records += [Change(seq + at, one.kind, one.body) for at, one in enumerate(changes, 1)]
-            seq += len(changes)
-            ends.append(seq)
-        erased = None
-        if batch.erase is not None:
-            seq += 1
-            counts = [cursor.fetchone()[0] for cursor in sent.erased]
-            erased = Erased(counts[0], counts[1], seq)
-            records.append(Change(seq, "erase", _erasure(batch.erase).body))
-        self.last_seq = seq
-        return Written(appended, ends, erased, records)
-
-    def _send(self, connection: Connection, batch: Batch, given: list[EventRow]) -> _Sent:
-        """The whole transaction, in one round trip. given: its events, each key once."""
-        execute = connection.execute
-        changes = [row for rows in batch.changes for row in rows]
-        placed = None
+    def _write(self, connection: Connection, batch: Batch) -> Written:
+        """The whole transaction, in one round trip."""
+        given = batch.distinct_events()
+        changes = [one for call in (*batch.changes, batch.erasure()) for one in call]
+        execute, placed = connection.execute, None
         erased: list[Any] = []
         with connection.pipeline():
             execute("BEGIN")
-            locked = execute(statements.LOCK)
+            locked = execute(_LAST_SEQ)
             if given:
-                placed = execute(statements.EVENTS, (statements.events_json(given),))
-            if changes:
-                execute(statements.CHANGES, (statements.changes_json(changes),))
+                placed = execute(_EVENTS, (_recordset(map(self._event_row, given.values())),))
             if batch.exposures:
-                execute(statements.EXPOSURES, (statements.exposures_json(batch.exposures),))
-            if batch.erase is not None:
-                erased = self._erase(connection, batch.erase)
+                execute(_EXPOSURES, (_recordset(map(self._exposure_row, batch.exposures)),))
+            if batch.erase is not None:  # only hashes of the events' names stay for a time
+                text, now = id_text(batch.erase), int(time.time())
+                whose = (user_key(text, self._salt), text)
+                execute("DELETE FROM erased WHERE ts < %s", (now - RETRIES,))
+                erased = [execute(_ERASE_EVENTS, (*whose, now)), execute(_ERASE_EXPOSURES, whose)]
+            if changes:
+                execute(_CHANGES, (_recordset((c.kind, encode_json(c.body)) for c in changes),))
             if batch.forget is not None:
-                execute(statements.PURGED, (batch.forget, self._machine.name))
-                execute(statements.FORGET, (RETRIES,))
+                execute(
+                    "UPDATE machines SET purged = greatest(purged, %s), seen = now() "
+                    "WHERE machine = %s",
+                    (batch.forget, self._machine.name),
+                )
+                execute(_FORGET, (RETRIES,))
             done = execute("COMMIT")
         if done.statusmessage != "COMMIT":
             raise StorageFailed(
                 f"the event log {self.address}: a commit was a {done.statusmessage}."
             )
-        return _Sent(locked, placed, erased)
+        keys, (before,) = [*given], locked.fetchone()
+        fresh = [] if placed is None else placed.fetchone()[0]
+        events, exposures = [cursor.fetchone()[0] for cursor in erased] or (0, 0)
+        return batch.placed(before, {keys[number - 1] for number in fresh}, (events, exposures))
 
-    def _erase(self, connection: Connection, user: Id) -> list[Any]:
-        """Only hashes of the events' names stay for a time. Cursors with what was counted."""
-        text, now = id_text(user), int(time.time())
-        whose = (user_key(text, self._salt), text)
-        connection.execute(statements.FORGET_OLD_KEYS, (now - RETRIES,))
-        counted = [
-            connection.execute(statements.ERASE_EVENTS, (*whose, now)),
-            connection.execute(statements.ERASE_EXPOSURES, whose),
-        ]
-        connection.execute(statements.CHANGES, (statements.changes_json([_erasure(user)]),))
-        return counted
+    def _event_row(self, row: EventRow) -> Row:
+        kept, (event_id, _, _, kind, value, ts, request_id) = self._dialect.kept_text, row.event
+        texts = (kept(kind), float(value), ts, kept(request_id))
+        return (row.key.hex(), kept(event_id), row.user_key, row.user, row.item, *texts)
 
-    def tidy(self) -> bool:
-        """The server does what there is to do."""
-        return True
+    def _exposure_row(self, row: Row) -> Row:
+        return (*map(self._dialect.kept_text, row[:3]), *row[3:])
 
     def backup(self, path: Path, between: Callable[[], None]) -> None:
         """A log in SQLite, as it was at one moment: by a connection of its own."""
-        write_copy(self.address, path, between)
+        write_copy(self._dialect, path, between)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -207,11 +211,14 @@ class PostgresqlLog:
             self._let_go(self._connection)
         if self._connection is None:
             connection = self._open(wait=1.0)
-            try:
-                self._recognise(connection)
-            except BaseException:
-                connection.close()
-                raise
+            with in_words(self.address), ExitStack() as undo:
+                undo.callback(connection.close)
+                if _state(connection)[:2] != (self._log, self._salt):  # other places, other hashes
+                    raise StorageFailed(
+                        f"the event log {self.address} is not the one that this service began "
+                        "with: start it again."
+                    )
+                undo.pop_all()
             self._connection = connection
         return self._connection
 
@@ -223,14 +230,12 @@ class PostgresqlLog:
 
     def _open(self, wait: float) -> Connection:
         connection = connect(self.address, _WRITER)
-        try:
-            with in_words(self.address):
-                self._require_durability(connection)
-                ensure_tables(connection, self.address)
-                self._take_place(connection, wait)
-        except BaseException:
-            connection.close()
-            raise
+        with in_words(self.address), ExitStack() as undo:
+            undo.callback(connection.close)
+            self._require_durability(connection)
+            ensure_tables(connection, self.address)
+            self._hold_machine(connection, wait)
+            undo.pop_all()
         return connection
 
     def _require_durability(self, connection: Connection) -> None:
@@ -238,7 +243,7 @@ class PostgresqlLog:
         ((fsync, commit),) = connection.execute(
             "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
         ).fetchall()
-        if self.durability == "process":
+        if self._durability == "process":
             connection.execute("SET synchronous_commit = off")
         elif fsync != "on":
             raise StorageFailed(
@@ -248,10 +253,24 @@ class PostgresqlLog:
         elif commit == "off":  # all others flush, and a standby may be waited for
             connection.execute("SET synchronous_commit = on")
 
-    def _take_place(self, connection: Connection, wait: float) -> None:
-        """One service a machine; the server may need a moment to see that another has ended."""
-        end = time.monotonic() + wait
-        while not hold_machine(connection, self._machine.name, self._process):
+    def _hold_machine(self, connection: Connection, wait: float) -> None:
+        """Be the one service of this machine's name, until the connection ends.
+
+        The server may need a moment to see that another has ended. A connection of ours that has
+        broken, and that it may not have missed yet, is ended by it when told to.
+        """
+        key, end = (LOCK, f"machine {self._machine.name}"), time.monotonic() + wait
+        while True:
+            if self._process:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+                    "AND classid = %s::oid AND objid::bigint = hashtext(%s)::bigint & 4294967295 "
+                    "AND pid = %s",
+                    (*key, self._process),
+                )
+            held = connection.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", key)
+            if held.fetchone()[0]:
+                break
             if time.monotonic() > end:
                 raise StorageFailed(
                     f"the event log {self.address} is written by another service of the name "
@@ -265,12 +284,13 @@ class PostgresqlLog:
         """Take part: inside a transaction, in which nobody else can give places."""
         connection.execute("SELECT one FROM state FOR UPDATE")
         if copy is not None:
-            load_copy(connection, self.address, copy)
+            load_copy(connection, self._dialect, copy)
         log, salt, last_seq, forgotten = _state(connection)
         self._machine.require(log, self.address)
         self._log, self._salt = log, salt
+        name = self._machine.name
         known = connection.execute(
-            "SELECT purged FROM machines WHERE machine = %s", (self._machine.name,)
+            "SELECT purged FROM machines WHERE machine = %s", (name,)
         ).fetchall()
         if known and known[0][0] < forgotten:
             raise StorageFailed(
@@ -287,17 +307,11 @@ class PostgresqlLog:
                 )
             connection.execute("UPDATE state SET last_seq = %s", (floor,))
         self.last_seq = max(floor, last_seq)
-        connection.execute(statements.JOIN, (self._machine.name, purged))
-
-    def _recognise(self, connection: Connection) -> None:
-        """It must be the log that we know: another one has other places, and another salt."""
-        with in_words(self.address):
-            log, salt, _, _ = _state(connection)
-        if (log, salt) != (self._log, self._salt):
-            raise StorageFailed(
-                f"the event log {self.address} is not the one that this service began with: "
-                "start it again."
-            )
+        connection.execute(
+            "INSERT INTO machines VALUES (%s, %s, now()) "
+            "ON CONFLICT (machine) DO UPDATE SET purged = excluded.purged, seen = now()",
+            (name, purged),
+        )
 
 
 def _state(connection: Connection) -> tuple[str, bytes, int, int]:
@@ -308,23 +322,6 @@ def _state(connection: Connection) -> tuple[str, bytes, int, int]:
     return log, bytes(salt), last_seq, forgotten
 
 
-def _erasure(user: Id) -> ChangeRow:
-    return change_row("erase", {"user": user})
-
-
-def _appended(
-    calls: Sequence[Sequence[EventRow]], places: dict[bytes, int], seq: int
-) -> tuple[list[Appended], list[Event]]:
-    """What became of each call, and the new events. places: of new events by their keys, taken by
-    the first that has the key; seq: the last place before."""
-    appended: list[Appended] = []
-    events: list[Event] = []
-    for rows in calls:
-        before = seq
-        for row in rows:
-            place = places.pop(row.key, None)
-            if place is not None:
-                events.append(Event(place, *row.event))
-                seq = place
-        appended.append(Appended(seq - before, len(rows) - (seq - before), seq))
-    return appended, events
+def _recordset(rows: Iterable[Row]) -> str:
+    """JSON for json_to_recordset, whose columns are called a, b, c, ..."""
+    return json.dumps([dict(zip("abcdefghi", row, strict=False)) for row in rows])

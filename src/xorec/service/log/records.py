@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from xorec.core.printable import quoted
 
 Id = Any
 """A raw id as JSON has it: text or a number. In the log it stands as canonical JSON text."""
+Row = tuple[Any, ...]
 
 
 class NewEvent(NamedTuple):
@@ -46,7 +46,7 @@ class Event(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of what is served, for everybody who follows the log.
+    """A change of what is served. seq: its place in the log, 0 as long as it has none.
 
     kind: "item" (PUT, PATCH and DELETE of an item), "erase" (a user), "experiment",
     "activate" (a generation of a model).
@@ -61,7 +61,7 @@ Record = Event | Change
 
 
 class EventColumns(NamedTuple):
-    """Events in the order of the log: of each what is served by. Many cost little so."""
+    """Events in the order of the log: the fields that lists are made from."""
 
     seqs: Sequence[int] = ()
     users: Sequence[Id] = ()
@@ -107,7 +107,7 @@ class News(NamedTuple):
 
 
 class Exposure(NamedTuple):
-    """A list that somebody was shown in an experiment. items: JSON ids in order."""
+    """A list that was shown to a user of an experiment. items: JSON ids in order."""
 
     request_id: str
     experiment: str
@@ -117,8 +117,16 @@ class Exposure(NamedTuple):
     ts: int
 
 
-@dataclass(frozen=True)
-class Appended:
+class Outcome(NamedTuple):
+    """A user in an experiment: lists that they were shown, and how many of them they acted on."""
+
+    arm: str
+    user: Id
+    lists: int
+    successes: int
+
+
+class Appended(NamedTuple):
     """What became of a client's events. seq: the log's last place when they were in it."""
 
     accepted: int
@@ -126,27 +134,95 @@ class Appended:
     seq: int
 
 
-@dataclass(frozen=True)
-class Erased:
-    """What was erased of a user."""
+class Erased(NamedTuple):
+    """What was erased of a user. seq: the place of the record of it."""
 
     events: int
     exposures: int
     seq: int
 
 
-_encode = json.JSONEncoder(allow_nan=False).encode
-_TYPES = (str, int, float, bool)
+# -- what is written
 
 
 class EventRow(NamedTuple):
-    """key: hash of event_id; user_key: hash of user. user, item: JSON text."""
+    """An event for the tables. key: hash of event_id; user_key: hash of user; ids as JSON text."""
 
     key: bytes
     user_key: int
     user: str
     item: str
     event: NewEvent
+
+
+class Batch(NamedTuple):
+    """What one transaction writes: calls of clients, and at the end a user to erase.
+
+    exposures: rows of `exposure_row`. forget: the records of erasures up to this place go, for
+    they name whom they erased.
+    """
+
+    events: Sequence[Sequence[EventRow]] = ()
+    changes: Sequence[Sequence[Change]] = ()
+    exposures: Sequence[Row] = ()
+    erase: Id | None = None
+    forget: int | None = None
+
+    @property
+    def has_only_events(self) -> bool:
+        """As most have."""
+        return not self.changes and not self.exposures and self.erase is self.forget is None
+
+    def distinct_events(self) -> dict[bytes, EventRow]:
+        """The first event of each key, in order."""
+        distinct: dict[bytes, EventRow] = {}
+        for rows in self.events:
+            for row in rows:
+                distinct.setdefault(row.key, row)
+        return distinct
+
+    def erasure(self) -> list[Change]:
+        """The record of the erasure, if there is one."""
+        return [] if self.erase is None else [new_change("erase", {"user": self.erase})]
+
+    def placed(self, seq: int, fresh: set[bytes], erased: tuple[int, int] = (0, 0)) -> Written:
+        """What became of each call, and the new records.
+
+        seq: the last place before. fresh: keys of the events that the log did not have; the first
+        event of a key takes it. erased: counts of events and exposures.
+        """
+        appended: list[Appended] = []
+        changed: list[int] = []
+        records: list[Record] = []
+        for rows in self.events:
+            before = seq
+            for row in rows:
+                if row.key in fresh:
+                    fresh.remove(row.key)
+                    seq += 1
+                    records.append(Event(seq, *row.event))
+            appended.append(Appended(seq - before, len(rows) - (seq - before), seq))
+        for changes in (*self.changes, self.erasure()):
+            records += [one._replace(seq=seq + at) for at, one in enumerate(changes, 1)]
+            seq += len(changes)
+            changed.append(seq)
+        return Written(appended, changed, Erased(*erased, seq), records, seq)
+
+
+class Written(NamedTuple):
+    """What became of each call of a batch, the new records in order, and the last place.
+
+    erased: what it says counts only where a user was to be erased.
+    """
+
+    appended: list[Appended]
+    changed: list[int]
+    erased: Erased
+    records: list[Record]
+    last_seq: int
+
+
+encode_json = json.JSONEncoder(allow_nan=False).encode
 
 
 def event_rows(events: Iterable[NewEvent], salt: bytes) -> list[EventRow]:
@@ -160,20 +236,34 @@ def event_rows(events: Iterable[NewEvent], salt: bytes) -> list[EventRow]:
                 raise ValueError(f"value {event.value} is not finite")
             if not -(2**63) <= event.ts < 2**63:
                 raise ValueError(f"ts {quoted(event.ts)} is out of range")
-            user = id_text(event.user)
-            row = EventRow(
-                event_key(event.event_id, salt),
-                user_key(user, salt),
-                user,
-                id_text(event.item),
-                event,
-            )
+            user, item = id_text(event.user), id_text(event.item)
         except UnicodeEncodeError:
             raise DataError(f"event {at}: its text has half a surrogate pair.") from None
         except ValueError as error:
             raise DataError(f"event {at}: {error}.") from None
-        rows.append(row)
+        key = event_key(event.event_id, salt)
+        rows.append(EventRow(key, user_key(user, salt), user, item, event))
     return rows
+
+
+def exposure_row(exposure: Exposure, salt: bytes) -> Row:
+    """An exposure in the order of its table's columns; a DataError where no log can take it."""
+    request_id, experiment, arm, user, items, ts = exposure
+    try:
+        for text in (request_id, experiment, arm):
+            text.encode()
+        user, shown = id_text(user), ",".join(map(id_text, items))
+    except ValueError as error:
+        raise DataError(f"the exposure {quoted(request_id)}: {error}.") from None
+    return request_id, experiment, arm, user_key(user, salt), user, f"[{shown}]", ts
+
+
+def new_change(kind: str, body: Mapping[str, Any]) -> Change:
+    """A change without a place, as it comes out of JSON; a DataError where the body is not JSON."""
+    try:
+        return Change(0, kind, json.loads(encode_json(dict(body))))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the change of {kind!r} is not JSON: {error}.") from None
 
 
 def id_text(value: Id) -> str:
@@ -182,15 +272,9 @@ def id_text(value: Id) -> str:
     >>> id_text("a\\0"), id_text(1), id_text("1")
     ('"a\\\\u0000"', '1', '"1"')
     """
-    if type(value) not in _TYPES:
+    if type(value) not in (str, int, float, bool):
         raise ValueError(f"{quoted(value)} is no id that JSON has: text or a number")
-    return _encode(value + 0.0 if type(value) is float else value)
-
-
-def ids_of(texts: Sequence[str]) -> list[Any]:
-    """The ids that these texts mean: one call of the parser for all."""
-    ids: list[Any] = json.loads(f"[{','.join(texts)}]")
-    return ids
+    return encode_json(value + 0.0 if type(value) is float else value)
 
 
 def event_key(event_id: str, salt: bytes) -> bytes:
@@ -204,120 +288,50 @@ def user_key(user: str, salt: bytes) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
-class ChangeRow(NamedTuple):
-    """text: the body as JSON; body: as it comes out of that again."""
-
-    kind: str
-    body: dict[str, Any]
-    text: str
+# -- what is read
 
 
-def change_row(kind: str, body: Mapping[str, Any]) -> ChangeRow:
-    """A change as a row; a DataError where JSON has no such body."""
-    try:
-        text = _encode(dict(body))
-        return ChangeRow(kind, json.loads(text), text)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"the change of {kind!r} is not JSON: {error}.") from None
+def ids_of(texts: Sequence[str]) -> list[Any]:
+    """The ids that these texts mean: one call of the parser for all."""
+    ids: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return ids
 
 
-class ExposureRow(NamedTuple):
-    """An exposure in the order of the columns."""
+def as_records(rows: Sequence[Row], original: Callable[[Any], Any]) -> list[Record]:
+    """Rows of an event's fields and a change's body, one of which is None.
 
-    request_id: str
-    experiment: str
-    arm: str
-    user_key: int
-    user: str
-    items: str
-    ts: int
-
-
-def exposure_row(exposure: Exposure, salt: bytes) -> ExposureRow:
-    """An exposure as a row; a DataError where it is none that a log can take."""
-    try:
-        for text in (exposure.request_id, exposure.experiment, exposure.arm):
-            text.encode()
-        user, items = id_text(exposure.user), map(id_text, exposure.items)
-        return ExposureRow(
-            exposure.request_id,
-            exposure.experiment,
-            exposure.arm,
-            user_key(user, salt),
-            user,
-            f"[{','.join(items)}]",
-            exposure.ts,
-        )
-    except ValueError as error:
-        raise DataError(f"the exposure {quoted(exposure.request_id)}: {error}.") from None
-
-
-class Batch(NamedTuple):
-    """What one transaction writes: calls of clients, and at the end a user to erase.
-
-    forget: the records of erasures up to this place go, for they name whom they erased.
+    original: gives the text that a database keeps in its own way.
     """
-
-    events: Sequence[Sequence[EventRow]] = ()
-    changes: Sequence[Sequence[ChangeRow]] = ()
-    exposures: Sequence[ExposureRow] = ()
-    erase: Id | None = None
-    forget: int | None = None
-
-    @property
-    def has_only_events(self) -> bool:
-        """As most have."""
-        return not self.changes and not self.exposures and self.erase is self.forget is None
-
-
-class Written(NamedTuple):
-    """What became of each call of a batch, and the new records in order."""
-
-    appended: list[Appended]
-    changed: list[int]
-    erased: Erased | None
-    records: list[Record]
+    events: list[Row] = [row[:-1] for row in rows if row[-1] is None]
+    users, items = ids_of([row[2] for row in events]), ids_of([row[3] for row in events])
+    made = (
+        Event(seq, original(event_id), user, item, original(kind), value, ts, original(request_id))
+        for (seq, event_id, _, _, kind, value, ts, request_id), user, item in zip(
+            events, users, items, strict=True
+        )
+    )
+    return [
+        next(made) if row[-1] is None else Change(row[0], row[4], json.loads(row[-1]))
+        for row in rows
+    ]
 
 
-Row = tuple[Any, ...]
-Texts = Sequence[str | None]
-
-
-def as_events(rows: Sequence[Row]) -> list[Event]:
-    """Rows in the order of an event's fields, ids as JSON text."""
-    if not rows:
-        return []
-    seqs, event_ids, users, items, *others = zip(*rows, strict=True)
-    columns = (seqs, event_ids, ids_of(users), ids_of(items), *others)
-    return list(map(Event._make, zip(*columns, strict=True)))
-
-
-def as_changes(rows: Sequence[Row]) -> list[Change]:
-    """Rows of seq, kind and the body as JSON text."""
-    return [Change(seq, kind, json.loads(body)) for seq, kind, body in rows]
-
-
-def as_records(events: list[Event], changes: list[Change], limit: int | None) -> list[Record]:
-    """Both, in one sequence."""
-    records: list[Record] = [*events, *changes]
-    if changes:
-        records.sort(key=lambda record: record[0])
-    return records[:limit]
-
-
-def as_news(texts: Texts, changes: list[Change], limit: int) -> News:
-    """News of at most `limit` events and changes. texts: columns, as `columns_of` takes them."""
+def as_news(texts: Sequence[str | None], changes: str | None, limit: int) -> News:
+    """News of at most `limit` events and changes. texts: as `columns_of` takes them; changes: JSON
+    rows of seq, kind and the body as JSON text."""
     events = EventColumns() if texts[0] is None else columns_of(texts)
+    made = [Change(seq, kind, json.loads(body)) for seq, kind, body in json.loads(changes or "[]")]
+    made.sort(key=lambda change: change.seq)
     ends = [events.seqs[-1]] if len(events.seqs) == limit else []
-    ends += [changes[-1].seq] if len(changes) == limit else []
+    ends += [made[-1].seq] if len(made) == limit else []
     if not ends:
-        return News(events, changes)
+        return News(events, made)
     last = min(ends)  # above it something may be left out
     known = events.part(0, bisect_right(events.seqs, last))
-    return News(known, [change for change in changes if change.seq <= last])
+    return News(known, [change for change in made if change.seq <= last])
 
 
-def columns_of(texts: Texts) -> EventColumns:
+def columns_of(texts: Sequence[str | None]) -> EventColumns:
     """Events from their columns, each the inside of a JSON array.
 
     >>> columns_of(["2,1", '"bob","ann"', "7,8", "0.5,1.0", "0,0"]).users

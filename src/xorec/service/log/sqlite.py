@@ -1,4 +1,4 @@
-"""The tables of the log in SQLite, and how a connection to them is opened."""
+"""The log in a file of SQLite: its tables, the writing side, and how it is read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -15,24 +16,22 @@ from urllib.parse import quote
 
 from xorec.core import files
 from xorec.core.errors import XorecError
-from xorec.service.log.base import StorageFailed, storage_error
+from xorec.service.log.base import (
+    RETRIES,
+    Dialect,
+    Log,
+    StorageFailed,
+    StorageFull,
+    require_version,
+    storage_full,
+)
 from xorec.service.log.records import (
-    Appended,
     Batch,
     Change,
-    ChangeRow,
-    Erased,
-    Event,
-    EventRow,
-    Exposure,
-    ExposureRow,
     Id,
-    NewEvent,
-    Record,
+    Row,
     Written,
-    change_row,
-    event_rows,
-    exposure_row,
+    encode_json,
     id_text,
     user_key,
 )
@@ -43,6 +42,12 @@ APPLICATION = 0x786F7265
 """`PRAGMA application_id`: "xore"."""
 BUSY = 5.0
 """Seconds to wait for a lock that another program holds."""
+CHECKPOINT = 4_000
+"""Pages in the WAL after which they are moved to the database."""
+ROWS = 1_024
+"""Of one statement at most."""
+_PAGES = 256
+"""Of a step of a backup."""
 
 _TABLES = """
 CREATE TABLE state (
@@ -84,12 +89,16 @@ CREATE UNIQUE INDEX exposures_user ON exposures (user_key, experiment, request_i
 CREATE INDEX exposures_experiment ON exposures (experiment);
 CREATE TABLE erased (key BLOB PRIMARY KEY, ts INTEGER NOT NULL) WITHOUT ROWID;
 """
-
-LAST_SEQ = (
-    "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
-    "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
-)
-"""The last place: an erasure is a change itself, so that none is lost with its events."""
+COLUMNS = {
+    "events": (
+        *("seq", "key", "event_id", "user_key", "user", "item", "kind", "value", "ts"),
+        "request_id",
+    ),
+    "changes": ("seq", "kind", "body"),
+    "exposures": ("request_id", "experiment", "arm", "user_key", "user", "items", "ts"),
+    "erased": ("key", "ts"),
+}
+"""What is written of each table, and copied."""
 
 
 def open_file(path: Path, mode: str) -> sqlite3.Connection:
@@ -107,11 +116,7 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> bool:
     (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (tables or version or application):
         raise StorageFailed(f"{path} is a database, but no event log of xorec: choose another.")
-    if version > VERSION:
-        raise StorageFailed(
-            f"the event log {path} is of version {version}, this xorec knows {VERSION}: "
-            "use a newer xorec."
-        )
+    require_version(version, VERSION, path)
     return bool(version)
 
 
@@ -129,29 +134,97 @@ def create_tables(
     connection.execute("COMMIT")
 
 
-CHECKPOINT = 4_000
-"""Pages in the WAL after which they are moved to the database."""
-RETRIES = 30 * 24 * 3600
-"""Seconds for which an erased event is still known as such: a late retry must not bring it back."""
-ROWS = 1_024
-"""Of one statement at most."""
-_PAGES = 256
-"""Of a step of a backup."""
-_EVENTS = (
-    "seq",
-    "key",
-    "event_id",
-    "user_key",
-    "user",
-    "item",
-    "kind",
-    "value",
-    "ts",
-    "request_id",
-)
+_REASONS = {
+    **dict.fromkeys(
+        ("SQLITE_BUSY", "SQLITE_LOCKED"),
+        "another process holds it: end the program that writes to it",
+    ),
+    "SQLITE_READONLY": "it may not be written to: give the service's user the right to write to "
+    "the file and its folder",
+    "SQLITE_PERM": "it may not be opened: give the service's user the right to read and write it",
+    "SQLITE_CANTOPEN": "it cannot be opened: the folder must exist, and the service's user must "
+    "have the right to write to it",
+    "SQLITE_CORRUPT": "it is damaged: restore a snapshot, or move the file away to begin anew",
+    "SQLITE_NOTADB": "it is no SQLite database: restore a snapshot, or move the file away to "
+    "begin anew",
+    "SQLITE_IOERR": "the disk does not answer as it should: look at the system's log",
+}
 
 
-class EventLog:
+def storage_error(path: Path, error: sqlite3.Error) -> StorageFull | StorageFailed:
+    """SQLite's error in words.
+
+    >>> storage_error(Path("events.db"), sqlite3.OperationalError("no such table: events"))
+    StorageFailed('the event log events.db: no such table: events.')
+    """
+    name = getattr(error, "sqlite_errorname", None) or ""
+    if name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"):
+        return storage_full(path)
+    known = next((reason for code, reason in _REASONS.items() if name.startswith(code)), None)
+    return StorageFailed(f"the event log {path}: {known or error}.")
+
+
+@contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """Errors of SQLite become StorageFull and StorageFailed."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise storage_error(path, error) from error
+
+
+@cache
+def _translated(statement: str) -> str:
+    for said, meant in (
+        ("%s", "?"),
+        ("user_id", "user"),
+        ("item_id", "item"),
+        ('COLLATE "C"', "COLLATE BINARY"),
+    ):
+        statement = statement.replace(said, meant)
+    return statement
+
+
+@dataclass(frozen=True)
+class SqliteDialect(Dialect):
+    """A log in a file."""
+
+    path: Path
+    last_seq = (
+        "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
+        "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
+    )  # an erasure is a change itself, so that no place is lost with its events
+    joined = (
+        "group_concat({column})",
+        "group_concat(quote({column}))",
+        "json_group_array(json_array({columns}))",
+    )
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def open_reader(self) -> sqlite3.Connection:
+        with in_words(self.path), ExitStack() as undo:
+            connection = open_file(self.path, "ro")
+            undo.callback(connection.close)
+            connection.execute("PRAGMA query_only = ON")
+            if not check_tables(connection, self.path):
+                raise StorageFailed(
+                    f"the event log {self.path} has no tables yet: start its writer first."
+                )
+            undo.pop_all()
+        return connection
+
+    @contextmanager
+    def in_words(self) -> Iterator[None]:
+        with in_words(self.path):
+            yield
+
+    def sql(self, statement: str) -> str:
+        return _translated(statement)
+
+
+class SqliteLog(Log):
     """A log in a SQLite file. Use it from one thread at a time; see `Log` for its promises.
 
     durability: "disk" flushes at each commit; "process" leaves that to the system. floor: places
@@ -163,57 +236,59 @@ class EventLog:
         self, path: Path, durability: Literal["disk", "process"] = "disk", floor: int = 0
     ) -> None:
         self.path = Path(path)
-        self.durability = durability
-        self._lock = _hold(self.path)
-        try:
+        with in_words(self.path), ExitStack() as undo:
+            self._lock = _hold(self.path)
+            undo.callback(os.close, self._lock)
             self._connection = _open(self.path, durability)
-            try:
-                execute = self._connection.execute
-                execute("UPDATE state SET floor = ?1 WHERE floor < ?1", (floor,))
-                (self._salt,) = execute("SELECT salt FROM state").fetchone()
-                (self.last_seq,) = execute(LAST_SEQ).fetchone()
-                (self._erased,) = execute("SELECT EXISTS (SELECT 1 FROM erased)").fetchone()
-            except BaseException:
-                self._connection.close()
-                raise
-        except BaseException as error:
-            os.close(self._lock)
-            if isinstance(error, sqlite3.Error):
-                raise storage_error(self.path, error) from error
-            raise
+            undo.callback(self._connection.close)
+            self._execute("UPDATE state SET floor = ?1 WHERE floor < ?1", (floor,))
+            (self._salt,) = self._execute("SELECT salt FROM state").fetchone()
+            (self.last_seq,) = self._execute(SqliteDialect.last_seq).fetchone()
+            (self._erased,) = self._execute("SELECT EXISTS (SELECT 1 FROM erased)").fetchone()
+            undo.pop_all()
         self._written = 0
         self._truncate = True  # a kill may have come between an erasure and its checkpoint
 
-    def rows(self, events: Sequence[NewEvent]) -> list[EventRow]:
-        return event_rows(events, self._salt)
-
-    def exposure_row(self, exposure: Exposure) -> ExposureRow:
-        return exposure_row(exposure, self._salt)
-
     def write(self, batch: Batch) -> Written:
-        before = self.last_seq
         try:
-            known = self._known([row.key for rows in batch.events for row in rows])
-            appended, events, values = self._place(batch.events, known)
-            if len(events) <= ROWS and batch.has_only_events:
-                self._insert("events", _EVENTS, values, "seq")  # one statement commits itself
-                written = Written(appended, [], None, [*events])
-            else:
-                self._execute("BEGIN IMMEDIATE")
-                self._insert("events", _EVENTS, values, "seq")
-                written = self._write_others(batch, appended, events)
-                self._execute("COMMIT")
-        except BaseException as error:
-            self.last_seq = before
+            with in_words(self.path):
+                written = self._write(batch)
+        except BaseException:
             with suppress(sqlite3.Error):
                 self._connection.rollback()
-            if isinstance(error, sqlite3.Error):
-                raise storage_error(self.path, error) from error
             raise
-        self._written += 4 + 3 * (self.last_seq - before) + 2 * len(batch.exposures)
+        new = written.last_seq - self.last_seq
+        self._written += 4 + 3 * (new + written.erased.events) + 2 * len(batch.exposures)
+        self.last_seq = written.last_seq
         if batch.erase is not None or batch.forget is not None:
             self._truncate = True
             self._erased = True
+        return written
+
+    def _write(self, batch: Batch) -> Written:
+        given = batch.distinct_events()
+        known = self._known([*given])
+        fresh = [row for key, row in given.items() if key not in known]
+        values = []
+        for seq, (key, user_hash, user, item, event) in enumerate(fresh, self.last_seq + 1):
+            event_id, _, _, kind, value, ts, request_id = event
+            values.append(
+                (seq, key, event_id, user_hash, user, item, kind, float(value), ts, request_id)
+            )
+        if len(fresh) <= ROWS and batch.has_only_events:
+            self._insert("events", values, "seq")  # one statement commits itself
+            return batch.placed(self.last_seq, {row.key for row in fresh})
+        self._execute("BEGIN IMMEDIATE")
+        self._insert("events", values, "seq")
+        self._insert("exposures", batch.exposures)
+        erased = (0, 0) if batch.erase is None else self._erase(batch.erase)
+        written = batch.placed(self.last_seq, {row.key for row in fresh}, erased)
+        changes = [one for one in written.records if isinstance(one, Change)]
+        self._insert("changes", [(seq, kind, encode_json(body)) for seq, kind, body in changes])
+        if batch.forget is not None:
+            self._execute("UPDATE state SET floor = ?", (written.last_seq,))
+            self._execute("DELETE FROM changes WHERE kind = 'erase' AND seq <= ?", (batch.forget,))
+        self._execute("COMMIT")
         return written
 
     def _known(self, keys: Sequence[bytes]) -> set[bytes]:
@@ -228,54 +303,6 @@ class EventLog:
                 known.update(key for (key,) in found.fetchall())
         return known
 
-    def _place(
-        self, calls: Sequence[Sequence[EventRow]], known: set[bytes]
-    ) -> tuple[list[Appended], list[Event], list[tuple[Any, ...]]]:
-        """Give what is new its place. (What became of each call, the new events, their rows)"""
-        appended: list[Appended] = []
-        events: list[Event] = []
-        values: list[tuple[Any, ...]] = []
-        seq = self.last_seq
-        for rows in calls:
-            before = seq
-            for key, user_key_, user, item, event in rows:
-                if key in known:
-                    continue
-                known.add(key)
-                seq += 1
-                event_id, _, _, kind, value, ts, request_id = event
-                events.append(Event(seq, *event))
-                values.append(
-                    (seq, key, event_id, user_key_, user, item, kind, float(value), ts, request_id)
-                )
-            appended.append(Appended(seq - before, len(rows) - (seq - before), seq))
-        self.last_seq = seq
-        return appended, events, values
-
-    def _write_others(self, batch: Batch, appended: list[Appended], events: list[Event]) -> Written:
-        """All but the events, inside a transaction."""
-        records: list[Record] = [*events]
-        changed: list[int] = []
-        for rows in batch.changes:
-            records += [self._change(row) for row in rows]
-            changed.append(self.last_seq)
-        self._insert("exposures", ExposureRow._fields, batch.exposures)
-        erased = None
-        if batch.erase is not None:
-            count, exposures = self._erase(batch.erase)
-            change = self._change(change_row("erase", {"user": batch.erase}))
-            erased = Erased(count, exposures, change.seq)
-            records.append(change)
-        if batch.forget is not None:
-            self._execute("UPDATE state SET floor = ?", (self.last_seq,))
-            self._execute("DELETE FROM changes WHERE kind = 'erase' AND seq <= ?", (batch.forget,))
-        return Written(appended, changed, erased, records)
-
-    def _change(self, row: ChangeRow) -> Change:
-        self.last_seq += 1
-        self._execute("INSERT INTO changes VALUES (?, ?, ?)", (self.last_seq, row.kind, row.text))
-        return Change(self.last_seq, row.kind, row.body)
-
     def _erase(self, user: Id) -> tuple[int, int]:
         """(events, exposures) that are gone; only hashes of the events' names stay for a time."""
         text, now = id_text(user), int(time.time())
@@ -286,17 +313,9 @@ class EventLog:
             f"INSERT OR REPLACE INTO erased SELECT key, ? FROM events {whose}", (now, *values)
         )
         events = self._execute(f"DELETE FROM events {whose}", values).rowcount
-        exposures = self._execute(f"DELETE FROM exposures {whose}", values).rowcount
-        self._written += 3 * events
-        return events, exposures
+        return events, self._execute(f"DELETE FROM exposures {whose}", values).rowcount
 
-    def _insert(
-        self,
-        table: str,
-        columns: tuple[str, ...],
-        rows: Sequence[tuple[Any, ...]],
-        conflict: str = "",
-    ) -> None:
+    def _insert(self, table: str, rows: Sequence[Row], conflict: str = "") -> None:
         """Many rows a statement, and few statements that differ: each call of SQLite gives up the
         GIL, which a busy event loop gives back late. The first row is repeated to fill a statement,
         and stands in conflict with itself then."""
@@ -304,7 +323,7 @@ class EventLog:
             some = rows[at : at + ROWS]
             values = [value for row in some for value in row]
             values += some[0] * (_padded(len(some)) - len(some))
-            self._execute(_insert_statement(table, columns, _padded(len(some)), conflict), values)
+            self._execute(_insert_statement(table, _padded(len(some)), conflict), values)
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self._connection.execute(statement, values)
@@ -320,35 +339,24 @@ class EventLog:
     def _checkpoint(self, mode: str) -> bool:
         """Whether it could be done to the end: a reader may be in the way for a moment."""
         try:
-            self._connection.execute("PRAGMA busy_timeout = 100")
-            busy, pages, moved = self._connection.execute(
-                f"PRAGMA wal_checkpoint({mode})"
-            ).fetchone()
-            self._connection.execute("PRAGMA shrink_memory")  # pages stay in the system's cache
-            if not busy and mode == "PASSIVE" and pages > 4 * CHECKPOINT:
-                return self._checkpoint("RESTART")  # readers by turns never let it begin anew
-        except sqlite3.Error as error:
-            raise storage_error(self.path, error) from error
+            with in_words(self.path):
+                self._execute("PRAGMA busy_timeout = 100")
+                busy, pages, moved = self._execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+                self._execute("PRAGMA shrink_memory")  # pages stay in the system's cache
+                if not busy and mode == "PASSIVE" and pages > 4 * CHECKPOINT:
+                    return self._checkpoint("RESTART")  # readers by turns never let it begin anew
         finally:
             with suppress(sqlite3.Error):
-                self._connection.execute(f"PRAGMA busy_timeout = {1000 * BUSY:.0f}")
+                self._execute(f"PRAGMA busy_timeout = {1000 * BUSY:.0f}")
         self._written = pages - moved if not busy else CHECKPOINT // 2
         return not busy
 
     def backup(self, path: Path, between: Callable[[], None]) -> None:
         """Pages are copied a few at a time; what is written meanwhile, is written to the copy."""
-        with files.replacing(path) as temporary:
-            copy = open_file(temporary, "rwc")
-            try:
-                copy.execute("PRAGMA journal_mode = OFF")
-                copy.execute("PRAGMA synchronous = OFF")
-                self._connection.backup(
-                    copy, pages=_PAGES, progress=lambda status, left, pages: between()
-                )
-            except sqlite3.Error as error:
-                raise storage_error(path, error) from error
-            finally:
-                copy.close()
+        with new_copy(path) as copy:
+            self._connection.backup(
+                copy, pages=_PAGES, progress=lambda status, left, pages: between()
+            )
 
     def close(self) -> None:
         with suppress(XorecError):  # the next opening does it
@@ -357,13 +365,28 @@ class EventLog:
         os.close(self._lock)
 
 
+@contextmanager
+def new_copy(path: Path) -> Iterator[sqlite3.Connection]:
+    """A new database to copy a log into, without caring for a crash meanwhile; it takes the name
+    `path` only if all went well."""
+    with files.replacing(path) as temporary, in_words(path):
+        copy = open_file(temporary, "rwc")
+        try:
+            copy.execute("PRAGMA journal_mode = OFF")
+            copy.execute("PRAGMA synchronous = OFF")
+            yield copy
+        finally:
+            copy.close()
+
+
 def _padded(rows: int) -> int:
     """The next power of two."""
     return int(1 << (rows - 1).bit_length())
 
 
 @cache
-def _insert_statement(table: str, columns: tuple[str, ...], rows: int, conflict: str) -> str:
+def _insert_statement(table: str, rows: int, conflict: str) -> str:
+    columns = COLUMNS[table]
     marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
     target = f" ({conflict})" if conflict else ""
     names = ", ".join(columns)
@@ -388,35 +411,27 @@ def _hold(path: Path) -> int:
 
 def _open(path: Path, durability: str) -> sqlite3.Connection:
     new = not path.exists()
-    connection = open_file(path, "rwc")
-    try:
+    with ExitStack() as undo:
+        connection = open_file(path, "rwc")
+        undo.callback(connection.close)
         made = check_tables(connection, path)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StorageFailed(
                 f"the event log {path}: its file system has no shared memory. Choose a local disk."
             )
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'disk' else 'NORMAL'}")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, after the answers
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(
-            "PRAGMA cache_size = -512"
-        )  # the system has the pages; 16 MB gained nothing
+        for setting in (
+            f"synchronous = {'FULL' if durability == 'disk' else 'NORMAL'}",
+            "wal_autocheckpoint = 0",  # `tidy` does it, after the answers
+            "journal_size_limit = 67108864",
+            "secure_delete = ON",
+            "cache_size = -512",  # the system has the pages; 16 MB gained nothing
+        ):
+            connection.execute(f"PRAGMA {setting}")
         if not made:
             create_tables(connection)
-    except BaseException:
-        connection.close()
-        raise
+        undo.pop_all()
     if new:
-        _flush_folder(path.parent)
+        with suppress(OSError):
+            files.flush_folder(path.parent)
     return connection
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system that cannot
-            os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,4 +1,4 @@
-"""SharedSequence: the last committed place of the log, for every process that follows it."""
+"""LogWriter: group commit by one thread. SharedSequence: the last committed place, for all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from xorec.core.errors import XorecError
 from xorec.core.files import cannot_write
@@ -21,16 +21,14 @@ from xorec.service.log.base import Log, StorageFailed
 from xorec.service.log.records import (
     Appended,
     Batch,
-    ChangeRow,
     Erased,
-    EventRow,
     Exposure,
-    ExposureRow,
     Id,
     NewEvent,
     Record,
-    change_row,
+    Row,
     id_text,
+    new_change,
 )
 
 SIZE = 16
@@ -56,8 +54,11 @@ class SharedSequence:
     def __init__(self, path: Path) -> None:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            try:
-                _allocate(handle)
+            try:  # give it its size, never a hole that a full disk would not fill later (SIGBUS)
+                if sys.platform == "linux":
+                    os.posix_fallocate(handle, 0, SIZE)
+                elif os.fstat(handle).st_size < SIZE:
+                    os.ftruncate(handle, SIZE)
                 self._map = mmap.mmap(handle, SIZE)
             finally:
                 os.close(handle)
@@ -87,15 +88,6 @@ class SharedSequence:
         self._map.close()
 
 
-def _allocate(handle: int) -> None:
-    """Give the file its size and keep what it holds: never a hole, which a full disk would not
-    fill later (SIGBUS)."""
-    if sys.platform == "linux":
-        os.posix_fallocate(handle, 0, SIZE)
-    elif os.fstat(handle).st_size < SIZE:
-        os.ftruncate(handle, SIZE)
-
-
 GROUP = 1_000
 """Events of one transaction at most; a larger call has one of its own."""
 EXPOSURE_WAIT = 0.05
@@ -106,36 +98,12 @@ _TIDY_WAIT = 0.25
 
 
 @dataclass
-class _Append:
-    rows: list[EventRow]
-    future: Future[Appended] = field(default_factory=Future)
+class _Call:
+    """What a client wants: its rows, user, place or path, and where the result goes."""
 
-
-@dataclass
-class _Changes:
-    rows: list[ChangeRow]
-    future: Future[int] = field(default_factory=Future)
-
-
-@dataclass
-class _Erase:
-    user: Id
-    future: Future[Erased] = field(default_factory=Future)
-
-
-@dataclass
-class _Forget:
-    seq: int
-    future: Future[None] = field(default_factory=Future)
-
-
-@dataclass
-class _Backup:
-    path: Path
-    future: Future[None] = field(default_factory=Future)
-
-
-_Call = _Append | _Changes | _Erase | _Forget | _Backup
+    kind: Literal["append", "change", "erase", "forget", "backup"]
+    what: Any
+    future: Future[Any] = field(default_factory=Future)
 
 
 class LogWriter:
@@ -157,7 +125,7 @@ class LogWriter:
         self._log, self._sequence = log, sequence
         self._on_commit, self._on_group = on_commit, on_group
         self._calls: deque[_Call] = deque()
-        self._exposures: list[ExposureRow] = []
+        self._exposures: list[Row] = []
         self._expose_by = 0.0
         self._tidy = False
         self._closing = False
@@ -167,21 +135,9 @@ class LogWriter:
         self._thread = threading.Thread(target=self._run, name="xorec-log", daemon=True)
         self._thread.start()
 
-    @property
-    def durability(self) -> str:
-        """What an acknowledgement means: "disk" or "process"."""
-        return self._log.durability
-
-    @property
-    def waiting(self) -> int:
-        """Calls that wait for a transaction."""
-        return len(self._calls)
-
     def append(self, events: Sequence[NewEvent]) -> Future[Appended]:
         """All of these events or none; those that the log has are told as duplicates."""
-        call = _Append(self._log.rows(events))
-        self._put(call)
-        return call.future
+        return self._put(_Call("append", self._log.rows(events)))
 
     def change(self, kind: str, body: Mapping[str, Any]) -> Future[int]:
         """A change of what is served; gives its place."""
@@ -189,23 +145,21 @@ class LogWriter:
 
     def changes(self, changes: Iterable[tuple[str, Mapping[str, Any]]]) -> Future[int]:
         """Several, all or none; gives the place of the last."""
-        call = _Changes([change_row(*change) for change in changes])
-        self._put(call)
-        return call.future
+        return self._put(_Call("change", [new_change(*change) for change in changes]))
 
     def erase(self, user: Id) -> Future[Erased]:
         """Forget a user; what was handed in before goes, too."""
         id_text(user)
-        call = _Erase(user)
-        self._put(call)
-        return call.future
+        return self._put(_Call("erase", user))
 
     def forget(self, seq: int) -> Future[None]:
         """The records of erasures up to this place go, for they name whom they erased: call it
         when no model file and no follower that is older than them is left."""
-        call = _Forget(seq)
-        self._put(call)
-        return call.future
+        return self._put(_Call("forget", seq))
+
+    def backup(self, path: Path) -> Future[None]:
+        """A consistent copy of the log, with all that was acknowledged before; appends go on."""
+        return self._put(_Call("backup", path))
 
     def expose(self, exposure: Exposure) -> None:
         """Keep that a list was shown, soon; nobody waits for it."""
@@ -218,12 +172,6 @@ class LogWriter:
                 self._wake.notify()
             self._exposures.append(row)
 
-    def backup(self, path: Path) -> Future[None]:
-        """A consistent copy of the log, with all that was acknowledged before; appends go on."""
-        call = _Backup(path)
-        self._put(call)
-        return call.future
-
     def close(self) -> None:
         """Write what waits, then end. Calls after this fail."""
         with self._wake:
@@ -231,12 +179,13 @@ class LogWriter:
             self._wake.notify()
         self._thread.join()
 
-    def _put(self, call: _Call) -> None:
+    def _put(self, call: _Call) -> Future[Any]:
         with self._wake:
             if self._closing:
                 raise StorageFailed("the service is ending and writes no more: try again later.")
             self._calls.append(call)
             self._wake.notify()
+        return call.future
 
     def _run(self) -> None:
         try:
@@ -273,14 +222,16 @@ class LogWriter:
             exposures, self._exposures = self._exposures, []
         group = [call for call in group if call.future.set_running_or_notify_cancel()]
         try:
-            if group and isinstance(group[0], _Backup):
+            if group and group[0].kind == "backup":
                 self._keep(exposures, EXPOSURE_WAIT)
-                self._make_backup(group[0])
+                self._log.backup(group[0].what, lambda: self._step(nested=True))
+                group[0].future.set_result(None)
             elif group or exposures:
                 self._commit(group, exposures)
-        except BaseException as error:  # the thread ends by it; nobody may wait for ever
+        except BaseException as error:
             self._fail([call for call in group if not call.future.done()], error)
-            raise
+            if not isinstance(error, Exception):  # the thread ends by it; nobody waits for ever
+                raise
         try:
             self._tidy = not self._log.tidy()
         except XorecError as error:  # nobody waits for it; the next write tells
@@ -293,37 +244,31 @@ class LogWriter:
         size, calls = 0, self._calls
         while calls:
             call = calls[0]
-            if isinstance(call, _Backup):
+            if call.kind == "backup":
                 if not group and not nested:
                     group.append(calls.popleft())
                 break
-            size += len(call.rows) if isinstance(call, (_Append, _Changes)) else 1
+            size += len(call.what) if call.kind in ("append", "change") else 1
             if group and size > GROUP:
                 break
             group.append(calls.popleft())
-            if isinstance(call, (_Erase, _Forget)):
+            if call.kind in ("erase", "forget"):
                 break
         return group
 
-    def _commit(self, group: list[_Call], exposures: list[ExposureRow]) -> None:
-        appends = [call for call in group if isinstance(call, _Append)]
-        changes = [call for call in group if isinstance(call, _Changes)]
-        last = group[-1] if group and isinstance(group[-1], (_Erase, _Forget)) else None
-        batch = Batch(
-            [call.rows for call in appends],
-            [call.rows for call in changes],
-            exposures,
-            last.user if isinstance(last, _Erase) else None,
-            last.seq if isinstance(last, _Forget) else None,
-        )
+    def _commit(self, group: list[_Call], exposures: list[Row]) -> None:
+        wanted: dict[str, list[Any]] = {"append": [], "change": [], "erase": [], "forget": []}
+        for call in group:
+            wanted[call.kind].append(call.what)
+        erase, forget = (next(iter(wanted[kind]), None) for kind in ("erase", "forget"))
+        batch = Batch(wanted["append"], wanted["change"], exposures, erase, forget)
         began = time.perf_counter()
         try:
             written = self._log.write(batch)
-        except Exception as error:
+        except Exception:
             self._keep(exposures, 1.0)
-            self._fail(group, error)
-            return
-        self._sequence.advance(self._log.last_seq)
+            raise
+        self._sequence.advance(written.last_seq)
         seconds = time.perf_counter() - began
         if self._failing:
             logger.warning("event log: writes again", extra={"event": "writes again"})
@@ -334,14 +279,14 @@ class LogWriter:
                 self._on_commit(written.records)
         except Exception:  # they are in the log, and that is what the answer says
             logger.exception("event log: what follows a commit failed")
-        for append, appended in zip(appends, written.appended, strict=True):
-            append.future.set_result(appended)
-        for change, seq in zip(changes, written.changed, strict=True):
-            change.future.set_result(seq)
-        if isinstance(last, _Erase) and written.erased is not None:
-            last.future.set_result(written.erased)
-        elif isinstance(last, _Forget):
-            last.future.set_result(None)
+        results: dict[str, Iterator[Any]] = {
+            "append": iter(written.appended),
+            "change": iter(written.changed),
+            "erase": iter([written.erased]),
+            "forget": iter([None]),
+        }
+        for call in group:
+            call.future.set_result(next(results[call.kind]))
 
     def _fail(self, group: list[_Call], error: BaseException) -> None:
         if not isinstance(error, XorecError):
@@ -353,7 +298,7 @@ class LogWriter:
         for call in group:
             call.future.set_exception(error)
 
-    def _keep(self, exposures: list[ExposureRow], wait: float) -> None:
+    def _keep(self, exposures: list[Row], wait: float) -> None:
         """Exposures go with a later transaction; at the end there is none."""
         if not exposures or self._closing:
             return
@@ -361,11 +306,3 @@ class LogWriter:
             self._exposures[:0] = exposures
             del self._exposures[:-_EXPOSURES]
             self._expose_by = time.monotonic() + wait
-
-    def _make_backup(self, call: _Backup) -> None:
-        try:
-            self._log.backup(call.path, lambda: self._step(nested=True))
-        except Exception as error:
-            self._fail([call], error)
-        else:
-            call.future.set_result(None)

@@ -1,4 +1,4 @@
-"""Workers among each other: a request handed on over a Unix socket, and its reply handed back.
+"""Workers among each other: requests handed on over Unix sockets, and their replies handed back.
 
 A frame is two lengths, a head in JSON, and a body as it is. A connection carries one request at a
 time; those that are free wait in a pool. Sockets lie in a folder that only this user can enter.
@@ -168,5 +168,9 @@ async def _read(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
     return head, await reader.readexactly(lengths[1])
 
 
-_text: Callable[[bytes], str] = lambda value: value.decode("latin-1")  # noqa: E731
-_bytes: Callable[[str], bytes] = lambda value: value.encode("latin-1")  # noqa: E731
+def _text(value: bytes) -> str:
+    return value.decode("latin-1")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")

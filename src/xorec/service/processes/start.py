@@ -1,4 +1,4 @@
-"""Start: out of the settings a Service that answers; and its end, in the right spec.
+"""Builds a running Service from the settings, and shuts it down in order.
 
 Worker 0 takes the folder over: imports the model files, opens the log, replays it, runs tasks.
 Further workers open the same files for reading and follow the log.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from xorec.service.jobs.schedule import Schedule, publish, purged_seq
 from xorec.service.live.generations import Generations
 from xorec.service.live.model import LiveModel
 from xorec.service.live.models import Follower, LiveModels
-from xorec.service.log.base import Reader, StorageFailed
+from xorec.service.log.base import StorageFailed
 from xorec.service.log.location import LogLocation
 from xorec.service.log.records import Change, Exposure, Record
 from xorec.service.log.writer import LogWriter, SharedSequence
@@ -34,15 +35,12 @@ _PATIENCE = 60.0
 
 @dataclass
 class Started:
-    """A service, how many records of the log it has replayed, and what must be closed."""
+    """A service, how many records of the log it has replayed, and how it ends: tasks are ended,
+    what waits is written, files are closed."""
 
     service: Service
     replayed: int
-    _close: Callable[[], None]
-
-    def close(self) -> None:
-        """End tasks, write what waits, close files."""
-        self._close()
+    close: Callable[[], None]
 
 
 def model_names(config: Config) -> list[str]:
@@ -72,8 +70,7 @@ def check_files(config: Config) -> None:
 
 def log_location(config: Config) -> LogLocation:
     """Where the events are."""
-    events = None if config.events is None else config.events.get_secret_value()
-    return LogLocation.of(config.folder, events)
+    return LogLocation.of(config.folder, config.events_secret)
 
 
 def take_over(config: Config) -> list[str]:
@@ -98,12 +95,10 @@ def take_over(config: Config) -> list[str]:
 def start_writer(config: Config, metrics: Metrics) -> Started:
     """The service of worker 0, which holds the log."""
     names = take_over(config)
-    folder = config.folder
+    folder, location = config.folder, log_location(config)
     generations = [Generations(folder / "models" / name) for name in names]
     applied = [one.describe(number).applied_seq for one in generations for number in one.numbers()]
-    location = log_location(config)
-    purged = min(map(purged_seq, generations))
-    log = location.open_log(config.durability, max(applied), purged)
+    log = location.open_log(config.durability, max(applied), min(map(purged_seq, generations)))
     sequence = SharedSequence(folder / "sequence")
     reader = location.open_reader()
     models = LiveModels(folder, reader)
@@ -130,64 +125,50 @@ def start_writer(config: Config, metrics: Metrics) -> Started:
     _show_generations(models, metrics)
     writer = LogWriter(log, sequence, on_commit, on_group)
     service = Service(config, models, reader, sequence, metrics, writer)
-    service.tasks = tasks = TaskRunner(lambda task: publish(service, task))
-    schedule = Schedule(service)
+    service.tasks = TaskRunner(lambda task: publish(service, task))
+    ends = ExitStack()  # from the last to the first
+    ends.callback(sequence.close)
+    ends.callback(reader.close)
     show_place()
     if service.shares_log:  # other machines write, too
         service.follower = Follower(models, sequence, reader.last_seq, show_place)
-
-    def close() -> None:
-        schedule.close()
-        tasks.close()
-        writer.close()
-        if service.follower is not None:
-            service.follower.close()
-        reader.close()
-        sequence.close()
-
-    return Started(service, replayed, close)
+        ends.callback(service.follower.close)
+    ends.callback(writer.close)
+    ends.callback(service.tasks.close)
+    ends.callback(Schedule(service).close)
+    return Started(service, replayed, ends.close)
 
 
 def start_follower(
     config: Config, metrics: Metrics, worker: int, hand_on: Callable[[Exposure], None]
 ) -> Started:
     """The service of a worker that follows the log."""
-    sequence = SharedSequence(config.folder / "sequence")
-    models, reader, replayed = _replayed(config, metrics)
-    service = Service(config, models, reader, sequence, metrics, worker=worker, hand_on=hand_on)
-    service.follower = follower = Follower(models, sequence)
-
-    def close() -> None:
-        follower.close()
-        reader.close()
-        sequence.close()
-
-    return Started(service, replayed, close)
-
-
-def _replayed(config: Config, metrics: Metrics) -> tuple[LiveModels, Reader, int]:
-    """What a worker serves that follows the log, its reader, and how many records were replayed.
-
-    A database that is away just now is waited for: the writer has been there before.
-    """
     location, end = log_location(config), time.monotonic() + _PATIENCE
-    while True:
-        try:
-            reader = location.open_reader()
+    with ExitStack() as ends:
+        sequence = SharedSequence(config.folder / "sequence")
+        ends.callback(sequence.close)
+        while True:
             try:
-                models = LiveModels(config.folder, reader)
-                models.machine = location.machine
-                replayed = models.open(model_names(config))
-                _show_generations(models, metrics)
-                return models, reader, replayed
-            except BaseException:
-                reader.close()
-                raise
-        except StorageFailed as error:
-            if location.address is None or time.monotonic() > end:
-                raise
-            logger.warning("the worker waits: %s", error)
-            time.sleep(0.5)
+                reader = location.open_reader()
+                try:
+                    models = LiveModels(config.folder, reader)
+                    replayed = models.open(model_names(config))
+                except BaseException:
+                    reader.close()
+                    raise
+                break
+            except StorageFailed as error:  # a database that is away: the writer was there before
+                if location.address is None or time.monotonic() > end:
+                    raise
+                logger.warning("the worker waits: %s", error)
+                time.sleep(0.5)
+        ends.callback(reader.close)
+        models.machine = location.machine
+        _show_generations(models, metrics)
+        service = Service(config, models, reader, sequence, metrics, worker=worker, hand_on=hand_on)
+        service.follower = Follower(models, sequence)
+        ends.callback(service.follower.close)
+        return Started(service, replayed, ends.pop_all().close)
 
 
 def _show_generations(models: LiveModels, metrics: Metrics) -> None:

@@ -1,4 +1,4 @@
-"""One worker: its app, its server, what it serves, from the start to a graceful end."""
+"""One worker: its app, its server and its service, from the start to a graceful end."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import Any
 import uvloop
 
 from xorec.core.errors import XorecError
+from xorec.core.printable import jsonable
 from xorec.core.progress import logger
 from xorec.service.api.health import all_routes
 from xorec.service.config import Config
@@ -62,17 +63,18 @@ class _Worker:
         on_ready: Callable[[Started], None],
     ) -> None:
         self.config, self.listening, self.place, self.on_ready = config, listening, place, on_ready
-        self.peers = self._peers()
+        self.peers = None
+        if place.folder is not None:
+            self.peers = Peers(place.folder, place.worker, place.count)
         self.health, self.metrics = Health(), Metrics(place.worker)
         self.access_log = None if config.access_log == "off" else AccessLog(config.access_log)
-        follows = place.worker > 0 and self.peers is not None
         self.app = App(
             config,
             all_routes(self.health, self.metrics),
             self.health,
             self.metrics,
             worker=place.worker,
-            forward=self.peers.ask_writer if follows and self.peers is not None else None,
+            forward=self.peers.ask_writer if self.peers is not None and place.worker else None,
             access_log=self.access_log,
         )
         self.server = HttpServer(self.app, config)
@@ -122,20 +124,15 @@ class _Worker:
         if self.peers is not None:
             if self.place.worker == 0 and started is not None:
                 try:
-                    async with asyncio.timeout(LAST):
-                        await self.released.wait()
+                    await asyncio.wait_for(self.released.wait(), LAST)
                 except TimeoutError:
                     logger.warning("other workers have not ended in %g s", LAST)
             await self.peers.close()
         if started is not None:
-            await asyncio.get_running_loop().run_in_executor(None, started.close)
+            await asyncio.to_thread(started.close)
         self.app.close()
         if self.access_log is not None:
             self.access_log.close()
-
-    def _peers(self) -> Peers | None:
-        place = self.place
-        return None if place.folder is None else Peers(place.folder, place.worker, place.count)
 
     def _watch(self, lifeline: int, loop: asyncio.AbstractEventLoop) -> None:
         """The supervisor has let go of us, or is gone: end."""
@@ -147,39 +144,34 @@ class _Worker:
 
 def ready_facts(started: Started) -> dict[str, Any]:
     """What is said when a service is ready: generations, replayed records, ids to try."""
-    live = started.service.models.default
-    users, items = live.users, live.items
-    return {
-        "generations": {
-            name: started.service.models[name].about.number
-            for name in started.service.models.names()
-        },
+    models = started.service.models
+    facts: dict[str, Any] = {
+        "generations": {name: models[name].about.number for name in models.names()},
         "replayed": started.replayed,
-        "users": len(users),
-        "items": len(items),
-        "user": str(users[0]) if len(users) else None,
-        "item": str(items[0]) if len(items) else None,
-        "user_json": json.dumps(_plain(users[0])) if len(users) else None,
-        "item_json": json.dumps(_plain(items[0])) if len(items) else None,
     }
-
-
-def _plain(value: Any) -> Any:
-    from xorec.core.printable import jsonable
-
-    return jsonable(value)
+    for what, ids in (("user", models.default.users), ("item", models.default.items)):
+        first = ids[0] if len(ids) else None
+        facts[f"{what}s"] = len(ids)
+        facts[what] = None if first is None else str(first)
+        facts[f"{what}_json"] = None if first is None else json.dumps(jsonable(first))
+    return facts
 
 
 def main() -> None:
     """A worker of a supervisor: its orders come as a line on standard input, which stays open."""
-    orders = json.loads(_first_line(0))
+    line = b""
+    while not line.endswith(b"\n"):  # without a buffer: the end of the input means something, too
+        more = os.read(0, 65_536)
+        if not more:
+            sys.exit(1)
+        line += more
+    orders = json.loads(line)
     config = Config.model_validate(orders["config"])
     log_to_stderr(config.log_level, orders["worker"])
-    report = os.fdopen(orders["report"], "w")
+    report = os.fdopen(orders["report"], "w", buffering=1)
 
     def tell(**facts: Any) -> None:
         report.write(json.dumps(facts) + "\n")
-        report.flush()
 
     listening = socket.socket(fileno=orders["socket"])
     listening.setblocking(False)
@@ -189,17 +181,6 @@ def main() -> None:
     except XorecError as error:
         tell(error=str(error))
         sys.exit(2)
-
-
-def _first_line(descriptor: int) -> bytes:
-    """Without a buffer: what follows is for somebody else."""
-    line = b""
-    while not line.endswith(b"\n"):
-        more = os.read(descriptor, 65_536)
-        if not more:
-            sys.exit(1)
-        line += more
-    return line
 
 
 if __name__ == "__main__":
