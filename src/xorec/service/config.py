@@ -1,4 +1,4 @@
-"""Config: every setting of the service, with its range. `configuring` puts it together."""
+"""Config: every setting of the service, with its range. `settings` puts them together."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ class _Table(BaseModel):
 class Keys(_Table):
     """Who may do what: read < write < admin. Two of each, so that one can be replaced in use."""
 
-    admin: Annotated[
-        tuple[SecretStr, ...], Field(max_length=2, description="may do everything")
-    ] = ()
-    write: Annotated[
-        tuple[SecretStr, ...], Field(max_length=2, description="events and items, lists")
-    ] = ()
-    read: Annotated[tuple[SecretStr, ...], Field(max_length=2, description="lists only")] = ()
+    admin: tuple[SecretStr, ...] = Field(default=(), max_length=2, description="may do everything")
+    write: tuple[SecretStr, ...] = Field(
+        default=(), max_length=2, description="events and items, lists"
+    )
+    read: tuple[SecretStr, ...] = Field(default=(), max_length=2, description="lists only")
 
     @field_validator("admin", "write", "read", mode="before")
     @classmethod
@@ -59,85 +57,72 @@ class Keys(_Table):
 class Limits(_Table):
     """What one request, or all together, may ask for."""
 
-    k: Annotated[int, Field(ge=1, description="items of a list")] = 1000
-    body_bytes: Annotated[int, Field(ge=1024, description="bytes of a body")] = 5_000_000
-    batch: Annotated[int, Field(ge=1, description="queries of a batch")] = 1000
-    concurrent: Annotated[
-        int, Field(ge=1, description="requests under way in a worker; above: 503")
-    ] = 64
-    writes: Annotated[
-        int, Field(ge=1, description="requests that wait for the disk in a worker; above: 503")
-    ] = 1024
-    id_chars: Annotated[int, Field(ge=1, description="characters of an id")] = 1024
-    events_per_call: Annotated[int, Field(ge=1, description="events of one request")] = 10_000
-    wait_seconds: Annotated[
-        float, Field(ge=0, le=60, description="wait for a `seq` to be visible")
-    ] = 1.0
-    body_seconds: Annotated[float, Field(gt=0, description="for a body to arrive")] = 30.0
-    idle_seconds: Annotated[float, Field(gt=0, description="that a connection may be silent")] = (
-        30.0
+    k: int = Field(default=1000, ge=1, description="items of a list")
+    body_bytes: int = Field(default=5_000_000, ge=1024, description="bytes of a body")
+    batch: int = Field(default=1000, ge=1, description="queries of a batch")
+    concurrent: int = Field(
+        default=64, ge=1, description="requests under way in a worker; above: 503"
     )
+    writes: int = Field(
+        default=1024, ge=1, description="requests of a worker that wait for the disk"
+    )
+    id_chars: int = Field(default=1024, ge=1, description="characters of an id")
+    events_per_call: int = Field(default=10_000, ge=1, description="events of one request")
+    wait_seconds: float = Field(
+        default=1.0, ge=0, le=60, description="wait for a `seq` to be visible"
+    )
+    body_seconds: float = Field(default=30.0, gt=0, description="for a body to arrive")
+    idle_seconds: float = Field(default=30.0, gt=0, description="that a connection may be silent")
 
 
 class Update(_Table):
     """When the events of the log become a new generation of the model file."""
 
-    events: Annotated[
-        int, Field(ge=1, description="events after which a generation is written")
-    ] = 10_000
-    minutes: Annotated[
-        float, Field(gt=0, description="minutes after which it is, if there are any")
-    ] = 10.0
-    keep_generations: Annotated[
-        int, Field(ge=1, description="generations that stay on the disk")
-    ] = 5
+    events: int = Field(
+        default=10_000, ge=1, description="events after which a generation is written"
+    )
+    minutes: float = Field(
+        default=10.0, gt=0, description="after which it is, if there are any events"
+    )
+    keep_generations: int = Field(default=5, ge=1, description="generations that stay on the disk")
 
 
 class Refit(_Table):
-    """The gate that a newly learned model has to pass."""
+    """The gate that a newly learned model has to pass. gate_drop: the share of NDCG that it may be
+    worse and still be activated."""
 
-    gate_drop: Annotated[
-        float,
-        Field(ge=0, le=1, description="share of NDCG that it may be worse and still be activated"),
-    ] = 0.02
-    gate_events: Annotated[
-        int, Field(ge=1, description="newest events that the gate is measured on")
-    ] = 2000
-    every_hours: Annotated[
-        float | None, Field(gt=0, description="refit this often; none: by hand")
-    ] = None
+    gate_drop: float = Field(default=0.02, ge=0, le=1)
+    gate_events: int = Field(
+        default=2000, ge=1, description="newest events that the gate is measured on"
+    )
+    every_hours: float | None = Field(
+        default=None, gt=0, description="refit this often; none: by hand"
+    )
 
 
 class Config(_Table):
     """All settings of a service. model: the file that is served as "default"."""
 
-    model: Annotated[
-        Path | None, Field(description="the model file that is served as `default`")
-    ] = None
-    models: Annotated[dict[ModelName, Path], Field(description="further models: name = file")] = {}
-    data: Annotated[
-        Path | None, Field(description="folder of log and generations; MODEL.serve")
-    ] = None
-    host: Annotated[str, Field(min_length=1, description="address to listen on")] = "127.0.0.1"
-    hosts: Annotated[
-        tuple[str, ...],
-        Field(
-            description="names that it may be called by where there are no keys, besides its own"
-        ),
-    ] = ()
-    port: Annotated[int, Field(ge=0, le=65535, description="0: any that is free")] = 8080
-    workers: Annotated[int, Field(ge=1, le=64, description="processes that answer")] = 1
-    threads: Annotated[
-        int, Field(ge=1, le=64, description="threads of a worker for what takes longer")
-    ] = 4
-    events: Annotated[
-        SecretStr | None,
-        Field(description="where events are kept, if not in the folder: postgresql://..."),
-    ] = None
-    durability: Annotated[Durability, Field(description="what 200 means for an event")] = "disk"
-    access_log: Annotated[
-        str, Field(min_length=1, description="a file, - for standard output, off")
-    ] = "off"
+    model: Path | None = None
+    models: dict[ModelName, Path] = Field(default={}, description="further models: name = file")
+    data: Path | None = Field(
+        default=None, description="folder of log and generations; MODEL.serve"
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
+    hosts: tuple[str, ...] = Field(
+        default=(),
+        description="names that it may be called by where there are no keys, besides its own",
+    )
+    port: int = Field(default=8080, ge=0, le=65535, description="0: any that is free")
+    workers: int = Field(default=1, ge=1, le=64, description="processes that answer")
+    threads: int = Field(default=4, ge=1, le=64, description="of a worker, for what takes longer")
+    events: SecretStr | None = Field(
+        default=None, description="where events are kept, if not in the folder: postgresql://..."
+    )
+    durability: Durability = Field(default="disk", description="what 200 means for an event")
+    access_log: str = Field(
+        default="off", min_length=1, description="a file, - for standard output, off"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     keys: Keys = Keys()
     limits: Limits = Limits()
@@ -156,7 +141,10 @@ class Config(_Table):
     def _in_a_database_that_can_be_shared(cls, events: SecretStr | None) -> SecretStr | None:
         if events is None:
             return None
-        address = _address(events)
+        try:
+            address = parse_address(events.get_secret_value())
+        except OptionError as error:
+            raise ValueError(str(error)) from None
         if address is None or address.kind != "postgresql":
             raise ValueError("events are kept in the folder, or in postgresql://USER@HOST/DATABASE")
         if address.table or address.query:
@@ -195,7 +183,7 @@ class Config(_Table):
     @property
     def events_address(self) -> Address | None:
         """Where the events are, if not in the folder; shown without its secrets."""
-        return None if self.events is None else _address(self.events)
+        return None if self.events is None else parse_address(self.events.get_secret_value())
 
     @property
     def folder(self) -> Path:
@@ -204,13 +192,6 @@ class Config(_Table):
             return self.data
         name = "xorec" if self.model is None else str(self.model)
         return Path(f"{name}.serve")
-
-
-def _address(events: SecretStr) -> Address | None:
-    try:
-        return parse_address(events.get_secret_value())
-    except OptionError as error:
-        raise ValueError(str(error)) from None
 
 
 def revealed(config: Config) -> dict[str, Any]:

@@ -20,31 +20,32 @@ from xorec.core.progress import logger
 from xorec.service.http.exchange import Request
 
 
-class _Lines(logging.Formatter):
-    def __init__(self, worker: int) -> None:
-        super().__init__(
-            f"%(asctime)sZ %(levelname)s w{worker} %(message)s", datefmt="%Y-%m-%dT%H:%M:%S"
-        )
-        self.converter = time.gmtime
-
-
 def log_to_stderr(level: str, worker: int = 0) -> None:
-    """Show what the library and the service have to say; uvicorn only what is an error."""
+    """Show what the library and the service have to say; uvicorn only what is an error.
+
+    A forked worker replaces what its parent had set up.
+    """
+    lines = logging.Formatter(
+        f"%(asctime)sZ %(levelname)s w{worker} %(message)s", datefmt="%Y-%m-%dT%H:%M:%S"
+    )
+    lines.converter = time.gmtime
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines(worker))
+    handler.setFormatter(lines)
     logger.setLevel(level.upper())
-    logger.addHandler(handler)
+    logger.handlers = [handler]
     for name in ("uvicorn", "asyncio"):
         other = logging.getLogger(name)
         other.setLevel(logging.ERROR)
-        other.addHandler(handler)
+        other.handlers = [handler]
         other.propagate = False
 
 
 MOST = 100_000
 """Lines that may wait: beyond, they are dropped and counted."""
 _PAUSE = 0.2
+_NAMES = ("time", "request_id", "method", "path", "status", "took_us", "bytes", "client")
 Entry = tuple[float, str, str, str, int, int, int, str]
+"""Of a request, by _NAMES."""
 
 
 class AccessLog:
@@ -55,7 +56,7 @@ class AccessLog:
         self._waiting: deque[Entry] = deque()
         self._dropped = 0
         self._ending = threading.Event()
-        self._file = _opened(target)
+        self._file = sys.stdout.buffer if target == "-" else _opened(Path(target))
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
 
@@ -96,27 +97,14 @@ class AccessLog:
                 logger.error("cannot write the access log %s: %s", self._target, error.strerror)
 
 
-def _opened(target: str) -> BinaryIO:
-    if target == "-":
-        return sys.stdout.buffer
+def _opened(path: Path) -> BinaryIO:
     try:
-        return Path(target).open("ab")
+        return path.open("ab")
     except OSError as error:
-        raise OptionError(f"cannot write the access log {target}: {error.strerror}.") from None
+        raise OptionError(f"cannot write the access log {path}: {error.strerror}.") from None
 
 
 def _line(entry: Entry) -> str:
-    when, request_id, method, path, status, took_us, nbytes, client = entry
-    moment = datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
-    return json.dumps(
-        {
-            "time": moment.replace("+00:00", "Z"),
-            "request_id": request_id,
-            "method": method,
-            "path": path,
-            "status": status,
-            "took_us": took_us,
-            "bytes": nbytes,
-            "client": client,
-        }
-    )
+    moment = datetime.fromtimestamp(entry[0], UTC).isoformat(timespec="milliseconds")
+    when = moment.replace("+00:00", "Z")
+    return json.dumps({**dict(zip(_NAMES, entry, strict=True)), "time": when})

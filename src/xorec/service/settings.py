@@ -45,9 +45,14 @@ def configure(
     for place, value, source in (
         *(() if file is None else _from_file(file)),
         *_from_environment(environment),
-        *_from_flags(flags),
+        *(((name,), value, "the command line") for name, value in flags.items()),
     ):
-        _put(values, place, value)
+        if value is None:
+            continue
+        table = values
+        for name in place[:-1]:
+            table = table.setdefault(name, {})
+        table[place[-1]] = value
         sources[place] = source
     try:
         return Configured(Config.model_validate(values), sources)
@@ -79,20 +84,10 @@ def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[Place, A
                 for at, part in enumerate(parts)
             )
             _check_name(place, "the environment", _variable)
-            yield place, _several(place, text), name
-
-
-def _from_flags(flags: Mapping[str, Any]) -> Iterator[tuple[Place, Any, str]]:
-    for name, value in flags.items():
-        if value is not None:
-            yield (name,), value, "the command line"
-
-
-def _several(place: Place, text: str) -> Any:
-    """Keys and hosts may be several, with commas; everything else is one value."""
-    if place[0] in ("keys", "hosts"):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    return text
+            if place[0] in ("keys", "hosts"):  # may be several, with commas
+                yield place, [part.strip() for part in text.split(",") if part.strip()], name
+            else:
+                yield place, text, name
 
 
 def _leaves(table: Mapping[str, Any], above: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -136,12 +131,6 @@ def _all_names(model: type[BaseModel] = Config, above: Place = ()) -> list[Place
         elif name not in _OPEN:
             names.append((*above, name))
     return names
-
-
-def _put(values: dict[str, Any], place: Place, value: Any) -> None:
-    for name in place[:-1]:
-        values = values.setdefault(name, {})
-    values[place[-1]] = value
 
 
 def _line(error: ValidationError, sources: Mapping[Place, str]) -> str:

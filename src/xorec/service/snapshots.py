@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from xorec.core.errors import DataError
 from xorec.core.files import replacing, temporary_folder
-from xorec.service.live.generations import Generations
 from xorec.service.live.state import iso
 from xorec.service.log.location import LogLocation
 from xorec.service.service import Service
@@ -86,13 +85,13 @@ def is_snapshot(path: Path) -> bool:
     return path.name.endswith(".tar") and path.is_file() and tarfile.is_tarfile(path)
 
 
-def restore(path: Path, folder: Path) -> list[str]:
-    """Unpack a snapshot into a folder that has no log yet; the names of its models."""
+def restore(path: Path, folder: Path) -> None:
+    """Unpack a snapshot into a folder that has no log yet."""
     if LogLocation(folder).has_begun:
         raise DataError(
             f"{folder} has a log already: give another folder (--data) to restore {path} to."
         )
-    about = read_about(path)
+    read_about(path)
     with tarfile.open(path, "r:") as archive:
         members = [member for member in archive if member.name != _ABOUT]
         for member in members:
@@ -105,10 +104,6 @@ def restore(path: Path, folder: Path) -> list[str]:
             assert source is not None
             with replacing(target) as temporary, temporary.open("wb") as out:
                 shutil.copyfileobj(source, out)
-    names = list(about["models"])
-    for name in names:
-        Generations(folder / "models" / name)
-    return names
 
 
 def _check(path: Path, member: tarfile.TarInfo) -> None:
@@ -128,11 +123,5 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _out(path: Path, about: dict[str, Any]) -> Snapshot:
-    return Snapshot(
-        id=about["id"],
-        path=str(path),
-        nbytes=path.stat().st_size,
-        seq=about["seq"],
-        made=about["made"],
-        generation=about["generation"],
-    )
+    facts = {name: about[name] for name in ("id", "seq", "made", "generation")}
+    return Snapshot(path=str(path), nbytes=path.stat().st_size, **facts)

@@ -70,7 +70,7 @@ def check_files(config: Config) -> None:
 
 def log_location(config: Config) -> LogLocation:
     """Where the events are."""
-    return LogLocation.of(config.folder, config.events_secret)
+    return LogLocation(config.folder, config.events_address)
 
 
 def take_over(config: Config) -> list[str]:
