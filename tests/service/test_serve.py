@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -19,9 +18,9 @@ import httpx
 import pytest
 
 import xorec
-from tests.support.service_process import RunningService, running_service
+from tests.support.service_process import RunningService, running_service, serve_until_it_ends
 from tests.support.waiting import PATIENCE, until
-from xorec.service.settings import PREFIX
+from xorec.service.log.location import LogLocation
 from xorec.testing.data import planted
 
 pytestmark = pytest.mark.process
@@ -42,17 +41,6 @@ def two(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runni
     folder = tmp_path_factory.mktemp("two") / "data"
     with running_service(model, folder, workers=2) as service:
         yield service
-
-
-def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "xorec", "serve", *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=300,
-        check=False,
-    )
 
 
 def worker_of(response: httpx.Response) -> int:
@@ -89,7 +77,7 @@ def test_what_cannot_be_served_is_refused_and_leaves_no_folder(tmp_path: Path, n
     with tarfile.open(tmp_path / "bad.tar", "w") as archive:
         archive.add(tmp_path / "text.xorec", "text.xorec")
     before = sorted(tmp_path.iterdir())
-    done = command(str(tmp_path / name))
+    done = serve_until_it_ends(tmp_path / name)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
@@ -99,9 +87,8 @@ def test_what_cannot_be_served_is_refused_and_leaves_no_folder(tmp_path: Path, n
 
 def test_keys_stay_out_of_logs_and_answers(model: Path, tmp_path: Path) -> None:
     log = tmp_path / "access.log"
-    environment = {f"{PREFIX}KEYS__ADMIN": KEY, f"{PREFIX}LOG_LEVEL": "debug"}
-    settings = {"access_log": str(log)}
-    with running_service(model, tmp_path / "data", 1, settings, environment) as service:
+    settings = {"access_log": log, "keys": {"admin": KEY}, "log_level": "debug"}
+    with running_service(model, tmp_path / "data", 1, settings) as service:
         with service.client() as client:
             for key in (KEY, "wrong-key-wrong-key"):
                 headers = {"x-api-key": key}
@@ -118,7 +105,7 @@ def test_keys_stay_out_of_logs_and_answers(model: Path, tmp_path: Path) -> None:
 
 
 def test_print_config_masks_keys_and_names_sources(model: Path) -> None:
-    done = command(str(model), "--port", "9", "--print-config", XOREC_SERVE__KEYS__READ=KEY)
+    done = serve_until_it_ends(model, "--port", "9", "--print-config", XOREC_SERVE__KEYS__READ=KEY)
     assert done.returncode == 0
     assert KEY not in done.stdout
     assert "port = 9  # the command line" in done.stdout
@@ -137,7 +124,7 @@ def test_print_config_masks_keys_and_names_sources(model: Path) -> None:
 def test_what_is_wrong_is_one_line_and_code_2(
     model: Path, words: tuple[str, ...], line: str
 ) -> None:
-    done = command(str(model), *words)
+    done = serve_until_it_ends(model, *words)
     assert done.returncode == 2
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -148,7 +135,7 @@ def test_what_is_wrong_is_one_line_and_code_2(
 def test_a_model_that_cannot_be_read_is_one_line_and_code_2(tmp_path: Path, workers: str) -> None:
     bad = tmp_path / "bad.xorec"
     bad.write_bytes(b"nothing of use")
-    done = command(str(bad), "--port", "0", "--workers", workers)
+    done = serve_until_it_ends(bad, "--port", "0", "--workers", workers)
     assert done.returncode == 2
     (line,) = (one for one in done.stderr.splitlines() if one.startswith("error: "))
     assert "bad.xorec" in line
@@ -158,10 +145,10 @@ def test_a_model_that_cannot_be_read_is_one_line_and_code_2(tmp_path: Path, work
 def test_a_folder_and_a_port_belong_to_one_service(two: RunningService, model: Path) -> None:
     words: Any = two.process.args
     data = words[words.index("--data") + 1]
-    done = command(str(model), "--port", "0", "--data", data)
+    done = serve_until_it_ends(model, "--port", "0", "--data", data)
     assert (done.returncode, "another service uses" in done.stderr) == (2, True)
     port = two.base_url.rpartition(":")[2]
-    done = command(str(model), "--port", port, "--data", f"{data}-2")
+    done = serve_until_it_ends(model, "--port", port, "--data", f"{data}-2")
     assert (done.returncode, f"port {port}" in done.stderr) == (2, True)
     assert not Path(f"{data}-2").exists(), "nothing was served: nothing is left"
 
@@ -305,17 +292,9 @@ def test_the_end_drops_nothing(model: Path, tmp_path: Path, workers: int) -> Non
             thread.join()
     assert not dropped
     assert len(acknowledged) > 20
-    assert "Traceback" not in "".join(service.errors)
-    known = _event_ids(tmp_path / "data")
-    assert set(acknowledged) <= known
-
-
-def _event_ids(folder: Path) -> set[str]:
-    from xorec.service.log.base import LogReader
-    from xorec.service.log.records import Event
-    from xorec.service.log.sqlite import SqliteDialect
-
-    reader = LogReader(SqliteDialect(folder / "events.db"))
-    records: list[Any] = reader.after(0)
+    said = "".join(service.errors)
+    assert "Traceback" not in said
+    assert said.count("is generation 1 of default") == 1
+    reader = LogLocation(tmp_path / "data").open_reader()
+    assert set(acknowledged) <= {one.event_id for one in reader.newest(1_000_000)}
     reader.close()
-    return {one.event_id for one in records if isinstance(one, Event)}

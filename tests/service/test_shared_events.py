@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,18 @@ import pytest
 
 import xorec
 from tests.support.postgresql import PASSWORD, PostgreSQL
-from tests.support.service_in_process import served
+from tests.support.service_in_process import Served, served
+from tests.support.service_process import serve_until_it_ends
 from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import OptionError, XorecError
 from xorec.recommender.recommender import Recommender
+from xorec.service.api.health import all_routes
 from xorec.service.config import Config, revealed
+from xorec.service.http.app import App, Health
 from xorec.service.jobs.schedule import Schedule, spec_for
 from xorec.service.metrics import Metrics
 from xorec.service.processes import start
-from xorec.service.processes.start import start_follower
+from xorec.service.processes.start import start_follower, start_writer
 from xorec.service.settings import config_text, configure
 from xorec.testing.data import planted
 
@@ -44,6 +46,7 @@ OTHER: int = DATA.users[1]
 
 WAITS: dict[str, Any] = {"wait_seconds": 60}
 """For a `seq` to be visible: a machine that runs tests may be very busy."""
+Two = tuple[Served, Served]
 
 
 @pytest.fixture
@@ -52,78 +55,79 @@ def events(one_postgresql: PostgreSQL, tmp_path: Path) -> str:
     return one_postgresql.new_database("shared")
 
 
-def test_what_one_machine_takes_the_other_knows(events: str, tmp_path: Path) -> None:
+@pytest.fixture
+def two(events: str, tmp_path: Path) -> Iterator[Two]:
+    """Services of two machines that share their events."""
     with (
         served(_shop(), tmp_path / "a", events=events, limits=WAITS) as a,
         served(_shop(), tmp_path / "b", events=events, limits=WAITS) as b,
     ):
-        for turn in range(20):  # by turns, at once: `seq` makes it wait
-            to, of = (a, b) if turn % 2 else (b, a)
-            item = of.ids(USER, 5)[0]
-            answer = to.post("events", {"user": USER, "item": item, "event_id": f"e{turn}"})
-            assert (answer["accepted"], answer["seq"], answer["durability"]) == (
-                1,
-                turn + 1,
-                "disk",
-            )
-            assert item not in of.ids(USER, 5, seq=answer["seq"])
-            assert of.status == 200
-            assert item not in to.ids(USER, 5)
-            again = of.post("events", {"user": USER, "item": item, "event_id": f"e{turn}"})
-            assert (again["accepted"], again["duplicates"]) == (0, 1)
-        a.put("items", {"id": DATA.items[3], "name": "milk"})
-        a.put("experiments", {"name": "ab", "arms": {"default": 1}})
-        until(lambda: b.get("items", item=DATA.items[3])["items"][0]["name"] == "milk")
-        until(lambda: "ab" in b.service.models.experiments)
-        shown = b.get("recommend", user=OTHER, experiment="ab")
-        a.post("events", {"user": OTHER, "item": 1, "request_id": shown["request_id"]})
-        until(lambda: b.service.reader.outcomes("ab"))
-        until(lambda: a.get("experiments", name="ab")["experiments"][0]["arms"])
-        last = a.service.sequence.value
-        until(lambda: b.service.sequence.value == last)
-        assert a.get("events")["events"] == b.get("events")["events"]
-        b.get("recommend", user=USER, seq=last + 1)
-        assert b.status == 422  # the log has no such place
+        yield a, b
+
+
+def test_what_one_machine_takes_the_other_knows(two: Two, events: str, tmp_path: Path) -> None:
+    a, b = two
+    for turn in range(20):  # by turns, at once: `seq` makes it wait
+        to, of = (a, b) if turn % 2 else (b, a)
+        item = of.ids(USER, 5)[0]
+        answer = to.post("events", {"user": USER, "item": item, "event_id": f"e{turn}"})
+        assert (answer["accepted"], answer["seq"], answer["durability"]) == (
+            1,
+            turn + 1,
+            "disk",
+        )
+        assert item not in of.ids(USER, 5, seq=answer["seq"])
+        assert of.status == 200
+        assert item not in to.ids(USER, 5)
+        again = of.post("events", {"user": USER, "item": item, "event_id": f"e{turn}"})
+        assert (again["accepted"], again["duplicates"]) == (0, 1)
+    a.put("items", {"id": DATA.items[3], "name": "milk"})
+    a.put("experiments", {"name": "ab", "arms": {"default": 1}})
+    until(lambda: b.get("items", item=DATA.items[3])["items"][0]["name"] == "milk")
+    until(lambda: "ab" in b.service.models.experiments)
+    shown = b.get("recommend", user=OTHER, experiment="ab")
+    a.post("events", {"user": OTHER, "item": 1, "request_id": shown["request_id"]})
+    until(lambda: b.service.reader.outcomes("ab"))
+    until(lambda: a.get("experiments", name="ab")["experiments"][0]["arms"])
+    last = a.service.sequence.value
+    until(lambda: b.service.sequence.value == last)
+    assert a.get("events")["events"] == b.get("events")["events"]
+    b.get("recommend", user=USER, seq=last + 1)
+    assert b.status == 422  # the log has no such place
     with served(_shop(), tmp_path / "c", events=events) as c:  # a new machine replays everything
         assert c.started.replayed == last
         assert c.get("items", item=DATA.items[3])["items"][0]["name"] == "milk"
 
 
-def test_generations_are_each_machines_own(events: str, tmp_path: Path) -> None:
-    with (
-        served(_shop(), tmp_path / "a", events=events, limits=WAITS) as a,
-        served(_shop(), tmp_path / "b", events=events, limits=WAITS) as b,
-    ):
-        b.post("events", {"user": USER, "item": DATA.items[3]})
-        for ask in (a, b):
-            ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
-            assert ask.service.models.default.about.number == 2
-        a.post("models/activate", {"generation": 1})
-        assert a.service.models.default.about.number == 1
-        seq = a.service.models.applied_seq
-        until(lambda: b.service.models.applied_seq >= seq)
-        assert b.service.models.default.about.number == 2
-        assert b.ids(USER, 5) == a.ids(USER, 5)
+def test_generations_are_each_machines_own(two: Two) -> None:
+    a, b = two
+    b.post("events", {"user": USER, "item": DATA.items[3]})
+    for ask in (a, b):
+        ask.finish(ask.post("refit", {"kind": "update"})["task"]["id"])
+        assert ask.service.models.default.about.number == 2
+    a.post("models/activate", {"generation": 1})
+    assert a.service.models.default.about.number == 1
+    seq = a.service.models.applied_seq
+    until(lambda: b.service.models.applied_seq >= seq)
+    assert b.service.models.default.about.number == 2
+    assert b.ids(USER, 5) == a.ids(USER, 5)
 
 
-def test_an_erasure_goes_through_the_files_of_every_machine(events: str, tmp_path: Path) -> None:
-    with (
-        served(_shop(), tmp_path / "a", events=events, limits=WAITS) as a,
-        served(_shop(), tmp_path / "b", events=events, limits=WAITS) as b,
-    ):
-        a.post("events", {"user": USER, "item": 3})
-        gone = b.delete("events", user=USER)
-        assert gone["events"] == 1
-        assert a.get("recommend", user=USER, seq=gone["seq"])["fallback"] == "popular"
-        b.finish(gone["task"])
+def test_an_erasure_goes_through_the_files_of_every_machine(two: Two, tmp_path: Path) -> None:
+    a, b = two
+    a.post("events", {"user": USER, "item": 3})
+    gone = b.delete("events", user=USER)
+    assert gone["events"] == 1
+    assert a.get("recommend", user=USER, seq=gone["seq"])["fallback"] == "popular"
+    b.finish(gone["task"])
 
-        def has_user(folder: str) -> bool:
-            files = (tmp_path / folder / "serve" / "models" / "default").glob("*.xorec")
-            return any(Recommender.load(path).user_ids.find(USER) >= 0 for path in files)
+    def has_user(folder: str) -> bool:
+        files = (tmp_path / folder / "serve" / "models" / "default").glob("*.xorec")
+        return any(Recommender.load(path).user_ids.find(USER) >= 0 for path in files)
 
-        assert not has_user("b")
-        until(lambda: not has_user("a"))
-        until(lambda: a.service.reader.changes("erase") == [])  # nobody needs the name now
+    assert not has_user("b")
+    until(lambda: not has_user("a"))
+    until(lambda: a.service.reader.changes("erase") == [])  # nobody needs the name now
 
 
 def test_an_erasure_that_a_kill_left_is_carried_out(tmp_path: Path) -> None:
@@ -233,29 +237,15 @@ def test_snapshots_go_both_ways(one_postgresql: PostgreSQL, events: str, tmp_pat
     assert (tmp_path / "database" / "events.db.moved").exists()
 
 
-def _served(config: Config) -> Any:
-    """A service of these settings, with the ways to ask of `served`."""
-    from contextlib import contextmanager
-
-    from tests.support.service_in_process import Served
-    from xorec.service.api.health import all_routes
-    from xorec.service.http.app import App, Health
-    from xorec.service.metrics import Metrics
-    from xorec.service.processes.start import start_writer
-
-    @contextmanager
-    def serving() -> Any:
-        metrics = Metrics()
-        started = start_writer(config, metrics)
-        app = App(config, all_routes(Health(), metrics), Health(), metrics)
-        app.service = started.service
-        try:
-            yield Served(app, started)
-        finally:
-            app.close()
-            started.close()
-
-    return serving()
+@contextmanager
+def _served(config: Config) -> Iterator[Served]:
+    started = start_writer(config, metrics := Metrics())
+    health = Health("ready")
+    app = App(config, all_routes(health, metrics), health, metrics)
+    app.service = started.service
+    yield Served(app, started)
+    app.close()
+    started.close()
 
 
 def test_a_folder_goes_on_in_a_database_and_not_back(events: str, tmp_path: Path) -> None:
@@ -321,33 +311,19 @@ def test_orders_do_not_show_it(events: str, tmp_path: Path) -> None:
         assert events not in repr(order)
 
 
-def serve(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "xorec", "serve", *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=300,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_start_without_the_database_is_one_line(
     one_postgresql: PostgreSQL, tmp_path: Path, workers: str
 ) -> None:
     _shop().save(tmp_path / "shop.xorec")
     wrong = one_postgresql.address_of(password=f"not-{PASSWORD}")
+    words = (tmp_path / "shop.xorec", "--data", tmp_path / "data", "--port", 0)
     for address, line in (
         (wrong, "the password is wrong"),
         (f"postgresql://ann:{PASSWORD}@127.0.0.1:1/shop", "refused"),
     ):
-        done = serve(
-            str(tmp_path / "shop.xorec"),
-            *("--data", str(tmp_path / "data"), "--port", "0", "--workers", workers),
-            XOREC_SERVE__EVENTS=address,
-            XOREC_SERVE__LOG_LEVEL="debug",
-        )
+        environment = {"XOREC_SERVE__EVENTS": address, "XOREC_SERVE__LOG_LEVEL": "debug"}
+        done = serve_until_it_ends(*words, "--workers", workers, **environment)
         assert done.returncode == 2, done.stderr
         (error,) = (one for one in done.stderr.splitlines() if one.startswith("error: "))
         assert line in error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,14 +17,13 @@ from typing import Any, cast
 import httpx
 
 from tests.support.waiting import PATIENCE, until
-from xorec.recommender.recommender import Recommender
-from xorec.service.api.health import all_routes, health_routes
+from xorec.service.api.health import health_routes
 from xorec.service.config import Config
 from xorec.service.http.app import App, Health
 from xorec.service.http.routes import Route
 from xorec.service.http.server import HttpServer, address, listen
 from xorec.service.metrics import Metrics
-from xorec.service.processes.start import Started, start_writer
+from xorec.service.settings import PREFIX
 
 START, END = 300.0, 120.0
 """Seconds after which a start (kernels may have to be compiled) or an end is taken for hung."""
@@ -49,14 +47,6 @@ class RunningService:
         self.process.send_signal(number)
         return self.process.wait(END)
 
-    @property
-    def pids(self) -> list[int]:
-        """Of the process and of its workers."""
-        import psutil
-
-        above = psutil.Process(self.process.pid)
-        return [above.pid, *(one.pid for one in above.children())]
-
 
 @contextmanager
 def running_service(
@@ -64,26 +54,19 @@ def running_service(
     data_dir: Path,
     workers: int = 1,
     config: Mapping[str, Any] | None = None,
-    environment: Mapping[str, str] | None = None,
-    port: int = 0,
 ) -> Iterator[RunningService]:
-    """`xorec serve` on 127.0.0.1, ready; it is ended at the end of the block.
+    """`xorec serve` on a free port of 127.0.0.1, ready; it is ended at the end of the block.
 
-    config: further settings as in TOML: {"limits": {"k": 10}}. port: 0 for one that is free.
+    config: further settings: {"limits": {"k": 10}}; they are given in the environment.
     """
-    data_dir.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", str(port)]
+    command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", "0"]
     command += ["--data", str(data_dir), "--workers", str(workers)]
-    if config:
-        settings = data_dir.with_name(f"{data_dir.name}.toml")
-        settings.write_text(_toml(config), encoding="utf-8")
-        command += ["--config", str(settings)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "XOREC_STAMPS": "off", **(environment or {})},
+        env={**os.environ, "XOREC_STAMPS": "off", **_variables(config or {}, PREFIX)},
         start_new_session=True,
     )
     service = RunningService("", process)
@@ -111,37 +94,16 @@ def running_service(
                 pipe.close()
 
 
-@dataclass
-class AppUnderTest:
-    """An app with a service behind it, without a socket."""
-
-    app: App
-    started: Started
-
-    def client(self, **settings: Any) -> httpx.AsyncClient:
-        """Sends requests to the app by ASGI. An exception inside is a 500, as outside."""
-        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
-        return httpx.AsyncClient(transport=transport, base_url="http://localhost", **settings)
-
-
-@contextmanager
-def app_for(
-    recommender: Recommender, folder: Path, config: Mapping[str, Any] | None = None
-) -> Iterator[AppUnderTest]:
-    """The app of a recommender: its file and its log are in `folder`."""
-    path = folder / "model.xorec"
-    if not path.exists():
-        recommender.save(path)
-    made = Config(model=path, data=folder / "serve", **dict(config or {}))
-    health, metrics = Health(), Metrics()
-    app = App(made, all_routes(health, metrics), health, metrics)
-    started = start_writer(made, metrics)
-    app.service, health.state = started.service, "ready"
-    try:
-        yield AppUnderTest(app, started)
-    finally:
-        started.close()
-        app.close()
+def serve_until_it_ends(*words: Any, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`xorec serve` where it ends by itself."""
+    return subprocess.run(
+        [sys.executable, "-m", "xorec", "serve", *map(str, words)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=START,
+        check=False,
+    )
 
 
 class NoModel:
@@ -195,21 +157,12 @@ def _collect(pipe: Any, into: list[str]) -> None:
         into.append(line)
 
 
-def _toml(config: Mapping[str, Any]) -> str:
-    plain = [f"{name} = {_value(one)}" for name, one in config.items() if not _is_table(one)]
-    tables = [
-        "\n".join([f"[{name}]", *(f"{key} = {_value(value)}" for key, value in one.items())])
-        for name, one in config.items()
-        if _is_table(one)
-    ]
-    return "\n".join([*plain, *tables]) + "\n"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(str(value) if isinstance(value, Path) else value)
+def _variables(config: Mapping[str, Any], prefix: str) -> dict[str, str]:
+    """Settings as variables of the environment."""
+    found: dict[str, str] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            found |= _variables(value, f"{prefix}{name}__")
+        else:
+            found[f"{prefix}{name}"] = str(value)
+    return found

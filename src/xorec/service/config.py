@@ -25,11 +25,9 @@ class _Table(BaseModel):
 class Keys(_Table):
     """Who may do what: read < write < admin. Two of each, so that one can be replaced in use."""
 
-    admin: tuple[SecretStr, ...] = Field(default=(), max_length=2, description="may do everything")
-    write: tuple[SecretStr, ...] = Field(
-        default=(), max_length=2, description="events and items, lists"
-    )
-    read: tuple[SecretStr, ...] = Field(default=(), max_length=2, description="lists only")
+    admin: tuple[SecretStr, ...] = Field(default=(), max_length=2)  # may do everything
+    write: tuple[SecretStr, ...] = Field(default=(), max_length=2)  # events and items, lists
+    read: tuple[SecretStr, ...] = Field(default=(), max_length=2)  # lists only
 
     @field_validator("admin", "write", "read", mode="before")
     @classmethod
@@ -57,34 +55,24 @@ class Keys(_Table):
 class Limits(_Table):
     """What one request, or all together, may ask for."""
 
-    k: int = Field(default=1000, ge=1, description="items of a list")
-    body_bytes: int = Field(default=5_000_000, ge=1024, description="bytes of a body")
-    batch: int = Field(default=1000, ge=1, description="queries of a batch")
-    concurrent: int = Field(
-        default=64, ge=1, description="requests under way in a worker; above: 503"
-    )
-    writes: int = Field(
-        default=1024, ge=1, description="requests of a worker that wait for the disk"
-    )
-    id_chars: int = Field(default=1024, ge=1, description="characters of an id")
-    events_per_call: int = Field(default=10_000, ge=1, description="events of one request")
-    wait_seconds: float = Field(
-        default=1.0, ge=0, le=60, description="wait for a `seq` to be visible"
-    )
-    body_seconds: float = Field(default=30.0, gt=0, description="for a body to arrive")
-    idle_seconds: float = Field(default=30.0, gt=0, description="that a connection may be silent")
+    k: int = Field(default=1000, ge=1)  # items of a list
+    body_bytes: int = Field(default=5_000_000, ge=1024)  # bytes of a body
+    batch: int = Field(default=1000, ge=1)  # queries of a batch
+    concurrent: int = Field(default=64, ge=1)  # requests under way in a worker; above: 503
+    writes: int = Field(default=1024, ge=1)  # requests of a worker that wait for the disk
+    id_chars: int = Field(default=1024, ge=1)  # characters of an id
+    events_per_call: int = Field(default=10_000, ge=1)  # events of one request
+    wait_seconds: float = Field(default=1.0, ge=0, le=60)  # wait for a `seq` to be visible
+    body_seconds: float = Field(default=30.0, gt=0)  # for a body to arrive
+    idle_seconds: float = Field(default=30.0, gt=0)  # that a connection may be silent
 
 
 class Update(_Table):
     """When the events of the log become a new generation of the model file."""
 
-    events: int = Field(
-        default=10_000, ge=1, description="events after which a generation is written"
-    )
-    minutes: float = Field(
-        default=10.0, gt=0, description="after which it is, if there are any events"
-    )
-    keep_generations: int = Field(default=5, ge=1, description="generations that stay on the disk")
+    events: int = Field(default=10_000, ge=1)  # events after which a generation is written
+    minutes: float = Field(default=10.0, gt=0)  # after which it is, if there are any events
+    keep_generations: int = Field(default=5, ge=1)  # generations that stay on the disk
 
 
 class Refit(_Table):
@@ -92,37 +80,24 @@ class Refit(_Table):
     worse and still be activated."""
 
     gate_drop: float = Field(default=0.02, ge=0, le=1)
-    gate_events: int = Field(
-        default=2000, ge=1, description="newest events that the gate is measured on"
-    )
-    every_hours: float | None = Field(
-        default=None, gt=0, description="refit this often; none: by hand"
-    )
+    gate_events: int = Field(default=2000, ge=1)  # newest events that the gate is measured on
+    every_hours: float | None = Field(default=None, gt=0)  # refit this often; none: by hand
 
 
 class Config(_Table):
     """All settings of a service. model: the file that is served as "default"."""
 
     model: Path | None = None
-    models: dict[ModelName, Path] = Field(default={}, description="further models: name = file")
-    data: Path | None = Field(
-        default=None, description="folder of log and generations; MODEL.serve"
-    )
-    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
-    hosts: tuple[str, ...] = Field(
-        default=(),
-        description="names that it may be called by where there are no keys, besides its own",
-    )
-    port: int = Field(default=8080, ge=0, le=65535, description="0: any that is free")
-    workers: int = Field(default=1, ge=1, le=64, description="processes that answer")
-    threads: int = Field(default=4, ge=1, le=64, description="of a worker, for what takes longer")
-    events: SecretStr | None = Field(
-        default=None, description="where events are kept, if not in the folder: postgresql://..."
-    )
-    durability: Durability = Field(default="disk", description="what 200 means for an event")
-    access_log: str = Field(
-        default="off", min_length=1, description="a file, - for standard output, off"
-    )
+    models: dict[ModelName, Path] = {}  # further models: name = file
+    data: Path | None = None  # folder of log and generations; MODEL.serve
+    host: str = Field(default="127.0.0.1", min_length=1)  # address to listen on
+    hosts: tuple[str, ...] = ()  # further names of it, where there are no keys
+    port: int = Field(default=8080, ge=0, le=65535)  # 0: any that is free
+    workers: int = Field(default=1, ge=1, le=64)  # processes that answer
+    threads: int = Field(default=4, ge=1, le=64)  # of a worker, for what takes longer
+    events: SecretStr | None = None  # where events are kept, if not in the folder: postgresql://...
+    durability: Durability = "disk"  # what 200 means for an event
+    access_log: str = Field(default="off", min_length=1)  # a file, - for standard output, off
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     keys: Keys = Keys()
     limits: Limits = Limits()

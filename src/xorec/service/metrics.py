@@ -1,9 +1,9 @@
-"""Activity: what the service did in the last two minutes, second by second, in all workers.
+"""Metrics for Prometheus, and Activity: the last two minutes, second by second, of all workers.
 
 Each second has a row of counters: requests by class of status, events, and histograms of the times
 of requests and flushes. Where there are several workers, the rows of each lie in a file of the
-folder of metrics: whoever is asked adds them up, and a worker that starts again goes on in its own.
-Ids and keys stand nowhere here: of a slow request its route is kept.
+folder of metrics: the worker that is asked adds them up, and one that starts again goes on in its
+own. No ids and no keys are kept: of a slow request its route.
 """
 
 from __future__ import annotations
@@ -63,7 +63,12 @@ class Activity:
     def __init__(self, worker: int = 0, folder: Path | None = None) -> None:
         self.took: deque[int] = deque(maxlen=_MOST_WAITING)
         self._folder = folder
-        self._rows, self._slow = _opened_rows(folder, worker)
+        self._rows, self._slow = np.zeros(SECONDS, _ROW), np.zeros(_SLOW_KEPT, _SLOW)
+        if folder is not None:
+            path = folder / f"w{worker}.activity"
+            with path.open("ab") as file:
+                file.truncate(self._rows.nbytes + self._slow.nbytes)
+            self._rows, self._slow = _mapped(path, "r+")
         self._began = time.time()
         self._lock = threading.Lock()
 
@@ -116,9 +121,7 @@ class Activity:
         rows, slow, workers = self._all()
         now = int(time.time())
         recent = rows[(rows["at"] >= now - WINDOW) & (rows["at"] < now)]
-        seconds = min(max(now - int(self._began), 1), WINDOW)
-        if workers > 1:
-            seconds = WINDOW
+        seconds = WINDOW if workers > 1 else min(max(now - int(self._began), 1), WINDOW)
         return {
             "of": "this worker" if self._folder is None else "all workers",
             "workers": workers,
@@ -131,8 +134,11 @@ class Activity:
                 if recent["status"][:, kind].any()
             },
             "events_per_second": _rate(recent["events"].sum(), seconds),
-            **_quantiles("", recent["took"]),
-            **_quantiles("flush_", recent["flush"]),
+            **{
+                f"{name}{q}_ms": quantile_ms(recent[of].sum(axis=0), share)
+                for name, of in (("", "took"), ("flush_", "flush"))
+                for q, share in (("p50", 0.5), ("p99", 0.99))
+            },
             "history": _history(rows, range(now - history, now)),
             "slow_ms": SLOW_MS,
             "slow": _slow_requests(slow),
@@ -142,23 +148,13 @@ class Activity:
         """The rows of all workers, their slow requests, and how many workers there are."""
         if self._folder is None:
             return self._rows.copy(), self._slow.copy(), 1
-        paths = sorted(self._folder.glob("*.activity"))
-        parts = [_mapped(path) for path in paths]
-        rows = np.concatenate([part[0] for part in parts])
-        return rows, np.concatenate([part[1] for part in parts]), len(parts)
-
-
-def _opened_rows(folder: Path | None, worker: int) -> tuple[Rows, Rows]:
-    """Rows and slow requests of a worker: in its file, or in memory where it is alone."""
-    if folder is None:
-        return np.zeros(SECONDS, _ROW), np.zeros(_SLOW_KEPT, _SLOW)
-    path = folder / f"w{worker}.activity"
-    with path.open("ab") as file:
-        os.truncate(file.fileno(), SECONDS * _ROW.itemsize + _SLOW_KEPT * _SLOW.itemsize)
-    return _mapped(path, "r+")
+        parts = [_mapped(path) for path in sorted(self._folder.glob("*.activity"))]
+        rows, slow = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return rows, slow, len(parts)
 
 
 def _mapped(path: Path, mode: Any = "r") -> tuple[Rows, Rows]:
+    """Rows and slow requests of a worker, in its file."""
     whole: Any = np.memmap(path, np.uint8, mode)
     end = SECONDS * _ROW.itemsize
     return whole[:end].view(_ROW), whole[end:].view(_SLOW)
@@ -166,13 +162,6 @@ def _mapped(path: Path, mode: Any = "r") -> tuple[Rows, Rows]:
 
 def _rate(count: Any, seconds: float) -> float:
     return round(float(count) / seconds, 3)
-
-
-def _quantiles(prefix: str, counts: npt.NDArray[np.uint32]) -> Json:
-    total = counts.sum(axis=0)
-    return {
-        f"{prefix}{name}_ms": quantile_ms(total, q) for name, q in (("p50", 0.5), ("p99", 0.99))
-    }
 
 
 def quantile_ms(counts: npt.NDArray[Any], q: float) -> float | None:

@@ -33,6 +33,39 @@ from xorec.service.log.records import (
     user_key,
 )
 
+TABLES = """
+CREATE TABLE events (
+    seq bigint PRIMARY KEY,
+    key uuid NOT NULL,
+    event_id text NOT NULL,
+    user_key bigint NOT NULL,
+    user_id text NOT NULL,
+    item_id text NOT NULL,
+    kind text NOT NULL,
+    value double precision NOT NULL,
+    ts bigint NOT NULL,
+    request_id text
+);
+CREATE UNIQUE INDEX events_key ON events (key);
+CREATE TABLE changes (
+    seq bigint PRIMARY KEY,
+    kind text NOT NULL,
+    body text NOT NULL
+);
+CREATE TABLE exposures (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    request_id text NOT NULL,
+    experiment text NOT NULL,
+    arm text NOT NULL,
+    user_key bigint NOT NULL,
+    user_id text NOT NULL,
+    items text NOT NULL,
+    ts bigint NOT NULL
+);
+CREATE UNIQUE INDEX exposures_user ON exposures (user_key, experiment, request_id);
+CREATE INDEX exposures_experiment ON exposures (experiment)
+"""
+"""Of both databases, in the words of PostgreSQL."""
 RETRIES = 30 * 24 * 3600
 """Seconds for which an erased event is still known as such: a late retry must not bring it back.
 For as long the records of erasures wait for a machine that is away."""

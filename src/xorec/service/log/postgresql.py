@@ -17,6 +17,7 @@ from xorec.core.printable import quoted
 from xorec.databases import base, postgresql
 from xorec.databases.postgresql import driver, first_line
 from xorec.service.log.base import (
+    TABLES,
     Dialect,
     StorageFailed,
     StorageFull,
@@ -197,38 +198,8 @@ CREATE TABLE state (
     last_seq bigint NOT NULL,
     forgotten bigint NOT NULL
 ) WITH (fillfactor = 10);
-CREATE TABLE events (
-    seq bigint PRIMARY KEY,
-    key uuid NOT NULL,
-    event_id text NOT NULL,
-    user_key bigint NOT NULL,
-    user_id text NOT NULL,
-    item_id text NOT NULL,
-    kind text NOT NULL,
-    value double precision NOT NULL,
-    ts bigint NOT NULL,
-    request_id text
-);
-CREATE UNIQUE INDEX events_key ON events (key);
 CREATE INDEX events_user ON events (user_key, seq);
 CREATE INDEX events_ts ON events (ts);
-CREATE TABLE changes (
-    seq bigint PRIMARY KEY,
-    kind text NOT NULL,
-    body text NOT NULL
-);
-CREATE TABLE exposures (
-    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    request_id text NOT NULL,
-    experiment text NOT NULL,
-    arm text NOT NULL,
-    user_key bigint NOT NULL,
-    user_id text NOT NULL,
-    items text NOT NULL,
-    ts bigint NOT NULL
-);
-CREATE UNIQUE INDEX exposures_user ON exposures (user_key, experiment, request_id);
-CREATE INDEX exposures_experiment ON exposures (experiment);
 CREATE TABLE erased (key uuid PRIMARY KEY, ts bigint NOT NULL);
 CREATE TABLE machines (
     machine text PRIMARY KEY,
@@ -276,7 +247,7 @@ def ensure_tables(connection: Connection, address: Address) -> None:
         if find_tables(connection, address):
             return
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted_schema(address)}")
-        for statement in _TABLES.split(";\n"):
+        for statement in f"{TABLES};{_TABLES}".split(";\n"):
             connection.execute(statement)
         connection.execute(
             "INSERT INTO state VALUES (1, %s, %s, %s, 0, 0)",

@@ -18,6 +18,7 @@ from xorec.core import files
 from xorec.core.errors import XorecError
 from xorec.service.log.base import (
     RETRIES,
+    TABLES,
     Dialect,
     Log,
     StorageFailed,
@@ -55,38 +56,8 @@ CREATE TABLE state (
     floor INTEGER NOT NULL,
     salt BLOB NOT NULL
 );
-CREATE TABLE events (
-    seq INTEGER PRIMARY KEY,
-    key BLOB NOT NULL,
-    event_id TEXT NOT NULL,
-    user_key INTEGER NOT NULL,
-    user TEXT NOT NULL,
-    item TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    value REAL NOT NULL,
-    ts INTEGER NOT NULL,
-    request_id TEXT
-);
-CREATE UNIQUE INDEX events_key ON events (key);
 CREATE INDEX events_user ON events (user_key);
 CREATE INDEX events_ts ON events (ts, item);
-CREATE TABLE changes (
-    seq INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    body TEXT NOT NULL
-);
-CREATE TABLE exposures (
-    number INTEGER PRIMARY KEY,
-    request_id TEXT NOT NULL,
-    experiment TEXT NOT NULL,
-    arm TEXT NOT NULL,
-    user_key INTEGER NOT NULL,
-    user TEXT NOT NULL,
-    items TEXT NOT NULL,
-    ts INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX exposures_user ON exposures (user_key, experiment, request_id);
-CREATE INDEX exposures_experiment ON exposures (experiment);
 CREATE TABLE erased (key BLOB PRIMARY KEY, ts INTEGER NOT NULL) WITHOUT ROWID;
 """
 COLUMNS = {
@@ -125,8 +96,8 @@ def create_tables(
 ) -> None:
     """Make the tables, all or none. salt: of keys that are there already; default: a new one."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in _TABLES.split(";\n"):
-        connection.execute(statement)
+    for statement in f"{TABLES};{_TABLES}".split(";\n"):
+        connection.execute(_translated(statement))
     salt = secrets.token_bytes(16) if salt is None else salt
     connection.execute("INSERT INTO state VALUES (1, ?, ?)", (floor, salt))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -180,6 +151,9 @@ def _translated(statement: str) -> str:
         ("user_id", "user"),
         ("item_id", "item"),
         ('COLLATE "C"', "COLLATE BINARY"),
+        ("bigint", "INTEGER"),
+        (" GENERATED ALWAYS AS IDENTITY", ""),
+        ("uuid", "BLOB"),
     ):
         statement = statement.replace(said, meant)
     return statement
