@@ -134,7 +134,7 @@ def _point(
 def new_offsets(offsets: Offsets | None, counts: npt.NDArray[np.integer]) -> Offsets | None:
     """Offsets of all items (counts) from those of the first: new ones as items of like count.
 
-    >>> late_offsets(np.array([0, 2, 4], dtype=np.uint8), np.array([1, 10, 100, 10, 50]))
+    >>> new_offsets(np.array([0, 2, 4], dtype=np.uint8), np.array([1, 10, 100, 10, 50]))
     array([0, 2, 4, 2, 3], dtype=uint8)
     """
     if offsets is None or len(offsets) == len(counts):
