@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,10 @@ import pytest
 
 from xorec.core.errors import MissingExtraError, OptionError
 from xorec.plots.comparisons import (
-    Box,
     Point,
-    Surroundings,
-    centre_box,
+    boxes_around,
     draw_points,
+    meetings,
     picture_files,
     place_labels,
     unbeaten,
@@ -38,25 +36,23 @@ def test_labels_overlap_nothing_but_lines(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = np.column_stack([rng.uniform(30, 370, 12), rng.uniform(30, 270, 12)])
     points[1:4] = points[0] + [[3, 2], [25, 1], [-4, 9]]  # a crowd
-    sizes = [(rng.uniform(30, 130), 12.0) for _ in points]
-    area = Box(0, 0, 400, 300)
-    marks = [centre_box(x, y, (9, 9)) for x, y in points.tolist()]
-    placed = place_labels(points, sizes, Surroundings(area, marks, []))
-    for box, size in zip(placed, sizes, strict=True):
-        assert (box.right - box.left, box.high - box.low) == pytest.approx(size)
-        assert area.holds(box)
-        assert not any(box.meets(mark) for mark in marks)
-    assert not any(one.meets(other) for one, other in combinations(placed, 2))
+    sizes = np.column_stack([rng.uniform(30, 130, 12), np.full(12, 12.0)])
+    marks, area = boxes_around(points, (9, 9)), np.array([0, 0, 400, 300])
+    placed = place_labels(points, sizes, area, marks, np.empty((0, 4)))
+    assert placed[:, 2:] - placed[:, :2] == pytest.approx(sizes)
+    assert placed.min() >= 0
+    assert (placed.max(axis=0)[2:] <= area[2:]).all()
+    assert meetings(placed, marks).sum() == 0
+    assert meetings(placed, placed).tolist() == [1] * 12  # itself
 
 
 def test_a_free_label_stands_beside_its_point_and_off_the_line() -> None:
-    at, size, area = np.array([[100.0, 100.0]]), [(40.0, 10.0)], Box(0, 0, 200, 200)
-    (alone,) = place_labels(at, size, Surroundings(area, [], []))
-    assert alone == Box(107, 95, 147, 105)
-    line = Box(100, 99, 200, 101)
-    (aside,) = place_labels(at, size, Surroundings(area, [], [line]))
-    assert not aside.meets(line)
-    assert aside.right == 93
+    given = np.array([[100.0, 100.0]]), np.array([(40.0, 10.0)]), np.array([0, 0, 200, 200])
+    nothing, line = np.empty((0, 4)), np.array([[100.0, 99, 200, 101]])
+    assert place_labels(*given, nothing, nothing).tolist() == [[107, 95, 147, 105]]
+    aside = place_labels(*given, nothing, line)
+    assert meetings(aside, line).tolist() == [0]
+    assert aside[0, 2] == 93
 
 
 def test_both_panels_name_every_point_and_equal_input_gives_equal_bytes() -> None:

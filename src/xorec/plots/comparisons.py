@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,86 +143,57 @@ def unbeaten(costs: Sequence[float], values: Sequence[float]) -> list[int]:
     return best
 
 
-_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-_DISTANCES = (7.0, 14.0, 24.0, 36.0, 50.0, 70.0)
+Boxes = npt.NDArray[np.float64]
+"""Rectangles (n, 4): left, low, right and high, in pixels."""
+_DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)])
+_DISTANCES = np.array([7.0, 14.0, 24.0, 36.0, 50.0, 70.0])
 _ROUNDS = 6
 _FORBIDDEN, _ON_A_LINE = 1000.0, 25.0
 
 
-class Box(NamedTuple):
-    """A rectangle: its left and lower, its right and upper ends."""
-
-    left: float
-    low: float
-    right: float
-    high: float
-
-    def grown(self, by: float) -> Box:
-        """The same with a margin."""
-        return Box(self.left - by, self.low - by, self.right + by, self.high + by)
-
-    def meets(self, other: Box) -> bool:
-        """Whether they have an area in common."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.low < other.high and other.low < self.high
-
-    def holds(self, other: Box) -> bool:
-        """Whether the other is inside."""
-        across = self.left <= other.left and other.right <= self.right
-        return across and self.low <= other.low and other.high <= self.high
+def boxes_around(centres: Any, sizes: Any) -> Boxes:
+    """Rectangles of (width, height) around centres (n, 2)."""
+    centres, half = np.asarray(centres, np.float64), np.asarray(sizes) / 2
+    return np.hstack([centres - half, centres + half])
 
 
-def centre_box(x: float, y: float, size: Sequence[float]) -> Box:
-    """The box of a (width, height) around a centre."""
-    return Box(x - size[0] / 2, y - size[1] / 2, x + size[0] / 2, y + size[1] / 2)
+def meetings(boxes: Boxes, others: Boxes) -> npt.NDArray[np.int64]:
+    """How many of the others have an area in common with each of the boxes.
 
-
-class Surroundings(NamedTuple):
-    """What labels keep clear of: the edge of the area, the marks of points, and lines."""
-
-    area: Box
-    marks: Sequence[Box]
-    lines: Sequence[Box]
-
-    def cost(self, box: Box, labels: Sequence[Box]) -> float:
-        """How bad a label is here."""
-        met = sum(box.meets(other) for other in (*self.marks, *labels))
-        crossed = sum(box.meets(line) for line in self.lines)
-        outside = not self.area.holds(box)
-        return _FORBIDDEN * (met + outside) + _ON_A_LINE * crossed
+    >>> meetings(np.array([[0, 0, 2, 2.0]]), np.array([[1, 1, 3, 3], [2, 0, 3, 2.0]])).tolist()
+    [1]
+    """
+    below = (boxes[:, None, :2] < others[:, 2:]) & (others[:, :2] < boxes[:, None, 2:])
+    return np.asarray(below.all(axis=2).sum(axis=1))
 
 
 def place_labels(
-    points: npt.NDArray[np.float64], sizes: Sequence[Sequence[float]], around: Surroundings
-) -> list[Box]:
+    points: npt.NDArray[np.float64],
+    sizes: npt.NDArray[np.float64],
+    area: npt.NDArray[np.float64],
+    marks: Boxes,
+    lines: Boxes,
+) -> Boxes:
     """A box for the label of each point: the nearest that is free, better ones in some rounds.
 
-    points: (n, 2), sizes: width and height of each label, all in pixels.
+    points, sizes: (n, 2), sizes of the labels. They stay inside the area, and clear of marks, of
+    each other and, where that is possible, of lines.
     """
-    placed: list[Box] = []
+    placed = np.empty((0, 4))
     for _ in range(_ROUNDS):
-        before = list(placed)
-        for at, (x, y) in enumerate(points.tolist()):
-            others = [box for other, box in enumerate(placed) if other != at]
-            costs = [
-                (around.cost(box, others) + distance, turn, box)
-                for distance in _DISTANCES
-                for turn, box in enumerate(_around(x, y, sizes[at], distance))
-            ]
-            best = min(costs, key=lambda cost: cost[:2])[2]
-            placed[at : at + 1] = [best]
-        if placed == before:
+        before = placed
+        for at, (point, size) in enumerate(zip(points, sizes, strict=True)):
+            away = _DIRECTIONS * (_DISTANCES[:, None, None] + size / 2)
+            choice = boxes_around(point + away.reshape(-1, 2), size)
+            others = np.concatenate([placed[:at], placed[at + 1 :]])
+            outside = (choice[:, :2] < area[:2]) | (choice[:, 2:] > area[2:])
+            bad = meetings(choice, marks) + meetings(choice, others) + outside.any(axis=1)
+            cost = _FORBIDDEN * bad + _ON_A_LINE * meetings(choice, lines)
+            best = choice[np.argmin(cost + np.repeat(_DISTANCES, len(_DIRECTIONS)))]
+            placed = np.concatenate([placed[:at], [best], placed[at + 1 :]])
+        if np.array_equal(placed, before):
             break
     return placed
-
-
-def _around(x: float, y: float, size: Sequence[float], distance: float) -> list[Box]:
-    """The boxes that a label may have at this distance of its point, the best first."""
-    width, height = size
-    return [
-        centre_box(x + right * (distance + width / 2), y + up * (distance + height / 2), size)
-        for right, up in _DIRECTIONS
-    ]
 
 
 LOOKS = {
@@ -304,38 +274,32 @@ def _label(axis: Any, costs: Sequence[float], points: Sequence[Point]) -> None:
     """The names of the points, where they hide nothing; a thin line to those that are far."""
     values = [point.value for point in points]
     pixels = axis.transData.transform(np.column_stack([costs, values]))
-    size = {"fontsize": 8.5, "color": INK, "ha": "center", "va": "center"}
-    texts = [axis.text(0.5, 0.5, point.label, **size) for point in points]
-    boxes = [text.get_window_extent() for text in texts]
+    style = {"fontsize": 8.5, "color": INK, "ha": "center", "va": "center"}
+    texts = [axis.text(0.5, 0.5, point.label, **style) for point in points]
+    extents = [text.get_window_extent() for text in texts]
     for text in texts:
         text.remove()
-    best = pixels[unbeaten(costs, values)]
-    edge = axis.get_window_extent()
-    around = Surroundings(
-        Box(edge.x0 + 2, edge.y0 + 2, edge.x1 + 8, edge.y1 + 2),
-        [centre_box(x, y, (_MARK, _MARK)) for x, y in pixels.tolist()],
-        _steps(best.tolist()),
-    )
-    sizes = [(box.width + 4, box.height + 1) for box in boxes]
-    points_per_pixel = 72 / axis.figure.dpi
-    for point, at, box in zip(points, pixels, place_labels(pixels, sizes, around), strict=True):
-        centre = np.array([box.left + box.right, box.low + box.high]) / 2
-        far = not box.grown(13).meets(centre_box(at[0], at[1], (1, 1)))
-        leader = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+    sizes = np.array([(one.width + 4, one.height + 1) for one in extents])
+    edge, best = axis.get_window_extent(), pixels[unbeaten(costs, values)]
+    area = np.array([edge.x0 + 2, edge.y0 + 2, edge.x1 + 8, edge.y1 + 2])
+    boxes = place_labels(pixels, sizes, area, boxes_around(pixels, (_MARK, _MARK)), _steps(best))
+    reach = boxes + np.array([-13, -13, 13, 13])
+    leader = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+    for point, at, box, wide in zip(points, pixels, boxes, reach, strict=True):
+        near = meetings(wide[None], boxes_around(at[None], (1, 1)))[0]
         axis.annotate(
             point.label,
             axis.transData.inverted().transform(at),
-            xytext=(centre - at) * points_per_pixel,
+            xytext=((box[:2] + box[2:]) / 2 - at) * 72 / axis.figure.dpi,
             textcoords="offset points",
-            arrowprops=leader if far else None,
+            arrowprops=None if near else leader,
             zorder=5,
-            **size,
+            **style,
         )
 
 
-def _steps(best: Sequence[Sequence[float]]) -> list[Box]:
+def _steps(best: npt.NDArray[np.float64]) -> Boxes:
     """The line of steps as thin boxes: along, then up."""
-    boxes: list[Box] = []
-    for (x, y), (then_x, then_y) in pairwise(best):
-        boxes += [Box(x, y - 1, then_x, y + 1), Box(then_x - 1, y, then_x + 1, then_y)]
-    return boxes
+    (x, y), (then_x, then_y) = best[:-1].T, best[1:].T
+    along, up = (x, y - 1, then_x, y + 1), (then_x - 1, y, then_x + 1, then_y)
+    return np.concatenate([np.column_stack(along), np.column_stack(up)])

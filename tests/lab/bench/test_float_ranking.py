@@ -7,30 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.options import RunOptions
-from xorec.lab.bench.data import BenchData, without_bias
-from xorec.lab.bench.everybody import Size, drawn_data
+from xorec.lab.bench.data import without_bias
 from xorec.lab.bench.float_ranking import WAYS, WHOLE, FloatRanking, Way, fastest_way
 from xorec.representations.vectors import Vectors
-from xorec.search.hits import Exclude
 
-Drawn = tuple[BenchData, Exclude]
+from .conftest import Drawn, seen_by
+
 ODD = (
     Way(3, 7, "a block each"),
     Way(5, WHOLE, "a block each", "argpartition"),
     Way(4, 6, "one block", "argpartition"),
     Way(300, 20, "one block"),
 )
-
-
-@pytest.fixture(scope="module")
-def drawn() -> Drawn:
-    return drawn_data(Size(300, 83, 12), 20, RunOptions(threads=2))
-
-
-def seen_by(seen: Exclude, user: int) -> list[int]:
-    indptr, indices = seen
-    return [int(item) for item in indices[indptr[user] : indptr[user + 1]]]
 
 
 def best_by_hand(drawn: Drawn, user: int, k: int) -> list[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,8 @@ from xorec.data.tie_rank import TieRank, tie_rank
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats, Vectors
-from xorec.search.hits import Exclude, Hits
+from xorec.search.hits import Exclude
+from xorec.search.index import Index
 
 Rows = npt.NDArray[np.int64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
@@ -32,7 +32,8 @@ Draw = Callable[[np.random.Generator, int, int], Floats]
 RANK = 16
 NOISE = 0.3
 BLOCK = 65_536
-_MIXING, _ITEMS, _QUERIES, _TIES, _, _USERS = range(6)
+_MIXING, _ITEMS, _QUERIES, _TIES, _LISTS, _USERS = range(6)
+"""Random streams."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ def make_data(
 
 def _drawn(codes: str, items: int, bits: int, queries: int, seed: int, vectors: bool) -> BenchData:
     """low-rank: users and items are normal factors, mixed, with some noise. uniform: all normal."""
-    mixing = _generator(seed, _MIXING).standard_normal((RANK, bits), dtype=np.float32)
+    mixing = np.random.default_rng((seed, _MIXING)).standard_normal((RANK, bits), dtype=np.float32)
 
     def low_rank(rng: np.random.Generator, begin: int, rows: int) -> Floats:
         factors = rng.standard_normal((rows, RANK), dtype=np.float32)
@@ -99,7 +100,7 @@ def _drawn(codes: str, items: int, bits: int, queries: int, seed: int, vectors: 
     draw = low_rank if codes == "low-rank" else uniform
     item_codes, item_vectors = _rows(draw, items, bits, (seed, _ITEMS), vectors)
     query_codes, query_vectors = _rows(draw, queries, bits, (seed, _QUERIES), vectors)
-    ties = _generator(seed, _TIES).permutation(items).astype(np.int32)
+    ties = np.random.default_rng((seed, _TIES)).permutation(items).astype(np.int32)
     return BenchData(codes, bits, item_codes, query_codes, ties, item_vectors, query_vectors)
 
 
@@ -111,7 +112,7 @@ def _rows(
     vectors = np.empty((count, bits), dtype=np.float32) if keep else None
     for begin in range(0, count, BLOCK):
         rows = min(BLOCK, count - begin)
-        part = draw(_generator(*key, begin // BLOCK), begin, rows)
+        part = draw(np.random.default_rng((*key, begin // BLOCK)), begin, rows)
         words[begin : begin + rows] = pack_signs(part)
         if vectors is not None:
             vectors[begin : begin + rows] = part
@@ -130,7 +131,7 @@ def _of_model_file(
         raise OptionError(f"{path} holds {codes.kind}, not codes: give a model such as dsiml.")
     if bits not in (None, codes.bits):
         raise OptionError(f"bits is {bits} but {path} has {codes.bits} bits: leave --bits out.")
-    users = _generator(seed, _USERS).permutation(codes.n_users)[:queries]
+    users = np.random.default_rng((seed, _USERS)).permutation(codes.n_users)[:queries]
     item_codes = np.array(codes.item_codes[:items], dtype=np.uint64)
     query_codes = np.array(codes.user_codes[users], dtype=np.uint64)
     ties = np.argsort(np.argsort(model.tie_rank[: len(item_codes)])).astype(np.int32)
@@ -177,24 +178,12 @@ def without_bias(vectors: Vectors) -> tuple[Floats, Floats]:
     return np.ascontiguousarray(users, np.float32), np.ascontiguousarray(items, np.float32)
 
 
-def _generator(*key: int) -> np.random.Generator:
-    return np.random.default_rng(key)
-
-
-BLOCK = 8_192
+LISTS_AT_ONCE = 8_192
 """Queries whose lists are drawn at once."""
-_STREAM = 4
-"""The random stream of the lists, beside those of `data`."""
-
-
-class SearchIndex(Protocol):
-    """What finds the nearest items: our index."""
-
-    def search(self, queries: Words, k: int, *, threads: int) -> Hits: ...
 
 
 def draw_seen(
-    data: BenchData, index: SearchIndex, length: int, near: int, seed: int, threads: int
+    data: BenchData, index: Index, length: int, near: int, seed: int, threads: int
 ) -> Exclude:
     """A seen list of `length` items for each query, ascending: (indptr, indices).
 
@@ -202,11 +191,11 @@ def draw_seen(
     other half from anywhere. At most half of all items are seen.
     """
     length, near = min(length, data.n_items // 2), min(near, data.n_items)
-    rng = np.random.default_rng((seed, _STREAM))
+    rng = np.random.default_rng((seed, _LISTS))
     lists = [
         seen_lists(index.search(codes, near, threads=threads).items, data.n_items, length, rng)
-        for begin in range(0, data.n_queries, BLOCK)
-        for codes in [data.query_codes[begin : begin + BLOCK]]
+        for begin in range(0, data.n_queries, LISTS_AT_ONCE)
+        for codes in [data.query_codes[begin : begin + LISTS_AT_ONCE]]
     ]
     indptr = np.arange(data.n_queries + 1, dtype=np.int64) * length
     return indptr, np.concatenate(lists).reshape(-1)

@@ -22,7 +22,8 @@ from xorec.lab.bench.methods import (
     by_blas,
     by_faiss,
     by_index,
-    faiss_flat,
+    faiss_codes,
+    fill_flat,
     hamming_index,
     missing_modules,
     thread_limit,
@@ -35,7 +36,7 @@ FAISS_CODES, FAISS_FLOATS = "faiss-binary-flat", "float-faiss"
 METHODS: dict[str, Build] = {
     CODES: by_index("auto"),
     FLOATS: by_blas(),
-    FAISS_CODES: faiss_flat(FAST_WIDTHS),
+    FAISS_CODES: faiss_codes(fill_flat, FAST_WIDTHS),
     FAISS_FLOATS: by_faiss,
 }
 CHECKED = 16
@@ -86,7 +87,7 @@ class EverybodyBench:
         """A flat row for each method. part, size: what the data are, in the rows."""
         options, name = self.options, f"{size}, {data.bits} bits"
         missing = missing_modules(["faiss"])
-        names = [one for one in METHODS if not (missing and "faiss" in one)]
+        builds = {one: make for one, make in METHODS.items() if not missing or "faiss" not in one}
         if missing:
             options.progress.note(
                 "faiss is not installed, so without it: pip install 'xorec[faiss]'."
@@ -94,20 +95,14 @@ class EverybodyBench:
         k, threads = min(self.k, data.n_items), options.thread_count
         harness = Harness(self.rounds, self.budget, threads, options.progress, name)
         with thread_limit(threads, [] if missing else ["faiss"]):
-            methods = harness.build({one: METHODS[one] for one in names}, data, k, seen)
+            methods = harness.build(builds, data, k, seen)
             timings = [
                 Timings(method, "batch", None if "faiss" in method.name else seen)
                 for method in methods
             ]
             harness.measure(timings, data, k, CHECKED)
-        same = {
-            "part": part,
-            "size": size,
-            "k": self.k,
-            "threads": threads,
-            "seen": float(np.mean(np.diff(seen[0]))),
-        }
-        return rows_of(timings, data, same)
+        same = {"part": part, "size": size, "k": self.k, "threads": threads}
+        return rows_of(timings, data, {**same, "seen": float(np.mean(np.diff(seen[0])))})
 
 
 def rows_of(timings: list[Timings], data: BenchData, same: dict[str, Any]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,24 +61,34 @@ class Load:
     def by_status(self) -> dict[int, int]:
         return dict(sorted(Counter(self.statuses.tolist()).items()))
 
+    def row(self) -> dict[str, Any]:
+        """The columns of a bench."""
+        answered = len(self.latencies)
+        return {
+            "requests_per_second": self.rate,
+            "p50_ms": self.percentile(50),
+            "p99_ms": self.percentile(99),
+            "max_ms": self.percentile(100),
+            "errors": self.errors,
+            "requests": answered,
+            "statuses": " ".join(f"{status}:{n}" for status, n in self.by_status.items()),
+            "sender_cpu_us_per_request": self.cpu_seconds / max(1, answered) * 1e6,
+        }
+
     def percentile(self, share: float, status: int | None = None) -> float:
         """Of the latencies of good answers, or of those with this status, in milliseconds."""
         chosen = self.latencies[self.good if status is None else self.statuses == status]
         return float(np.percentile(chosen, share) * 1e3) if len(chosen) else float("nan")
 
 
+@dataclass(eq=False, slots=True)
 class _Connection:
     """One socket, and the request that is under way on it."""
 
-    __slots__ = ("buffer", "busy", "planned", "socket")
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address, timeout=10)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.setblocking(False)
-        self.buffer = b""
-        self.planned = 0.0
-        self.busy = False
+    socket: socket.socket
+    buffer: bytes = b""
+    planned: float = 0.0
+    busy: bool = False
 
 
 class Sender:
@@ -88,12 +99,10 @@ class Sender:
             raise DataError(f"{address[0]} is not this machine: load is sent to 127.0.0.1 only.")
         self._address = address
         self._selector = selectors.DefaultSelector()
-        self._free: list[_Connection] = []
         self._keep = keep
         self.lost = 0
         """Connections that broke and could not be made again."""
-        for _ in range(connections):
-            self._free.append(self._connect())
+        self._free = [self._connect() for _ in range(connections)]
 
     def __enter__(self) -> Sender:
         return self
@@ -106,7 +115,7 @@ class Sender:
     def closed(self, payload: Payload, requests: int, seconds: float) -> Load:
         """So many requests or seconds, whatever ends first."""
         sent = min(len(self._free), requests)
-        run = _Run(self._keep)
+        run = _Run()
         for number in range(sent):
             self._send(self._free.pop(), payload(number), run.began)
         while run.done < requests and time.perf_counter() < run.began + seconds:
@@ -128,7 +137,7 @@ class Sender:
         spin: 0 where a millisecond of delay does not matter, and the core has more to do.
         """
         rng, count = np.random.default_rng(seed), max(1, round(rate * seconds))
-        run, number, done = _Run(self._keep), 0, 0
+        run, number, done = _Run(), 0, 0
         plan = (run.began + np.cumsum(rng.exponential(1 / rate, count))).tolist()
         late: deque[int] = deque()
         end = plan[-1] + GRACE
@@ -152,7 +161,7 @@ class Sender:
 
     def _settled(self, load: Load) -> Load:
         """Off the clock: wait for what is under way, so that the next run starts with nothing."""
-        end, late = time.perf_counter() + GRACE, _Run(0)
+        end, late = time.perf_counter() + GRACE, _Run()
         while (busy := self._busy()) and time.perf_counter() < end:
             self._free += [connection for connection, _ in self._answers(0.1, late)]
         for connection in busy:
@@ -189,8 +198,7 @@ class Sender:
         return found
 
     def _send(self, connection: _Connection, request: bytes, planned: float) -> None:
-        connection.planned = planned
-        connection.busy = True
+        connection.planned, connection.busy = planned, True
         try:
             sent = connection.socket.send(request)
             if sent < len(request):
@@ -201,7 +209,10 @@ class Sender:
             pass  # the next look at it finds it closed
 
     def _connect(self) -> _Connection:
-        connection = _Connection(self._address)
+        made = socket.create_connection(self._address, timeout=10)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.setblocking(False)
+        connection = _Connection(made)
         self._selector.register(connection.socket, selectors.EVENT_READ, connection)
         return connection
 
@@ -223,15 +234,15 @@ class Sender:
         return [connection]
 
 
+@dataclass
 class _Run:
     """What is noted while requests are under way."""
 
-    def __init__(self, keep: int) -> None:
-        self.latencies: list[float] = []
-        self.statuses: list[int] = []
-        self.bodies: list[bytes] = []
-        self._cpu = time.process_time()
-        self.began = time.perf_counter()
+    latencies: list[float] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    began_cpu: float = field(default_factory=time.process_time)
+    began: float = field(default_factory=time.perf_counter)
 
     @property
     def done(self) -> int:
@@ -244,7 +255,7 @@ class _Run:
     def load(self, unanswered: int) -> Load:
         return Load(
             time.perf_counter() - self.began,
-            time.process_time() - self._cpu,
+            time.process_time() - self.began_cpu,
             np.array(self.latencies),
             np.array(self.statuses, dtype=np.int64),
             unanswered,

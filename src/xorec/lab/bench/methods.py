@@ -76,19 +76,17 @@ def by_index(strategy: str) -> Build:
         index = hamming_index(setup.data, strategy, setup.threads)
         size = max(1, BLOCK_HITS // setup.k)
 
-        def block(queries: Words, exclude: Exclude | None) -> Found:
-            hits = index.search(queries, setup.k, exclude=exclude, threads=setup.threads)
-            assert hits.distances is not None
-            return hits.items, hits.distances, hits.counts
-
         def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
-            if len(queries) <= size:
-                return block(queries, exclude)
-            found = []
+            found: list[Found] = []
             for low in range(0, len(queries), size):
-                high = min(len(queries), low + size)
-                lists = None if exclude is None else part_of(exclude, low, high)
-                found.append(block(queries[low:high], lists))
+                block, lists = queries[low : low + size], exclude
+                if exclude is not None and len(queries) > size:
+                    lists = part_of(exclude, low, low + len(block))
+                hits = index.search(block, setup.k, exclude=lists, threads=setup.threads)
+                assert hits.distances is not None
+                found.append((hits.items, hits.distances, hits.counts))
+            if len(found) == 1:
+                return found[0]
             items, distances, counts = (np.concatenate(one) for one in zip(*found, strict=True))
             return items, distances, counts
 
@@ -100,10 +98,8 @@ def by_index(strategy: str) -> Build:
 
 def hamming_index(data: BenchData, strategy: str, threads: int) -> HammingIndex:
     """The index that is measured: made as a recommender makes it, with a sample of queries."""
-    sample = data.query_codes
-    return HammingIndex(
-        data.item_codes, data.bits, data.tie_rank, method=strategy, sample=sample, threads=threads
-    )
+    data_of_index = data.item_codes, data.bits, data.tie_rank
+    return HammingIndex(*data_of_index, method=strategy, sample=data.query_codes, threads=threads)
 
 
 def load_kernels(data: BenchData) -> None:
@@ -111,75 +107,76 @@ def load_kernels(data: BenchData) -> None:
     few = min(data.n_items, _FEW)
     ties = data.tie_rank[:few].argsort().argsort().astype(data.tie_rank.dtype)
     small = replace(data, item_codes=data.item_codes[:few], tie_rank=ties)
-    hamming_index(small, "scan", 1)
-    hamming_index(small, "mih", 1)
+    for strategy in ("scan", "mih"):
+        hamming_index(small, strategy, 1)
 
 
-def faiss_flat(widths: Sequence[int] = ()) -> Build:
-    """IndexBinaryFlat. widths: bytes of a code to choose from; else as few as hold the bits."""
+def faiss_codes(
+    fill: Callable[[int, Any, int], tuple[Any, str]], widths: Sequence[int] = ()
+) -> Build:
+    """A binary index of faiss, which cannot leave out each query's seen items.
+
+    fill: (bits, items, k) -> an index with the items, and what it is. widths: bytes of a code to
+    choose from; else as few as hold the bits.
+    """
 
     def make(setup: Setup) -> Method:
         import faiss
 
-        least = -(-setup.data.bits // 8)
+        data = setup.data
+        least = -(-data.bits // 8)
         width = next((one for one in widths if one >= least), least)
-        items, queries = _bytes_of(setup.data, width)
-        index = faiss.IndexBinaryFlat(8 * width)
-        index.add(items)
-        about = f"codes of {width} bytes, seen items not left out" if widths else ""
-        return Method(setup.name, queries, faiss_search(index, setup.k), items.nbytes, about)
+        items, queries = (code_bytes(words, width) for words in (data.item_codes, data.query_codes))
+        index, about = fill(8 * width, items, setup.k)
+        flat = isinstance(index, faiss.IndexBinaryFlat)
+        size = items.nbytes if flat else len(faiss.serialize_index_binary(index))
+        about = f"codes of {width} bytes, seen items not left out" if widths else about
+        return Method(setup.name, queries, faiss_search(index, setup.k), size, about)
 
     return make
 
 
-def faiss_ivf(setup: Setup) -> Method:
+def fill_flat(bits: int, items: Any, k: int) -> tuple[Any, str]:
+    """IndexBinaryFlat."""
+    import faiss
+
+    index = faiss.IndexBinaryFlat(bits)
+    index.add(items)
+    return index, ""
+
+
+def fill_ivf(bits: int, items: Any, k: int) -> tuple[Any, str]:
     """IndexBinaryIVF: about sqrt(N) lists, learned from a sample."""
     import faiss
 
-    width = -(-setup.data.bits // 8)
-    items, queries = _bytes_of(setup.data, width)
     lists = max(1, min(round(sqrt(len(items))), len(items) // 40))
-    index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(8 * width), 8 * width, lists)
+    index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(bits), bits, lists)
     index.cp.niter, index.cp.min_points_per_centroid = 10, 1
     index.cp.max_points_per_centroid = 64
     index.train(items[: 64 * lists])
     index.add(items)
     index.nprobe = min(IVF_PROBES, lists)
-    about = f"{lists} lists, {index.nprobe} probed"
-    return Method(setup.name, queries, faiss_search(index, setup.k), _serialized(index), about)
+    return index, f"{lists} lists, {index.nprobe} probed"
 
 
-def faiss_hnsw(setup: Setup) -> Method:
+def fill_hnsw(bits: int, items: Any, k: int) -> tuple[Any, str]:
     """IndexBinaryHNSW."""
     import faiss
 
-    width = -(-setup.data.bits // 8)
-    items, queries = _bytes_of(setup.data, width)
-    index = faiss.IndexBinaryHNSW(8 * width, HNSW_LINKS)
-    index.hnsw.efSearch = max(HNSW_BREADTH, setup.k)
+    index = faiss.IndexBinaryHNSW(bits, HNSW_LINKS)
+    index.hnsw.efSearch = max(HNSW_BREADTH, k)
     index.add(items)
-    about = f"M {HNSW_LINKS}, efSearch {index.hnsw.efSearch}"
-    return Method(setup.name, queries, faiss_search(index, setup.k), _serialized(index), about)
+    return index, f"M {HNSW_LINKS}, efSearch {index.hnsw.efSearch}"
 
 
 def faiss_search(index: Any, k: int) -> Search:
-    """The search of an index of faiss, which cannot leave out each query's seen items."""
+    """The search of an index of faiss."""
 
     def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
         values, items = index.search(queries, k)
         return items, values, None
 
     return search
-
-
-def _serialized(index: Any) -> int:
-    import faiss
-
-    return len(faiss.serialize_index_binary(index))
-
-
-def _bytes_of(data: BenchData, width: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    return code_bytes(data.item_codes, width), code_bytes(data.query_codes, width)
 
 
 def code_bytes(words: Words, width: int) -> npt.NDArray[np.uint8]:
@@ -200,8 +197,14 @@ def by_blas(way: Way | None = None) -> Build:
     """Products by BLAS in blocks: in this way, or in that which is fastest on some queries."""
 
     def make(setup: Setup) -> Method:
-        items, queries = setup.data.vectors
-        chosen = way or fastest_way(items, *_some(setup), setup.k, setup.threads)
+        (items, queries), seen = setup.data.vectors, setup.seen
+        if way is None:
+            some: Rows = setup.data.spread(min(len(queries), TRIAL_QUERIES))
+            lists = None if seen is None else lists_of(seen, some)
+            trial = np.ascontiguousarray(queries[some]), lists
+            chosen = fastest_way(items, *trial, setup.k, setup.threads)
+        else:
+            chosen = way
         ranking = FloatRanking(items, setup.k, setup.threads, chosen)
 
         def search(queries: npt.NDArray[Any], exclude: Exclude | None) -> Found:
@@ -211,13 +214,6 @@ def by_blas(way: Way | None = None) -> Build:
         return Method(setup.name, queries, search, items.nbytes, about)
 
     return make
-
-
-def _some(setup: Setup) -> tuple[npt.NDArray[np.float32], Exclude | None]:
-    """Queries to try ways on, with their seen lists."""
-    some: Rows = setup.data.spread(min(setup.data.n_queries, TRIAL_QUERIES))
-    queries = np.ascontiguousarray(setup.data.vectors[1][some])
-    return queries, None if setup.seen is None else lists_of(setup.seen, some)
 
 
 def by_torch(setup: Setup) -> Method:
@@ -292,10 +288,10 @@ METHODS = {
     "xorec": Registered(by_index("auto")),
     "xorec-scan": Registered(by_index("scan"), usual=False),
     "xorec-mih": Registered(by_index("mih"), usual=False),
-    "faiss-binary-flat": Registered(faiss_flat(), "faiss"),
-    "faiss-binary-ivf": Registered(faiss_ivf, "faiss"),
+    "faiss-binary-flat": Registered(faiss_codes(fill_flat), "faiss"),
+    "faiss-binary-ivf": Registered(faiss_codes(fill_ivf), "faiss"),
     "faiss-binary-hnsw": Registered(
-        faiss_hnsw, "faiss", fewer_than=1_000_001, reason="building takes long"
+        faiss_codes(fill_hnsw), "faiss", fewer_than=1_000_001, reason="building takes long"
     ),
     "float-numpy": Registered(by_blas(BY_NUMPY)),
     "float-xorec": Registered(by_blas(BY_KERNEL)),

@@ -62,13 +62,9 @@ class Timings:
     def requests(self, rows: Rows) -> list[tuple[npt.NDArray[Any], Exclude | None]]:
         """What these queries ask for, laid out: call by call, or in one call."""
         parts = rows.reshape(-1, 1) if self.mode == "single" else [rows]
-        return [
-            (
-                np.ascontiguousarray(self.method.queries[part]),
-                None if self.exclude is None else lists_of(self.exclude, part),
-            )
-            for part in parts
-        ]
+        queries = [np.ascontiguousarray(self.method.queries[part]) for part in parts]
+        seen = [None if self.exclude is None else lists_of(self.exclude, part) for part in parts]
+        return list(zip(queries, seen, strict=True))
 
     def answers(self, rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
         """Items, distances or scores, and counts of these queries."""
@@ -93,8 +89,8 @@ class Timings:
     def calibrate(self, budget: float, clock: Clock = time.perf_counter) -> None:
         """Warm up, then take as many queries as fit into `budget` seconds: trials of more and
         more, then a rule of three."""
-        available, queries = len(self.method.queries), FEWEST[self.mode]
-        queries = min(queries, available)
+        available = len(self.method.queries)
+        queries = min(FEWEST[self.mode], available)
         self.time_queries(queries, 0.0, clock)
         while True:
             seconds = max(self.time_queries(queries, 0.0, clock).seconds, 1e-9)
@@ -241,18 +237,13 @@ def check_exact(
     label: str, truth: Nearest, items: Integers, distances: Integers, counts: Integers
 ) -> None:
     """Raise unless items, distances, order and counts are those of the oracle."""
-    for query, (right_items, right_distances) in enumerate(truth):
-        count = counts[query]
-        same = (
-            count == len(right_items)
-            and np.array_equal(items[query, :count], right_items)
-            and np.array_equal(distances[query, :count], right_distances)
-        )
-        if not same:
+    for query, right in enumerate(truth):
+        got = [one[query, : counts[query]].tolist() for one in (items, distances)]
+        wanted = [one.tolist() for one in right]
+        if got != wanted:
             raise NotExactError(
-                f"{label} is not exact: query {query} got items {items[query, :count].tolist()} at "
-                f"distances {distances[query, :count].tolist()}, but brute force says "
-                f"{right_items.tolist()} at {right_distances.tolist()}. This is a bug of xorec: "
+                f"{label} is not exact: query {query} got items {got[0]} at distances {got[1]}, "
+                f"but brute force says {wanted[0]} at {wanted[1]}. This is a bug of xorec: "
                 "please report it with the command."
             )
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from xorec.core.arrays import positive_int
 from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.core.threads import available_threads
 from xorec.lab.bench.data import BenchData, draw_seen, make_data
-from xorec.lab.bench.harness import interquartile_range, machine
+from xorec.lab.bench.harness import interquartile_range, machine, median
 from xorec.lab.bench.methods import EXTRAS, METHODS, Method, missing_modules, thread_limit
 from xorec.lab.bench.query_times import CHECKED, Harness, Mode, Timings
 from xorec.plots.figures import Figure, Line, Panel, draw
@@ -29,6 +27,8 @@ NEAR = 1_000
 """Half of a seen list is from so many nearest items."""
 MODES: tuple[Mode, ...] = ("single", "batch")
 FAISS_FLAT = "faiss-binary-flat"
+
+_TOLD = ("k", "queries", "seen", "repeats", "threads", "seed")
 
 Row = dict[str, Any]
 
@@ -103,15 +103,9 @@ class SearchBench:
                 if rows[-1]["items"] < size:  # a model file that has no more
                     break
         about = {
-            "codes": rows[0]["codes"],
+            **{name: rows[0][name] for name in ("codes", "bits")},
             "items": sorted({row["items"] for row in rows}),
-            "bits": rows[0]["bits"],
-            "k": self.k,
-            "queries": self.queries,
-            "seen": self.seen,
-            "repeats": self.repeats,
-            "threads": self.threads,
-            "seed": self.seed,
+            **{name: getattr(self, name) for name in _TOLD},
             "cores": cores,
             "checked": min(CHECKED, self.queries),
             "explain": explained,
@@ -150,11 +144,8 @@ class SearchBench:
         methods = harness.build({name: METHODS[name].build for name in names}, data, k)
         timings = self._timings(methods, data)
         harness.measure(timings, data, k)
-        explained = {
-            f"{method.name}, {data.n_items} items": method.explanation
-            for method in methods
-            if method.explanation
-        }
+        explained = {f"{one.name}, {data.n_items} items": one.explanation for one in methods}
+        explained = {name: text for name, text in explained.items() if text}
         return rows_of(timings, data, k), explained
 
     def _timings(self, methods: Sequence[Method], data: BenchData) -> list[Timings]:
@@ -165,35 +156,32 @@ class SearchBench:
             lists = draw_seen(data, index, self.seen, NEAR, self.seed, self.threads)
         found = []
         for method in methods:
-            found += [Timings(method, mode) for mode in MODES]
-            if method.ours and lists is not None:
-                found += [Timings(method, mode, lists) for mode in MODES]
+            with_seen = method.ours and lists is not None
+            for exclude in (None, lists) if with_seen else (None,):
+                found += [Timings(method, mode, exclude) for mode in MODES]
         return found
 
 
 def rows_of(timings: Sequence[Timings], data: BenchData, k: int) -> list[Row]:
     """One flat row for each (names: ARCHITECTURE.md)."""
-    return with_speedups(
-        [
-            {
-                "method": one.method.name,
-                "mode": one.mode,
-                "items": data.n_items,
-                "bits": data.bits,
-                "k": k,
-                "us_per_query": float(np.median(one.us)),
-                "recall": one.recall,
-                "spread": interquartile_range(one.us),
-                "cpu_us_per_query": float(np.median(one.cpu_us)),
-                "codes": data.name,
-                "seen": one.seen,
-                "queries": one.queries,
-                "bytes_per_item": one.method.bytes / data.n_items,
-                "build_seconds": one.method.build_seconds,
-            }
-            for one in timings
-        ]
-    )
+    same = {"items": data.n_items, "bits": data.bits, "k": k, "codes": data.name}
+    rows = [
+        {
+            "method": one.method.name,
+            "mode": one.mode,
+            **same,
+            "us_per_query": median(one.us),
+            "recall": one.recall,
+            "spread": interquartile_range(one.us),
+            "cpu_us_per_query": median(one.cpu_us),
+            "seen": one.seen,
+            "queries": one.queries,
+            "bytes_per_item": one.method.bytes / data.n_items,
+            "build_seconds": one.method.build_seconds,
+        }
+        for one in timings
+    ]
+    return with_speedups(rows)
 
 
 def with_speedups(rows: Sequence[Row]) -> list[Row]:
@@ -209,14 +197,11 @@ def with_speedups(rows: Sequence[Row]) -> list[Row]:
     result = []
     for row in rows:
         peers = [one for one in rows if one["mode"] == row["mode"] and not one["seen"]]
-        more = {
-            "speedup_faiss_flat": times(row, row_of(peers, FAISS_FLAT)),
-            "speedup_best_float": times(row, best_float(peers)),
-        }
+        faiss, floats = times(row, row_of(peers, FAISS_FLAT)), times(row, best_float(peers))
+        result.append({**row, "speedup_faiss_flat": faiss, "speedup_best_float": floats})
         if row["seen"]:
-            cost = times(row, row_of(peers, row["method"]))
-            more["seen_cost"] = None if cost is None else 1 / cost
-        result.append({**row, **more})
+            gain = times(row, row_of(peers, row["method"]))
+            result[-1]["seen_cost"] = None if gain is None else 1 / gain
     return result
 
 
@@ -261,16 +246,11 @@ def picture(result: dict[str, Any]) -> Picture:
     about, panels = result["data"], []
     titles = {"single": "one query a call", "batch": "all queries in one call"}
     for mode, title in titles.items():
-        lines = [
-            Line(
-                SERIES[name],
-                [items for items, _ in points],
-                [us for _, us in points],
-                highlight=name == "xorec",
-            )
-            for name, points in series(result["rows"], mode).items()
-            if points
-        ]
+        lines = []
+        for name, points in series(result["rows"], mode).items():
+            if points:
+                items, us = zip(*points, strict=True)
+                lines.append(Line(SERIES[name], items, us, highlight=name == "xorec"))
         labels = ("items", "microseconds per query")
         panels.append(Panel(title, *labels, lines, log_x=True, log_y=True))
     threads = f"{about['threads']} thread" + ("s" if about["threads"] > 1 else "")

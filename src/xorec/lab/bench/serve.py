@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from xorec.core.errors import OptionError
 from xorec.core.progress import SILENT, Progress
 from xorec.lab.bench import serve_requests
 from xorec.lab.bench.harness import machine
-from xorec.lab.bench.http_sender import Load, Sender
+from xorec.lab.bench.http_sender import Payload, Sender
 from xorec.lab.bench.serve_requests import What, drawn_recommender, payload_of, script_of
 from xorec.lab.bench.server_process import HOST, ServerProcess, xorec_serve
 
@@ -79,8 +78,8 @@ class ServeBench:
     def run(self, progress: Progress = SILENT) -> dict[str, Any]:
         """{"data": .., "rows": [..]}: everything that was measured."""
         load, rows = os.getloadavg()[0], []
-        with self._server(progress) as server:
-            bench = Measured(server, self, server_cores()[1])
+        with self._server(progress) as (port, process):
+            bench = Measured(self, port, process)
             bench.warm_up()
             for clients in self.clients:
                 with progress.task(f"{self.what}: {clients} clients"):
@@ -93,26 +92,15 @@ class ServeBench:
                 if rate > 0:
                     with progress.task(f"{self.what}: {rate:,.0f} requests a second"):
                         rows.append(bench.open(rate))
-        about = {
-            "what": self.what,
-            "items": self.items,
-            "users": self.users,
-            "bits": self.bits,
-            "k": self.k,
-            "workers": self.workers,
-            "seconds": self.seconds,
-            "seed": self.seed,
-            "url": self.url,
-            "server_cores": list(server_cores()[0]),
-            **machine(),
-            "load": load,
-        }
+        same = ("what", "items", "users", "bits", "k", "workers", "seconds", "seed", "url")
+        about = {name: getattr(self, name) for name in same}
+        about |= {"server_cores": list(server_cores()[0]), **machine(), "load": load}
         return {"data": about, "rows": rows}
 
     @contextmanager
-    def _server(self, progress: Progress) -> Iterator[Target]:
+    def _server(self, progress: Progress) -> Iterator[tuple[int, ServerProcess | None]]:
         if self.url is not None:
-            yield Target(urlsplit(self.url).port or 80)
+            yield urlsplit(self.url).port or 80, None
             return
         with tempfile.TemporaryDirectory(prefix="xorec-bench-") as name:
             folder = Path(name)
@@ -121,114 +109,71 @@ class ServeBench:
                 model = folder / "bench.xorec"
                 with progress.task(f"{self.items:,} items, {self.users:,} users: codes"):
                     drawn_recommender(self.items, self.users, self.bits, seed=self.seed).save(model)
-            command = xorec_serve(
-                model, folder / "data", "--workers", str(self.workers), *self.options
-            )
-            process = ServerProcess(command, folder / "server.log", cores=server_cores()[0])
-            with process:
-                yield Target(process.port, process)
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where requests go; the process, where we started it."""
-
-    port: int
-    process: ServerProcess | None = None
-
-    def cpu_seconds(self) -> float | None:
-        return self.process.cpu_seconds() if self.process and _has_psutil() else None
-
-    def memory_mb(self) -> float | None:
-        return self.process.memory_mb() if self.process and _has_psutil() else None
+            workers = ("--workers", str(self.workers), *self.options)
+            command = xorec_serve(model, folder / "data", *workers)
+            with ServerProcess(command, folder / "server.log", cores=server_cores()[0]) as process:
+                yield process.port, process
 
 
 class Measured:
-    """Runs against one server, each a row."""
+    """Runs against one server, each a row. process: of a server that we started, if any."""
 
-    def __init__(self, target: Target, bench: ServeBench, cores: tuple[int, ...]) -> None:
-        self._target, self._bench, self._cores = target, bench, cores
+    def __init__(self, bench: ServeBench, port: int, process: ServerProcess | None) -> None:
+        self._bench, self._port, self._cores = bench, port, server_cores()[1]
+        self._process = process if find_spec("psutil") else None
         self._made = 0
 
     def warm_up(self) -> None:
         """Every kind of request, off the clock."""
-        with self._sender(8) as sender, pinned(self._cores):
+        with self._sender(8) as sender:
             sender.closed(self._payload(), WARM_UP, 30.0)
 
     def closed(self, clients: int) -> Row:
         """So many clients, each of which sends when it has its answer."""
-        bench = self._bench
-        with self._sender(clients) as sender, pinned(self._cores):
-            before = self._target.cpu_seconds()
-            load = sender.closed(self._payload(), bench.requests, bench.seconds)
-            return self._row("closed", clients, None, load, before)
+        with self._sender(clients) as sender:
+            before = self._cpu_seconds()
+            load = sender.closed(self._payload(), self._bench.requests, self._bench.seconds)
+            return self._row("closed", clients, None, before, load.row())
 
     def open(self, rate: float) -> Row:
         """At this rate, whatever the answers do."""
-        bench, connections = self._bench, OPEN_CONNECTIONS
-        seconds = min(bench.seconds, bench.requests / rate)
-        with self._sender(connections) as sender, pinned(self._cores):
-            before = self._target.cpu_seconds()
-            load = sender.open(self._payload(), rate, seconds, bench.seed)
-            return self._row("open", connections, rate, load, before)
+        seconds = min(self._bench.seconds, self._bench.requests / rate)
+        with self._sender(OPEN_CONNECTIONS) as sender:
+            before = self._cpu_seconds()
+            load = sender.open(self._payload(), rate, seconds, self._bench.seed)
+            return self._row("open", OPEN_CONNECTIONS, rate, before, load.row())
 
     def wrk(self, clients: int) -> Row:
         """The maximum, by wrk."""
-        bench, target = self._bench, self._target
+        bench, before = self._bench, self._cpu_seconds()
         script = script_of(bench.users, bench.k, bench.key, bench.seed)
-        before, seconds = target.cpu_seconds(), max(1, round(bench.seconds))
-        found = serve_requests.run_wrk(
-            f"http://{HOST}:{target.port}", script, clients, seconds, self._cores
-        )
-        return {
-            "mode": "wrk",
-            "what": "lists",
-            "clients": clients,
-            "rate": None,
-            "requests_per_second": found.requests_per_second,
-            "p50_ms": found.p50_ms,
-            "p99_ms": found.p99_ms,
-            "errors": found.errors,
-            "rss_mb": target.memory_mb(),
-            "cpu_us_per_request": _each(target.cpu_seconds(), before, found.requests),
-            "sender_cpu_us_per_request": None,
-            "requests": found.requests,
-            "max_ms": None,
-            "statuses": None,
-        }
+        address, seconds = f"http://{HOST}:{self._port}", max(1, round(bench.seconds))
+        found = serve_requests.run_wrk(address, script, clients, seconds, self._cores)
+        return self._row("wrk", clients, None, before, found)
 
-    def _row(self, mode: Mode, clients: int, rate: float | None, load: Load, before: Any) -> Row:
-        answered = len(load.latencies)
-        return {
-            "mode": mode,
-            "what": self._bench.what,
-            "clients": clients,
-            "rate": rate,
-            "requests_per_second": load.rate,
-            "p50_ms": load.percentile(50),
-            "p99_ms": load.percentile(99),
-            "errors": load.errors,
-            "rss_mb": self._target.memory_mb(),
-            "cpu_us_per_request": _each(self._target.cpu_seconds(), before, answered),
-            "sender_cpu_us_per_request": load.cpu_seconds / max(1, answered) * 1e6,
-            "requests": answered,
-            "max_ms": load.percentile(100),
-            "statuses": " ".join(f"{status}:{n}" for status, n in load.by_status.items()),
-        }
+    def _row(
+        self, mode: Mode, clients: int, rate: float | None, before: float | None, found: Row
+    ) -> Row:
+        cpu = after = self._cpu_seconds()
+        if before is not None and after is not None:
+            cpu = (after - before) / max(1, found["requests"]) * 1e6
+        row: Row = {"mode": mode, "what": self._bench.what, "clients": clients, "rate": rate}
+        row |= {"sender_cpu_us_per_request": None, "max_ms": None, "statuses": None, **found}
+        memory = None if self._process is None else self._process.memory_mb()
+        return {**row, "rss_mb": memory, "cpu_us_per_request": cpu}
 
-    def _sender(self, connections: int) -> Sender:
-        return Sender((HOST, self._target.port), connections)
+    def _cpu_seconds(self) -> float | None:
+        return None if self._process is None else self._process.cpu_seconds()
 
-    def _payload(self) -> Any:
+    @contextmanager
+    def _sender(self, connections: int) -> Iterator[Sender]:
+        with Sender((HOST, self._port), connections) as sender, pinned(self._cores):
+            yield sender
+
+    def _payload(self) -> Payload:
         bench, self._made = self._bench, self._made + 1
-        return payload_of(
-            bench.what,
-            bench.users,
-            bench.items,
-            bench.k,
-            key=bench.key,
-            seed=bench.seed + self._made,
-        )
+        sizes = bench.users, bench.items, bench.k
+        return payload_of(bench.what, *sizes, key=bench.key, seed=bench.seed + self._made)
 
 
 def server_cores() -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -248,17 +193,6 @@ def pinned(cores: tuple[int, ...]) -> Iterator[None]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
-        time.sleep(0)
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _has_psutil() -> bool:
-    return find_spec("psutil") is not None
-
-
-def _each(after: float | None, before: float | None, requests: int) -> float | None:
-    if after is None or before is None:
-        return None
-    return (after - before) / max(1, requests) * 1e6

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
@@ -125,24 +124,13 @@ def _key(key: str | None) -> str:
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
 
 
-@dataclass(frozen=True)
-class WrkResult:
-    """Milliseconds; errors: answers that are no 2xx or 3xx, and sockets that broke."""
-
-    requests_per_second: float
-    requests: int
-    p50_ms: float
-    p99_ms: float
-    errors: int
-
-
 def is_installed() -> bool:
     return shutil.which("wrk") is not None
 
 
 def run_wrk(
     url: str, script: str, connections: int, seconds: int, cores: tuple[int, ...] = ()
-) -> WrkResult:
+) -> dict[str, float]:
     """One thread, so many connections."""
     pin = []
     if cores and shutil.which("taskset"):
@@ -158,8 +146,8 @@ def run_wrk(
     return read_wrk(out.stdout)
 
 
-def read_wrk(text: str) -> WrkResult:
-    """What wrk prints.
+def read_wrk(text: str) -> dict[str, float]:
+    """What wrk prints, as columns; errors: answers that are no 2xx or 3xx, and broken sockets.
 
     >>> read_wrk('''
     ...   Latency Distribution
@@ -169,7 +157,7 @@ def read_wrk(text: str) -> WrkResult:
     ...   Non-2xx or 3xx responses: 7
     ... Requests/sec:   4990.50
     ... ''')
-    WrkResult(requests_per_second=4990.5, requests=5000, p50_ms=1.21, p99_ms=0.85, errors=7)
+    {'requests_per_second': 4990.5, 'requests': 5000, 'p50_ms': 1.21, 'p99_ms': 0.85, 'errors': 7}
     """
 
     def latency(share: int) -> float:
@@ -178,16 +166,13 @@ def read_wrk(text: str) -> WrkResult:
 
     def number(pattern: str) -> float:
         found = re.search(pattern, text)
-        return float(found[1]) if found else 0.0
+        return sum(map(float, found.groups())) if found else 0.0
 
-    sockets = re.search(
-        r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text
-    )
-    broken = sum(map(int, sockets.groups())) if sockets else 0
-    return WrkResult(
-        number(r"Requests/sec:\s+([\d.]+)"),
-        int(number(r"(\d+) requests in")),
-        latency(50),
-        latency(99),
-        int(number(r"Non-2xx or 3xx responses: (\d+)")) + broken,
-    )
+    broken = number(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
+    return {
+        "requests_per_second": number(r"Requests/sec:\s+([\d.]+)"),
+        "requests": int(number(r"(\d+) requests in")),
+        "p50_ms": latency(50),
+        "p99_ms": latency(99),
+        "errors": int(number(r"Non-2xx or 3xx responses: (\d+)") + broken),
+    }
