@@ -79,9 +79,8 @@ def bytes_per_item(learned: Representation) -> float:
 
 
 def some_weights(pairs: Interactions) -> Neighbours:
-    similarity: Any = random_array(
-        (ITEMS, ITEMS), density=1e-4, format="csr", dtype=np.float32, rng=0
-    )
+    how: dict[str, Any] = {"density": 1e-4, "format": "csr", "dtype": np.float32, "rng": 0}
+    similarity: Any = random_array((ITEMS, ITEMS), **how)
     return Neighbours.of(similarity, pairs.matrix().astype(np.float32))
 
 

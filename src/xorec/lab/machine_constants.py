@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.engine import Arrays
 from xorec.core.files import temporary_folder
@@ -42,26 +41,16 @@ def made_pairs(users: int, items: int, mean: float, seed: int = 21) -> Interacti
 
 _USERS, _ITEMS, _DIMENSIONS, _NEGATIVES = 8_000, 2_000, 64, 5
 _FAR_USERS, _FAR_ITEMS = 100_000, 25_000
-_READ_ROWS = 3_000_000
-
-_LISTS = 4_000
-"""Lists to search for, about."""
+_READ_ROWS, _LISTS = 3_000_000, 4_000
 
 Measured = dict[str, float]
-Signs = tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]
-"""Of users and items, (n, 64) and (m, 64)."""
 
 
 def measure(progress: Progress, spark: bool = True) -> Measured:
     """All constants that can be measured here, by name."""
-    parts: dict[str, Callable[[], Measured]] = {
-        "reading": _reading,
-        "als": _als,
-        "item-knn": _item_knn,
-        "SGD": _sgd,
-        "lists": _lists,
-        **({"Spark": measure_spark} if spark else {}),
-    }
+    parts: dict[str, Callable[[], Measured]] = {"reading": _reading, "als": _als}
+    parts |= {"item-knn": _item_knn, "SGD": _sgd, "lists": _lists}
+    parts |= {"Spark": measure_spark} if spark else {}
     found: Measured = {}
     with progress.task("bench engine", len(parts)) as task:
         for name, run in parts.items():
@@ -118,28 +107,21 @@ def _reading() -> Measured:
         told = subprocess.run(
             [sys.executable, "-c", _CHILD, str(path)], capture_output=True, text=True, check=True
         )
-    resident, started, read, pairs = (float(word) for word in told.stdout.split())
-    return {
-        "start_seconds": started,
-        "us_read_pair": 1e6 * read / pairs,
-        "python_bytes": resident,
-    }
+    resident, started, read, pairs = map(float, told.stdout.split())
+    each = 1e6 * read / pairs
+    return {"start_seconds": started, "us_read_pair": each, "python_bytes": resident}
 
 
 def _als() -> Measured:
     """Two lengths of rows, and two unknowns: what a flop costs and what a row costs."""
-    data = made_pairs(_USERS, _ITEMS, 20.0)
-    (low, few), (high, many) = (_als_epoch(data, size) for size in (16, _DIMENSIONS))
-    return {"ns_flop": max(0.01, 1e9 * (high - low) / (many - few))}
-
-
-def _als_epoch(data: Interactions, size: int) -> tuple[float, float]:
-    """CPU seconds and flops."""
     from xorec.models.factorization.als import ALS
 
-    seconds = _cpu(partial(ALS(dimensions=size, epochs=1).fit, data, options=_options()))
-    sides = data.user_counts, data.item_counts
-    return seconds, sum(float(row_flops(one.astype(np.float64), size).sum()) for one in sides)
+    data, taken, flops = made_pairs(_USERS, _ITEMS, 20.0), [], []
+    sides = [one.astype(np.float64) for one in (data.user_counts, data.item_counts)]
+    for size in (16, _DIMENSIONS):
+        taken.append(_cpu(partial(ALS(dimensions=size, epochs=1).fit, data, options=_options())))
+        flops.append(sum(float(row_flops(one, size).sum()) for one in sides))
+    return {"ns_flop": max(0.01, 1e9 * (taken[1] - taken[0]) / (flops[1] - flops[0]))}
 
 
 def _item_knn() -> Measured:
@@ -265,8 +247,6 @@ def _tree_seconds() -> float:
 
 def _java_memory() -> float:
     """Resident bytes of the largest Java below this process."""
-    pages = [0]
-    for pid, (name, _, _) in _tree().items():
-        if name == "java":
-            pages.append(int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]))
-    return float(max(pages) * os.sysconf("SC_PAGE_SIZE"))
+    javas = [pid for pid, (name, _, _) in _tree().items() if name == "java"]
+    pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in javas]
+    return float(max(pages, default=0) * os.sysconf("SC_PAGE_SIZE"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_learned_models_are_measured_too(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bad_settings_are_named() -> None:
     for setting, named in (("k", "k is 0"), ("rounds", "rounds"), ("budget", "budget is 0")):
         with pytest.raises(OptionError, match=named):
-            EverybodyBench(**{setting: 0})
+            EverybodyBench(**cast(Any, {setting: 0}))
     wrong = {
         "items": (5, 0, 1, 4),
         "users": (0, 9, 1, 4),

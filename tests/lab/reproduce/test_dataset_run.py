@@ -12,10 +12,15 @@ from xorec.data.datasets.catalog import load_data
 from xorec.data.split import Split, split
 from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Cache
-from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.lab.reproduce.dataset_run import DatasetRun, bits_of, evaluation_of
 from xorec.lab.reproduce.outputs import choices
 from xorec.lab.reproduce.plan import Source
 from xorec.models import model_class
+from xorec.representations.base import Representation
+from xorec.representations.codebooks import Codebooks
+from xorec.representations.codes import Codes, MaskedCodes
+from xorec.representations.composed import ComposedCodes
+from xorec.representations.vectors import Vectors
 from xorec.selection.tuning.tuning import Trial, Tuned
 
 from .conftest import MakeDataset, small_plan
@@ -47,6 +52,10 @@ def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> No
     part = dataset.test("bpr", 1)
     assert dataset.is_tested("bpr", 1)
     assert not dataset.is_tested("bpr", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xorec.lab.reproduce.cache.source_digest", lambda: "changed")
+        assert not dataset.is_chosen("bpr")
+        assert not dataset.is_tested("bpr", 1)
     model = model_class("bpr")(**dataset.choose("bpr").settings)
     model.fit(dataset.all_train, None, RunOptions(seed=1))
     result = evaluate(
@@ -61,22 +70,10 @@ def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> No
     assert part.values["categories"] == result.categories
     assert part.values["sizes"] == {"user_bits": 256, "item_bits": 256, "shared_bits": 0}
     np.testing.assert_array_equal(part.arrays["ndcg"], result.per_user["ndcg@10"])
+    other = dataset.test("bpr", 0)
+    mean = (part.arrays["ndcg"] + other.arrays["ndcg"]) / 2
+    np.testing.assert_allclose(evaluation_of([part, other]).per_user["ndcg"], mean, rtol=1e-15)
     assert not list(dataset.cache.folder.glob("*.checkpoint*"))
-
-
-def test_codes_are_tested_at_the_length_asked_for(make_dataset: MakeDataset) -> None:
-    short = {"epochs": 1, "start": {"epochs": 1}, "offset": 0.0}
-    dataset = make_dataset(settings={"dsiml": short})
-    assert dataset.test("dsiml", 0, 24).values["sizes"]["item_bits"] == 24
-    assert dataset.is_tested("dsiml", 0, 24)
-    assert not dataset.is_tested("dsiml", 0, 16)
-
-
-def test_values_of_users_are_averaged_over_seeds(make_dataset: MakeDataset) -> None:
-    dataset = make_dataset()
-    tests = [dataset.test("bpr", seed) for seed in (0, 1)]
-    mean = (tests[0].arrays["ndcg"] + tests[1].arrays["ndcg"]) / 2
-    np.testing.assert_allclose(evaluation_of(tests).per_user["ndcg"], mean, rtol=1e-15)
 
 
 def test_given_choices_are_taken(make_dataset: MakeDataset) -> None:
@@ -123,6 +120,8 @@ def test_a_choice_for_all_lengths_is_taken_for_each(make_dataset: MakeDataset) -
     assert other.choose("dsiml", 32) == older
     part = other.test("dsiml", 0, 32)
     assert part.values["sizes"]["item_bits"] == 32
+    assert other.is_tested("dsiml", 0, 32)
+    assert not other.is_tested("dsiml", 0, 8)
 
 
 def test_a_choice_is_the_refit_of_the_best_trial(
@@ -156,13 +155,24 @@ def test_a_data_set_is_split_by_the_first_seed(tmp_path: Path) -> None:
     assert found._digests == [part.digest() for part in (parts.train, parts.validation, parts.test)]
 
 
-def test_changed_code_chooses_and_tests_again(
-    make_dataset: MakeDataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dataset = make_dataset()
-    dataset.test("bpr", 0)
-    assert dataset.is_chosen("bpr")
-    assert dataset.is_tested("bpr", 0)
-    monkeypatch.setattr("xorec.lab.reproduce.cache.source_digest", lambda: "changed")
-    assert not dataset.is_chosen("bpr")
-    assert not dataset.is_tested("bpr", 0)
+def sizes(learned: Representation) -> tuple[int, ...]:
+    return tuple(bits_of(learned).values())
+
+
+def test_true_bits_of_a_user_an_item_and_of_all() -> None:
+    rng = np.random.default_rng(0)
+    users, items = rng.normal(size=(5, 20)), rng.normal(size=(7, 20))
+    codes = Codes.from_signs(users, items)
+    assert sizes(codes) == (20, 20, 0)
+    assert sizes(Codes.from_signs(users, items, asymmetric=True)) == (20 + 640, 20, 0)
+    assert sizes(MaskedCodes(codes.user_codes, codes.item_codes, 20)) == (20, 20, 0)
+    eta, xi = np.ones((5, 4), np.float32), np.ones((7, 4), np.float32)
+    composed = ComposedCodes(codes.user_codes, codes.item_codes, eta, xi, 20)
+    assert sizes(composed) == (20 + 128, 20 + 128, 0)
+    vectors = Vectors(users.astype(np.float32), items.astype(np.float32))
+    assert sizes(vectors) == (640, 640, 0)
+    words = rng.normal(size=(4, 32, 20)).astype(np.float32)
+    picked = rng.integers(32, size=(7, 4)).astype(np.uint8)
+    looked_up = Codebooks(vectors.user_vectors, picked, words)
+    assert sizes(looked_up) == (640, 20, 8 * words.nbytes)
+    assert bits_of(looked_up) == {"user_bits": 640, "item_bits": 20, "shared_bits": 81920}

@@ -79,3 +79,15 @@ def test_the_papers_figures_are_found_by_the_name_of_the_data() -> None:
         assert list(rates) == [*HASHING, *CONTINUOUS]
         ours = max(HASHING, key=lambda method: rates[method][10])
         assert ours == "dsiml"  # as the paper says
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    """The plan is written to run.json."""
+    for secret in ("ann:s3cret@db/shop?table=orders", "db/shop?password=s3cret&table=orders"):
+        address = f"postgresql://{secret}"
+        for data in ({"path": address}, {"path": "debian", "columns": {"item_info": address}}):
+            with pytest.raises(OptionError, match="give it by PGPASSWORD") as caught:
+                make_plan(data=[data])
+            assert "s3cret" not in str(caught.value)
+    plan = make_plan(data=[{"path": "postgresql://ann@db/shop?query=SELECT a/b FROM c", "core": 5}])
+    assert plan.data[0].name == "shop-5core"

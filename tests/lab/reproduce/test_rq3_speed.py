@@ -70,20 +70,17 @@ def planted(
 ) -> list[dict[str, Any]]:
     """Rows as `rows_of` makes them, of these times."""
     same = {"part": part, "size": size, "users": 100, "items": items, "bits": bits, "k": 10}
-    more = {"dimensions": bits, "seen": 5.0, "threads": 2, "rounds": 3, "build_seconds": 0.5}
+    same |= {"dimensions": bits, "seen": 5.0, "threads": 2, "rounds": 3, "build_seconds": 0.5}
+    same |= {"spread": 0.001, "users_measured": 100, "ratio_spread": 0.25}
+    same["code_bytes"] = items * -(-bits // 8)
     return [
         {
             **same,
-            **more,
             "method": method,
             "seconds": each / 1e4,
-            "spread": 0.001,
             "us_per_user": each,
-            "users_measured": 100,
             "ratio_to": us[FLOATS] / each,
-            "ratio_spread": 0.25,
             "bytes": items * (4 * bits if "float" in method else 24),
-            "code_bytes": items * -(-bits // 8),
             "how": f"the way of {method}",
         }
         for method, each in us.items()
@@ -157,19 +154,11 @@ def test_tables_and_figures_follow_the_rows() -> None:
     assert list(room.panels[0].lines[0].y) == [0.003, 0.006]
 
 
-def test_no_rows_are_no_tables() -> None:
+def test_no_rows_are_no_tables_and_a_data_set_of_the_paper_has_its_figure() -> None:
     made = section([])
     assert (list(made.tables), list(made.figures), list(made.paragraphs)) == ([], [], [])
     assert {claim.verdict for claim in made.claims} == {"not tested"}
-
-
-def test_the_sizes_are_those_of_the_papers_figures() -> None:
     assert list(SIZES) == list(SPEED_UPS)
-    assert (SIZES["Movies"].users, SIZES["Movies"].items) == (18_128, 11_252)
-    assert (SIZES["Books"].users, SIZES["Books"].items) == (603_374, 348_957)
-
-
-def test_a_data_set_of_the_paper_has_its_figure() -> None:
     rows = planted("amazon-movies", 20, {CODES: 10.0, FLOATS: 80.0}, "data")
     table = section(rows).tables[0]
     assert (table.name, table.rows[0]["paper"]) == ("rq3-data", SPEED_UPS["Movies"])

@@ -140,12 +140,18 @@ def test_every_model_has_a_forecast(model: str, engine: str) -> None:
         assert sum(step.jobs for step in found.plan.steps) >= 1
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_settings_count(job: str) -> None:
-    few = forecast(given(), job, model_class("dsiml")(bits=64), k=10)
-    many = forecast(given(), job, model_class("dsiml")(bits=256), k=50)
-    assert many.plan.disk >= few.plan.disk
-    assert many.total_cpu_seconds >= few.total_cpu_seconds
+def test_settings_count() -> None:
+    for job in JOBS:
+        few = forecast(given(), job, model_class("dsiml")(bits=64), k=10)
+        many = forecast(given(), job, model_class("dsiml")(bits=256), k=50)
+        assert many.plan.disk >= few.plan.disk
+        assert many.total_cpu_seconds >= few.total_cpu_seconds
+    base: dict[str, Any] = {"epochs": 2, "dimensions": 32}
+    few = planned("als", **base)
+    for more in ({"epochs": 4}, {"dimensions": 64}):
+        assert planned("als", **{**base, **more}).total_cpu_seconds > few.total_cpu_seconds
+    seconds = [planned("bpr", negatives=count).total_cpu_seconds for count in (2, 20)]
+    assert seconds[1] > seconds[0]
 
 
 @pytest.mark.parametrize("engine", [LOCAL, SPARK])
@@ -157,14 +163,6 @@ def test_an_evaluation_costs_what_its_users_cost(engine: str) -> None:
     assert tenth.total_shuffle_bytes <= every.total_shuffle_bytes
     most = forecast(large, "evaluate", model, tested=10**9)
     assert most.total_cpu_seconds == every.total_cpu_seconds
-
-
-def test_epochs_dimensions_and_negatives_count() -> None:
-    base = planned("als", epochs=2, dimensions=32).total_cpu_seconds
-    assert planned("als", epochs=4, dimensions=32).total_cpu_seconds > base
-    assert planned("als", epochs=2, dimensions=64).total_cpu_seconds > base
-    few, many = (planned("bpr", negatives=count).total_cpu_seconds for count in (2, 20))
-    assert many > few
 
 
 def test_more_executors_shorten_blocks_and_not_one_task() -> None:

@@ -23,6 +23,9 @@ from xorec.selection.race.race import RaceResult, race
 from xorec.selection.race.trial import Trial, run_trial
 from xorec.testing.data import halves, planted
 
+Parts = tuple[xorec.Interactions, xorec.Interactions]
+DATA = planted(150, 80)
+
 
 def trial(spec: ModelSpec, value: float, **more: Any) -> Trial:
     refit = {"start": {"model": "siml", "epochs": 7}} if spec.name == "blend" else {}
@@ -124,14 +127,15 @@ def test_near_the_end_of_the_minutes_nothing_begins_but_a_blend() -> None:
     assert spec.name == "slim"
 
 
-def test_a_blend_is_tried_however_small_the_budget() -> None:
-    for trials in (3, 4, 8):
-        assert "blend" in {one.model for one in played(lambda spec: 0.1, trials)}
+def test_what_is_tried_whatever_the_values() -> None:
+    """A blend however small the budget; all weights where items are few."""
 
+    def models(trials: int, n_items: int = 100_000) -> set[str]:
+        return {one.model for one in played(lambda spec: 0.1, trials, n_items)}
 
-def test_all_weights_are_tried_where_items_are_few() -> None:
-    assert "ease" in {one.model for one in played(lambda spec: 0.1, 12, n_items=900)}
-    assert "ease" not in {one.model for one in played(lambda spec: 0.1, 12, n_items=90_000)}
+    assert all("blend" in models(trials) for trials in (3, 4, 8))
+    assert "ease" in models(12, 900)
+    assert "ease" not in models(12)
 
 
 def test_targets() -> None:
@@ -179,30 +183,30 @@ def test_the_best_others_and_the_baseline_are_shown() -> None:
     assert found.others(9) == [*tried[5::-1], worst]
 
 
-class Told(Progress):
-    """Keeps its notes."""
+def made_up(monkeypatch: pytest.MonkeyPatch, *values: tuple[float, str, int]) -> None:
+    """Trials have these values, notes and bytes, one after the other."""
+    given = iter(values)
 
-    def __init__(self) -> None:
-        self.notes: list[str] = []
+    def run(spec: ModelSpec, *arguments: Any) -> Trial:
+        value, note, size = next(given)
+        return trial(spec, value, note=note, bytes_per_item=size)
 
-    def note(self, message: str) -> None:
-        self.notes.append(message)
+    monkeypatch.setattr(module, "run_trial", run)
 
 
 def test_a_line_for_each_new_best_and_for_what_failed(
-    parts: tuple[xorec.Interactions, xorec.Interactions], monkeypatch: pytest.MonkeyPatch
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = iter([(0.1, ""), (0.3, ""), (0.2, ""), (0.0, "too large."), (0.4, "")])
+    notes = list[str]()
 
-    def made_up(spec: ModelSpec, *arguments: Any) -> Trial:
-        value, note = next(given)
-        return trial(spec, value, note=note)
+    class Told(Progress):
+        def note(self, message: str) -> None:
+            notes.append(message.split()[-1])
 
-    monkeypatch.setattr(module, "run_trial", made_up)
-    told = Told()
-    found = race(*parts, budget=Budget(trials=5), options=RunOptions(progress=told))
-    assert len(told.notes) == 4
-    assert [note.split()[-1] for note in told.notes] == ["0.1000", "0.3000", "large.", "0.4000"]
+    values = ((0.1, "", 9), (0.3, "", 9), (0.2, "", 9), (0.0, "too large.", 0), (0.4, "", 9))
+    made_up(monkeypatch, *values)
+    found = race(*parts, budget=Budget(trials=5), options=RunOptions(progress=Told()))
+    assert notes == ["0.1000", "0.3000", "large.", "0.4000"]
     assert found.winner.value == 0.4
 
 
@@ -223,7 +227,7 @@ def test_codes_race_where_few_bytes_are_asked_for(size: int, offset: float | Non
 @pytest.mark.parametrize("size", [8, 16])
 def test_codes_of_as_many_bits_as_fit_do_fit(size: int) -> None:
     """Their file has some bytes more than those of the codes; users are none of an item's."""
-    train, held = halves(planted(150, 80))
+    train, held = halves(DATA)
     spec = ModelSpec(
         "dsiml", {"bits": 8 * size, "offset": 0, "optimizer": "none", "start": {"epochs": 1}}
     )
@@ -240,7 +244,7 @@ def test_the_embedded_data_by_name() -> None:
 
 
 def test_an_update_keeps_what_raced() -> None:
-    shop = xorec.fit(planted(150, 80), trials=2)
+    shop = xorec.fit(DATA, trials=2)
     after = shop.update([(shop.user_ids[0], shop.item_ids[0]), (10_000, shop.item_ids[1])])
     assert after.metadata["race"] == shop.metadata["race"]
 
@@ -261,16 +265,15 @@ def test_budget() -> None:
 
 
 @pytest.fixture(scope="module")
-def parts() -> tuple[xorec.Interactions, xorec.Interactions]:
-    return halves(planted(150, 80))
+def parts() -> Parts:
+    return halves(DATA)
 
 
 def test_equal_trials_give_equal_races(
-    parts: tuple[xorec.Interactions, xorec.Interactions],
+    parts: Parts,
 ) -> None:
-    options, budget = RunOptions(threads=1), {"trials": 2}
     first, second = (
-        race(*parts, budget=Budget(**budget), options=replace(options, threads=threads))  # type: ignore[arg-type]
+        race(*parts, budget=Budget(trials=2), options=RunOptions(threads=threads))
         for threads in (1, 2)
     )
     assert [(a.label, a.value) for a in first.trials] == [(b.label, b.value) for b in second.trials]
@@ -279,7 +282,7 @@ def test_equal_trials_give_equal_races(
 
 
 def test_a_race_goes_on_where_it_was_stopped(
-    parts: tuple[xorec.Interactions, xorec.Interactions],
+    parts: Parts,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -302,7 +305,7 @@ def test_a_race_goes_on_where_it_was_stopped(
 
 
 def test_a_recipe_that_fails_does_not_end_the_race(
-    parts: tuple[xorec.Interactions, xorec.Interactions], monkeypatch: pytest.MonkeyPatch
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(self: Any, *arguments: Any) -> Any:
         raise xorec.XorecError("too large for this machine.")
@@ -314,29 +317,21 @@ def test_a_recipe_that_fails_does_not_end_the_race(
 
 
 def test_a_recipe_that_failed_does_not_win_where_nothing_fits(
-    parts: tuple[xorec.Interactions, xorec.Interactions], monkeypatch: pytest.MonkeyPatch
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes no bytes: there is nothing of it."""
-    given = iter([(0.1, 300, ""), (0.0, 0, "too large."), (0.2, 900, "")])
-
-    def made_up(spec: ModelSpec, *arguments: Any) -> Trial:
-        value, size, note = next(given)
-        return trial(spec, value, note=note, bytes_per_item=size)
-
-    monkeypatch.setattr(module, "run_trial", made_up)
-    limits = {"budget": Budget(trials=3), "target": Target.parse("bytes=16")}
-    found = race(*parts, **limits, options=RunOptions())  # type: ignore[arg-type]
+    made_up(monkeypatch, (0.1, "", 300), (0.0, "too large.", 0), (0.2, "", 900))
+    budget, target = Budget(trials=3), Target.parse("bytes=16")
+    found = race(*parts, budget=budget, target=target, options=RunOptions())
     assert (found.winner.value, found.winner.bytes_per_item) == (0.1, 300)
 
 
-def test_users_without_validation_pairs_are_none_to_judge_by() -> None:
+def test_too_few_to_judge_by_are_fitted_without_a_race() -> None:
+    """Users without validation pairs are none to judge by."""
     train = planted(60, 40)
     few = train.select(train.user_rows < 2)
     assert few.n_users == 60
     assert fit_best(train, few, budget=Budget(trials=1))[1] is None
-
-
-def test_too_few_to_judge_by_are_fitted_without_a_race() -> None:
     data = xorec.read([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
     model, found = fit_best(data, None)
     assert (model.name, found) == ("slim", None)
@@ -344,13 +339,13 @@ def test_too_few_to_judge_by_are_fitted_without_a_race() -> None:
 
 
 def test_the_file_says_what_raced() -> None:
-    shop = xorec.fit(planted(150, 80), trials=2)
+    shop = xorec.fit(DATA, trials=2)
     rows = shop.metadata["race"]["rows"]
     assert [row["model"] for row in rows] == ["popularity", "slim"]
     assert shop.metadata["race"]["why"].startswith("slim")
     kept = shop.metadata["validation"]
     assert (kept["metric"], kept["value"]) == ("ndcg@10", rows[1]["validation_ndcg@10"])
     assert kept["interval"][0] <= kept["value"] <= kept["interval"][1]
-    parts = hold_out(planted(150, 80), 0.1)
+    parts = hold_out(DATA, 0.1)
     assert kept["users"] == np.count_nonzero(parts.test.user_counts)
     assert kept["judged_on"] == f"{parts.test.n_pairs:,} pairs, drawn by chance"

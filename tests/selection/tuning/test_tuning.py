@@ -89,7 +89,7 @@ def test_the_first_trial_has_the_defaults_and_its_value_is_that_of_a_plain_fit(
     assert found.settings == {**QUICK, **trial.settings}
 
 
-class Broken(Progress):
+class Broken(Progress, Task):
     """Presses Ctrl-C at a step of the bar."""
 
     def __init__(self, steps: int) -> None:
@@ -97,15 +97,12 @@ class Broken(Progress):
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
-        outer = self
+        yield self
 
-        class Counting(Task):
-            def advance(self, steps: float = 1, **facts: float | str) -> None:
-                outer.left -= 1
-                if outer.left == 0:
-                    raise KeyboardInterrupt
-
-        yield Counting()
+    def advance(self, steps: float = 1, **facts: float | str) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
 
 
 def test_a_study_that_was_broken_off_equals_one_that_ran_through(
@@ -146,15 +143,12 @@ def test_a_study_of_something_else_is_refused(parts: Split, tmp_path: Path) -> N
         tune("item-knn", fewer, trials=2, study=path)
 
 
-def test_a_file_that_is_no_study_stays_as_it_is(parts: Split, tmp_path: Path) -> None:
+def test_a_file_of_others_stays_as_it_is(parts: Split, tmp_path: Path) -> None:
     path = tmp_path / "best.toml"
     path.write_text("[bpr]\nepochs = 3")
     with pytest.raises(OptionError, match="not a study"):
         tune("item-knn", parts, trials=1, study=path)
     assert path.read_text() == "[bpr]\nepochs = 3"
-
-
-def test_two_runs_cannot_share_a_study(parts: Split, tmp_path: Path) -> None:
     path = tmp_path / "s.study"
     with open_study(path, {}), pytest.raises(OptionError, match="another run is at work"):
         tune("item-knn", parts, trials=1, study=path)
@@ -176,7 +170,10 @@ def test_a_fit_that_fails_is_recorded(parts: Split, monkeypatch: pytest.MonkeyPa
         t.value is None and "diverged" in t.note for t in found.trials if t.state == "failed"
     )
     assert found.best.settings["negatives"] <= 8
-    none = tune("bpr", parts, trials=2, fixed={**QUICK, "negatives": 9})
+    elsewhere = replace(OPTIONS, engine=InProcess(1))
+    many = {**QUICK, "negatives": 9}
+    none = tune("bpr", parts, trials=2, at_once=2, fixed=many, options=elsewhere)
+    assert [(t.state, t.value) for t in none.trials] == [("failed", None)] * 2
     with pytest.raises(XorecError, match="no trial of bpr came to its end: bpr diverged"):
         _ = none.best
 
@@ -257,20 +254,6 @@ def test_equal_settings_in_one_round_are_fitted_once(parts: Split) -> None:
         first = distinct[str(trial.settings)]
         assert (trial.value, trial.refit) == (first.value, first.refit)
         assert trial.note == ("" if trial is first else f"as trial {first.number}")
-
-
-def test_a_fit_that_fails_elsewhere_is_recorded(
-    parts: Split, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(self: BPR, *parts: Any) -> Any:
-        raise XorecError("bpr diverged in epoch 3")
-
-    monkeypatch.setattr(BPR, "_learn", fails)
-    options = replace(OPTIONS, engine=InProcess(1))
-    found = tune("bpr", parts, trials=2, at_once=2, fixed=QUICK, options=options)
-    assert [(t.state, t.value, t.note) for t in found.trials] == [
-        ("failed", None, "bpr diverged in epoch 3")
-    ] * 2
 
 
 def test_the_best_is_the_first_of_equal_trials_that_came_to_their_end() -> None:
@@ -361,17 +344,15 @@ def test_no_trial_begins_after_the_timeout(parts: Split, tmp_path: Path) -> None
 
 
 def test_what_cannot_be_tuned(parts: Split) -> None:
-    with pytest.raises(OptionError, match="popularity has nothing to tune"):
-        tune("popularity", parts)
-    with pytest.raises(OptionError, match="there is no model 'bqr'"):
-        tune("bqr", parts)
-    with pytest.raises(OptionError, match="every setting of item-knn"):
-        tune("item-knn", parts, fixed={"neighbours": 9, "shrink": 1.0})
-    with pytest.raises(OptionError, match="bpr has no setting 'epoch'"):
-        tune("bpr", parts, fixed={"epoch": 9})
-    with pytest.raises(OptionError, match="metric is 'ndcg'"):
-        tune("bpr", parts, metric="ndcg")
-    with pytest.raises(OptionError, match="trials is 0"):
-        tune("bpr", parts, trials=0)
+    for model, how, message in (
+        ("popularity", {}, "popularity has nothing to tune"),
+        ("bqr", {}, "there is no model 'bqr'"),
+        ("item-knn", {"fixed": {"neighbours": 9, "shrink": 1.0}}, "every setting of item-knn"),
+        ("bpr", {"fixed": {"epoch": 9}}, "bpr has no setting 'epoch'"),
+        ("bpr", {"metric": "ndcg"}, "metric is 'ndcg'"),
+        ("bpr", {"trials": 0}, "trials is 0"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            tune(model, parts, **cast(Any, how))
     with pytest.raises(DataError, match="validation part"):
         tune("bpr", replace(parts, validation=None))

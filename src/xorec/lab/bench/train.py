@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from xorec.core.arrays import positive_int
@@ -52,24 +53,18 @@ def _ours(
     return model.fit(train, options=RunOptions(threads=threads))
 
 
-def _implicit_bpr(train: Interactions, dimensions: int, threads: int, epochs: int) -> object:
-    from implicit.bpr import BayesianPersonalizedRanking
-
-    sizes = {"factors": dimensions, "iterations": epochs, "num_threads": threads}
-    return _fit_implicit(BayesianPersonalizedRanking(random_state=0, **sizes), train)
-
-
-def _implicit_als(train: Interactions, dimensions: int, threads: int, epochs: int) -> object:
-    from implicit.cpu.als import AlternatingLeastSquares
-
-    sizes = {"factors": dimensions, "iterations": epochs, "num_threads": threads}
-    return _fit_implicit(AlternatingLeastSquares(random_state=0, **sizes), train)
-
-
-def _fit_implicit(model: Any, train: Interactions) -> object:
+def _implicit(
+    module: str, name: str, train: Interactions, dimensions: int, threads: int, epochs: int
+) -> object:
     from scipy.sparse import csr_matrix
 
+    sizes = {"factors": dimensions, "iterations": epochs, "num_threads": threads}
+    model = getattr(import_module(module), name)(random_state=0, **sizes)
     return model.fit(csr_matrix(train.matrix()), show_progress=False)
+
+
+BPR = "implicit.bpr", "BayesianPersonalizedRanking"
+ALS = "implicit.cpu.als", "AlternatingLeastSquares"
 
 
 METHODS = {
@@ -77,8 +72,8 @@ METHODS = {
     "xorec-siml": TrainMethod(partial(_ours, "siml", DEFAULTS), DEFAULTS["negatives"]),
     "xorec-siml-1": TrainMethod(partial(_ours, "siml", {**DEFAULTS, "negatives": 1}), 1),
     "xorec-als": TrainMethod(partial(_ours, "als", {}), 0),
-    "implicit-bpr": TrainMethod(_implicit_bpr, 1, "implicit.bpr"),
-    "implicit-als": TrainMethod(_implicit_als, 0, "implicit.cpu.als"),
+    "implicit-bpr": TrainMethod(partial(_implicit, *BPR), 1, BPR[0]),
+    "implicit-als": TrainMethod(partial(_implicit, *ALS), 0, ALS[0]),
 }
 
 
@@ -137,10 +132,8 @@ class TrainBench:
         triplets = train.n_pairs * max(1, method.negatives)
         peer = f"implicit-{name.removeprefix('xorec-')}"
         peer = peer if peer in METHODS else "implicit-bpr"
-        scale = METHODS[peer].negatives or 1, method.negatives or 1
-        faster = None
-        if peer in seconds:
-            faster = ratio(seconds[peer], seconds[name]) * scale[1] / scale[0]
+        more = max(1, method.negatives) / max(1, METHODS[peer].negatives)
+        faster = ratio(seconds[peer], seconds[name]) * more if peer in seconds else None
         return {
             "method": name,
             "negatives": method.negatives,

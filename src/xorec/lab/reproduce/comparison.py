@@ -11,7 +11,7 @@ import numpy as np
 
 from xorec.evaluation.significance import compare
 from xorec.lab.reproduce.cache import Result
-from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of
+from xorec.lab.reproduce.dataset_run import DatasetRun, evaluation_of, over_seeds
 from xorec.lab.reproduce.paper import hit_rate
 from xorec.lab.reproduce.plan import Plan, label_of, lengths_of, method_of
 from xorec.lab.reproduce.question import DatasetQuestion, Stage, Step, fit_cost
@@ -31,17 +31,14 @@ class MethodResult:
     bits: int | None
     tests: Sequence[Result]
 
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """Means and deviations over seeds."""
+        return over_seeds([test.values["metrics"] for test in self.tests])
+
     def mean(self, metric: str) -> float:
         """Over seeds."""
-        return float(np.mean(self.values(metric)))
-
-    def deviation(self, metric: str) -> float | None:
-        """Standard deviation over seeds; None of one seed."""
-        return float(np.std(self.values(metric), ddof=1)) if len(self.tests) > 1 else None
-
-    def values(self, metric: str) -> list[float]:
-        """One for each seed."""
-        return [test.values["metrics"][metric] for test in self.tests]
+        return float(self.figures[metric])
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +127,10 @@ class Comparison:
         for one in self.results:
             row: dict[str, Any] = {"data": self.dataset.name, "method": one.label}
             row |= {} if one.bits is None else {"bits": one.bits}
-            for metric in one.tests[0].values["metrics"]:
-                row[metric] = one.mean(metric)
-                row[f"{metric}_sd"] = one.deviation(metric)
-            for k in RATES:
-                row[f"paper_hr@{k}"] = hit_rate(self.dataset.source.path, one.method, k)
-            row["p"] = self._p_of(one)
-            row |= one.tests[0].values["sizes"]
-            row["seconds_fit"] = float(np.median([test.values["seconds"] for test in one.tests]))
-            rows.append(row)
+            path, seconds = self.dataset.source.path, [test.values["seconds"] for test in one.tests]
+            row |= one.figures | {f"paper_hr@{k}": hit_rate(path, one.method, k) for k in RATES}
+            row |= {"p": self._p_of(one), **one.tests[0].values["sizes"]}
+            rows.append({**row, "seconds_fit": float(np.median(seconds))})
         return rows
 
     def tables(self) -> list[Table]:
@@ -191,7 +183,7 @@ class Comparison:
                     one.method,
                     plan.ks,
                     [one.mean(f"ndcg@{k}") for k in plan.ks],
-                    [one.deviation(f"ndcg@{k}") or 0.0 for k in plan.ks],
+                    [one.figures[f"ndcg@{k}_sd"] or 0.0 for k in plan.ks],
                     highlight=one.method in self.proposed,
                 )
                 for one in self.at(bits)

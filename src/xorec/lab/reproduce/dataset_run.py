@@ -8,7 +8,7 @@ each seed, and is tested. The split and the trials have the plan's first seed.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import log2
@@ -200,6 +200,20 @@ def evaluation_of(tests: Sequence[Result]) -> Evaluation:
     first = tests[0].arrays
     values = np.mean([test.arrays["ndcg"] for test in tests], axis=0)
     return Evaluation(first["users"], first["counts"], {"ndcg": values}, {})
+
+
+def over_seeds(figures: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+    """The mean of each figure, and under `.._sd` its standard deviation; None of one seed.
+
+    >>> over_seeds([{"hr@10": 0.25}, {"hr@10": 0.75}])
+    {'hr@10': 0.5, 'hr@10_sd': 0.3535533905932738}
+    """
+    found: dict[str, float | None] = {}
+    for name in figures[0]:
+        values = [one[name] for one in figures]
+        found[name] = float(np.mean(values))
+        found[f"{name}_sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return found
 
 
 def bits_of(representation: Representation) -> dict[str, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Result
 from xorec.lab.reproduce.comparison import choice_step
-from xorec.lab.reproduce.dataset_run import DatasetRun
+from xorec.lab.reproduce.dataset_run import DatasetRun, over_seeds
 from xorec.lab.reproduce.plan import Plan
 from xorec.lab.reproduce.question import DatasetQuestion, Stage, Step, fit_cost
 from xorec.lab.reproduce.sections import Claim, Column, Section, Table, Verdict
@@ -117,14 +117,9 @@ class Sensitivity(DatasetQuestion):
         rows = []
         for stage, label in STAGES.items():
             for setting, value in self.points:
-                tests = [self.point(setting, value, seed) for seed in self.seeds]
-                row: dict[str, Any] = {"data": self.dataset.name, "stage": label}
-                row |= {"setting": GRIDS[setting], "value": value}
-                for metric in tests[0].values[stage]:
-                    values = [test.values[stage][metric] for test in tests]
-                    row[metric] = float(np.mean(values))
-                    row[f"{metric}_sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
-                rows.append(row)
+                tests = [self.point(setting, value, seed).values[stage] for seed in self.seeds]
+                row = {"data": self.dataset.name, "stage": label, "setting": GRIDS[setting]}
+                rows.append({**row, "value": value, **over_seeds(tests)})
         return rows
 
     def section(self) -> Section:
@@ -166,22 +161,15 @@ def _figure(name: str, rows: list[dict[str, Any]], metrics: tuple[str, ...]) -> 
     panels = []
     for setting, symbol in GRIDS.items():
         for metric in metrics:
-            lines = []
+            lines, name_of_metric = [], metric.upper()
             for stage, label in STAGES.items():
                 points = _of(rows, stage, setting)
                 errors = [row[f"{metric}_sd"] or 0.0 for row in points]
-                values = [row[metric] for row in points]
-                x = [row["value"] for row in points]
-                lines.append(Line(label, x, values, errors, highlight=stage == "codes"))
-            panels.append(
-                Panel(
-                    f"{metric.upper()} against {symbol}",
-                    symbol,
-                    metric.upper(),
-                    lines,
-                    log_x=setting == "lambda_",
-                )
-            )
+                x, y = ([row[key] for row in points] for key in ("value", metric))
+                lines.append(Line(label, x, y, errors, highlight=stage == "codes"))
+            title = f"{name_of_metric} against {symbol}"
+            log_x = setting == "lambda_"
+            panels.append(Panel(title, symbol, name_of_metric, lines, log_x=log_x))
     return Figure(f"rq5-{name}", f"Lambda and gamma on {name}", panels)
 
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from xorec.lab.reproduce.report import cells_of, safe_text
+from xorec.lab.reproduce.report import Cell, cells_of, safe_text
 from xorec.lab.reproduce.sections import Section, Table
 
 WIDTH = 80
@@ -54,21 +54,19 @@ def _print_parts(table: Table, print_table: PrintTable, print_line: Callable[[st
     """The table, in as many parts as it needs, each with the names of the rows. True: a star."""
     cells = cells_of(table)
     starred = [any(cell.best for cell in column) for column in zip(*cells, strict=True)]
-    rows = [
-        [
-            f"{cell}{'*' if cell.best else ' '}" if star else str(cell)
-            for cell, star in zip(row, starred, strict=True)
-        ]
-        for row in cells
-    ]
+
+    def text(cell: Cell, star: bool) -> str:
+        return f"{cell}{'*' if cell.best else ' '}" if star else str(cell)
+
+    rows = [list(map(text, row, starred)) for row in cells]
     heads = [column.head for column in table.columns]
     right = {column.head for column in table.columns if column.kind != "text"}
-    for number, part in enumerate(parts_of(table, heads, rows)):
-        title = table.title if number == 0 else f"{table.title} (continued)"
+    title = table.title
+    for part in parts_of(table, heads, rows):
         print_line("")
-        print_table(
-            [heads[at] for at in part], [[row[at] for at in part] for row in rows], title, right
-        )
+        shown = [[row[at] for at in part] for row in rows]
+        print_table([heads[at] for at in part], shown, title, right)
+        title = f"{table.title} (continued)"
     return any(starred)
 
 
@@ -76,10 +74,7 @@ def parts_of(table: Table, heads: Sequence[str], rows: Sequence[Sequence[str]]) 
     """The columns of each part: those that name the rows, and as many others as have room."""
     texts = [column.kind == "text" for column in table.columns]
     labels = list(range(texts.index(False) if False in texts else len(texts)))
-    widths = [
-        BETWEEN + max(len(heads[at]), *(len(row[at]) for row in rows), 0)
-        for at in range(len(heads))
-    ]
+    widths = [BETWEEN + max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     while len(labels) > 1 and sum(widths[at] for at in labels) > WIDTH // 2:
         labels.pop()
     parts, room = [list(labels)], WIDTH - sum(widths[at] for at in labels)

@@ -92,9 +92,7 @@ def race(
     trials = kept.read()
     if trials:
         options.progress.note(f"race: {len(trials)} trials of a run before are taken as they are.")
-    while True:
-        if budget.spent(len(trials)) >= 1 and trials:
-            break
+    while not trials or budget.spent(len(trials)) < 1:
         spec = next_recipe(trials, budget, train.n_items, target)
         if spec is None:
             break
