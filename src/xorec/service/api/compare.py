@@ -121,7 +121,7 @@ def get_compare(service: Service, call: Call) -> CompareAnswer:
     if a.name == b.name:
         raise OptionError(f"a and b are both {a.name!r}: name two models (/v1/models lists them).")
     k, users, models = query.k, query.users, service.models
-    made = service.comparisons.get(
+    made: CompareAnswer = service.comparisons.get(
         (a.ref, b.ref, k, users),
         models.applied_seq,
         lambda: _compared(service, a, b, k, users),

@@ -97,16 +97,8 @@ def get_trending(service: Service, call: Call) -> RankedAnswer:
 def _answer(
     live: LiveModel, query: RankedQuery, items: Iterable[Id], scores: Mapping[Id, int]
 ) -> RankedAnswer:
-    """The first k that may be listed, with names. scores: what they are ranked by, if known."""
-    made = []
-    for item in _choose(live, query, items):
-        score = scores.get(item)
-        made.append(Item(item, live.name_of(item), score=None if score is None else float(score)))
-    return RankedAnswer(model=live.ref, items=made)
-
-
-def _choose(live: LiveModel, query: RankedQuery, items: Iterable[Id]) -> list[Id]:
-    """The first k that may be listed; items that the model does not have count, too."""
+    """The first k that may be listed, also of those that the model does not have, with names.
+    scores: what they are ranked by, if known."""
     where, now = query.where, now_micros()
     mask = live.filters.mask(where, now=now)
     denied = set(items_of(live, query.deny, "deny"))
@@ -130,7 +122,11 @@ def _choose(live: LiveModel, query: RankedQuery, items: Iterable[Id]) -> list[Id
                 return False
         return info is None or info.is_available(now)
 
-    return list(islice(filter(may_come, items), query.k))
+    made = []
+    for item in islice(filter(may_come, items), query.k):
+        score = scores.get(item)
+        made.append(Item(item, live.name_of(item), score=None if score is None else float(score)))
+    return RankedAnswer(model=live.ref, items=made)
 
 
 def _window(text: str) -> int:

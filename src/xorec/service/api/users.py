@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from xorec.core.errors import OptionError
+from xorec.core.printable import jsonable
 from xorec.service.api.base import Answer, JsonId, ModelQuery
 from xorec.service.api.list_request import item_of, user_of
 from xorec.service.http.routes import Call, Routes
 from xorec.service.live.model import LiveModel
-from xorec.service.live.owners import owners_of
 from xorec.service.live.text_search import find_or_guess
 from xorec.service.log.records import Id
 from xorec.service.service import Service
@@ -58,7 +59,7 @@ def get_users(service: Service, call: Call) -> UserList:
     if query.item is not None:
         item = item_of(live, query.item)
         live.require_known([item])
-        found, meant = owners_of(live, item, query.k), list[Id]()
+        found, meant = _owners_of(live, item, query.k), list[Id]()
     elif query.q is not None:
         found, meant = find_or_guess(live, "user", query.q, query.k)
     else:
@@ -85,3 +86,29 @@ def _user_out(live: LiveModel, user: Id, *, history: bool = False) -> UserOut:
         count=len(base) + len(fresh),
         history=[*ids, *fresh][-_MOST_HISTORY:] if history else None,
     )
+
+
+def _owners_of(live: LiveModel, item: Id, k: int) -> list[Id]:
+    """Up to k users who have an item.
+
+    Those who took it since the model was made come first, the newest of them at the head; then
+    those of the model, who has most items first.
+    """
+    fresh = live.recent.takers(item, live.about.applied_seq)
+    found: dict[Id, None] = dict.fromkeys(fresh[:k])
+    row = live.item_row(item)
+    if row < 0 or len(found) >= k:
+        return list(found)
+    indptr, items = live.recommender.seen
+    rows = np.searchsorted(indptr, np.flatnonzero(items == row), side="right") - 1
+    order = live.user_rank[rows]
+    wanted = k + len(live.erased)  # of whom some may be here
+    if len(rows) > wanted:
+        rows = rows[np.argpartition(order, wanted)[:wanted]]
+    for user_row in rows[np.argsort(live.user_rank[rows])].tolist():
+        user = jsonable(live.users[user_row])
+        if live.user_row(user) >= 0:
+            found[user] = None
+        if len(found) >= k:
+            break
+    return list(found)

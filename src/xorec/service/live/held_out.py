@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,15 +105,6 @@ def hit(places: npt.NDArray[np.int64]) -> Floats:
     return (places > 0).astype(np.float64)
 
 
-class Compared(Protocol):
-    """A comparison. seq: the last place of the log when it was made."""
-
-    seq: int
-
-
-C = TypeVar("C", bound=Compared)
-
-
 class Comparisons:
     """The last comparisons; one is made at a time. They hold until a generation changes, or for
     `_FRESH` seconds after new events."""
@@ -122,7 +113,7 @@ class Comparisons:
         self._made: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, seq: int, make: Callable[[], C]) -> C:
+    def get(self, key: Hashable, seq: int, make: Callable[[], Any]) -> Any:
         """One that still holds at this place of the log, or a new one; 503 if others are made."""
         if not self._lock.acquire(timeout=1):
             raise NotReadyError("another comparison is being made: ask again.")
@@ -133,7 +124,6 @@ class Comparisons:
                 kept = self._made[key] = now, make()
                 while len(self._made) > _KEPT:
                     self._made.popitem(last=False)
-            found: C = kept[1]
-            return found
+            return kept[1]
         finally:
             self._lock.release()

@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -362,13 +363,9 @@ class LiveModels:
         while at < self.recent.floor and (news := self.log.news(at, _BLOCK)).last_seq:
             older.append(news.events)
             at = news.last_seq
-        columns = zip(*older, strict=True)
-        self.recent.reach_back(EventColumns(*map(_concatenated, columns)), seq)
+        columns = (list(chain.from_iterable(parts)) for parts in zip(*older, strict=True))
+        self.recent.reach_back(EventColumns(*columns), seq)
 
     def _all_loaded(self) -> list[LiveModel]:
         warm = [live for kept in self._warm.values() for live in kept.values()]
         return [*warm, *(live for live in self._live.values() if live not in warm)]
-
-
-def _concatenated(parts: Iterable[Sequence[Any]]) -> list[Any]:
-    return [value for part in parts for value in part]
