@@ -188,21 +188,14 @@ def _described(body: Mapping[str, Any]) -> ExperimentOut:
 
 def _with_results(service: Service, body: Mapping[str, Any], kind: str | None) -> ExperimentOut:
     """Users are the units: each counts once, by the share of their lists that they acted on."""
-    made = _described(body)
-    rates: dict[str, list[float]] = {arm.model: [] for arm in made.arms}
-    by_name = {arm.model: arm for arm in made.arms}
-    for outcome in service.reader.outcomes(made.name, kind):
-        arm = by_name.get(outcome.arm)
-        if arm is None:
-            continue
-        arm.users += 1
-        arm.lists += outcome.lists
-        arm.successes += outcome.successes
-        rates[outcome.arm].append(outcome.successes / outcome.lists)
-    values: dict[str, Floats] = {name: np.array(rates[name]) for name in rates}
+    made, values = _described(body), dict[str, Floats]()
+    outcomes = list(service.reader.outcomes(made.name, kind))
     for arm in made.arms:
+        theirs = [one for one in outcomes if one.arm == arm.model]
+        arm.users, arm.lists = len(theirs), sum(one.lists for one in theirs)
+        arm.successes = sum(one.successes for one in theirs)
+        own = values[arm.model] = np.array([one.successes / one.lists for one in theirs])
         if arm.users:
-            own = values[arm.model]
             sure = bootstrap_interval(own, np.ones_like(own))
             arm.rate, arm.interval = float(own.mean()), (sure.low, sure.high)
     first = made.arms[0]

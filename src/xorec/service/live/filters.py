@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
-from xorec.core.threads import lazy_property
+from xorec.core.threads import LRUCache, lazy_property
 from xorec.data.categories import Categories
 from xorec.recommender.recommender import Recommender
 from xorec.service.ids import raw_id
@@ -21,7 +21,6 @@ from xorec.service.log.records import Id
 
 _KEPT = 64
 """Prepared filters of a generation, at most."""
-_MISSING: Any = object()
 Mask = npt.NDArray[np.bool_]
 ItemRows = npt.NDArray[np.integer]
 
@@ -43,7 +42,7 @@ class ItemFilters:
 
     def __init__(self, recommender: Recommender, catalogue: Catalogue) -> None:
         self._recommender, self._catalogue = recommender, catalogue
-        self._kept: OrderedDict[tuple[str, int, int], Any] = OrderedDict()
+        self._kept = LRUCache[Any](_KEPT)
         self._rows: tuple[int, list[tuple[int, ItemInfo]]] = (-1, [])
 
     def prepared(
@@ -57,17 +56,14 @@ class ItemFilters:
         if allow is not None:
             return np.flatnonzero(self.mask(where, allow, now))
         named = "" if where is None else json.dumps(where, sort_keys=True)
-        key = (named, catalogue.version, catalogue.boundary(now))
-        found = self._kept.get(key, _MISSING)
-        if found is _MISSING:
-            mask = self.mask(where, now=now)
-            whole = where is None and mask.all()
-            rows = None if whole else np.flatnonzero(mask)
-            found = None if rows is None else self._recommender.index.item_filter(rows)
-            self._kept[key] = found
-            while len(self._kept) > _KEPT:  # other threads may look for theirs meanwhile
-                self._kept.popitem(last=False)
-        return found
+        key = f"{catalogue.version} {catalogue.boundary(now)} {named}"
+        return self._kept.get(key, lambda: self._made(where, now))
+
+    def _made(self, where: Conditions | None, now: int) -> Any:
+        mask = self.mask(where, now=now)
+        if where is None and mask.all():
+            return None
+        return self._recommender.index.item_filter(np.flatnonzero(mask))
 
     def mask(
         self, where: Conditions | None = None, allow: ItemRows | None = None, now: int | None = None
