@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xorec
+from tests.support.model_files import rewrite
 from xorec.core.errors import ModelFileError, OptionError
 from xorec.core.options import RunOptions
 from xorec.models.base import Model
@@ -152,19 +153,12 @@ def test_altered_tensors_are_refused(
 ) -> None:
     name, change, message = ALTERED[case]
     knn.save(tmp_path / "m.xorec")
-    with storage.opened(tmp_path / "m.xorec") as file:
-        tensors = {one: np.array(array) for one, array in file.tensors.items()}
-        metadata = {
-            one: value for one, value in file.metadata.items() if one not in ("digest", "format")
-        }
-    tensors[f"item_categories.{name}"] = change(tensors[f"item_categories.{name}"])
-    storage.write(tmp_path / "n.xorec", tensors, metadata)
-    with pytest.raises(ModelFileError, match=message):
-        Recommender.load(tmp_path / "n.xorec", verify=verify)
-    del tensors[f"item_categories.{name}"]
-    storage.write(tmp_path / "n.xorec", tensors, metadata)
-    with pytest.raises(ModelFileError, match=f"item_categories.{name} is missing"):
-        Recommender.load(tmp_path / "n.xorec", verify=verify)
+    tensor = f"item_categories.{name}"
+    wrong = change(np.array(storage.read(tmp_path / "m.xorec")[0][tensor]))
+    for other, said in ((wrong, message), (None, f"{tensor} is missing")):
+        rewrite(tmp_path / "m.xorec", {tensor: other}, tmp_path / "n.xorec")
+        with pytest.raises(ModelFileError, match=said):
+            Recommender.load(tmp_path / "n.xorec", verify=verify)
 
 
 def test_new_items_bring_theirs_by_an_update(knn: Recommender, tmp_path: Path) -> None:

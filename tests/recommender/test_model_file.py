@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.support.model_files import rewrite
 from xorec.core.errors import ModelFileError
 from xorec.core.options import RunOptions
-from xorec.models.factorization.bpr import BPR
 from xorec.models.siml.dsiml import DSIML
 from xorec.recommender import model_file, storage
 from xorec.recommender.recommender import Recommender
@@ -52,15 +52,6 @@ def test_many_items_keep_their_index(
     assert "index" in vars(Recommender.load(tmp_path / "many.xorec"))
 
 
-def test_vectors_have_no_index_to_keep(tmp_path: Path) -> None:
-    model = BPR(epochs=2).fit(DATA, options=RunOptions(threads=1))
-    shop = Recommender.from_model(model, DATA)
-    shop.save(tmp_path / "m.xorec", index=True)
-    assert Recommender.load(tmp_path / "m.xorec").recommend(DATA.users[0], 5) == shop.recommend(
-        DATA.users[0], 5
-    )
-
-
 def test_loaded_arrays_cannot_be_written_to(shop: Recommender, tmp_path: Path) -> None:
     shop.save(tmp_path / "m.xorec")
     with pytest.raises(ValueError, match="read-only"):
@@ -78,13 +69,6 @@ def test_users_beside_users(shop: Recommender) -> None:
     assert [one.score for one in alike.items] == best
 
 
-def test_a_choice_made_ready(shop: Recommender) -> None:
-    some = [DATA.items[row] for row in range(0, 60, 2)]
-    ready = shop.item_filter(some)
-    for user in DATA.users:
-        assert shop.recommend(user, 5, allow=ready) == shop.recommend(user, 5, allow=some)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -92,15 +76,9 @@ def test_a_choice_made_ready(shop: Recommender) -> None:
         (lambda t: {"tie_rank": t["tie_rank"].astype(np.int64)}, "tie_rank is int64"),
         (lambda t: {"tie_rank": t["tie_rank"] + 1}, "tie_rank has the value 60 but 0 to 59"),
         (lambda t: {"tie_rank": 0 * t["tie_rank"]}, "tie_rank is not a permutation"),
-        (
-            lambda t: {"seen.items": t["seen.items"] + 30},
-            r"seen.items has the value \d+ but",
-        ),
+        (lambda t: {"seen.items": t["seen.items"] + 30}, r"seen.items has the value \d+ but"),
         (lambda t: {"seen.items": t["seen.items"] - 30}, r"seen.items has the value -\d+ but"),
-        (
-            lambda t: {"seen.items": t["seen.items"][:-1]},
-            "indptr does not rise from 0 to 1079",
-        ),
+        (lambda t: {"seen.items": t["seen.items"][:-1]}, "indptr does not rise from 0 to 1079"),
         (lambda t: {"seen.indptr": t["seen.indptr"][1:]}, r"seen.indptr has the shape \(90,\)"),
         (lambda t: {"seen.indptr": t["seen.indptr"][::-1]}, "does not rise from 0 to 1080"),
         (lambda t: {"seen.indptr": swapped(t["seen.indptr"])}, "does not rise from 0 to 1080"),
@@ -112,10 +90,9 @@ def test_a_file_that_was_written_wrong_is_refused(
 ) -> None:
     """With a right digest, so that nothing but the values is wrong."""
     shop.save(tmp_path / "m.xorec", index=False)
-    tensors, metadata = storage.read(tmp_path / "m.xorec")
-    wrong = {**tensors, **change({name: np.array(array) for name, array in tensors.items()})}
-    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
-    storage.write(tmp_path / "wrong.xorec", wrong, about)
+    tensors, _ = storage.read(tmp_path / "m.xorec")
+    wrong = change({name: np.array(array) for name, array in tensors.items()})
+    rewrite(tmp_path / "m.xorec", wrong, tmp_path / "wrong.xorec")
     for verify in (None, True, False):
         with pytest.raises(ModelFileError, match=message):
             Recommender.load(tmp_path / "wrong.xorec", verify=verify)
@@ -177,16 +154,15 @@ def test_offsets_are_kept_and_checked(tmp_path: Path) -> None:
         assert again.recommend_many(DATA.users, 9) == shop.recommend_many(DATA.users, 9)
         assert again.similar(DATA.items[3], 4) == plain.similar(DATA.items[3], 4)
     assert shop.recommend_many(DATA.users, 9) != plain.recommend_many(DATA.users, 9)
-    tensors, metadata = storage.read(tmp_path / "m.xorec")
-    for wrong in (np.full(60, 16, np.uint8), offsets[:7].astype(np.uint8)):
-        changed = {**tensors, "representation.item_offsets": wrong}
-        storage.write(tmp_path / "wrong.xorec", changed, metadata)
-        with pytest.raises(ModelFileError, match="item_offsets has the"):
+    for wrong, message in (
+        (np.full(60, 16), "item_offsets has the"),
+        (offsets[:7], "item_offsets has the"),
+        (offsets[::-1], "does not have the items' offsets"),
+    ):
+        changed = {"representation.item_offsets": wrong.astype(np.uint8)}
+        rewrite(tmp_path / "m.xorec", changed, tmp_path / "wrong.xorec")
+        with pytest.raises(ModelFileError, match=message):
             Recommender.load(tmp_path / "wrong.xorec", verify=False)
-    changed = {**tensors, "representation.item_offsets": offsets[::-1].astype(np.uint8)}
-    storage.write(tmp_path / "wrong.xorec", changed, metadata)
-    with pytest.raises(ModelFileError, match="does not have the items' offsets"):
-        Recommender.load(tmp_path / "wrong.xorec", verify=False)
 
 
 @pytest.mark.parametrize(
@@ -226,17 +202,16 @@ def test_tables_of_short_words_are_kept_and_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", ["user", "item"])
 def test_bits_behind_the_last_are_refused(side: str, tmp_path: Path) -> None:
     with_bits(20).save(tmp_path / "m.xorec")
-    tensors, metadata = storage.read(tmp_path / "m.xorec")
     name = f"representation.{side}_codes"
-    wrong = tensors[name].copy()
+    wrong = storage.read(tmp_path / "m.xorec")[0][name].copy()
     wrong[7, 2] |= 0x10
-    storage.write(tmp_path / "wrong.xorec", {**tensors, name: wrong}, metadata)
-    with pytest.raises(ModelFileError, match=f"the {side} codes have bits behind the last of 20"):
-        Recommender.load(tmp_path / "wrong.xorec", verify=False)
-    narrow = tensors[name][:, :2]
-    storage.write(tmp_path / "wrong.xorec", {**tensors, name: narrow}, metadata)
-    with pytest.raises(ModelFileError, match="is not a xorec model, or is corrupt"):
-        Recommender.load(tmp_path / "wrong.xorec", verify=False)
+    for other, message in (
+        (wrong, f"the {side} codes have bits behind the last of 20"),
+        (wrong[:, :2], "is not a xorec model, or is corrupt"),
+    ):
+        rewrite(tmp_path / "m.xorec", {name: other}, tmp_path / "wrong.xorec")
+        with pytest.raises(ModelFileError, match=message):
+            Recommender.load(tmp_path / "wrong.xorec", verify=False)
 
 
 def test_a_file_without_its_index(shop: Recommender, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.model_files import rewrite
 from xorec.core.errors import ModelFileError, OptionError, UnknownIdError
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
@@ -16,6 +17,7 @@ from xorec.data.tie_rank import tie_rank
 from xorec.models.baselines.item_knn import ItemKNN
 from xorec.models.baselines.popularity import Popularity
 from xorec.models.siml.dsiml import DSIML
+from xorec.recommender import storage
 from xorec.recommender.recommender import Recommended, Recommender
 from xorec.representations.codes import Codes
 from xorec.testing.data import checkerboard, planted
@@ -61,13 +63,6 @@ def test_somebody_new_by_their_items(board: Recommender) -> None:
         board.recommend_for([])
 
 
-def test_to_frame(board: Recommender) -> None:
-    frame = board.recommend("u08", 3).to_frame()
-    assert frame.columns == ["rank", "item", "name", "score"]
-    assert frame["rank"].to_list() == [1, 2, 3]
-    assert frame["item"][0] == "i08"
-
-
 def test_names_travel_with_the_file(tmp_path: Path) -> None:
     data = Interactions.from_pairs([(1, 10), (1, 20), (2, 20), (2, 30)])
     data = replace(data, names=Text.pack(["ten", "twenty", "thirty"]))
@@ -103,15 +98,10 @@ def test_files_with_equal_codes_say_so_for_any_number_of_threads(tmp_path: Path)
 
 
 def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:
-    from xorec.recommender import storage
-
     data = planted(40, 30)
     Recommender.from_model(Popularity().fit(data), data).save(tmp_path / "m")
-    tensors, metadata = storage.read(tmp_path / "m")
-    for name in tensors:
-        less = {key: np.array(tensor) for key, tensor in tensors.items() if key != name}
-        kept = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
-        storage.write(tmp_path / "less", less, kept)
+    for name in storage.read(tmp_path / "m")[0]:
+        rewrite(tmp_path / "m", {name: None}, tmp_path / "less")
         with pytest.raises(ModelFileError, match="is missing"):
             Recommender.load(tmp_path / "less")
 

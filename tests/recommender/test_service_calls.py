@@ -66,13 +66,6 @@ def test_many_lists_are_the_lists_one_by_one(
         )
 
 
-def test_many_lists_with_a_prepared_filter(shop: Recommender) -> None:
-    ready = shop.item_filter([1000, 1007, 1009])
-    assert [one.ids() for one in shop.recommend_many([3, 4], allow=ready)] == [
-        shop.recommend(user, allow=[1000, 1007, 1009]).ids() for user in (3, 4)
-    ]
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_somebody_new_is_offered_none_of_their_items_in_whatever_order_they_come(
     shop: Recommender, order: int
@@ -171,10 +164,3 @@ def test_the_log_tells_what_took_how_long(tmp_path: Path, caplog: pytest.LogCapt
 def test_nothing_is_printed_unless_somebody_listens(capfd: pytest.CaptureFixture[str]) -> None:
     Recommender.from_model(Popularity().fit(DATA), DATA).recommend(3)
     assert capfd.readouterr() == ("", "")
-
-
-def test_the_older_names_still_work(shop: Recommender) -> None:
-    assert shop.metadata is shop.metadata
-    assert shop.recommend(3, 4, allow=shop.item_filter([1000, 1001])) == shop.recommend(
-        3, 4, allow=[1000, 1001]
-    )

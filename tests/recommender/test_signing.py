@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.model_files import rewrite
 from xorec.core.errors import MissingExtraError, ModelFileError, OptionError
 from xorec.recommender import signing, storage
 from xorec.recommender.recommender import Recommender
@@ -53,10 +54,7 @@ def test_no_signature_and_that_of_another_key(
 def test_every_changed_byte_breaks_the_signature(model: Path, keys: tuple[Path, Path]) -> None:
     """Also those that the digest and the checks let pass: a forger writes a digest that fits."""
     signing.sign(model, keys[0])
-    tensors, metadata = storage.read(model)
-    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
-    forged = {**tensors, "prior": tensors["prior"] + 1}
-    storage.write(model, forged, about)
+    rewrite(model, {"prior": shop().item_counts + 1})
     Recommender.load(model)
     with pytest.raises(ModelFileError, match="is not signed by the key"):
         Recommender.load(model, key=keys[1])
@@ -97,9 +95,7 @@ def test_in_words(model: Path, keys: tuple[Path, Path]) -> None:
     assert state() == "none"
     signing.sign(model, keys[0])
     assert state().startswith("of the key ")
-    tensors, metadata = storage.read(model)
-    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
-    storage.write(model, {**tensors, "prior": tensors["prior"] + 1}, about)
+    rewrite(model, {"prior": shop().item_counts + 1})
     assert state() == "there, but not of these bytes"
 
 

@@ -12,6 +12,8 @@ from xorec.search.top_k import (
     CHUNK,
     bound_for,
     chunk_maxima,
+    contains,
+    insert_sorted,
     rising,
     score_key,
     select,
@@ -101,25 +103,6 @@ def test_a_few_nan_do_not_shorten_the_list_on_the_quick_way() -> None:
     check(scores, 20, 0, [[]])
 
 
-def test_everything_seen_leaves_nothing() -> None:
-    hits = top_k(
-        np.ones((2, 4), np.float32),
-        3,
-        np.arange(4, dtype=np.int32),
-        (np.array([0, 4, 7]), np.array([0, 1, 2, 3, 0, 1, 2])),
-    )
-    assert hits.counts.tolist() == [0, 1]
-    assert hits.row(1)[0].tolist() == [3]
-    assert len(hits.row(0)[0]) == 0
-
-
-def test_zero_and_minus_zero_tie() -> None:
-    scores = np.array([0.0, -0.0, 0.0, -0.0], dtype=np.float32)
-    tie_rank = np.array([3, 0, 2, 1], dtype=np.int32)
-    assert top_k(scores[None], 4, tie_rank).items[0].tolist() == [1, 3, 2, 0]
-    assert top_k_row(scores, 4, tie_rank)[0].tolist() == [1, 3, 2, 0]
-
-
 def test_scores_are_only_read() -> None:
     scores = np.broadcast_to(np.array([1, 3, 2], np.float32), (4, 3))
     hits = top_k(scores, 2, np.arange(3, dtype=np.int32))
@@ -199,3 +182,19 @@ def test_keys_fall_as_scores_rise() -> None:
     np.testing.assert_array_equal(np.diff(scores) > 0, keys[1:] < keys[:-1])
     np.testing.assert_array_equal(np.diff(scores) == 0, keys[1:] == keys[:-1])
     assert score_key(np.float32("nan")) == score_key(np.float32("-inf")) == keys[0]
+
+
+def test_the_smallest_keys_are_kept_once_each_in_their_order() -> None:
+    rng = np.random.default_rng(0)
+    for room in (1, 3, 8):
+        keys = rng.integers(0, 12, 40).astype(np.uint64)
+        best, count = np.zeros(room, dtype=np.uint64), 0
+        for at, key in enumerate(keys):
+            count = insert_sorted(best, count, key)
+            assert best[:count].tolist() == np.unique(keys[: at + 1])[:room].tolist()
+
+
+def test_what_is_in_a_sorted_list_is_found() -> None:
+    rows = np.array([2, 5, 9])
+    assert [row for row in range(12) if contains(rows, row)] == [2, 5, 9]
+    assert not contains(rows[:0], 2)

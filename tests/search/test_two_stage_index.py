@@ -325,7 +325,7 @@ def test_both_stages_at_once_are_the_steps_one_by_one_and_plain_numpy(
     assert isinstance(index, TwoStageIndex)
     seen = as_lists([np.unique(one).tolist()[: items // 2] for one in lists])
     at_once = index.search(queries, 12, exclude=seen)
-    monkeypatch.setattr(index._collector, "search", lambda *known: None)
+    monkeypatch.setattr(index, "_search_both", lambda *known: None)
     steps = index.search(queries, 12, exclude=seen)
     monkeypatch.setattr("xorec.core.kernels.is_loaded", lambda kernel: False)
     for b in range(users):

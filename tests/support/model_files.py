@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xorec.data.interactions import Interactions
 from xorec.data.text import Text
 from xorec.models import model_class
-from xorec.recommender import model_file
+from xorec.recommender import model_file, storage
 from xorec.recommender.item_map import with_map
 from xorec.recommender.recommender import Recommender
 from xorec.search.hamming.index import HammingIndex
@@ -50,6 +53,18 @@ def write_files(folder: Path) -> list[Path]:
         if case == "codes":
             paths.append(_with_tables(shop, folder / "tables.xorec"))
     return [*paths, _with_text(data, folder / "text.xorec")]
+
+
+def rewrite(path: Path, tensors: Mapping[str, Any], to: Path | None = None) -> None:
+    """Write a model file with other tensors, None to leave one out, and a digest that fits.
+
+    The digest shows accidents alone; whoever alters a file on purpose writes a new one.
+    """
+    known, metadata = storage.read(path)
+    changed = {name: np.array(one) for name, one in known.items()} | dict(tensors)
+    about = {key: fact for key, fact in metadata.items() if key not in ("format", "digest")}
+    kept = {name: one for name, one in changed.items() if one is not None}
+    storage.write(to or path, kept, about)
 
 
 def _with_tables(shop: Recommender, path: Path) -> Path:

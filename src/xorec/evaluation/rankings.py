@@ -273,12 +273,7 @@ def place_row(
 
 @kernel
 def rank_users(
-    scores: Any,
-    seen: UserItems,
-    tests: UserItems,
-    ties: TieRanks,
-    places: Any,
-    lists: Any,
+    scores: Any, seen: UserItems, tests: UserItems, ties: TieRanks, places: Any, lists: Any
 ) -> None:
     """Rank for the users of a block by their `scores` (B, m), items of `seen` out.
 

@@ -31,7 +31,7 @@ _CHECKS = (
     "recommender/storage.py",
     "representations",
     "search/filters.py",
-    "search/hamming/mih_checks.py",
+    "search/hamming/mih.py",
     "search/hamming/segment.py",
 )
 """Where the checks are, in files and in folders of the package."""

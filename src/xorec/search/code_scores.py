@@ -14,13 +14,7 @@ from xorec.data.tie_rank import TieRank
 from xorec.representations.base import Scores
 from xorec.representations.composed import BLOCK, composed_scores, score_block, scratch_for
 from xorec.representations.look_up import BLOCK as LOOK_UP_BLOCK
-from xorec.representations.look_up import (
-    LANES,
-    interleave,
-    look_up,
-    look_up_block,
-    look_up_lanes,
-)
+from xorec.representations.look_up import LANES, interleave, look_up, look_up_block, look_up_lanes
 from xorec.search.block_index import BlockIndex, Part, bound_of, keep_block, keep_one
 from xorec.search.filters import Filters
 from xorec.search.hits import Nearest, Numbers

@@ -241,13 +241,7 @@ def candidates(row: Row, k: int, excluded: Items, items: Items, maxima: Items) -
 
 @kernel
 def best_keys(
-    row: Row,
-    k: int,
-    excluded: Items,
-    tie_rank: Items,
-    keys: Keys,
-    items: Items,
-    maxima: Items,
+    row: Row, k: int, excluded: Items, tie_rank: Items, keys: Keys, items: Items, maxima: Items
 ) -> int:
     """Put the keys of the `k` best items first, sorted; return how many candidates there are.
 

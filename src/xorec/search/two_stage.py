@@ -27,101 +27,6 @@ from xorec.search.two_stage_kernels import Found, ItemSources, best_of, collect,
 Near = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 
-class Collector:
-    """Puts together what the sources of a representation bring for a batch of queries."""
-
-    def __init__(
-        self,
-        learned: TwoStage,
-        table: npt.NDArray[np.int32],
-        tie_rank: TieRank,
-        item_at: npt.NDArray[np.int32],
-    ) -> None:
-        self._ties = TieRanks(tie_rank, item_at)
-        self._n_items, self._weights = learned.n_items, learned.weights
-        weights, sources = learned.weights, learned.sources
-        postings = _no_postings(learned.n_items) if weights is None else weights.kernel_postings
-        self.sources = ItemSources(
-            postings, (), sources.best, table, sources.neighbours if table.size else 0
-        )
-        self._plain_sources = (tuple(postings), *self.sources[2:])
-        self._plain_ties = (tie_rank, item_at)
-        self._second = _second_stage(learned)
-        self._scratches = Scratches(0 if weights is None else learned.n_items)
-
-    def collect(
-        self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
-    ) -> Found:
-        """The candidates of each query: those that are near, and what their histories bring."""
-        if is_first_query(collect, len(queries)):
-            return self._collect_one(queries, near[0][0, : near[1][0]], filters)
-        count, sources = len(queries), self.sources
-        shape = (count, near[0].shape[1] + sources.best + sources.neighbours)
-        found = Found(
-            np.empty(shape, dtype=np.int32),
-            np.empty(count, dtype=np.int64),
-            np.empty(shape, dtype=np.float32),
-        )
-        sources = sources._replace(histories=_histories_of(queries))
-
-        def work(begin: int, end: int) -> None:
-            with self._scratches.one() as scratch:
-                collect(near, sources, filters, self._ties, scratch, (begin, end), found)
-
-        pool.map_ranges(count, work)
-        return found
-
-    def search(
-        self, queries: TwoStageQueries, near: Near, filters: Filters, k: int, pool: ThreadPool
-    ) -> Hits | None:
-        """The best `k` of the candidates by both stages at once; None: take the steps one by one.
-
-        For vectors of items, and for one query where the kernel is there.
-        """
-        count = len(queries)
-        if self._second is None or queries.vectors is None:
-            return None
-        if is_first_query(search_both, count):
-            return None
-        hits, (postings, *rest) = no_hits(count, k), self._plain_sources
-        known = (near, (postings, _histories_of(queries), *rest), tuple(filters), self._plain_ties)
-        second, into = (queries.vectors, *self._second), (hits.items, hits.scores, hits.counts)
-
-        def work(begin: int, end: int) -> None:
-            scratch = self._scratches.take()
-            search_both(*known, tuple(scratch), second, (begin, end), into)
-            self._scratches.give_back(scratch)
-
-        if count == 1:
-            work(0, 1)
-        else:
-            pool.map_ranges(count, work)
-        return hits
-
-    def _collect_one(
-        self, query: TwoStageQueries, near: npt.NDArray[np.int32], filters: Filters
-    ) -> Found:
-        """The same for one query in plain NumPy: for a process that has no kernels yet."""
-        tie_rank, mask = self._ties.tie_rank, filters.allow_mask
-        free = np.ones(self._n_items, dtype=np.bool_)
-        if len(mask):
-            free &= mask[tie_rank] != 0
-        free[filters.of(0)] = free[filters.denied] = free[near] = False
-        rows, sums = query.histories, np.zeros(self._n_items, dtype=np.float32)
-        brought = [near]
-        if rows is not None and self._weights is not None:
-            last = self.sources.table[rows.indices[::-1]].ravel()
-            first = np.sort(np.unique(last, return_index=True)[1])
-            brought.append(last[first][free[last[first]]][: self.sources.neighbours])
-            free[brought[-1]] = False
-            sums = self._weights.score_one(rows)
-            found = np.flatnonzero(free & (sums > 0))
-            order = np.lexsort((tie_rank[found], -sums[found]))
-            brought.append(found[order][: self.sources.best].astype(np.int32))
-        items = np.concatenate(brought).astype(np.int32)
-        return Found(items[None], np.array([len(items)]), sums[items][None])
-
-
 def _histories_of(queries: TwoStageQueries) -> tuple[Any, Any, Any]:
     """The histories of queries as kernels take them; none has items where there are none."""
     rows = queries.histories
@@ -151,23 +56,10 @@ def item_table(hamming: HammingIndex, width: int, threads: int) -> npt.NDArray[n
     return np.ascontiguousarray(found.items)
 
 
-def _second_stage(learned: TwoStage) -> tuple[Any, ...] | None:
-    """`SecondStage` of a representation, without the queries; None where items have no vectors."""
-    vectors = learned.vectors
-    if vectors is None or vectors.items is None:
-        return None
-    bias = NO_SCALES if vectors.bias is None else as_contiguous(vectors.bias)
-    return (*vectors.kernel_rows, bias, learned.blend, learned.weights is not None)
-
-
-def _no_postings(n_items: int) -> Postings:
-    """Of a representation without item weights: nothing is said for anybody."""
-    nothing = np.zeros(0, dtype=np.float32)
-    return Postings(np.zeros(1, np.int64), np.zeros(0, np.int32), nothing, NO_SCALES)
-
-
 _TABLE = "item_neighbours"
 _ALONE = ThreadPool(1)
+_NO_POSTINGS = Postings(np.zeros(1, np.int64), np.zeros(0, np.int32), NO_VALUES, NO_SCALES)
+"""Of a representation without item weights."""
 
 
 class TwoStageIndex(Index):
@@ -182,8 +74,18 @@ class TwoStageIndex(Index):
     ) -> None:
         self.hamming, self.learned = hamming, learned
         self.tie_rank = as_contiguous(hamming.tie_rank)
-        self._item_at = inverse(hamming.tie_rank)
-        self._collector = Collector(learned, table, self.tie_rank, self._item_at)
+        self._ties = TieRanks(self.tie_rank, inverse(hamming.tie_rank))
+        weights, vectors, sources = learned.weights, learned.vectors, learned.sources
+        postings = _NO_POSTINGS if weights is None else weights.kernel_postings
+        neighbours = sources.neighbours if table.size else 0
+        self._sources = ItemSources(postings, (), sources.best, table, neighbours)
+        self._plain_sources = (tuple(postings), *self._sources[2:])
+        self._second: tuple[Any, ...] | None = None
+        """`SecondStage` without the queries; None where items have no vectors."""
+        if vectors is not None and vectors.items is not None:
+            bias = NO_SCALES if vectors.bias is None else as_contiguous(vectors.bias)
+            self._second = (*vectors.kernel_rows, bias, learned.blend, weights is not None)
+        self._scratches = Scratches(0 if weights is None else learned.n_items)
 
     @classmethod
     def of(
@@ -205,7 +107,7 @@ class TwoStageIndex(Index):
 
     @property
     def nbytes(self) -> int:
-        table = self._collector.sources.table.nbytes
+        table = self._sources.table.nbytes
         return self.hamming.nbytes + self.learned.second_stage_nbytes + table
 
     def explain(self) -> str:
@@ -229,7 +131,7 @@ class TwoStageIndex(Index):
         filters = make_filters(1, exclude, None, len(self.tie_rank))
         check_range(filters.indices, len(self.tie_rank), "exclude")
         near = single.nearest(query.codes, size, filters.of(0))
-        return self._collector.search(query, (near.items, near.counts), filters, k, _ALONE)
+        return self._search_both(query, (near.items, near.counts), filters, k, _ALONE)
 
     def _first(
         self,
@@ -253,10 +155,10 @@ class TwoStageIndex(Index):
     ) -> Hits:
         """There are never fewer candidates than `k`."""
         near, filters = self._near(queries, k, filters, choice, pool)
-        hits = self._collector.search(queries, near, filters, k, pool)
+        hits = self._search_both(queries, near, filters, k, pool)
         if hits is not None:
             return hits
-        found = self._collector.collect(queries, near, filters, pool)
+        found = self._collect(queries, near, filters, pool)
         scores = self.score(queries, found, pool)
         if is_first_query(best_of, len(scores)):
             return best_of_one(scores, found, self.tie_rank, k)
@@ -265,7 +167,7 @@ class TwoStageIndex(Index):
             len(scores),
             lambda begin, end: best_of(scores, found, self.tie_rank, begin, end, nearest),
         )
-        return score_hits(nearest, self._item_at)
+        return score_hits(nearest, self._ties.item_at)
 
     def _size(self, k: int) -> int:
         """How many of the nearest codes are looked for."""
@@ -274,7 +176,7 @@ class TwoStageIndex(Index):
     def find(self, queries: TwoStageQueries, k: int, filters: Filters, pool: ThreadPool) -> Found:
         """The candidates among which the best `k` are looked for."""
         near, filters = self._near(queries, k, filters, None, pool)
-        return self._collector.collect(queries, near, filters, pool)
+        return self._collect(queries, near, filters, pool)
 
     def _near(
         self,
@@ -298,6 +200,76 @@ class TwoStageIndex(Index):
             filters = filters._replace(allow_mask=choice.allow_mask)
         return (near.items, near.counts), filters
 
+    def _collect(
+        self, queries: TwoStageQueries, near: Near, filters: Filters, pool: ThreadPool
+    ) -> Found:
+        """The candidates of each query: those that are near, and what their histories bring."""
+        if is_first_query(collect, len(queries)):
+            return self._collect_one(queries, near[0][0, : near[1][0]], filters)
+        count, sources = len(queries), self._sources
+        shape = (count, near[0].shape[1] + sources.best + sources.neighbours)
+        found = Found(
+            np.empty(shape, dtype=np.int32),
+            np.empty(count, dtype=np.int64),
+            np.empty(shape, dtype=np.float32),
+        )
+        sources = sources._replace(histories=_histories_of(queries))
+
+        def work(begin: int, end: int) -> None:
+            with self._scratches.one() as scratch:
+                collect(near, sources, filters, self._ties, scratch, (begin, end), found)
+
+        pool.map_ranges(count, work)
+        return found
+
+    def _search_both(
+        self, queries: TwoStageQueries, near: Near, filters: Filters, k: int, pool: ThreadPool
+    ) -> Hits | None:
+        """The best `k` of the candidates by both stages at once; None: take the steps one by one.
+
+        For vectors of items, and for one query where the kernel is there.
+        """
+        count = len(queries)
+        if self._second is None or queries.vectors is None or is_first_query(search_both, count):
+            return None
+        hits, (postings, *rest) = no_hits(count, k), self._plain_sources
+        known = (near, (postings, _histories_of(queries), *rest), tuple(filters), tuple(self._ties))
+        second, into = (queries.vectors, *self._second), (hits.items, hits.scores, hits.counts)
+
+        def work(begin: int, end: int) -> None:
+            scratch = self._scratches.take()
+            search_both(*known, tuple(scratch), second, (begin, end), into)
+            self._scratches.give_back(scratch)
+
+        if count == 1:
+            work(0, 1)
+        else:
+            pool.map_ranges(count, work)
+        return hits
+
+    def _collect_one(
+        self, query: TwoStageQueries, near: npt.NDArray[np.int32], filters: Filters
+    ) -> Found:
+        """The same for one query in plain NumPy: for a process that has no kernels yet."""
+        tie_rank, mask = self.tie_rank, filters.allow_mask
+        free = np.ones(self.learned.n_items, dtype=np.bool_)
+        if len(mask):
+            free &= mask[tie_rank] != 0
+        free[filters.of(0)] = free[filters.denied] = free[near] = False
+        rows, sums = query.histories, np.zeros(self.learned.n_items, dtype=np.float32)
+        brought, weights = [near], self.learned.weights
+        if rows is not None and weights is not None:
+            last = self._sources.table[rows.indices[::-1]].ravel()
+            first = np.sort(np.unique(last, return_index=True)[1])
+            brought.append(last[first][free[last[first]]][: self._sources.neighbours])
+            free[brought[-1]] = False
+            sums = weights.score_one(rows)
+            found = np.flatnonzero(free & (sums > 0))
+            order = np.lexsort((tie_rank[found], -sums[found]))
+            brought.append(found[order][: self._sources.best].astype(np.int32))
+        items = np.concatenate(brought).astype(np.int32)
+        return Found(items[None], np.array([len(items)]), sums[items][None])
+
     def score(self, queries: TwoStageQueries, found: Any, pool: ThreadPool) -> Any:
         """The scores (B, s) of candidates."""
         products = self.learned.vector_scores(queries, (found.items, found.counts), pool)
@@ -310,7 +282,7 @@ class TwoStageIndex(Index):
         if item in self.hamming.search(query.codes, near, exclude=exclude).row(0)[0]:
             names.append("the user's code")
         if query.histories is not None and self.learned.weights is not None:
-            if item in self._collector.sources.table[query.histories.indices]:
+            if item in self._sources.table[query.histories.indices]:
                 names.append("the codes of the user's items")
             sums = self.learned.weights.score(query.histories)[0]
             rows, _ = top_k_row(sums, max(1, best), self.tie_rank, exclude[1])
@@ -323,7 +295,7 @@ class TwoStageIndex(Index):
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """What a file keeps: the tensors of the Hamming index, and the nearest of each item."""
-        table = self._collector.sources.table
+        table = self._sources.table
         return {**self.hamming.tensors(), **({_TABLE: table} if table.size else {})}
 
 

@@ -25,13 +25,7 @@ from xorec.recommender.item_map import (
     whole,
     with_map,
 )
-from xorec.recommender.neighbour_layout import (
-    EqualCodes,
-    Step,
-    laid_out,
-    move,
-    neighbour_graph,
-)
+from xorec.recommender.neighbour_layout import EqualCodes, Step, laid_out, move, neighbour_graph
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.similarity import compared_items
 from xorec.representations.codes import Codes

@@ -7,7 +7,7 @@ import pytest
 
 from xorec.core.errors import DataError
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.mih_checks import check_tables
+from xorec.search.hamming.mih import check_tables
 from xorec.search.hamming.segment import are_inverse, has_each_once
 
 

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.nearest import check_nearest, low_rank
 from xorec.core.errors import DataError, OptionError
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.mih_probe import probe, probe_one
 from xorec.search.hamming.mih_tables import bytes_for, rings_of, substrings
 from xorec.search.hamming.segment import scan_cost
-from xorec.testing.indexes import CodeIndexTests, best, hamming, make_codes, often, same
+from xorec.testing.indexes import CodeIndexTests, best, make_codes, often, same
 
 Words = npt.NDArray[np.uint64]
 Ranks = npt.NDArray[np.int32]
@@ -67,15 +68,8 @@ class TestTablesThatMayNotSwitch(CodeIndexTests):
         return HammingIndex(items, bits, tie_rank, method="mih", threads=1)
 
 
-def low_rank(items: int, bits: int, seed: int = 0) -> Any:
-    from xorec.core.bits import pack_signs
-
-    rng = np.random.default_rng(seed)
-    return pack_signs(rng.standard_normal((items, 8)) @ rng.standard_normal((8, bits)))
-
-
 def test_the_chooser_takes_tables_where_they_pay_and_says_so() -> None:
-    codes = low_rank(120_000, 64)
+    codes = low_rank(np.random.default_rng(0), 120_000, 64)
     index = HammingIndex(codes, 64)
     assert isinstance(index.catalogue.segments[0].strategies[0], MultiIndexHashing)
     assert "tables: least expected (scan" in index.explain()
@@ -88,16 +82,12 @@ def test_the_chooser_takes_tables_where_they_pay_and_says_so() -> None:
 
 def test_a_hopeless_query_is_scanned() -> None:
     """Far from everything: its rings would be endless."""
-    codes = low_rank(120_000, 64)
+    codes = low_rank(np.random.default_rng(0), 120_000, 64)
     index = HammingIndex(codes, 64, method="mih")
     far = np.stack([~codes[5], codes[5]])
     tie_rank = np.arange(len(codes), dtype=np.int32)
     hits = index.search(far, 10)
-    for b in range(2):
-        rows, distances = best(hamming(codes, far[b]), tie_rank, 10, set())
-        assert hits.items[b].tolist() == rows
-        assert hits.distances is not None
-        assert hits.distances[b].tolist() == distances
+    check_nearest(hits, codes, far, tie_rank, 10)
 
 
 def test_a_query_that_is_scanned_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +118,7 @@ def test_a_query_that_is_scanned_is_probed_once(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_memory_is_bounded_by_the_option() -> None:
-    codes = low_rank(120_000, 64)
+    codes = low_rank(np.random.default_rng(0), 120_000, 64)
     free = HammingIndex(codes, 64)
     added = free.nbytes - HammingIndex(codes, 64, method="scan").nbytes
     chosen = free.catalogue.segments[0].strategies[0]
@@ -140,7 +130,7 @@ def test_memory_is_bounded_by_the_option() -> None:
 
 
 def test_the_plan_counts_and_does_not_time() -> None:
-    codes = low_rank(120_000, 64)
+    codes = low_rank(np.random.default_rng(0), 120_000, 64)
     assert HammingIndex(codes, 64).explain() == HammingIndex(codes, 64, threads=1).explain()
     assert scan_cost(2_000_000, 64) == 2 * scan_cost(1_000_000, 64)
 
@@ -165,9 +155,7 @@ def test_a_thousand_bits() -> None:
     tie_rank = rng.permutation(300).astype(np.int32)
     for method in ("scan", "mih"):
         hits = HammingIndex(codes, 1024, tie_rank, method=method).search(queries, 10)
-        for b in range(3):
-            rows, _ = best(hamming(codes, queries[b]), tie_rank, 10, set())
-            assert hits.items[b].tolist() == rows
+        check_nearest(hits, codes, queries, tie_rank, 10)
 
 
 def test_the_same_planes_serve_both_distances() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.support.nearest import always_look_up, as_bools, check_nearest
 from xorec.core.bits import NO_OFFSETS, Words
 from xorec.search.hamming import lut
 from xorec.search.hamming.index import HammingIndex
@@ -25,7 +26,7 @@ from xorec.search.hamming.seven_bit_tables import (
     table_words,
 )
 from xorec.search.hamming.strategy import SearchStrategy
-from xorec.testing.indexes import CodeIndexTests, as_lists, best, hamming, make_codes
+from xorec.testing.indexes import CodeIndexTests, as_lists, hamming, make_codes
 
 BITS = [1, 2, 8, 14, 20, 21, 22, 28, 30]
 Ranks = npt.NDArray[np.int32]
@@ -47,21 +48,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """By look-up tables even where they do not pay."""
-
-    def cost(self: SevenBitTables, queries: int, k: int) -> float:
-        return -1.0 if len(self.segment) and queries else float("inf")
-
-    monkeypatch.setattr(SevenBitTables, "cost", cost)
+    always_look_up(monkeypatch)
 
 
 @pytest.mark.usefixtures("always")
 class TestSevenBitTables(CodeIndexTests):
     def make(self, items: Words, bits: int, tie_rank: Ranks) -> HammingIndex:
         return HammingIndex(items, bits, tie_rank, method="scan", threads=2)
-
-
-def as_bools(words: Words) -> npt.NDArray[np.bool_]:
-    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
 
 
 def two_chunks(
@@ -162,53 +155,9 @@ def test_all_filters_and_any_threads(bits: int, items: int, asked: list[int]) ->
         for some in (False, True):
             rules: Any = {"deny": deny, "allow": index.item_filter(allow)} if some else {}
             hits = index.search(queries, 10, exclude=unknown, threads=threads, **rules)
-            hidden = both if some else set()
-            for b in range(len(queries)):
-                costs = hamming(codes, queries[b])
-                rows, far = best(costs, rank, 10, hidden | set(seen[b]))
-                assert hits.counts[b] == len(rows)
-                assert hits.items[b, : len(rows)].tolist() == rows
-                assert hits.distances is not None
-                assert hits.distances[b, : len(rows)].tolist() == far
+            hidden = [{*own, *both} if some else own for own in seen]
+            check_nearest(hits, codes, queries, rank, 10, hidden)
     assert sum(asked) >= 2 * len(queries)
-
-
-@pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("bits", [20, 30])
-def test_each_chunk_is_nearer_than_all_before(bits: int) -> None:
-    """Ties longer than a list, whole runs that are found, and lists that fall out again."""
-    items = 9 * CHUNK_ITEMS + 70
-    query = make_codes(np.random.default_rng(0), 1, bits, "spread")
-    codes = np.repeat(query, items, axis=0)
-    for run in range(10):
-        codes[run * CHUNK_ITEMS : (run + 1) * CHUNK_ITEMS, 0] ^= np.uint64((1 << (9 - run)) - 1)
-    rank = np.arange(items, dtype=np.int32)
-    index = HammingIndex(codes, bits, rank, method="scan")
-    others = np.concatenate([query, query ^ np.uint64(0b111), ~query & np.uint64(2**bits - 1)])
-    for k in (1, 10, 1000):
-        hits = index.search(others, k)
-        for b in range(len(others)):
-            distances = hamming(codes, others[b])
-            assert hits.items[b].tolist() == np.argsort(distances, kind="stable")[:k].tolist()
-
-
-@pytest.mark.usefixtures("always")
-def test_added_and_removed_items(asked: list[int]) -> None:
-    rng = np.random.default_rng(0)
-    codes, queries = make_codes(rng, 2500, 20, "clusters"), make_codes(rng, 40, 20, "spread")
-    rank = np.concatenate([2 * np.arange(2300), 2 * np.arange(200) + 1])
-    rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.int32)
-    first = np.arange(2300, dtype=np.int32)
-    index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
-    gone = rng.choice(2500, 300, replace=False)
-    index = index.remove(gone)
-    assert len(index.catalogue.segments) == 2
-    seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
-    hits = index.search(queries, 12, exclude=as_lists(seen))
-    assert asked == [40, 40]
-    for b, own in enumerate(seen):
-        rows, _ = best(hamming(codes, queries[b]), rank, 12, {*own, *gone.tolist()})
-        assert hits.items[b].tolist() == rows
 
 
 def test_it_is_taken_where_it_pays(asked: list[int]) -> None:

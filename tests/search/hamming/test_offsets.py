@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xorec.core.bits import pack_signs
+from tests.support.nearest import always_look_up, low_rank
 from xorec.core.errors import DataError, OptionError
 from xorec.search.hamming.index import HammingIndex
-from xorec.search.hamming.lut import SevenBitTables
 from xorec.search.hamming.mih import MultiIndexHashing
 from xorec.search.hamming.scan import LinearScan
 from xorec.search.hamming.segment import Segment, planes_of_lags
@@ -35,10 +34,7 @@ class TestSevenBitTables(OffsetIndexTests):
 
     @pytest.fixture(autouse=True)
     def _always(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def cost(self: SevenBitTables, queries: int, k: int) -> float:
-            return -1.0 if len(self.segment) and queries else float("inf")
-
-        monkeypatch.setattr(SevenBitTables, "cost", cost)
+        always_look_up(monkeypatch)
 
 
 class TestTables(OffsetIndexTests):
@@ -49,11 +45,6 @@ class TestTables(OffsetIndexTests):
     @pytest.fixture(autouse=True)
     def _never(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("xorec.search.hamming.mih.scan_cost", lambda items, bits: 1e12)
-
-
-def low_rank(rng: np.random.Generator, rows: int, bits: int) -> Any:
-    factors = np.random.default_rng(9).standard_normal((8, bits))
-    return pack_signs(rng.standard_normal((rows, 8)) @ factors)
 
 
 def force(monkeypatch: pytest.MonkeyPatch, tables: tuple[int, ...]) -> None:
@@ -183,6 +174,16 @@ def test_popular_items_are_scanned_and_others_have_tables() -> None:
     assert "no table fits" in HammingIndex(codes, 64, memory=1.0, **how).explain()
 
 
+def with_levels(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any, HammingIndex]:
+    """(codes, offsets, an index with scanned levels and levels in tables)."""
+    force(monkeypatch, (0, 0, 2, 1))
+    rng = np.random.default_rng(6)
+    codes = low_rank(rng, 900, 20)
+    offsets = rng.choice([3, 2, 1, 0], 900, p=[0.05, 0.05, 0.3, 0.6]).astype(np.uint8)
+    index = HammingIndex(codes, 20, offsets=offsets, method="mih")
+    return codes, offsets, index
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -206,11 +207,7 @@ def test_popular_items_are_scanned_and_others_have_tables() -> None:
 def test_levels_of_a_file_are_checked(
     name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    force(monkeypatch, (0, 0, 2, 1))
-    rng = np.random.default_rng(6)
-    codes = low_rank(rng, 900, 20)
-    offsets = rng.choice([3, 2, 1, 0], 900, p=[0.05, 0.05, 0.3, 0.6]).astype(np.uint8)
-    index = HammingIndex(codes, 20, offsets=offsets, method="mih")
+    codes, offsets, index = with_levels(monkeypatch)
     kept = index.tensors()
     HammingIndex.from_tensors(kept, codes, 20, index.tie_rank, offsets=offsets)
     changed = {**kept, name: np.ascontiguousarray(wrong(kept[name]))}
@@ -222,11 +219,7 @@ def test_a_level_of_a_file_has_as_many_items_as_have_its_offset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where all arrays are made longer with it, too."""
-    force(monkeypatch, (0, 0, 2, 1))
-    rng = np.random.default_rng(6)
-    codes = low_rank(rng, 900, 20)
-    offsets = rng.choice([3, 2, 1, 0], 900, p=[0.05, 0.05, 0.3, 0.6]).astype(np.uint8)
-    index = HammingIndex(codes, 20, offsets=offsets, method="mih")
+    codes, offsets, index = with_levels(monkeypatch)
     kept = index.tensors()
     changed = {**kept, "levels": kept["levels"].copy()}
     changed["levels"][-1, 1] += 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from xorec.core.bits import NO_OFFSETS, Words
+from tests.support.nearest import always_look_up, as_bools, check_nearest, low_rank
+from xorec.core.bits import NO_OFFSETS, Words, pack_signs, unpack_signs
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hamming.planes import (
     CHUNK_ITEMS,
@@ -30,14 +29,7 @@ from xorec.search.hamming.segment import (
     planes_of_lags,
     planes_over,
 )
-from xorec.testing.indexes import as_lists, best, hamming, make_codes
-
-Bits = npt.NDArray[np.bool_]
-
-
-def as_bools(words: Words) -> Bits:
-    """The bits of words, one bool for each."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
+from xorec.testing.indexes import as_lists, hamming, make_codes
 
 
 def planes_of(numbers: npt.NDArray[np.int64], levels: int) -> Words:
@@ -90,7 +82,7 @@ def test_distances_are_counted_and_compared(bits: int, masked: bool | None, most
     place = np.uint64(CHUNK_WORDS)
     middle = int(np.median(distances))
     for bound in (0, 1, middle, middle + 1, bits + most, bits + most + 1):
-        some = count_chunk(chunk, begin, place, 0, added, bound, open_, counted_into)
+        some = count_chunk(chunk, (begin, place, 0), added, bound, open_, counted_into)
         counted = as_bools(total).reshape(levels, CHUNK_ITEMS)
         assert (counted.T @ (1 << np.arange(levels)) == distances).all()
         np.testing.assert_array_equal(as_bools(found), (distances < bound) & opened)
@@ -144,31 +136,27 @@ def test_the_pool_forgets_nothing_that_counts(k: int) -> None:
     assert scratch.best[:count].tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("bits", [20, 64])
-def test_each_chunk_is_nearer_than_all_before(bits: int) -> None:
+@pytest.mark.parametrize(("way", "bits"), [("scan", 20), ("scan", 64), ("lut", 20), ("lut", 30)])
+def test_each_chunk_is_nearer_than_all_before(
+    way: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything falls out of the lists again and again, and ties are longer than a list."""
+    if way == "lut":
+        always_look_up(monkeypatch)
     items = 9 * CHUNK_ITEMS + 70
     query = make_codes(np.random.default_rng(0), 1, bits, "spread")
     codes = np.repeat(query, items, axis=0)
-    for number in range(10):
-        flipped = np.uint64((1 << (9 - number)) - 1)
-        codes[number * CHUNK_ITEMS : (number + 1) * CHUNK_ITEMS, 0] ^= flipped
+    for run in range(10):
+        codes[run * CHUNK_ITEMS : (run + 1) * CHUNK_ITEMS, 0] ^= np.uint64((1 << (9 - run)) - 1)
     rank = np.arange(items, dtype=np.int32)
     index = HammingIndex(codes, bits, rank, method="scan")
+    opposite = pack_signs(-unpack_signs(query, bits))
+    queries = np.concatenate([query, query ^ np.uint64(0b111), opposite])
     for k in (1, 10, 100, 1000):
-        for exclude in (None, as_lists([list(range(items - 60, items))])):
-            hits = index.search(np.concatenate([query, query]), k, exclude=twice(exclude))
-            rows, far = best(hamming(codes, query[0]), rank, k, set(exclude[1] if exclude else ()))
-            assert hits.distances is not None
-            for b in range(2):
-                assert hits.items[b].tolist() == rows
-                assert hits.distances[b].tolist() == far
-
-
-def twice(lists: Any) -> Any:
-    """One list for each of two queries."""
-    return None if lists is None else (np.array([0, len(lists[1]), 2 * len(lists[1])]),
-                                       np.concatenate([lists[1], lists[1]]))  # fmt: skip
+        for last in (0, 60):
+            hidden = [[*range(items - last, items)]] * 3
+            hits = index.search(queries, k, exclude=as_lists(hidden))
+            check_nearest(hits, codes, queries, rank, k, hidden)
 
 
 @pytest.mark.parametrize("items", [1, 63, 2049, 5000])
@@ -181,12 +169,7 @@ def test_groups_of_queries_with_lists_of_all_lengths(items: int) -> None:
     seen = [np.flatnonzero(rng.random(items) < share).tolist() for share in shares]
     unknown = [[*own, items, items + 70] for own in seen]
     hits = HammingIndex(codes, 20, rank).search(queries, 10, exclude=as_lists(unknown))
-    for b, own in enumerate(seen):
-        rows, far = best(hamming(codes, queries[b]), rank, 10, set(own))
-        assert hits.counts[b] == len(rows)
-        assert hits.items[b, : len(rows)].tolist() == rows
-        assert hits.distances is not None
-        assert hits.distances[b, : len(rows)].tolist() == far
+    check_nearest(hits, codes, queries, rank, 10, seen)
 
 
 @pytest.mark.parametrize("queries", [1, 3])
@@ -199,31 +182,8 @@ def test_an_empty_catalogue_has_nothing_to_show(queries: int) -> None:
         assert hits.counts.tolist() == [0] * queries
 
 
-def test_added_items_can_be_seen_too() -> None:
-    rng = np.random.default_rng(0)
-    codes, queries = make_codes(rng, 2500, 20, "clusters"), make_codes(rng, 40, 20, "spread")
-    rank = np.concatenate([2 * np.arange(2300), 2 * np.arange(200) + 1])
-    rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.int32)
-    first = np.arange(2300, dtype=np.int32)
-    index = HammingIndex(codes[:2300], 20, first).add(codes[2300:], rank)
-    assert len(index.catalogue.segments) == 2
-    seen = [np.flatnonzero(rng.random(2500) < 0.5).tolist() for _ in queries]
-    deny = rng.choice(2500, 300, replace=False)
-    hits = index.search(queries, 12, exclude=as_lists(seen), deny=deny)
-    for b, own in enumerate(seen):
-        rows, _ = best(hamming(codes, queries[b]), rank, 12, {*own, *deny.tolist()})
-        assert hits.items[b].tolist() == rows
-
-
 def test_short_codes_of_many_items_go_by_a_table() -> None:
     rng = np.random.default_rng(0)
-    mixing = rng.standard_normal((16, 20))
-
-    def low_rank(items: int) -> Any:
-        from xorec.core.bits import pack_signs
-
-        return pack_signs(rng.standard_normal((items, 16)) @ mixing)
-
-    users = low_rank(500)
-    assert HammingIndex(low_rank(38_000), 20, sample=users).explain().startswith("1 tables: least")
-    assert HammingIndex(low_rank(11_000), 20, sample=users).explain().startswith("scan: there are")
+    users, many, few = (low_rank(rng, items, 20, 16) for items in (500, 38_000, 11_000))
+    assert HammingIndex(many, 20, sample=users).explain().startswith("1 tables: least")
+    assert HammingIndex(few, 20, sample=users).explain().startswith("scan: there are")

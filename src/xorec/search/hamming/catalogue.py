@@ -132,13 +132,7 @@ class Catalogue:
         return self._in_lists(spans, rows, queries, k, filters, pool)
 
     def _in_lists(
-        self,
-        spans: Numbers,
-        rows: Rows,
-        queries: Words,
-        k: int,
-        filters: Filters,
-        pool: ThreadPool,
+        self, spans: Numbers, rows: Rows, queries: Words, k: int, filters: Filters, pool: ThreadPool
     ) -> Nearest:
         """Query b chooses among rows[spans[b, 0]:spans[b, 1]]."""
         nearest, items = empty_nearest(len(queries), k), self._items

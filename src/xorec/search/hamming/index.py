@@ -208,12 +208,7 @@ class HammingIndex(Index):
         return CodeRows(np.atleast_2d(queries), self.bits, "queries").words
 
     def _best(
-        self,
-        queries: Words,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, queries: Words, k: int, filters: Filters, choice: ItemChoice | None, pool: ThreadPool
     ) -> Hits:
         every = self.catalogue
         filters = filters._replace(allow_mask=every.allow_mask)
@@ -227,12 +222,7 @@ class HammingIndex(Index):
         return self._hits(self.catalogue.nearest_of_lists(allow, queries, k, filters, pool))
 
     def _first(
-        self,
-        query: Words,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, query: Words, k: int, filters: Filters, choice: ItemChoice | None, pool: ThreadPool
     ) -> Hits:
         """One query, by the distances of all items in plain NumPy."""
         every, rank = self.catalogue, self.tie_rank

@@ -135,7 +135,7 @@ def admit_first_heads(
     for chunk in range(len(room.left)):
         position, counted = np.uint64(chunk * CHUNK_WORDS), Counted(room.counts[chunk], found)
         start = position * np.uint64(bits + LAG_PLANES)
-        some = count_chunk(planes, start, position, 0, flips, bound, open_, counted)
+        some = count_chunk(planes, (start, position, 0), flips, bound, open_, counted)
         left = room.left[chunk]
         for word in range(CHUNK_WORDS):
             w = np.uint64(word)

@@ -102,14 +102,7 @@ def count_buckets(
 
 @kernel
 def fill_table(
-    codes: Any,
-    rows: Any,
-    begin: int,
-    width: int,
-    ends: Any,
-    starts: Any,
-    places: Any,
-    copies: Any,
+    codes: Any, rows: Any, begin: int, width: int, ends: Any, starts: Any, places: Any, copies: Any
 ) -> None:
     """One table: its s-th full bucket holds places[starts[s]:starts[s + 1]], and their codes.
 

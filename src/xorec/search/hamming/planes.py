@@ -262,27 +262,18 @@ def slice_chunks(codes: Any, rows: Any, bits: int, begin: int, end: int, planes:
 
 
 @inlined
-def count_chunk(
-    planes: Any,
-    begin: Any,
-    position: Any,
-    ahead: int,
-    query: Any,
-    bound: Any,
-    open_: Any,
-    counted: Any,
-) -> Any:
+def count_chunk(planes: Any, where: Any, query: Any, bound: Any, open_: Any, counted: Any) -> Any:
     """Count the distances of the chunk at planes.words[begin:]; whether any is less than `bound`.
 
-    query: `segment.QueryPlanes`; of masked codes only what the items lack of its planes is counted.
-    open_[position:]: a bit for each item of the chunk that may be found. counted:
-    `segment.Counted`, written. ahead: how far behind the words are that memory should bring next, 0
-    for none (asking for what is behind the last chunk does no harm).
+    where: (begin, position, ahead). query: `segment.QueryPlanes`; of masked codes only what the
+    items lack of its planes is counted. open_[position:]: a bit for each item of the chunk that may
+    be found. counted: `segment.Counted`, written. ahead: how far behind the words are that memory
+    should bring next, 0 for none (asking for what is behind the last chunk does no harm).
     """
     if levels_for(planes.farthest) == FEW:
-        count_few(planes, begin, position, ahead, query, bound, open_, counted)
+        count_few(planes, where, query, bound, open_, counted)
     else:
-        count_many(planes, begin, position, ahead, query, bound, open_, counted)
+        count_many(planes, where, query, bound, open_, counted)
     some = np.uint64(0)
     for word in range(CHUNK_WORDS):
         some |= counted.found[np.uint64(word)]
@@ -290,38 +281,22 @@ def count_chunk(
 
 
 @inlined
-def count_few(
-    planes: Any,
-    begin: Any,
-    position: Any,
-    ahead: int,
-    query: Any,
-    bound: Any,
-    open_: Any,
-    counted: Any,
-) -> None:
+def count_few(planes: Any, where: Any, query: Any, bound: Any, open_: Any, counted: Any) -> None:
     """`count_chunk` of short codes, in a loop of its own: a call takes as long as one of _PARTS."""
+    begin, position, ahead = where
     count, behind = len(query.flips), 0 if query.lags is None else LAG_PLANES
     for part in range(_PARTS):
         if ahead:
             for f in range(part, count + behind, _PARTS):
                 prefetch_plane(planes, begin, ahead, query, f)
-        where = (begin, position, np.uint64(part * LANES))
-        count_to_31(planes.words, query, (0, count), counted, where, bound, open_)
+        lanes = (begin, position, np.uint64(part * LANES))
+        count_to_31(planes.words, query, (0, count), counted, lanes, bound, open_)
 
 
 @kernel
-def count_many(
-    planes: Any,
-    begin: Any,
-    position: Any,
-    ahead: int,
-    query: Any,
-    bound: Any,
-    open_: Any,
-    counted: Any,
-) -> None:
+def count_many(planes: Any, where: Any, query: Any, bound: Any, open_: Any, counted: Any) -> None:
     """`count_chunk` of long codes, PLANES_TOGETHER after PLANES_TOGETHER."""
+    begin, position, ahead = where
     count, levels = len(query.flips), levels_for(planes.farthest)
     for first in range(0, max(1, count), PLANES_TOGETHER):
         last = min(count, first + PLANES_TOGETHER)
@@ -329,11 +304,11 @@ def count_many(
             if ahead:
                 for f in range(first + part, last, _PARTS):
                     prefetch_plane(planes, begin, ahead, query, f)
-            where = (begin, position, np.uint64(part * LANES))
+            lanes = (begin, position, np.uint64(part * LANES))
             if levels == MORE:
-                count_to_255(planes.words, query, (first, last), counted, where, bound, open_)
+                count_to_255(planes.words, query, (first, last), counted, lanes, bound, open_)
             else:
-                count_to_2047(planes.words, query, (first, last), counted, where, bound, open_)
+                count_to_2047(planes.words, query, (first, last), counted, lanes, bound, open_)
 
 
 @kernel

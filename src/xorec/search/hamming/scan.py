@@ -244,7 +244,7 @@ def scan(
                 for chunk in range(first, min(chunks, first + size)):
                     position = np.uint64(chunk * CHUNK_WORDS)
                     start = position * np.uint64(each)
-                    if count_chunk(planes, start, position, ahead, query, bound, mask, counted):
+                    if count_chunk(planes, (start, position, ahead), query, bound, mask, counted):
                         items = chunk * CHUNK_ITEMS
                         bound = take(counted, levels, items, selection, at, scratch)
         for at in range(len(part)):
@@ -304,7 +304,7 @@ def scan_within(planes: Any, open_: Any, query: Any, radius: int, keys: Any) -> 
     for chunk in range(len(open_) // CHUNK_WORDS):
         position = np.uint64(chunk * CHUNK_WORDS)
         begin = position * np.uint64(each)
-        if not count_chunk(planes, begin, position, ahead, added, radius + 1, open_, counted):
+        if not count_chunk(planes, (begin, position, ahead), added, radius + 1, open_, counted):
             continue
         for word in range(CHUNK_WORDS):
             left = counted.found[word]
