@@ -114,6 +114,10 @@ class ItemChoice:
     rows: Rows
 
 
+Choice = ItemChoice | None
+"""None: all items."""
+
+
 class Filters(NamedTuple):
     """What queries may not show.
 

@@ -26,7 +26,7 @@ from xorec.representations.neighbours_kernels import (
     slot_of,
     sum_of,
 )
-from xorec.search.filters import ALLOW_ALL, Filters, ItemChoice, check_tie_rank
+from xorec.search.filters import ALLOW_ALL, Choice, Filters, ItemChoice, check_tie_rank
 from xorec.search.hits import LONG_LIST, Hits, empty_nearest, no_hits
 from xorec.search.index import Index
 from xorec.search.top_k import (
@@ -304,12 +304,7 @@ class PostingIndex(Index):
         return self.representation.histories(queries)
 
     def _best(
-        self,
-        queries: Histories,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, queries: Histories, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> Hits:
         if k > LONG_LIST:
             return self._rank_all(queries, k, filters, choice, pool)
@@ -335,12 +330,7 @@ class PostingIndex(Index):
         return search(query, k, filters, choice, pool)
 
     def _rank_all(
-        self,
-        queries: Histories,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, queries: Histories, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> Hits:
         """By all scores, in NumPy: without kernels, and for a k too large for a sorted list."""
         hits = no_hits(len(queries), k)

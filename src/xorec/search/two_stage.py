@@ -17,7 +17,7 @@ from xorec.representations.histories import NO_VALUES
 from xorec.representations.neighbours import Postings
 from xorec.representations.neighbours_kernels import Scratches
 from xorec.representations.two_stage import TwoStage, TwoStageQueries
-from xorec.search.filters import Filters, ItemChoice, check_range, make_filters
+from xorec.search.filters import Choice, Filters, ItemChoice, check_range, make_filters
 from xorec.search.hamming.index import HammingIndex
 from xorec.search.hits import Exclude, Hits, empty_nearest, no_hits
 from xorec.search.index import Index, SavedIndex
@@ -134,24 +134,14 @@ class TwoStageIndex(Index):
         return self._search_both(query, (near.items, near.counts), filters, k, _ALONE)
 
     def _first(
-        self,
-        query: TwoStageQueries,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, query: TwoStageQueries, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> Hits:
         if not self._first_queries:  # the last of them: a batch loads the kernels
             self.search(query[np.zeros(2, dtype=np.int64)], max(1, k))
         return self._best(query, k, filters, choice, pool)
 
     def _best(
-        self,
-        queries: TwoStageQueries,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, queries: TwoStageQueries, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> Hits:
         """There are never fewer candidates than `k`."""
         near, filters = self._near(queries, k, filters, choice, pool)
@@ -179,12 +169,7 @@ class TwoStageIndex(Index):
         return self._collect(queries, near, filters, pool)
 
     def _near(
-        self,
-        queries: TwoStageQueries,
-        k: int,
-        filters: Filters,
-        choice: ItemChoice | None,
-        pool: ThreadPool,
+        self, queries: TwoStageQueries, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> tuple[Near, Filters]:
         """The nearest by code, and the filters for what comes next."""
         check_range(filters.indices, len(self.tie_rank), "exclude")

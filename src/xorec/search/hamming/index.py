@@ -17,7 +17,14 @@ from xorec.core.progress import logged
 from xorec.core.threads import ThreadPool, available_threads
 from xorec.data.tie_rank import TieRank
 from xorec.representations.codes import distances, hamming_scores
-from xorec.search.filters import Filters, ItemChoice, check_rows, check_tie_rank, make_filters
+from xorec.search.filters import (
+    Choice,
+    Filters,
+    ItemChoice,
+    check_rows,
+    check_tie_rank,
+    make_filters,
+)
 from xorec.search.hamming.catalogue import Catalogue, SingleQuery, Within, within
 from xorec.search.hamming.list_kernels import unpack
 from xorec.search.hamming.segment import (
@@ -208,7 +215,7 @@ class HammingIndex(Index):
         return CodeRows(np.atleast_2d(queries), self.bits, "queries").words
 
     def _best(
-        self, queries: Words, k: int, filters: Filters, choice: ItemChoice | None, pool: ThreadPool
+        self, queries: Words, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> Hits:
         every = self.catalogue
         filters = filters._replace(allow_mask=every.allow_mask)
@@ -222,7 +229,7 @@ class HammingIndex(Index):
         return self._hits(self.catalogue.nearest_of_lists(allow, queries, k, filters, pool))
 
     def _first(
-        self, query: Words, k: int, filters: Filters, choice: ItemChoice | None, pool: ThreadPool
+        self, query: Words, k: int, filters: Filters, choice: Choice, pool: ThreadPool
     ) -> Hits:
         """One query, by the distances of all items in plain NumPy."""
         every, rank = self.catalogue, self.tie_rank

@@ -112,7 +112,7 @@ def scan_lut(
 def look_up(
     tables: Any, begin: Any, offsets: Any, threshold: int, open_: Any, position: Any, found: Any
 ) -> Any:
-    """`adders.look_up` for so many parts and this threshold."""
+    """The function of `seven_bit_tables` for so many parts and this threshold."""
     if len(offsets) == FEW_PARTS:
         if threshold < _NEAR:
             return few_near(tables, begin, offsets, threshold, open_, position, found)

@@ -9,7 +9,7 @@ Where items have offsets, each level has tables of its own (`mih_tables`), which
 side, each as far as its lag leaves. The items of scanned levels come first: few that are near from
 afar, counted in planes for every query, so the k-th distance is small from the start. What a query
 may not show is asked of an item only when it would make the list: items are taken out of a chunk
-nearest first, until the next is too far.
+nearest first, until the next one is too far.
 """
 
 from __future__ import annotations

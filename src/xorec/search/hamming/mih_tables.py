@@ -136,7 +136,7 @@ _BY_TABLE = ("full", "before", "places", "copies")
 
 
 class HashTables(NamedTuple):
-    """Tables of the items of each level (see `levels`), each by its own substring of the code.
+    """Tables of the items of each level (see `Level`), each by its own substring of the code.
 
     levels (L, 3): the first table of each, how many it has, and its lag; lags ascend. One level of
     lag 0 where items have no offsets. cuts (T, 6), a row for each table: where its substring BEGINs

@@ -27,7 +27,7 @@ CHUNK_WORDS = 32
 LANES = 4
 """Words that are counted at once."""
 LAG_PLANES = 4
-"""Planes of the lags of a chunk, where items have offsets: see `arrays`."""
+"""Planes of the lags of a chunk, where items have offsets: see `segment`."""
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, LANES)
 _ZEROS = ir.Constant(_VECTOR, [0] * LANES)

@@ -1,6 +1,6 @@
 """LinearScan: every chunk of planes is counted for every query. It can answer everything.
 
-The k nearest of a scan: a threshold first, then those that pass, then their order by counting.
+The k nearest of a scan: a threshold first, then the items that pass, then their order by counting.
 The distances of a chunk stand in planes. Where more than k items pass, the k-th distance among
 them is found bit by bit, by counting the items whose bit is zero (a radix select over planes), and
 only k items are taken out. They wait in a pool in the order of their positions; a histogram of
@@ -119,7 +119,7 @@ def narrow(counted: Any, levels: int, k: int, scratch: Any) -> None:
 def take(counted: Any, levels: int, first: int, selection: Any, at: int, scratch: Any) -> Any:
     """Put what is found in the chunk whose first position is `first` into the pool of query `at`.
 
-    counted, selection, scratch: see `arrays`. Returns the distance that the next items must be
+    counted, selection, scratch: see `segment`. Returns the distance that the next items must be
     nearer than.
     """
     counts = counted.counts
@@ -203,7 +203,7 @@ def scan(
 ) -> None:
     """The nearest items of queries[which] into `nearest`.
 
-    planes, order: see `arrays`. open_ (chunks CHUNK_WORDS,): a bit for each item that any query may
+    planes, order: see `segment`. open_ (chunks CHUNK_WORDS,): a bit for each item that a query may
     show. exclude: (indptr, indices), the rows that each query may not show besides.
     """
     (keys, counts), (indptr, indices) = nearest, exclude
