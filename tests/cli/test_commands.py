@@ -373,14 +373,14 @@ def test_doctor_begins_with_the_model_and_breaks_no_path(
 
 
 def test_doctor_tells_the_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacks_uvicorn(package: str) -> str:
-        if package == "uvicorn":
+    def lacks_granian(package: str) -> str:
+        if package == "granian":
             raise PackageNotFoundError(package)
         return "1.0"
 
-    monkeypatch.setattr(doctor, "version", lacks_uvicorn)
+    monkeypatch.setattr(doctor, "version", lacks_granian)
     found = doctor.extras()
-    serve = "pip install 'xorec[serve]', for the service and its page: uvicorn missing"
+    serve = "pip install 'xorec[serve]', for the service and its page: granian missing"
     assert (found["serve"], found["client"]) == (serve, "httpx 1.0")
 
 

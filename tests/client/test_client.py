@@ -192,6 +192,6 @@ def test_a_service_in_this_process_is_asked() -> None:
 
 @pytest.mark.process
 def test_importing_it_needs_neither_server_nor_kernels() -> None:
-    heavy = {"numba", "polars", "scipy", "starlette", "uvicorn", "prometheus_client"}
+    heavy = {"numba", "polars", "scipy", "granian", "prometheus_client"}
     code = f"import sys, xorec.client; print({heavy} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

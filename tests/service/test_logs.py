@@ -12,8 +12,8 @@ from xorec.service.logs import AccessLog
 
 
 def request(n: int) -> Request:
-    headers = {b"x-api-key": b"a-secret-key-0123"}
-    return Request("GET", "/v1/recommend", b"user=ann", headers, "10.0.0.7", f"r{n}")
+    headers = {"x-api-key": "a-secret-key-0123"}
+    return Request("GET", "/v1/recommend", "user=ann", headers, "10.0.0.7", f"r{n}")
 
 
 def test_a_line_a_request_without_what_is_personal(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_a_line_a_request_without_what_is_personal(tmp_path: Path) -> None:
     log = AccessLog(str(path))
     for n in range(1000):
         log.add(request(n), "/v1/recommend", 200 + n % 2, n, 2 * n)
-    log.add(Request("EVIL", "/ann", b"", {}, "10.0.0.7", "r"), "unmatched", 404, 1, 2)
+    log.add(Request("EVIL", "/ann", "", {}, "10.0.0.7", "r"), "unmatched", 404, 1, 2)
     log.close()
     first, *lines = path.read_text().splitlines()
     assert first == "before"

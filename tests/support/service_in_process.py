@@ -36,14 +36,14 @@ class Served:
         """One request; its status is kept in `status`."""
         text = urlencode(query or {}, doseq=True)
         if isinstance(body, bytes):
-            headers, sent = {b"content-type": b"application/x-ndjson"}, body
+            headers, sent = {"content-type": "application/x-ndjson"}, body
         else:
-            headers = {b"content-type": b"application/json"}
+            headers = {"content-type": "application/json"}
             sent = b"" if body is None else json.dumps(body).encode()
-        request = Request(method, f"/v1/{path}", text.encode(), headers, "test")
+        request = Request(method, f"/v1/{path}", text, headers, "test")
         reply = asyncio.run(self.app.reply(request, sent))
         self.status = reply.status
-        is_json = reply.media_type.endswith(b"json") and b"ndjson" not in reply.media_type
+        is_json = reply.media_type.endswith("json") and "ndjson" not in reply.media_type
         return json.loads(reply.body) if is_json else reply.body
 
     def get(self, path: str, **query: Any) -> Any:

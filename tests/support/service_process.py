@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import httpx
 
@@ -21,7 +23,7 @@ from xorec.service.api.health import health_routes
 from xorec.service.config import Config
 from xorec.service.http.app import App, Health
 from xorec.service.http.routes import Route
-from xorec.service.http.server import HttpServer, address, listen
+from xorec.service.http.server import HttpServer, address, reserve
 from xorec.service.metrics import Metrics
 from xorec.service.settings import PREFIX
 
@@ -116,25 +118,38 @@ class NoModel:
 @contextmanager
 def listening_app(
     routes: Iterable[Route], config: Config | None = None
-) -> Iterator[tuple[str, HttpServer, App]]:
-    """An app with these routes, and those of health, behind a real socket in a thread."""
+) -> Iterator[tuple[str, Callable[[], None], App]]:
+    """An app with these routes, and those of health, behind a real socket in a thread.
+
+    Its address, what stops it, and the app.
+    """
     config = (config or Config()).model_copy(update={"port": 0})
     health, metrics = Health(), Metrics()
     app = App(config, [*health_routes(health, metrics), *routes], health, metrics)
     app.service, health.state = cast("Any", NoModel()), "ready"
-    listening = listen(config)
-    server = HttpServer(app, config)
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()
-    try:
-        until(lambda: server.started or not thread.is_alive())
-        yield address(listening), server, app
-    finally:
-        server.stop()
-        thread.join(END)
-        listening.close()
-        app.close()
-        assert not thread.is_alive()
+    with reserve(config) as where, mock.patch("granian.server.common.set_main_signals"):
+        server, loop = HttpServer(app, config, where), asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_until_complete, args=(server.serve(),))
+        thread.start()
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(server.stop)
+
+        def answers() -> bool:
+            with suppress(httpx.ConnectError):
+                return httpx.get(f"{address(where)}/livez", timeout=PATIENCE).is_success
+            return False
+
+        try:
+            until(lambda: not thread.is_alive() or answers())
+            yield address(where), stop, app
+        finally:
+            if thread.is_alive():
+                stop()
+            thread.join(END)
+            app.close()
+            assert not thread.is_alive()
+            loop.close()
 
 
 def _address(service: RunningService, readers: Iterable[threading.Thread]) -> str:

@@ -53,9 +53,8 @@ def serve(
     a service file.
     """
     try:
+        import granian  # noqa: F401
         import prometheus_client  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
         import uvloop  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(

@@ -21,7 +21,7 @@ from xorec.service.http.exchange import Request
 
 
 def log_to_stderr(level: str, worker: int = 0) -> None:
-    """Show what the library and the service have to say; uvicorn only what is an error.
+    """Show what the library and the service have to say; asyncio only what is an error.
 
     A forked worker replaces what its parent had set up.
     """
@@ -33,11 +33,10 @@ def log_to_stderr(level: str, worker: int = 0) -> None:
     handler.setFormatter(lines)
     logger.setLevel(level.upper())
     logger.handlers = [handler]
-    for name in ("uvicorn", "asyncio"):
-        other = logging.getLogger(name)
-        other.setLevel(logging.ERROR)
-        other.handlers = [handler]
-        other.propagate = False
+    other = logging.getLogger("asyncio")
+    other.setLevel(logging.ERROR)
+    other.handlers = [handler]
+    other.propagate = False
 
 
 MOST = 100_000

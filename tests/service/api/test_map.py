@@ -66,11 +66,11 @@ def test_accept_asks_for_bytes_too(ask: Served) -> None:
 
     from xorec.service.http.exchange import Request
 
-    request = Request("GET", "/v1/map", b"", {b"accept": b"application/octet-stream"}, "test")
+    request = Request("GET", "/v1/map", "", {"accept": "application/octet-stream"}, "test")
     reply = asyncio.run(ask.app.reply(request, b""))
-    assert reply.media_type == b"application/octet-stream"
+    assert reply.media_type == "application/octet-stream"
     assert reply.body == ask.get("map", format="binary")
-    assert dict(reply.headers)[b"x-xorec-generation"] == b"1"
+    assert dict(reply.headers)["x-xorec-generation"] == "1"
 
 
 def test_the_places_of_the_file_are_served(tmp_path: Path) -> None:

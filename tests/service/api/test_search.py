@@ -124,7 +124,7 @@ def test_what_is_no_text_or_too_long_is_refused(ask: Served) -> None:
 
     ask.get("items", q="x" * 257)
     assert ask.status == 422
-    request = Request("GET", "/v1/items", b"q=%ED%A0%80", {}, "test")
+    request = Request("GET", "/v1/items", "q=%ED%A0%80", {}, "test")
     assert asyncio.run(ask.app.reply(request, b"")).status == 400
 
 

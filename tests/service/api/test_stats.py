@@ -73,12 +73,12 @@ def test_figures_of_requests_events_and_models(
 
 
 def test_a_slow_request_is_told_by_its_route_alone(ask: Served) -> None:
-    request = Request("GET", "/v1/recommend", b"user=secret-user", {}, "test")
+    request = Request("GET", "/v1/recommend", "user=secret-user", {}, "test")
     request.began -= 80_000_000
     asyncio.run(ask.app.reply(request, b""))
-    live = Request("GET", "/v1/live", b"", {}, "test")
+    live = Request("GET", "/v1/live", "", {}, "test")
     live.began -= 80_000_000
-    ask.app.note(ask.app.find("GET", "/v1/live"), live, 200, 5)  # watched for long: not slow
+    ask.app._note(ask.app._find(live), live, 200, 5)  # watched for long: not slow
     found = ask.get("stats")["stats"]
     (slow,) = found["recent"]["slow"]
     assert slow["route"] == "/v1/recommend"
@@ -142,9 +142,8 @@ def test_the_stream_begins_with_two_minutes(ask: Served) -> None:
     async def first(count: int) -> list[Any]:
         call = Call("x", query=endpoint.LiveQuery(seconds=0.2))
         found = []
-        async for part in get_live(ask.service, call).body_iterator:
-            assert isinstance(part, str)
-            head, data = part.split("\n")[:2]
+        async for part in get_live(ask.service, call).parts:
+            head, data = part.decode().split("\n")[:2]
             assert head == "event: stats"
             found.append(json.loads(data.removeprefix("data: ")))
             if len(found) == count:

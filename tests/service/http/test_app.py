@@ -6,13 +6,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
 import pytest
 from pydantic import BaseModel
-from starlette.responses import StreamingResponse
 
 from tests.support.service_process import listening_app
 from tests.support.waiting import PATIENCE
@@ -21,6 +20,7 @@ from xorec.service.api.base import Answer
 from xorec.service.api.events import EventBody, EventsBody
 from xorec.service.api.list_request import RecommendBody, RecommendQuery
 from xorec.service.config import Config
+from xorec.service.http.exchange import Stream
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Route
 
@@ -66,16 +66,20 @@ async def fails_later(service: Any, call: Call) -> BaseModel:
     return fails(service, call)
 
 
-def stream(service: Any, call: Call) -> StreamingResponse:
-    return StreamingResponse((f"{n}\n" for n in range(3)), media_type="application/x-ndjson")
+def stream(service: Any, call: Call) -> Stream:
+    async def lines() -> AsyncIterator[bytes]:
+        for n in range(3):
+            yield f"{n}\n".encode()
+
+    return Stream(lines(), "application/x-ndjson", 6)
 
 
-def broken_stream(service: Any, call: Call) -> StreamingResponse:
-    def lines() -> Iterator[str]:
-        yield "0\n"
+def broken_stream(service: Any, call: Call) -> Stream:
+    async def lines() -> AsyncIterator[bytes]:
+        yield b"0\n"
         raise RuntimeError("secret-of-the-house")
 
-    return StreamingResponse(lines(), media_type="application/x-ndjson")
+    return Stream(lines(), "application/x-ndjson", 6)
 
 
 QUERY: dict[str, Any] = {"query": RecommendQuery, "answer": Echo, "summary": "."}
@@ -235,7 +239,7 @@ def test_a_sane_request_id_comes_back(client: httpx.Client, given: str) -> None:
     assert response.headers["x-request-id"] == response.json()["request_id"] == given
 
 
-@pytest.mark.parametrize("given", [b"", b"two words", b"x" * 129, "\u00fc".encode()])
+@pytest.mark.parametrize("given", [b"", b"two words", b"x" * 129, b"\xfc", b"\xc3\xbc"])
 def test_another_is_replaced(client: httpx.Client, given: bytes) -> None:
     response = client.get("/v1/echo", headers={b"x-request-id": given})
     assert response.headers["x-request-id"].startswith("w0-")

@@ -26,5 +26,5 @@ from xorec.service.log.base import StorageFailed, StorageFull
 def test_who_may_come_again_is_told_when(error: Exception, status: int, again: bool) -> None:
     reply = problem_reply(error, "r1")
     assert reply.status == status
-    assert dict(reply.headers) == ({b"retry-after": b"1"} if again else {})
+    assert dict(reply.headers) == ({"retry-after": "1"} if again else {})
     assert b"secret" not in reply.body

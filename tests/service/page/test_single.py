@@ -208,7 +208,7 @@ def test_it_needs_nothing_of_the_service(tmp_path: Path) -> None:
     """Who has not installed xorec[serve] can make it, too."""
     code = (
         "import sys\n"
-        "for name in ('starlette', 'uvicorn', 'uvloop', 'prometheus_client', 'httptools'):\n"
+        "for name in ('granian', 'uvloop', 'prometheus_client'):\n"
         "    sys.modules[name] = None\n"
         "import xorec.service.page.single.content, xorec.service.page.single.document\n"
         "import xorec.cli.map\n"

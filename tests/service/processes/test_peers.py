@@ -127,14 +127,11 @@ def with_workers(folder: Path, test: Test, count: int = 3) -> None:
 
 def post(user: Any, **headers: str) -> tuple[Request, bytes]:
     own = {"x-api-key": KEY, "content-type": "application/json", **headers}
-    raw = {name.encode(): value.encode() for name, value in own.items()}
-    return Request("POST", "/write", b"", raw), json.dumps({"user": user}).encode()
+    return Request("POST", "/write", "", own), json.dumps({"user": user}).encode()
 
 
 def get(request_id: str) -> Request:
-    return Request(
-        "GET", "/next", f"request_id={request_id}".encode(), {b"x-api-key": KEY.encode()}
-    )
+    return Request("GET", "/next", f"request_id={request_id}", {"x-api-key": KEY})
 
 
 def test_the_writer_answers_what_reaches_another(folder: Path) -> None:
@@ -154,7 +151,7 @@ def test_the_writer_answers_what_reaches_another(folder: Path) -> None:
 def test_problems_come_back_as_they_are(folder: Path) -> None:
     async def test(apps: list[App], peers: list[Peers]) -> None:
         reply = await apps[2].reply(*post("bad"))
-        assert (reply.status, reply.media_type) == (507, b"application/problem+json")
+        assert (reply.status, reply.media_type) == (507, "application/problem+json")
         assert json.loads(reply.body)["detail"] == "no room."
         refused = await apps[2].reply(*post(1, **{"x-api-key": "wrong"}))
         assert refused.status == 401
@@ -181,7 +178,7 @@ def test_a_writer_that_is_away_is_503_and_its_return_is_noticed(folder: Path) ->
         await go_away()
         reply = await apps[1].reply(*post(1))
         assert reply.status == 503
-        assert (b"retry-after", b"1") in reply.headers
+        assert ("retry-after", "1") in reply.headers
         assert "the worker that writes is away" in json.loads(reply.body)["detail"]
         await peers[0].listen(apps[0].reply, apps[0].expose)
         assert (await apps[1].reply(*post(2))).status == 200

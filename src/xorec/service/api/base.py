@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -70,10 +69,3 @@ class Problem(BaseModel):
 
 
 Json = dict[str, Any]
-
-
-def streamed(pieces: Iterable[str] | AsyncIterable[str], media_type: str) -> Any:
-    """A response in pieces. Schemas are read without starlette, so it is imported here."""
-    from starlette.responses import StreamingResponse
-
-    return StreamingResponse(pieces, media_type=media_type)

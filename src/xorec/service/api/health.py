@@ -7,7 +7,6 @@ from typing import Literal
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from pydantic import BaseModel
-from starlette.responses import Response
 
 import xorec
 from xorec.service.api import (
@@ -26,6 +25,7 @@ from xorec.service.api import (
     users,
 )
 from xorec.service.http.app import Health
+from xorec.service.http.exchange import Reply
 from xorec.service.http.openapi import document_text
 from xorec.service.http.problems import busy
 from xorec.service.http.routes import Call, Route, Routes
@@ -80,9 +80,9 @@ def health_routes(health: Health, metrics: Metrics) -> Routes:
         return Version(version=xorec.__version__, python=platform.python_version())
 
     @routes("GET", "/metrics", thread=True, limited=False, media_type="text/plain")
-    def prometheus(service: Service, call: Call) -> Response:
+    def prometheus(service: Service, call: Call) -> Reply:
         """Figures for Prometheus."""
-        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
+        return Reply(200, metrics.text(), CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes
 
@@ -92,11 +92,11 @@ def all_routes(health: Health, metrics: Metrics) -> tuple[Route, ...]:
     routes, text = health_routes(health, metrics), b""
 
     @routes("GET", "/openapi.json", limited=False)
-    def openapi(service: Service, call: Call) -> Response:
+    def openapi(service: Service, call: Call) -> Reply:
         """This document."""
         nonlocal text
         text = text or document_text(every)
-        return Response(text, media_type="application/json")
+        return Reply(200, text)
 
     resources = (route for file in _RESOURCES for route in file.ROUTES)
     every = (*routes, *page_routes(), *resources)

@@ -89,7 +89,7 @@ class MapItemsAnswer(Answer):
     items: list[MapItem]
 
 
-_BINARY = b"application/octet-stream"
+_BINARY = "application/octet-stream"
 
 
 @ROUTES(
@@ -100,10 +100,10 @@ def get_map(service: Service, call: Call) -> MapAnswer | Reply:
     query: MapQuery = call.query
     live = service.models[query.name]
     places = live.item_map.places()
-    if query.format == "binary" or call.headers.get(b"accept") == _BINARY:
+    if query.format == "binary" or call.headers.get("accept") == _BINARY:
         headers = (
-            (b"x-xorec-generation", b"%d" % live.about.number),
-            (b"x-xorec-layout", live.item_map.layout.encode("ascii", "replace")),
+            ("x-xorec-generation", str(live.about.number)),
+            ("x-xorec-layout", live.item_map.layout.encode("ascii", "replace").decode()),
         )
         return Reply(200, places.astype("<i2", copy=False).tobytes(), _BINARY, headers)
     rows = live.item_order

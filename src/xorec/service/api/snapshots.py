@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterator
-from typing import Any, Literal
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from typing import IO, Literal
 
 from pydantic import BaseModel, Field
 
-from xorec.service.api.base import Answer, Query, streamed
+from xorec.service.api.base import Answer, Query
 from xorec.service.api.events import event_out
+from xorec.service.http.exchange import Stream
+from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Routes
 from xorec.service.log.records import Event
 from xorec.service.service import Service
@@ -70,12 +74,36 @@ def get_snapshots(service: Service, call: Call) -> SnapshotList:
     return SnapshotList(model=service.models.default.ref, snapshots=found)
 
 
-@ROUTES("GET", "/v1/export", query=ExportQuery, role="admin", media_type="application/x-ndjson")
-def get_export(service: Service, call: Call) -> Any:
+@ROUTES(
+    "GET",
+    "/v1/export",
+    query=ExportQuery,
+    role="admin",
+    thread=True,
+    media_type="application/x-ndjson",
+)
+def get_export(service: Service, call: Call) -> Stream:
     """Events, or what was said of items, a line of JSON each."""
     query: ExportQuery = call.query
     lines = _events(service, query.after) if query.what == "events" else _items(service)
-    return streamed(lines, media_type="application/x-ndjson")
+    file = tempfile.TemporaryFile(dir=service.models.folder)  # noqa: SIM115, closed when it is sent
+    try:
+        for line in lines:
+            file.write(line.encode())
+    except BaseException as error:
+        file.close()
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise HttpError(507, "there is no room on the disk for the export.") from None
+        raise
+    length = file.tell()
+    file.seek(0)
+    return Stream(_parts(file), "application/x-ndjson", length)
+
+
+async def _parts(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        while part := file.read(1 << 18):
+            yield part
 
 
 def _events(service: Service, after: int) -> Iterator[str]:

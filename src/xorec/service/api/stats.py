@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from xorec.service.api.base import Answer, Query, streamed
-from xorec.service.http.exchange import Request
+from xorec.service.api.base import Answer, Query
+from xorec.service.http.exchange import Request, Stream
 from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Call, Routes
 from xorec.service.live.state import iso
@@ -136,19 +136,19 @@ class LiveQuery(Query):
 
 
 @ROUTES("GET", "/v1/live", query=LiveQuery, media_type="text/event-stream")
-def get_live(service: Service, call: Call) -> Any:
+def get_live(service: Service, call: Call) -> Stream:
     """The same again and again, as server-sent events."""
     from xorec.service.metrics import SECONDS
 
     pause = min(max(call.query.seconds, 0.2), 60.0)
 
-    async def stream() -> AsyncIterator[str]:
+    async def stream() -> AsyncIterator[bytes]:
         until = time.monotonic() + _LIVE_SECONDS
         history = SECONDS - 1
         while time.monotonic() < until:
             figures = await _stats(service, call, history)
-            yield f"event: stats\ndata: {json.dumps(figures)}\n\n"
+            yield f"event: stats\ndata: {json.dumps(figures)}\n\n".encode()
             history = min(SECONDS - 1, int(pause) + 2)
             await asyncio.sleep(pause)
 
-    return streamed(stream(), media_type="text/event-stream")
+    return Stream(stream(), "text/event-stream")

@@ -12,7 +12,7 @@ from xorec.service.http.problems import HttpError
 from xorec.service.http.routes import Role
 
 RANKS: dict[Role, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
-_CHALLENGE = ((b"www-authenticate", b'Bearer realm="xorec"'),)
+_CHALLENGE = (("www-authenticate", 'Bearer realm="xorec"'),)
 
 
 class ApiKeys:
@@ -21,10 +21,10 @@ class ApiKeys:
     def __init__(self, keys: Keys) -> None:
         roles = ((RANKS["admin"], keys.admin), (RANKS["write"], keys.write), (1, keys.read))
         self._known = [
-            (rank, _digest(key.get_secret_value().encode())) for rank, some in roles for key in some
+            (rank, _digest(key.get_secret_value())) for rank, some in roles for key in some
         ]
 
-    def check(self, needed: int, headers: dict[bytes, bytes]) -> None:
+    def check(self, needed: int, headers: dict[str, str]) -> None:
         """Refuse a request whose key is missing or wrong (401), or of a lower role (403)."""
         if not self._known or needed == 0:
             return
@@ -45,15 +45,15 @@ class ApiKeys:
             raise HttpError(403, f"this key may not do that: a key for {name} is needed.")
 
 
-def _given(headers: dict[bytes, bytes]) -> bytes | None:
-    bearer = headers.get(b"authorization", b"")
-    if bearer[:7].lower() == b"bearer ":
+def _given(headers: dict[str, str]) -> str | None:
+    bearer = headers.get("authorization", "")
+    if bearer[:7].lower() == "bearer ":
         return bearer[7:].strip()
-    return headers.get(b"x-api-key")
+    return headers.get("x-api-key")
 
 
-def _digest(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
 
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -69,22 +69,22 @@ class Origins:
     def __init__(self, config: Config) -> None:
         self._open = not config.keys.given
         self._names = {"localhost", config.host, *config.hosts}
-        self._seen: set[bytes] = set()
+        self._seen: set[str] = set()
 
-    def check(self, method: str, headers: dict[bytes, bytes]) -> None:
+    def check(self, method: str, headers: dict[str, str]) -> None:
         """Refuse a request that a foreign page may have sent."""
         if not self._open:
             return
-        host = headers.get(b"host", b"")
+        host = headers.get("host", "")
         if host not in self._seen:
             self._learn(host)
-        origin = headers.get(b"origin")
-        if origin is not None and method not in _SAFE and origin.partition(b"://")[2] != host:
-            shown = quoted(origin.decode("latin-1"))
+        origin = headers.get("origin")
+        if origin is not None and method not in _SAFE and origin.partition("://")[2] != host:
+            shown = quoted(origin)
             raise HttpError(403, f"the page {shown} may not change anything here: set keys first.")
 
-    def _learn(self, host: bytes) -> None:
-        name = _name(host.decode("latin-1"))
+    def _learn(self, host: str) -> None:
+        name = _name(host)
         if host and name not in self._names and not _is_address(name):
             raise HttpError(
                 421, f"{quoted(name)} is no name of this service: add it to `hosts`, or set keys."

@@ -1,17 +1,20 @@
-"""Responses of starlette, which send themselves, as replies with a body."""
+"""App: answers requests. It is an RSGI application for granian, and an ASGI one for other servers.
+
+A request is named, its endpoint found, limits, keys and origins checked, its body read, its handler
+run. Handlers run in the event loop one after the other, or in threads (`Route.thread`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel
-from starlette.responses import Response
 
 from xorec.core.errors import XorecError
 from xorec.core.printable import did_you_mean, quoted
@@ -19,49 +22,30 @@ from xorec.core.progress import logger
 from xorec.service.api.base import Answer
 from xorec.service.config import Config
 from xorec.service.http.access import ApiKeys, Origins
-from xorec.service.http.endpoint import Endpoint, options_route, read_body, wrong_method
-from xorec.service.http.exchange import Headers, Reply, Request, RequestIds
+from xorec.service.http.endpoint import (
+    CLOSE,
+    Endpoint,
+    declared_length,
+    options_route,
+    read_parts,
+    wrong_method,
+)
+from xorec.service.http.exchange import Headers, Reply, Request, RequestIds, Stream
 from xorec.service.http.problems import HttpError, Refusal, busy, problem_reply
-from xorec.service.http.routes import Call, Route
+from xorec.service.http.routes import Route
 from xorec.service.log.records import Exposure
 from xorec.service.metrics import SLOW_NS
 
 if TYPE_CHECKING:
-    from xorec.service.http.protocol import RequestQueue
     from xorec.service.logs import AccessLog
     from xorec.service.metrics import Metrics
     from xorec.service.service import Service
 
-
-def plain(response: Response) -> Reply:
-    """A response whose body is there."""
-    headers = tuple(
-        pair for pair in response.raw_headers if pair[0] not in (b"content-length", b"content-type")
-    )
-    media_type = response.headers.get("content-type", "application/octet-stream")
-    return Reply(response.status_code, bytes(response.body), media_type.encode("latin-1"), headers)
-
-
-async def collected(response: Response) -> Reply:
-    """A response that sends itself, taken together: for who cannot pass pieces on."""
-    parts: list[bytes] = []
-
-    async def send(message: Any) -> None:
-        parts.append(message.get("body", b""))
-
-    async def receive() -> Any:
-        await asyncio.get_running_loop().create_future()
-
-    await response({"type": "http", "method": "GET", "headers": []}, receive, send)
-    response.body = b"".join(parts)
-    return plain(response)
-
-
 Forward = Callable[[Request, bytes], Awaitable[Reply]]
-ON_ALL: Headers = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-
-
+Read = Callable[[int | None], Awaitable[bytes]]
+"""Reads the body, given its declared length."""
 State = Literal["starting", "ready", "stopping"]
+_ON_ALL: Headers = (("x-content-type-options", "nosniff"), ("cache-control", "no-store"))
 
 
 @dataclass
@@ -69,6 +53,47 @@ class Health:
     """Where the service is in its life; the same object for all parts of a worker."""
 
     state: State = "starting"
+
+
+class Turns:
+    """Requests are answered in slices of 2 ms: between them the loop refuses whoever is too many.
+
+    A request that arrives while a slice is used up, or while others wait, waits for its turn.
+    """
+
+    SLICE_NS = 2_000_000
+    AT_ONCE = 16
+    """Requests that a new slice begins with."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._ends = 0
+        self._scheduled = False
+
+    def must_wait(self) -> bool:
+        """Whether a request has to wait for its turn."""
+        now = time.perf_counter_ns()
+        if not self._scheduled:
+            self._ends = now + self.SLICE_NS
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._next_slice)
+        return now > self._ends or bool(self._waiting)
+
+    def turn(self) -> asyncio.Future[None]:
+        """Done when it is the request's turn; first come, first served."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        return turn
+
+    def _next_slice(self) -> None:
+        for _ in range(min(self.AT_ONCE, len(self._waiting))):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+        self._scheduled = bool(self._waiting)
+        if self._waiting:
+            self._ends = 0  # whoever comes now stands behind those that wait
+            asyncio.get_running_loop().call_soon(self._next_slice)
 
 
 class App:
@@ -96,15 +121,15 @@ class App:
         self._activity = metrics.activity
         self._took = metrics.activity.took.append
         self._access_log = access_log
-        self._gate, self._origins, self._ids = (
-            ApiKeys(config.keys),
-            Origins(config),
-            RequestIds(worker),
-        )
+        self._keys, self._origins = ApiKeys(config.keys), Origins(config)
+        self._ids = RequestIds(worker)
         self._threads = ThreadPoolExecutor(config.threads, thread_name_prefix="handler")
-        self.turned_away = Refusal(self.overloaded()).reply
+        self._overloaded = busy(
+            f"{self.limits.concurrent} requests are under way already: come again."
+        )
+        self._turned_away = Refusal(self._overloaded).reply
+        self._turns = Turns()
         self._running = self._writing = 0
-        self.queue: RequestQueue | None = None
         self._streams: set[asyncio.Task[Any]] = set()
         self._table: dict[str, dict[str, Endpoint]] = {}
         for route in routes:
@@ -118,174 +143,183 @@ class App:
 
     @property
     def running(self) -> int:
-        """Requests that are waiting for something now."""
+        """Requests that are under way."""
         return self._running + self._writing
 
-    @property
-    def working(self) -> int:
-        """Those of them that are not just waiting for the disk."""
-        return self._running
+    # -- from a server
 
-    def is_full(self, endpoint: Endpoint) -> bool:
-        """Whether one more of these would be too many; who waits for the disk is counted apart."""
-        if not endpoint.route.limited:
-            return False
-        if endpoint.waits_for_disk and self._writing >= self.limits.writes:
-            return True
-        return self._running >= self.limits.concurrent
+    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
+        """RSGI, as granian calls it."""
+        request = Request(
+            scope.method,
+            scope.path,
+            scope.query_string,
+            dict(scope.headers.items()),
+            scope.client.rpartition(":")[0],
+        )
+
+        async def read(declared: int | None) -> bytes:
+            if declared is not None and declared <= self.limits.body_bytes:
+                try:
+                    whole: bytes = await protocol()
+                except Exception:
+                    raise HttpError(400, "the body broke off.", headers=CLOSE) from None
+                return whole
+            return await read_parts(protocol, declared, self.limits.body_bytes)
+
+        endpoint, reply = await self._answer(request, read)
+        headers = self._headers(request, reply)
+        if isinstance(reply, Stream):
+            transport = protocol.response_stream(reply.status, headers)
+            await self._send_stream(endpoint, request, reply, transport.send_bytes)
+        else:
+            protocol.response_bytes(reply.status, headers, reply.body)
+            self._note(endpoint, request, reply.status, len(reply.body))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """ASGI: read the body if there is to be one, answer, send."""
+        """ASGI: for tests, and for an application that mounts the service."""
         if scope["type"] != "http":
             return
-        client = scope["client"]
         request = Request(
             scope["method"],
             scope["path"],
-            scope["query_string"],
-            dict(scope["headers"]),
-            client[0] if client else "",
+            scope["query_string"].decode("latin-1"),
+            {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]},
+            (scope.get("client") or ("",))[0],
         )
-        endpoint: Endpoint | None = None
-        try:
-            endpoint = self.admit(request)
-            body = b""
-            if endpoint.takes_body:
-                body = await read_body(receive, request.headers, self.limits)
-            result = self.start(endpoint, request, body)
-            if not isinstance(result, Reply):
-                result = await self.finish(endpoint, request, result)
-            if isinstance(result, Response):
-                await self._send_response(endpoint, request, result, scope, receive, send)
-                return
-            reply = result
-        except Exception as error:
-            reply = self.refuse(request, error)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": reply.status,
-                "headers": self.headers(request, reply),
-            }
-        )
-        await send({"type": "http.response.body", "body": reply.body})
-        self.note(endpoint, request, reply.status, len(reply.body))
+
+        async def parts() -> AsyncIterator[bytes]:
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise HttpError(400, "the client went away.")
+                yield message.get("body", b"")
+                more = message.get("more_body", False)
+
+        async def read(declared: int | None) -> bytes:
+            return await read_parts(parts(), declared, self.limits.body_bytes)
+
+        async def send_part(part: bytes) -> None:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+
+        endpoint, reply = await self._answer(request, read)
+        raw = [(name.encode(), value.encode()) for name, value in self._headers(request, reply)]
+        await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+        if isinstance(reply, Stream):
+            await self._send_stream(endpoint, request, reply, send_part)
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await send({"type": "http.response.body", "body": reply.body})
+            self._note(endpoint, request, reply.status, len(reply.body))
 
     async def reply(self, request: Request, body: bytes) -> Reply:
-        """The whole reply to a request that came another way than by ASGI."""
-        endpoint: Endpoint | None = None
-        try:
-            endpoint = self.admit(request)
+        """The whole reply to a request that came another way: from a worker, or a test."""
+
+        async def read(declared: int | None) -> bytes:
             if len(body) > self.limits.body_bytes:
                 raise HttpError(413, f"the body has {len(body):,} bytes: too many.")
-            result = self.start(endpoint, request, body)
-            if not isinstance(result, Reply):
-                result = await self.finish(endpoint, request, result)
-            reply = result if isinstance(result, Reply) else await collected(result)
-        except Exception as error:
-            reply = self.refuse(request, error)
-        self.note(endpoint, request, reply.status, len(reply.body))
+            return body
+
+        endpoint, reply = await self._answer(request, read)
+        if isinstance(reply, Stream):
+            whole = b"".join([part async for part in reply.parts])
+            reply = Reply(reply.status, whole, reply.media_type, reply.headers)
+        self._note(endpoint, request, reply.status, len(reply.body))
         return reply
 
-    def find(self, method: str, path: str) -> Endpoint | None:
-        """The endpoint of a method and a path, if there is one."""
-        methods = self._table.get(path)
-        return None if methods is None else methods.get(method)
+    # -- the way of a request
 
-    def admit(self, request: Request) -> Endpoint:
-        """The endpoint of a request that may be answered; an HttpError for any other."""
-        self.name(request)
+    async def _answer(self, request: Request, read: Read) -> tuple[Endpoint | None, Reply | Stream]:
+        """Its endpoint, if there is one, and its reply: an error is a reply, too."""
+        request.id = self._ids.of(request.headers.get("x-request-id"))
+        endpoint: Endpoint | None = None
+        try:
+            endpoint = self._find(request)
+            if self._is_full(endpoint):
+                return endpoint, self._turned_away(request.id)
+            self._check(endpoint, request)
+            body = await self._body(request, read) if endpoint.takes_body else b""
+            return endpoint, await self._counted(endpoint, request, body)
+        except Exception as error:
+            return endpoint, self._refuse(request, error)
+
+    def _find(self, request: Request) -> Endpoint:
         methods = self._table.get(request.path)
         if methods is None:
-            raise self._nothing_at(request.path)
+            hint = did_you_mean(request.path[:200], self._table)
+            hint = hint or " /openapi.json lists what there is."
+            raise HttpError(404, f"there is nothing at {quoted(request.path)}.{hint}")
         endpoint = methods.get(request.method)
         if endpoint is None:
             raise wrong_method(request.method, request.path, methods)
-        if self.is_full(endpoint):
-            raise self.overloaded()
-        self.check(endpoint, request)
         return endpoint
 
-    def check(self, endpoint: Endpoint, request: Request) -> None:
+    def _check(self, endpoint: Endpoint, request: Request) -> None:
         """Refuse who may not ask this, and everybody before the models are loaded."""
         self._origins.check(request.method, request.headers)
-        self._gate.check(endpoint.rank, request.headers)
+        self._keys.check(endpoint.rank, request.headers)
         if self.service is None and endpoint.route.limited:
             raise busy(f"the service is {self.health.state}: come again.")
 
-    def is_eager(self, endpoint: Endpoint) -> bool:
-        """Whether its coroutine may begin outside of a task: not one that hands the request on."""
-        return self._forward is None or not endpoint.route.writer
+    async def _body(self, request: Request, read: Read) -> bytes:
+        seconds = self.limits.body_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await read(declared_length(request.headers))
+        except TimeoutError:
+            raise HttpError(408, f"no body came in {seconds:g} seconds.", headers=CLOSE) from None
 
-    def overloaded(self) -> HttpError:
-        """What is said above `limits.concurrent`."""
-        return busy(f"{self.limits.concurrent} requests are under way already: come again.")
+    def _is_full(self, endpoint: Endpoint) -> bool:
+        """Whether one more of these would be too many; who waits for the disk is counted apart."""
+        if not endpoint.route.limited:
+            return False
+        if endpoint.waits_for_disk:
+            return self._writing >= self.limits.writes
+        return self._running >= self.limits.concurrent
 
-    def name(self, request: Request) -> None:
-        """Give a request its id."""
-        request.id = self._ids.of(request.headers.get(b"x-request-id"))
+    async def _counted(self, endpoint: Endpoint, request: Request, body: bytes) -> Reply | Stream:
+        """The reply to a request that counts among those under way."""
+        if not endpoint.route.limited:
+            return await self._run(endpoint, request, body)
+        if self._is_full(endpoint):  # many bodies may have arrived together
+            return self._turned_away(request.id)
+        writes = endpoint.waits_for_disk
+        self._running += not writes
+        self._writing += writes
+        try:
+            if self._turns.must_wait():
+                await self._turns.turn()
+            return await self._run(endpoint, request, body)
+        finally:
+            self._running -= not writes
+            self._writing -= writes
 
-    def start(
-        self, endpoint: Endpoint, request: Request, body: bytes
-    ) -> Reply | Response | Awaitable[Any]:
-        """Run the handler: a reply where it is done at once, else what is to be awaited."""
+    async def _run(self, endpoint: Endpoint, request: Request, body: bytes) -> Reply | Stream:
         route = endpoint.route
         if route.writer and self._forward is not None:
-            return self._forward(request, body)
+            return await self._forward(request, body)
         call = endpoint.call(request, body)
-        follows = None if self.service is None else self.service.follow()
-        if follows is not None:
-            return self._run_after(follows, endpoint, request, call)
-        return self._run(endpoint, request, call)
-
-    async def _run_after(
-        self, follows: Awaitable[Any], endpoint: Endpoint, request: Request, call: Call
-    ) -> Any:
-        """First know what was acknowledged."""
-        await follows
-        result = self._run(endpoint, request, call)
-        return await result if inspect.isawaitable(result) else result
-
-    def _run(
-        self, endpoint: Endpoint, request: Request, call: Call
-    ) -> Reply | Response | Awaitable[Any]:
         service: Any = self.service
-        if endpoint.route.thread:
+        if service is not None and (follows := service.follow()) is not None:
+            await follows  # first know what was acknowledged
+        if route.thread:
             loop = asyncio.get_running_loop()
-            return loop.run_in_executor(self._threads, endpoint.handler, service, call)
-        result = endpoint.handler(service, call)
-        if isinstance(result, BaseModel):
-            return self.serialised(endpoint, request, result)
-        return result
+            result = await loop.run_in_executor(self._threads, endpoint.handler, service, call)
+        else:
+            result = endpoint.handler(service, call)
+            if endpoint.is_async:
+                result = await cast("Awaitable[Any]", result)
+        if not isinstance(result, BaseModel):
+            return result  # type: ignore[return-value]
+        if isinstance(result, Answer):
+            result.request_id = request.id
+            result.took_us = (time.perf_counter_ns() - request.began) // 1000
+        text = result.__pydantic_serializer__.to_json(result, by_alias=True)
+        return Reply(route.status, text)
 
-    async def finish(self, endpoint: Endpoint, request: Request, result: Any) -> Reply | Response:
-        """Wait for a handler, as one of the requests that are under way."""
-        if not isinstance(result, Response):
-            writes = endpoint.waits_for_disk
-            works = endpoint.route.limited and not writes
-            self._running += works
-            self._writing += writes
-            try:
-                result = await result
-            finally:
-                self._running -= works
-                self._writing -= writes
-        if isinstance(result, BaseModel):
-            return self.serialised(endpoint, request, result)
-        if isinstance(result, Reply) or type(result) is Response:
-            return result if isinstance(result, Reply) else plain(result)
-        return result  # type: ignore[no-any-return]
-
-    def serialised(self, endpoint: Endpoint, request: Request, answer: BaseModel) -> Reply:
-        """An answer as JSON, with what every answer says of itself."""
-        if isinstance(answer, Answer):
-            answer.request_id = request.id
-            answer.took_us = (time.perf_counter_ns() - request.began) // 1000
-        body = answer.__pydantic_serializer__.to_json(answer, by_alias=True)
-        return Reply(endpoint.route.status, body)
-
-    def refuse(self, request: Request, error: Exception) -> Reply:
-        """The reply to an error; one that nobody expected goes to the log with its traceback."""
+    def _refuse(self, request: Request, error: Exception) -> Reply:
+        """The reply to an error; one that is not expected goes to the log with its traceback."""
         reply = problem_reply(error, request.id)
         if reply.status >= 500 and not isinstance(error, XorecError):
             logger.error(
@@ -298,47 +332,70 @@ class App:
             )
         return reply
 
-    def headers(self, request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
-        """All headers of a reply."""
-        every = [(b"x-request-id", request.id.encode()), *ON_ALL, *reply.headers]
+    def _headers(self, request: Request, reply: Reply | Stream) -> list[tuple[str, str]]:
+        headers = [("x-request-id", request.id), *_ON_ALL, *reply.headers]
         if self.health.state == "stopping":
-            every.append((b"connection", b"close"))
-        if reply.status == 204:
-            return every
-        length = (b"content-length", b"%d" % len(reply.body))
-        return [(b"content-type", reply.media_type), length, *every]
+            headers.append(("connection", "close"))
+        if reply.status != 204:
+            headers.append(("content-type", reply.media_type))
+        length = reply.length if isinstance(reply, Stream) else len(reply.body)
+        if length is not None and reply.status != 204:
+            headers.append(("content-length", str(length)))
+        return headers
 
-    def note(self, endpoint: Endpoint | None, request: Request, status: int, nbytes: int) -> None:
+    async def _send_stream(
+        self,
+        endpoint: Endpoint | None,
+        request: Request,
+        stream: Stream,
+        send: Callable[[bytes], Awaitable[Any]],
+    ) -> None:
+        """Send part by part. A stream without a length is ended when the service ends."""
+        task, nbytes = asyncio.current_task(), 0
+        if stream.length is None and task is not None:
+            self._streams.add(task)
+        try:
+            async for part in stream.parts:
+                try:
+                    await send(part)
+                except Exception:
+                    break  # the client went away
+                nbytes += len(part)
+        except asyncio.CancelledError:
+            if self.health.state != "stopping":
+                raise
+        except Exception as error:  # too late to say so: the connection ends before its length
+            trace = error.__traceback__ and error.__traceback__.tb_next
+            self._refuse(request, error.with_traceback(trace))  # this frame would keep it open
+        finally:
+            if task is not None:
+                self._streams.discard(task)
+            self._note(endpoint, request, stream.status, nbytes)
+
+    # -- figures, and the end
+
+    def _note(self, endpoint: Endpoint | None, request: Request, status: int, nbytes: int) -> None:
         """Count the request, and write a line if there is an access log."""
         took = time.perf_counter_ns() - request.began
-        if endpoint is None:
-            self._metrics.request("unmatched", request.method, status)(took * 1e-9)
-        else:
-            observe = endpoint.observe.get(status)
-            if observe is None:
-                route = endpoint.route
-                observe = self._metrics.request(route.path, route.method, status)
+        path = "unmatched" if endpoint is None else endpoint.route.path
+        method = "-" if endpoint is None else endpoint.route.method
+        observe = None if endpoint is None else endpoint.observe.get(status)
+        if observe is None:
+            shown = request.method if endpoint is None else method
+            observe = self._metrics.request(path, shown, status)
+            if endpoint is not None:
                 endpoint.observe[status] = observe
-            observe(took * 1e-9)
+        observe(took * 1e-9)
         if took < SLOW_NS:
             self._took(took << 3 | status // 100)
-        else:
-            self._note_slow(endpoint, status, took)
+        elif endpoint is None or endpoint.route.media_type != "text/event-stream":
+            self._activity.slow(path, method, status, took)
         if self._access_log is not None:
-            path = "unmatched" if endpoint is None else endpoint.route.path
             self._access_log.add(request, path, status, took // 1000, nbytes)
-
-    def _note_slow(self, endpoint: Endpoint | None, status: int, took: int) -> None:
-        """A stream that somebody watched for an hour was not slow."""
-        if endpoint is None:
-            self._activity.slow("unmatched", "-", status, took)
-        elif endpoint.route.media_type != "text/event-stream":
-            self._activity.slow(endpoint.route.path, endpoint.route.method, status, took)
 
     def sample(self) -> None:
         """Say how much is under way; ten times a second are enough."""
-        waiting = 0 if self.queue is None else len(self.queue)
-        self._metrics.in_flight.set(self.running + waiting)
+        self._metrics.in_flight.set(self.running)
         self._activity.settle()
 
     def expose(self, exposure: Exposure) -> None:
@@ -354,49 +411,3 @@ class App:
     def close(self) -> None:
         """Let the threads go."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _send_response(
-        self,
-        endpoint: Endpoint,
-        request: Request,
-        response: Response,
-        scope: Any,
-        receive: Any,
-        send: Any,
-    ) -> None:
-        """A response that sends itself piece by piece."""
-        nbytes = 0
-        own = {name for name, _ in response.raw_headers}
-        every = [(b"x-request-id", request.id.encode()), *ON_ALL]
-        response.raw_headers += [pair for pair in every if pair[0] not in own]
-
-        began = False
-
-        async def counted(message: Any) -> None:
-            nonlocal nbytes, began
-            began = True
-            nbytes += len(message.get("body", b""))
-            await send(message)
-
-        task = asyncio.current_task()
-        endless = response.media_type == "text/event-stream"
-        if endless and task is not None:
-            self._streams.add(task)
-        try:
-            await response(scope, receive, counted)
-        except asyncio.CancelledError:
-            if not endless or self.health.state != "stopping":
-                raise
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except Exception as error:
-            if not began:
-                raise
-            self.refuse(request, error)  # too late to say so: a reply without its end is closed
-        finally:
-            if task is not None:
-                self._streams.discard(task)
-            self.note(endpoint, request, response.status_code, nbytes)
-
-    def _nothing_at(self, path: str) -> HttpError:
-        hint = did_you_mean(path[:200], self._table) or " /openapi.json lists what there is."
-        return HttpError(404, f"there is nothing at {quoted(path)}.{hint}")

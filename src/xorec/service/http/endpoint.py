@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from annotated_types import Le, Lt
 from pydantic import BaseModel, ValidationError
-from starlette.responses import Response
 
 from xorec.core.printable import quoted
 from xorec.service.config import Limits
 from xorec.service.http.access import RANKS
-from xorec.service.http.exchange import Request
+from xorec.service.http.exchange import Reply, Request
 from xorec.service.http.problems import HttpError, http_error_of
 from xorec.service.http.routes import Call, Route
 
@@ -31,15 +29,15 @@ def _allowed(methods: Iterable[str]) -> str:
 def wrong_method(method: str, path: str, methods: Iterable[str]) -> HttpError:
     allowed = _allowed(methods)
     message = f"{path} takes no {quoted(method)[1:-1]}: it takes {allowed}."
-    return HttpError(405, message, headers=((b"allow", allowed.encode()),))
+    return HttpError(405, message, headers=(("allow", allowed),))
 
 
 def options_route(path: str, methods: Iterable[str]) -> Route:
     """What OPTIONS answers at a path: its methods, and nothing that would let other pages in."""
-    headers = {"allow": _allowed(methods)}
+    reply = Reply(204, headers=(("allow", _allowed(methods)),))
 
-    def options(service: Service, call: Call) -> Response:
-        return Response(status_code=204, headers=headers)
+    def options(service: Service, call: Call) -> Reply:
+        return reply
 
     return Route(
         method="OPTIONS",
@@ -53,77 +51,46 @@ def options_route(path: str, methods: Iterable[str]) -> Route:
 
 _DISCARDED = 64_000_000
 """Bytes that are read and thrown away, so that a client that sends first gets to read its 413."""
-_CLOSE = ((b"connection", b"close"),)
+CLOSE = (("connection", "close"),)
 
 
-async def read_body(receive: Any, headers: dict[bytes, bytes], limits: Limits) -> bytes:
-    """The body of a request; 413 where it is too long, also without a length, 408 if it is late."""
-    most = limits.body_bytes
-    declared = _declared(headers.get(b"content-length"))
-    if declared is not None and declared > most:
-        raise _too_long(f"the body has {declared:,} bytes", most, close=declared > _DISCARDED)
-    message = await _next(receive, limits)
-    if not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        _check(len(body), most)
-        return body
-    parts, length = [message["body"]], len(message["body"])
-    while message.get("more_body"):
-        message = await _next(receive, limits)
-        length += len(message.get("body", b""))
+def declared_length(headers: dict[str, str]) -> int | None:
+    """Content-Length, if there is one."""
+    length = headers.get("content-length")
+    if length is None:
+        return None
+    if not (length.isascii() and length.isdigit()) or len(length) > 18:
+        raise HttpError(400, f"Content-Length is {quoted(length)}.", headers=CLOSE)
+    return int(length)
+
+
+async def read_parts(parts: AsyncIterator[bytes], declared: int | None, most: int) -> bytes:
+    """The body that arrives in parts; 413 where it is longer than `most`."""
+    if declared is not None and declared > _DISCARDED:
+        raise _too_long(f"the body has {declared:,} bytes", most, close=True)
+    kept, length = [], 0
+    async for part in parts:
+        length += len(part)
         if length <= most:
-            parts.append(message.get("body", b""))
+            kept.append(part)
         elif length > _DISCARDED:
             raise _too_long(f"the body has more than {_DISCARDED:,} bytes", most, close=True)
-    _check(length, most)
-    return b"".join(parts)
-
-
-def _check(length: int, most: int) -> None:
     if length > most:
         raise _too_long(f"the body has {length:,} bytes", most, close=False)
+    return b"".join(kept)
 
 
 def _too_long(what: str, most: int, *, close: bool) -> HttpError:
     message = f"{what}: {most:,} at most (limits.body_bytes), send it in parts."
-    return HttpError(413, message, headers=_CLOSE if close else ())
+    return HttpError(413, message, headers=CLOSE if close else ())
 
 
-def _declared(length: bytes | None) -> int | None:
-    if length is None:
-        return None
-    if not length.isdigit() or len(length) > 18:
-        raise HttpError(400, f"Content-Length is {quoted(length.decode('latin-1'))}.")
-    return int(length)
-
-
-async def _next(receive: Any, limits: Limits) -> Any:
-    """The next piece."""
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            message = await receive()
-    except TimeoutError:
-        raise HttpError(
-            408, f"no body came in {limits.body_seconds:g} seconds.", headers=_CLOSE
-        ) from None
-    if message["type"] == "http.disconnect":
-        raise DisconnectedError
-    return message
-
-
-class DisconnectedError(HttpError):
-    """The client went away before its body was whole: nobody reads the reply."""
-
-    def __init__(self) -> None:
-        super().__init__(400, "the client went away.")
-
-
-_JSON = (b"application/json", b"")
+_JSON = ("application/json", "")
 _NDJSON = (
-    b"application/x-ndjson",
-    b"application/ndjson",
-    b"application/jsonl",
-    b"application/x-jsonlines",
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
 )
 
 
@@ -139,20 +106,20 @@ class QueryParser:
             if _is_list(field.annotation)
         )
 
-    def parse(self, text: bytes) -> BaseModel:
+    def parse(self, text: str) -> BaseModel:
         """The model that a query string fills.
 
         >>> from xorec.service.api.list_request import RecommendQuery
-        >>> asked = QueryParser(RecommendQuery).parse(b"user=a%2Fb+c&deny=1&deny=2&k=5")
+        >>> asked = QueryParser(RecommendQuery).parse("user=a%2Fb+c&deny=1&deny=2&k=5")
         >>> asked.user, asked.deny, asked.k
         ('a/b c', ('1', '2'), 5)
         """
         values: dict[str, Any] = {}
         if text:
-            for part in text.split(b"&"):
+            for part in text.split("&"):
                 if not part:
                     continue
-                raw_name, _, raw_value = part.partition(b"=")
+                raw_name, _, raw_value = part.partition("=")
                 name, value = _decoded_text(raw_name), _decoded_text(raw_value)
                 if name in self._lists:
                     values.setdefault(name, []).append(value)
@@ -173,18 +140,18 @@ class BodyParser:
         self.models = models_of(models)
         self._ndjson = ndjson
 
-    def is_ndjson(self, content_type: bytes) -> bool:
+    def is_ndjson(self, content_type: str) -> bool:
         """Whether the body has one JSON value a line; refuses what is neither that nor JSON.
 
         The type is asked for so that no web page can post here without a preflight.
         """
-        kind = content_type.partition(b";")[0].strip().lower()
+        kind = content_type.partition(";")[0].strip().lower()
         if kind in _JSON:
             return False
         if self._ndjson and kind in _NDJSON:
             return True
         also = ", or application/x-ndjson for one object a line" if self._ndjson else ""
-        shown = quoted(kind.decode("latin-1"))
+        shown = quoted(kind)
         raise HttpError(
             415, f"Content-Type is {shown}: send `Content-Type: application/json`{also}."
         )
@@ -231,13 +198,14 @@ def check_k(k: int | None, most: int) -> None:
         raise HttpError(422, f"k is {quoted(k)}: {most:,} at most (limits.k).")
 
 
-def _decoded_text(part: bytes) -> str:
-    if b"%" in part or b"+" in part:
-        part = unquote_to_bytes(part.replace(b"+", b" "))
+def _decoded_text(part: str) -> str:
+    if "%" not in part and "+" not in part:
+        return part
+    raw = unquote_to_bytes(part.replace("+", " "))
     try:
-        return part.decode()
+        return raw.decode()
     except UnicodeDecodeError:
-        shown = quoted(part.decode("latin-1"))
+        shown = quoted(raw.decode("latin-1"))
         raise HttpError(400, f"{shown} in the query is no UTF-8: encode it so.") from None
 
 
@@ -278,8 +246,10 @@ class Endpoint:
         elif request.query and request.method != "OPTIONS" and not self.route.any_query:
             raise HttpError(422, f"{self.route.path} takes no query: leave it out.")
         if self._body is not None:
-            content_type = request.headers.get(b"content-type", b"")
+            content_type = request.headers.get("content-type", "")
             if self._body.is_ndjson(content_type):
+                if "transfer-encoding" in request.headers:
+                    raise HttpError(411, "lines need a Content-Length: half of them is no error.")
                 call.lines = body
             else:
                 call.body = parsed = self._body.parse(body)

@@ -6,10 +6,11 @@ import itertools
 import re
 import secrets
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-Headers = tuple[tuple[bytes, bytes], ...]
-HANDED_ON = b"x-xorec-handed-on"
+Headers = tuple[tuple[str, str], ...]
+HANDED_ON = "x-xorec-handed-on"
 """Header of a request that another worker has handed on."""
 
 
@@ -19,8 +20,8 @@ class Request:
 
     method: str
     path: str
-    query: bytes = b""
-    headers: dict[bytes, bytes] = field(default_factory=dict)
+    query: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
     client: str = ""
     id: str = ""
     began: int = field(default_factory=time.perf_counter_ns)
@@ -32,12 +33,26 @@ class Reply:
 
     status: int
     body: bytes = b""
-    media_type: bytes = b"application/json"
+    media_type: str = "application/json"
+    headers: Headers = ()
+
+
+@dataclass(slots=True)
+class Stream:
+    """A reply of many parts. length: of all of them in bytes; None for events without an end.
+
+    A part that cannot be read ends the connection before `length`, so nobody takes it for whole.
+    """
+
+    parts: AsyncIterator[bytes]
+    media_type: str
+    length: int | None = None
+    status: int = 200
     headers: Headers = ()
 
 
 LONGEST = 128
-_sane = re.compile(rb"[\x21-\x7e]{1,%d}" % LONGEST).fullmatch
+_sane = re.compile(rf"[\x21-\x7e]{{1,{LONGEST}}}").fullmatch
 _made_here = re.compile(r"w(\d{1,3})-[0-9a-f]{10}-[0-9a-f]+").fullmatch
 
 
@@ -52,17 +67,15 @@ class RequestIds:
         """An id that nobody had before."""
         return f"{self._prefix}{next(self._count):x}"
 
-    def of(self, given: bytes | None) -> str:
+    def of(self, given: str | None) -> str:
         """The client's id if it is printable ASCII of at most 128 characters, else a new one.
 
-        >>> RequestIds().of(b"order-7")
+        >>> RequestIds().of("order-7")
         'order-7'
-        >>> RequestIds(3).of(b"two words")[:3]
+        >>> RequestIds(3).of("two words")[:3]
         'w3-'
         """
-        if given is not None and _sane(given):
-            return given.decode("ascii")
-        return self.new()
+        return given if given is not None and _sane(given) else self.new()
 
 
 def worker_of(request_id: str) -> int | None:

@@ -72,7 +72,7 @@ def _name_hint(model: type[BaseModel] | None, place: Sequence[Any]) -> str:
     return did_you_mean(str(place[0]), names) or f" Its names: {', '.join(names)}."
 
 
-MEDIA_TYPE = b"application/problem+json"
+MEDIA_TYPE = "application/problem+json"
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownIdError, 404),
     (DataError, 422),
@@ -81,7 +81,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (StorageFailed, 503),
     (NotReadyError, 503),
 )
-_COME_AGAIN: Headers = ((b"retry-after", b"1"),)
+_COME_AGAIN: Headers = (("retry-after", "1"),)
 _HERE = "<the id of the request>"
 
 

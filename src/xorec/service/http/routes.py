@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from xorec.service.http.exchange import Reply, Request
+    from xorec.service.http.exchange import Reply, Request, Stream
     from xorec.service.service import Service
 
-    Given = BaseModel | Response | Reply
+    Given = BaseModel | Reply | Stream
 
 Role = Literal["open", "read", "write", "admin"]
 Handler = Callable[["Service", "Call"], "Given | Awaitable[Given]"]
@@ -33,7 +31,7 @@ class Call:
     query: Any = None
     body: Any = None
     lines: bytes | None = None
-    headers: dict[bytes, bytes] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     request: Request | None = None
 
 
@@ -44,8 +42,6 @@ class Route:
     role: the least key. query, body, answer: pydantic models (or a list of body models that are
     tried in order). status: of success. thread: run in a thread, because it may take more than a
     millisecond. writer: only the worker that holds the log may answer; others hand it on.
-    streams: the handler gives a Response of its own (NDJSON, server-sent events, text).
-    An async handler runs in the loop up to its first wait, outside of a task: no asyncio.timeout.
     limited: counts among concurrent requests, and has to wait until the service is ready.
     documented: stands in the OpenAPI document. any_query: a query string is no matter of the
     service (the page keeps its state there).

@@ -1,154 +1,126 @@
-"""The end of listening, so that nobody is cut off who has been let in."""
+"""The server of a worker: granian on the service's port, and its graceful end."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
-import os
+import signal
 import socket
-import struct
-import sys
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager, suppress
 
-import uvicorn
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
 
 from xorec.core.errors import OptionError
 from xorec.service.config import Config
 from xorec.service.http.app import App
-from xorec.service.http.protocol import HttpProtocol, close_silent
-
-_ATTACH_FILTER = 26
-_DROP_ALL = struct.pack("HBBI", 6, 0, 0, 0)
-"""A program of one instruction for the system's packet filter: return 0, keep nothing."""
-
-
-def refuse_new(listening: socket.socket) -> None:
-    """Nobody new comes in, and who waits at the door can still be let in.
-
-    Closing the socket would reset those: so packets to it are dropped first (Linux), and a client
-    that tries meanwhile tries again, and is refused when the socket is closed.
-    """
-    if sys.platform == "linux":
-        program = ctypes.create_string_buffer(_DROP_ALL)
-        with suppress(OSError):
-            listening.setsockopt(
-                socket.SOL_SOCKET,
-                _ATTACH_FILTER,
-                struct.pack("HL", 1, ctypes.addressof(program)),
-            )
-
-
-def has_sent(transport: Any) -> bool:
-    """Whether a client has sent something that was not read yet."""
-    handle = transport.get_extra_info("socket")
-    try:
-        with socket.socket(fileno=os.dup(handle.fileno())) as copy:
-            return bool(copy.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-    except OSError:
-        return False
-
 
 GRACE = 0.4
 """Seconds between "not ready" and the end of accepting: who comes meanwhile is told to close."""
 FINISH = 7.0
 """Seconds for requests that are under way when the end has come."""
-_LET_IN, _SILENT = 0.1, 0.2
-"""Seconds for those at the door, and of silence after which a connection is closed at the end."""
 _BACKLOG = 2048
+_CONNECTIONS = 16_384
+"""Open connections of a worker: above, new ones wait in the backlog."""
+_TICK = 0.1
 
 
-def listen(config: Config) -> socket.socket:
-    """The socket that all workers accept from."""
+@contextmanager
+def reserve(config: Config) -> Iterator[tuple[str, int]]:
+    """Host and port of the service, which no other service can take meanwhile.
+
+    The socket of the reservation never listens: each worker listens with one of its own
+    (SO_REUSEPORT), and the system deals the connections out.
+    """
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((config.host, config.port))
-    except OSError as error:
-        made.close()
-        raise OptionError(
-            f"cannot listen on {config.host} port {config.port}: {error.strerror}. Is it taken? "
-            "--port chooses another, 0 any that is free."
-        ) from None
-    made.listen(_BACKLOG)
-    made.setblocking(False)
-    return made
+    with socket.socket(family, socket.SOCK_STREAM) as probe, socket.socket(family) as held:
+        try:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((config.host, config.port))
+            probe.listen()  # also refused where another one is bound, but does not listen
+            host, port = probe.getsockname()[:2]
+            probe.close()
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            held.bind((host, port))
+        except OSError as error:
+            raise OptionError(
+                f"cannot listen on {config.host} port {config.port}: {error.strerror}. Is it "
+                "taken? --port chooses another, 0 any that is free."
+            ) from None
+        yield host, port
 
 
-def address(listening: socket.socket) -> str:
+def address(where: tuple[str, int]) -> str:
     """Where the service is, as people type it."""
-    host, port = listening.getsockname()[:2]
+    host, port = where
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class HttpServer(uvicorn.Server):
-    """Serves an app on a socket until `stop`. Signals are somebody else's."""
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Gives the signals back that are taken over in the block."""
+    taken = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in taken}
+    yield
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    def __init__(self, app: App, config: Config) -> None:
+
+class HttpServer:
+    """Serves an app on a host and a port until `stop`. Signals are its caller's."""
+
+    def __init__(self, app: App, config: Config, where: tuple[str, int]) -> None:
         self._app = app
-        self._limits = config.limits
-        settings = uvicorn.Config(
+        idle = max(1, round(config.limits.idle_seconds * 1000))
+        host, port = where
+        self._server = Server(
             app,
-            loop="uvloop",
-            http=HttpProtocol,
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            access_log=False,
-            server_header=False,
+            address=host,
+            port=port,
+            interface=Interfaces.RSGI,
+            http=HTTPModes.http1,
+            websockets=False,
             backlog=_BACKLOG,
-            timeout_keep_alive=int(max(1, config.limits.idle_seconds)),
+            backpressure=_CONNECTIONS,
+            http1_settings=HTTP1Settings(header_read_timeout=idle),
+            log_enabled=False,
         )
-        super().__init__(settings)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+        self._stopping = asyncio.Event()
 
     def stop(self) -> None:
         """Not ready from now on; what runs is finished."""
         self._app.health.state = "stopping"
-        self.should_exit = True
+        self._stopping.set()
 
-    async def on_tick(self, counter: int) -> bool:
-        self._app.sample()
-        if counter % 10 == 0:
-            limits = self._limits
-            close_silent(self.server_state.connections, limits.idle_seconds, limits.body_seconds)
-        return await super().on_tick(counter)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer who still comes and tell them to close, then stop accepting, then finish.
+    async def serve(self) -> None:
+        """Serve, and at the end answer who still comes and finish what runs.
 
         Streams without an end are ended. Whatever is not done after `FINISH` seconds is cut off.
         """
-        self._app.end_streams()
-        await asyncio.sleep(GRACE)
-        for one in sockets or ():
-            refuse_new(one)
-        await asyncio.sleep(_LET_IN)
-        for server in self.servers:
-            server.close()
+        if self._stopping.is_set():
+            return
+        serving = asyncio.create_task(self._server.serve())
+        with _own_signals():
+            await asyncio.sleep(0)  # it starts, and takes the signals over
         try:
-            async with asyncio.timeout(FINISH):
-                while self.server_state.connections or self._app.running:
-                    self._close_idle()
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            for task in list(self.server_state.tasks):
-                task.cancel()
-            for connection in list(self.server_state.connections):
-                connection.transport.abort()
-
-    def _close_idle(self) -> None:
-        """Close connections that are silent; others are told to close with their next reply."""
-        connections: list[Any] = list(self.server_state.connections)
-        for connection in connections:
-            cycle, silent = connection.cycle, connection.loop.time() - connection.silent_since
-            idle = cycle is None or cycle.response_complete
-            if idle and silent > _SILENT and not has_sent(connection.transport):
-                connection.transport.close()
+            while not self._stopping.is_set() and not serving.done():
+                self._app.sample()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _TICK)
+            if serving.done():
+                await serving
+                return
+            self._app.end_streams()
+            await asyncio.sleep(GRACE)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FINISH):
+                    while self._app.running:
+                        await asyncio.sleep(0.02)
+        finally:
+            self._server.stop()  # type: ignore[no-untyped-call]
+            with suppress(TimeoutError):
+                await asyncio.wait_for(serving, 1.0)

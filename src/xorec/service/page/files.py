@@ -11,19 +11,19 @@ from xorec.service.http.routes import Call, Route
 from xorec.service.service import Service
 
 _TYPES = {
-    "html": b"text/html; charset=utf-8",
-    "js": b"text/javascript; charset=utf-8",
-    "css": b"text/css; charset=utf-8",
-    "svg": b"image/svg+xml",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
 }
 POLICY: Headers = (
     (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
 )
 
 
@@ -68,7 +68,7 @@ def _route(address: str, path: str, content: bytes) -> Route:
         handler=send,
         role="open",
         limited=False,
-        media_type=reply.media_type.decode().partition(";")[0],
+        media_type=reply.media_type.partition(";")[0],
         tag="health",
         summary="A page for people." if is_first else "A file of the page.",
         documented=is_first,

@@ -23,7 +23,7 @@ CONNECT, ANSWER = 1.0, 30.0
 """Seconds to reach a worker, and for its reply."""
 _LENGTHS = struct.Struct("!II")
 _LONGEST = 1 << 30
-_HEADERS = (b"authorization", b"x-api-key", b"content-type", b"host", b"origin")
+_HEADERS = ("authorization", "x-api-key", "content-type", "host", "origin")
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Answer = Callable[[Request, bytes], Awaitable[Reply]]
 
@@ -82,8 +82,8 @@ class Peers:
                 stream[1].close()
             raise
         self._free.setdefault(worker, []).append(stream)
-        headers = tuple((_bytes(name), _bytes(value)) for name, value in head["headers"])
-        return Reply(head["status"], answer, _bytes(head["media_type"]), headers)
+        headers = tuple((name, value) for name, value in head["headers"])
+        return Reply(head["status"], answer, head["media_type"], headers)
 
     def expose(self, exposure: Exposure) -> None:
         """Tell the writer of a list that was shown; nobody waits. From any thread."""
@@ -132,25 +132,22 @@ class Peers:
 
 
 def _request(head: Any) -> Request:
-    headers = {_bytes(name): _bytes(value) for name, value in head["headers"].items()}
-    return Request(head["method"], head["path"], _bytes(head["query"]), headers, head["client"])
+    return Request(head["method"], head["path"], head["query"], head["headers"], head["client"])
 
 
 def _request_head(request: Request) -> dict[str, Any]:
     kept = {name: request.headers[name] for name in _HEADERS if name in request.headers}
-    kept |= {b"x-request-id": request.id.encode(), HANDED_ON: b"1"}
     return {
         "method": request.method,
         "path": request.path,
-        "query": _text(request.query),
+        "query": request.query,
         "client": request.client,
-        "headers": {_text(name): _text(value) for name, value in kept.items()},
+        "headers": kept | {"x-request-id": request.id, HANDED_ON: "1"},
     }
 
 
 def _reply_frame(reply: Reply) -> tuple[dict[str, Any], bytes]:
-    headers = [(_text(name), _text(value)) for name, value in reply.headers]
-    head = {"status": reply.status, "media_type": _text(reply.media_type), "headers": headers}
+    head = {"status": reply.status, "media_type": reply.media_type, "headers": reply.headers}
     return head, reply.body
 
 
@@ -166,11 +163,3 @@ async def _read(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
         raise ConnectionError("this is no frame")
     head = json.loads(await reader.readexactly(lengths[0]))
     return head, await reader.readexactly(lengths[1])
-
-
-def _text(value: bytes) -> str:
-    return value.decode("latin-1")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("latin-1")

@@ -12,7 +12,6 @@ import gc
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from xorec.core import files, interrupts
 from xorec.core.errors import OptionError, XorecError
 from xorec.core.progress import logger
 from xorec.service.config import Config, revealed
-from xorec.service.http.server import address, listen
+from xorec.service.http.server import address, reserve
 from xorec.service.logs import log_to_stderr
 from xorec.service.processes.start import check_files
 from xorec.service.processes.worker import Place, ready_facts, run_worker
@@ -50,15 +49,15 @@ def serve(config: Config, on_ready: Callable[[str, Facts], None]) -> None:
     log_to_stderr(config.log_level)
     with ExitStack() as stack:
         lock = stack.enter_context(hold_folder(config.folder))
-        listening = stack.enter_context(listen(config))
-        where = address(listening)
+        where = stack.enter_context(reserve(config))
+        shown = address(where)
         interrupts.forget()  # from here on a signal is a wish to end well
         if config.workers == 1:
             run_worker(
-                config, listening, Place(), lambda started: on_ready(where, ready_facts(started))
+                config, where, Place(), lambda started: on_ready(shown, ready_facts(started))
             )
         else:
-            supervise(config, listening, lock, lambda facts: on_ready(where, facts))
+            supervise(config, where, lock, lambda facts: on_ready(shown, facts))
 
 
 @contextmanager
@@ -91,16 +90,15 @@ def hold_folder(folder: Path) -> Iterator[int]:
 
 
 def supervise(
-    config: Config, listening: socket.socket, lock: int, on_ready: Callable[[Facts], None]
+    config: Config, where: tuple[str, int], lock: int, on_ready: Callable[[Facts], None]
 ) -> None:
     """Serve with `config.workers` processes until SIGTERM or SIGINT."""
-    where = folder_for_sockets()
-    with tempfile.TemporaryDirectory(prefix="xorec-", dir=where) as folder:  # only we can enter it
+    sockets = folder_for_sockets()
+    with tempfile.TemporaryDirectory(prefix="xorec-", dir=sockets) as folder:  # ours alone
         metrics = Path(folder) / "metrics"
         metrics.mkdir()
         forked = _fork_workers(config, metrics)
-        shared = (listening.fileno(), lock)
-        asyncio.run(_Supervisor(config, shared, Path(folder), forked, on_ready).run())
+        asyncio.run(_Supervisor(config, where, lock, Path(folder), forked, on_ready).run())
 
 
 def folder_for_sockets() -> str:
@@ -208,12 +206,13 @@ class _Supervisor:
     def __init__(
         self,
         config: Config,
-        shared: tuple[int, int],
+        where: tuple[str, int],
+        lock: int,
         folder: Path,
         forked: list[Forked],
         on_ready: Callable[[Facts], None],
     ) -> None:
-        self._config, self._shared, self._folder = config, shared, folder
+        self._config, self._where, self._lock, self._folder = config, where, lock, folder
         self._forked = dict(enumerate(forked))
         self._on_ready = on_ready
         self._processes: dict[int, Process] = {}
@@ -299,7 +298,7 @@ class _Supervisor:
             process: Process = subprocess.Popen(
                 [sys.executable, "-m", "xorec.service.processes.worker"],
                 stdin=subprocess.PIPE,
-                pass_fds=(*self._shared, writing),
+                pass_fds=(self._lock, writing),
                 env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(self._folder / "metrics")},
                 bufsize=0,
             )
@@ -312,7 +311,7 @@ class _Supervisor:
             "worker": worker,
             "count": self._config.workers,
             "folder": str(self._folder),
-            "socket": self._shared[0],
+            "where": self._where,
             "report": writing,
         }
         assert process.stdin is not None

@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -47,22 +46,25 @@ class Place:
 
 
 def run_worker(
-    config: Config, listening: socket.socket, place: Place, on_ready: Callable[[Started], None]
+    config: Config,
+    where: tuple[str, int],
+    place: Place,
+    on_ready: Callable[[Started], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called when requests are answered."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_Worker(config, listening, place, on_ready).run())
+        runner.run(_Worker(config, where, place, on_ready).run())
 
 
 class _Worker:
     def __init__(
         self,
         config: Config,
-        listening: socket.socket,
+        where: tuple[str, int],
         place: Place,
         on_ready: Callable[[Started], None],
     ) -> None:
-        self.config, self.listening, self.place, self.on_ready = config, listening, place, on_ready
+        self.config, self.place, self.on_ready = config, place, on_ready
         self.peers = None
         if place.folder is not None:
             self.peers = Peers(place.folder, place.worker, place.count)
@@ -77,7 +79,7 @@ class _Worker:
             forward=self.peers.ask_writer if self.peers is not None and place.worker else None,
             access_log=self.access_log,
         )
-        self.server = HttpServer(self.app, config)
+        self.server = HttpServer(self.app, config, where)
         self.released = asyncio.Event()
 
     async def run(self) -> None:
@@ -92,7 +94,7 @@ class _Worker:
             await self.peers.listen(self.app.reply, self.app.expose)
         serving: asyncio.Task[None] | None = None
         if self.place.worker == 0:  # it says that it is starting; others take nobody before
-            serving = asyncio.create_task(self.server.serve([self.listening]))
+            serving = asyncio.create_task(self.server.serve())
         started: Started | None = None
         gc.disable()  # a start makes no garbage to speak of, and looking for it takes time
         try:
@@ -103,7 +105,7 @@ class _Worker:
                 self.health.state = "ready"
                 gc.freeze()  # what is there now stays: it is never looked at again
                 gc.enable()
-                serving = serving or asyncio.create_task(self.server.serve([self.listening]))
+                serving = serving or asyncio.create_task(self.server.serve())
                 self.on_ready(started)
         finally:
             gc.enable()
@@ -173,11 +175,12 @@ def main() -> None:
     def tell(**facts: Any) -> None:
         report.write(json.dumps(facts) + "\n")
 
-    listening = socket.socket(fileno=orders["socket"])
-    listening.setblocking(False)
-    place = Place(orders["worker"], orders["count"], Path(orders["folder"]), lifeline=0)
+    where, place = (
+        tuple(orders["where"]),
+        Place(orders["worker"], orders["count"], Path(orders["folder"]), lifeline=0),
+    )
     try:
-        run_worker(config, listening, place, lambda started: tell(ready=ready_facts(started)))
+        run_worker(config, where, place, lambda started: tell(ready=ready_facts(started)))
     except XorecError as error:
         tell(error=str(error))
         sys.exit(2)
