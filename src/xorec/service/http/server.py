@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +23,8 @@ GRACE = 0.4
 """Seconds between "not ready" and the end of accepting: who comes meanwhile is told to close."""
 FINISH = 7.0
 """Seconds for requests that are under way when the end has come."""
+_LET_IN = 0.2
+"""Seconds for the requests of those who came last."""
 _BACKLOG = 2048
 _CONNECTIONS = 16_384
 """Open connections of a worker: above, new ones wait in the backlog."""
@@ -59,6 +63,18 @@ def address(where: tuple[str, int]) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def stop_listening(where: tuple[str, int]) -> None:
+    """Let nobody new in on Linux; who is in already can still be answered.
+
+    The server would close what it has accepted and not read yet together with the port.
+    """
+    for name in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
+        with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copy:
+            listens = copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if listens and copy.getsockname()[:2] == where:
+                copy.shutdown(socket.SHUT_RD)
+
+
 @contextmanager
 def _own_signals() -> Iterator[None]:
     """Gives the signals back that are taken over in the block."""
@@ -74,7 +90,7 @@ class HttpServer:
     """Serves an app on a host and a port until `stop`. Signals are its caller's."""
 
     def __init__(self, app: App, config: Config, where: tuple[str, int]) -> None:
-        self._app = app
+        self._app, self._where = app, where
         idle = max(1, round(config.limits.idle_seconds * 1000))
         host, port = where
         self._server = Server(
@@ -116,6 +132,8 @@ class HttpServer:
                 return
             self._app.end_streams()
             await asyncio.sleep(GRACE)
+            stop_listening(self._where)
+            await asyncio.sleep(_LET_IN)
             with suppress(TimeoutError):
                 async with asyncio.timeout(FINISH):
                     while self._app.running:
