@@ -7,7 +7,7 @@ import pytest
 from xorec.data.interactions import Interactions
 from xorec.evaluation.metrics import ITEM_METRICS, METRICS, USER_METRICS
 from xorec.evaluation.metrics.base import MISSED, RankedTests, UserMetric, make_cuts
-from xorec.evaluation.metrics.hits import coverage, gini, hits
+from xorec.evaluation.metrics.hits import gini, hits
 from xorec.evaluation.protocol import evaluate
 from xorec.representations.vectors import Vectors
 
@@ -89,7 +89,3 @@ def test_gini_is_the_mean_absolute_difference() -> None:
     shown = np.random.default_rng(0).integers(0, 9, 40)
     twin = np.abs(shown[:, None] - shown).mean() / (2 * shown.mean())
     assert gini(shown) == pytest.approx(twin, abs=1e-12)
-
-
-def test_coverage_counts_items_shown_to_anyone() -> None:
-    assert coverage(np.array([0, 5, 1, 0])) == 0.5

@@ -91,6 +91,7 @@ def test_a_notebook_shows_no_markup_of_the_data() -> None:
 def test_a_frame_has_distances_where_codes_rank(codes: Recommender) -> None:
     frame = codes.recommend(0, 3).to_frame()
     assert frame.columns == ["rank", "item", "name", "score", "distance"]
+    assert frame["rank"].to_list() == [1, 2, 3]
     floats = Recommender.from_model(ItemKNN().fit(DATA), DATA).recommend(0, 3).to_frame()
     assert floats.columns == ["rank", "item", "name", "score"]
 

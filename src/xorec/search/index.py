@@ -64,6 +64,11 @@ class Index(ABC):
         query. allow: only these rows (or a bool for each) for all queries, or as (indptr, indices)
         for each its own, or what `item_filter` made ready. The answer is the same for any number
         of threads and any batch; scores are those of the representation.
+
+        >>> from xorec.search.hamming.index import HammingIndex
+        >>> index = HammingIndex(np.array([[0b00], [0b01], [0b11]], dtype=np.uint64), bits=2)
+        >>> index.search(np.array([[0b00]], dtype=np.uint64), k=2, deny=np.array([0])).items
+        array([[1, 2]], dtype=int32)
         """
         if allow is None and not (deny is not None and len(deny)):
             found = self._search_alone(queries, k, exclude)
