@@ -45,15 +45,10 @@ def test_packing_round_trip_and_padding(bits: int) -> None:
 def test_popcount_is_pythons_bit_count() -> None:
     words = np.random.default_rng(0).integers(2**64, size=200, dtype=np.uint64, endpoint=False)
     words[:2] = 0, 2**64 - 1
-    out = np.empty(200, dtype=np.int64)
-    counts(words, out)
-    assert out.tolist() == [int(word).bit_count() for word in words]
-
-
-def test_popcount_of_bytes() -> None:
-    out = np.empty(256, dtype=np.int64)
-    counts(np.arange(256).astype(np.uint8), out)
-    assert out.tolist() == [value.bit_count() for value in range(256)]
+    for numbers in (words, np.arange(256).astype(np.uint8)):
+        out = np.empty(len(numbers), dtype=np.int64)
+        counts(numbers, out)
+        assert out.tolist() == [int(number).bit_count() for number in numbers]
 
 
 @pytest.mark.parametrize(("at", "place"), [(0, 0), (3, 5), (12, 12)])
@@ -114,25 +109,11 @@ def test_bits_behind_the_last_are_refused(kept: np.ndarray, bits: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "kept",
-    [
-        np.zeros((2, 8), dtype=np.uint8),
-        np.zeros((2, 2), dtype=np.uint64),
-        np.zeros((2, 3), dtype=np.int8),
-        np.zeros((2, 1), dtype=np.uint32),
-        np.zeros(3, dtype=np.uint8),
-        np.zeros((2, 2), dtype=np.uint8),
-    ],
+    ("shape", "kind"), [((2, 8), "u1"), ((2, 2), "u8"), ((2, 3), "i1"), ((2, 1), "u4"), (3, "u1")]
 )
-def test_other_types_and_widths_are_refused(kept: np.ndarray) -> None:
+def test_other_types_and_widths_are_refused(shape: Any, kind: str) -> None:
     with pytest.raises(DataError, match="but 20 bits need uint64"):
-        CodeRows(kept, 20)
-
-
-def test_zeros_are_no_offsets() -> None:
-    assert len(as_offsets(np.zeros(4, dtype=np.int64), 4)) == 0
-    assert len(as_offsets(None, 4)) == 0
-    assert as_offsets(np.array([0, 15]), 2).tolist() == [0, 15]
+        CodeRows(np.zeros(shape, dtype=kind), 20)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +131,9 @@ def test_what_is_no_offset_is_refused(values: Any, message: str) -> None:
         as_offsets(np.array(values), 3)
 
 
-def test_parts_without_offsets_have_zeros() -> None:
+def test_zeros_are_no_offsets() -> None:
+    assert len(as_offsets(np.zeros(4, dtype=np.int64), 4)) == len(as_offsets(None, 4)) == 0
+    assert as_offsets(np.array([0, 15]), 2).tolist() == [0, 15]
     first = np.array([3, 1], dtype=np.uint8)
     assert joined_offsets((first, 2), (None, 2)).tolist() == [3, 1, 0, 0]
     assert joined_offsets((first[:0], 2), ([0, 2], 2)).tolist() == [0, 0, 0, 2]

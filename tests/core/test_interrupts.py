@@ -69,15 +69,19 @@ def test_nothing_keeps_the_process_from_ending(tmp_path: Path, work: str) -> Non
     assert (done.returncode, done.stderr) == (130, "interrupted.\n")
 
 
-def test_a_second_press_changes_nothing(tmp_path: Path) -> None:
-    hint = "interrupts.interrupt_hint(lambda: (press(signal.SIGINT), time.sleep(0.1), 'Go on.')[2])"
-    done = run(f"with {hint}:\n    press(signal.SIGINT); time.sleep(600)", tmp_path)
-    assert (done.returncode, done.stderr) == (130, "interrupted. Go on.\n")
-
-
-def test_a_hint_that_fails_does_not_keep_it(tmp_path: Path) -> None:
-    code = "with interrupts.interrupt_hint(lambda: 1 / 0):\n    press(2); time.sleep(600)"
-    assert run(code, tmp_path).returncode == 130
+@pytest.mark.parametrize(
+    ("hint", "said"),
+    [
+        ("(press(signal.SIGINT), time.sleep(0.1), 'Go on.')[2]", "interrupted. Go on.\n"),
+        ("1 / 0", ""),
+    ],
+)
+def test_a_second_press_and_a_hint_that_fails_change_nothing(
+    tmp_path: Path, hint: str, said: str
+) -> None:
+    code = f"with interrupts.interrupt_hint(lambda: {hint}):\n    press(2); time.sleep(600)"
+    done = run(code, tmp_path)
+    assert (done.returncode, done.stderr if said else "") == (130, said)
 
 
 def test_a_thread_from_before_does_no_harm(tmp_path: Path) -> None:
@@ -105,14 +109,9 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     assert done.stdout == "went on\n", done.stderr
 
 
-def test_the_hint_of_the_library_is_in_the_exception() -> None:
-    with (
-        pytest.raises(KeyboardInterrupt, match="go on"),
-        interrupts.interrupt_hint(lambda: "go on"),
-    ):
-        raise KeyboardInterrupt
-
-
-def test_other_errors_pass() -> None:
-    with pytest.raises(SystemError, match="mine"), interrupts.interrupt_hint(lambda: "go on"):
-        raise SystemError("mine")
+@pytest.mark.parametrize(
+    ("error", "said"), [(KeyboardInterrupt(), "go on"), (SystemError("mine"), "mine")]
+)
+def test_the_hint_of_the_library_is_in_the_exception(error: BaseException, said: str) -> None:
+    with pytest.raises(type(error), match=said), interrupts.interrupt_hint(lambda: "go on"):
+        raise error

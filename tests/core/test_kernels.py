@@ -39,28 +39,21 @@ def kinds_of(tree: ast.Module) -> Kinds:
     }
 
 
-def known_in(tree: ast.Module, modules: dict[str, Kinds]) -> Kinds:
-    """The compiled functions that a module can name: its own, and those it imports."""
-    known = kinds_of(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module in modules:
-            there = modules[node.module]
-            known |= {n.asname or n.name: there[n.name] for n in node.names if n.name in there}
-    return known
-
-
 def wrong_calls(trees: dict[str, ast.Module]) -> Iterator[str]:
-    """Compiled functions that call a fast kernel."""
+    """Compiled functions that call a fast kernel, of their own module or imported."""
     modules = {name: kinds_of(tree) for name, tree in trees.items()}
     for name, tree in trees.items():
-        known = known_in(tree, modules)
+        known = dict(modules[name])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                there = modules.get(node.module or "", {})
+                known |= {n.asname or n.name: there[n.name] for n in node.names if n.name in there}
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name in modules[name]:
-                for call in ast.walk(node):
-                    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-                        called = call.func.id
-                        if known.get(called) == "fast_kernel":
-                            yield f"{name}.{node.name} calls the fast kernel {called}"
+                calls = (call.func for call in ast.walk(node) if isinstance(call, ast.Call))
+                for called in (call.id for call in calls if isinstance(call, ast.Name)):
+                    if known.get(called) == "fast_kernel":
+                        yield f"{name}.{node.name} calls the fast kernel {called}"
 
 
 def library() -> dict[str, ast.Module]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -37,8 +37,10 @@ def holder(path: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.process
 def test_who_waits_in_vain_is_told_for_whom(tmp_path: Path) -> None:
-    path = tmp_path / "m"
-    process = holder(path)
+    """Also where a link leads to the file."""
+    path, link = tmp_path / "m", tmp_path / "link"
+    link.symlink_to(path)
+    process = holder(link)
     try:
         with pytest.raises(XorecError, match=rf"process {process.pid} \(since .*m, and 0.1 s"):
             take(path, wait=0.1)
@@ -46,7 +48,7 @@ def test_who_waits_in_vain_is_told_for_whom(tmp_path: Path) -> None:
         process.kill()
         process.communicate()
     take(path, wait=0)  # the lock of a killed process is none, and its file goes with the next
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["link"]
 
 
 def take(path: Path, wait: float) -> None:
@@ -77,35 +79,19 @@ def test_who_waits_long_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_threads_take_turns_and_one_may_take_it_twice(tmp_path: Path) -> None:
-    inside, most = 0, 0
+    inside, seen = set[int](), set[int]()
 
-    def work() -> None:
-        nonlocal inside, most
-        for _ in range(5):
-            with locked(tmp_path / "m"), locked(tmp_path / "m"):
-                inside += 1
-                most = max(most, inside)
-                time.sleep(0.001)
-                inside -= 1
+    def work(number: int) -> None:
+        with locked(tmp_path / "m"), locked(tmp_path / "m"):
+            inside.add(number)
+            seen.add(len(inside))
+            time.sleep(0.001)
+            inside.remove(number)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(20)))
+    assert seen == {1}
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.process
-def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
-    real, link = tmp_path / "real", tmp_path / "link"
-    link.symlink_to(real)
-    process = holder(link)
-    with pytest.raises(XorecError, match="is writing"):
-        take(real, wait=0)
-    process.kill()
-    process.communicate()
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> None:
@@ -114,16 +100,13 @@ def test_a_folder_that_cannot_be_written_to_is_said_so(tmp_path: Path) -> None:
         take(tmp_path / "file" / "m", wait=0)
 
 
-def test_a_lock_file_of_others_is_no_trouble(tmp_path: Path) -> None:
-    (tmp_path / ".m.lock").write_bytes(b"\xff\xff not JSON")
-    take(tmp_path / "m", wait=0)
-    assert os.listdir(tmp_path) == []
-
-
 def test_an_error_inside_lets_go_and_passes(tmp_path: Path) -> None:
+    """A lock file of others is no trouble."""
+    (tmp_path / ".m.lock").write_bytes(b"\xff\xff not JSON")
     with pytest.raises(OSError, match="mine"), locked(tmp_path / "m"):
         raise OSError("mine")
     take(tmp_path / "m", wait=0)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_lock_on_a_file_that_was_removed_is_none(

@@ -12,9 +12,8 @@ import pytest
 
 from tests.support.waiting import PATIENCE
 from xorec.core import paths
-from xorec.core.errors import DataError, ModelFileError, XorecError
-from xorec.core.files import replacing
-from xorec.core.paths import MOST_NAMES, near_file, open_once, require_file, what_is_at
+from xorec.core.errors import DataError, ModelFileError
+from xorec.core.paths import MOST_NAMES, near_file, open_once, require_file, user_cache, what_is_at
 
 
 def test_a_pipe_without_a_writer_is_refused(
@@ -38,49 +37,27 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     got = b"".join(iter(lambda: file.read(1 << 16), b""))
     file.close()
     writer.join()
-    assert is_pipe
-    assert got == sent
+    assert (is_pipe, got) == (True, sent)
 
 
-@pytest.mark.parametrize(
-    ("path", "word"),
-    [
-        ("/dev/zero", "a device"),
-        ("/dev/null", "a device"),
-        ("/", "a folder"),
-        ("a\0b", "zero byte"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_at_once(path: str, word: str) -> None:
-    with pytest.raises(DataError, match=word):
-        open_once(Path(path), DataError)
-
-
-def test_loops_files_as_folders_and_sockets(
+def test_what_cannot_be_read_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
     Path("file").write_text("x")
+    devices = {"/dev/zero": "a device", "/dev/null": "a device", "/": "a folder"}
+    names = {"loop": "circle", "file/x": "not a folder", "a" * 999: "too long", "a\0b": "zero byte"}
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("socket")
-        for name, word in (("loop", "circle"), ("file/x", "not a folder"), ("a" * 999, "too long")):
+        for name, word in (devices | names | {"socket": "a socket"}).items():
             with pytest.raises(DataError, match=word):
-                what_is_at(Path(name), DataError)
-        with pytest.raises(DataError, match="a socket"):
-            open_once(Path("socket"), DataError)
+                open_once(Path(name), DataError)
+            if name in names:
+                with pytest.raises(DataError, match=word):
+                    what_is_at(Path(name), DataError)
     assert what_is_at(Path("file")) == "a file"
     assert what_is_at(Path("nothing")) == ""
-
-
-def test_no_file_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "null").symlink_to("/dev/null")
-    for name in ("pipe", "null"):
-        with pytest.raises(XorecError, match="cannot write"), replacing(tmp_path / name):
-            pytest.fail("it was opened")
-    assert (tmp_path / "pipe").is_fifo()
-    assert (tmp_path / "null").is_symlink()
 
 
 def test_a_file_that_is_called_nearly_so_is_named(tmp_path: Path) -> None:
@@ -115,3 +92,15 @@ def test_a_folder_of_many_files_is_not_read_to_its_end(
     monkeypatch.setattr(os, "scandir", lambda folder: Endless())
     assert near_file(tmp_path / "verkauf.csv") is None
     assert len(asked) == MOST_NAMES
+
+
+def test_where_the_users_caches_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert user_cache() == tmp_path / "xorec"
+    for unusable in ("", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", unusable)
+        assert user_cache() == tmp_path / "home" / ".cache" / "xorec"
+    monkeypatch.setenv("HOME", "")
+    assert user_cache().is_absolute()
+    assert user_cache() != Path("/.cache/xorec")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from typing import TypeVar
 
 import pytest
 
@@ -17,15 +18,18 @@ class Clock:
         return self.now
 
 
-def with_clock(progress: Progress) -> Clock:
-    clock = Clock()
-    progress.clock = clock
-    return clock
+P = TypeVar("P", bound=Progress)
+
+
+def timed(kind: type[P]) -> tuple[P, Clock]:
+    """Progress of a kind by a clock of its own."""
+    progress = kind()
+    progress.clock = clock = Clock()
+    return progress, clock
 
 
 def test_a_long_task_tells_of_itself_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = LineProgress()
-    clock = with_clock(progress)
+    progress, clock = timed(LineProgress)
     with progress.task("bpr", 100) as task:
         for _ in range(100):
             clock.now += 1
@@ -38,8 +42,7 @@ def test_a_long_task_tells_of_itself_now_and_then(capsys: pytest.CaptureFixture[
 
 
 def test_short_tasks_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = LineProgress()
-    clock = with_clock(progress)
+    progress, clock = timed(LineProgress)
     for _ in range(3):
         with progress.task("quick", 4) as task:
             for _ in range(4):
@@ -50,8 +53,7 @@ def test_short_tasks_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_many_short_tasks_in_a_row_are_one_long_one(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = LineProgress()
-    clock = with_clock(progress)
+    progress, clock = timed(LineProgress)
     for number in range(20):
         with progress.task(f"fit {number}", 2) as task:
             clock.now += 1
@@ -60,8 +62,7 @@ def test_many_short_tasks_in_a_row_are_one_long_one(capsys: pytest.CaptureFixtur
 
 
 def test_tasks_in_tasks_share_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = LineProgress()
-    clock = with_clock(progress)
+    progress, clock = timed(LineProgress)
     with progress.task("tune bpr", 3) as outer:
         for _ in range(3):
             with progress.task("bpr", 20) as task:
@@ -78,8 +79,7 @@ def test_tasks_in_tasks_share_their_lines(capsys: pytest.CaptureFixture[str]) ->
 def test_what_is_left_does_not_count_what_an_earlier_run_has_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    progress = LineProgress()
-    clock = with_clock(progress)
+    progress, clock = timed(LineProgress)
     with progress.task("bpr", 100) as task:
         task.advance(80)
         for _ in range(5):
@@ -88,11 +88,11 @@ def test_what_is_left_does_not_count_what_an_earlier_run_has_done(
     assert "about 34 s left" in capsys.readouterr().err  # 17 epochs of 2 s
 
 
-@pytest.mark.parametrize("progress", [Progress(), LineProgress()])
+@pytest.mark.parametrize("kind", [Progress, LineProgress])
 def test_the_logger_gets_records_with_fields(
-    progress: Progress, caplog: pytest.LogCaptureFixture
+    kind: type[Progress], caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    clock = with_clock(progress)
+    progress, clock = timed(kind)
     with caplog.at_level(logging.INFO, "xorec"), progress.task("bpr", 10) as task:
         progress.note("a guess")
         clock.now += 7
@@ -102,11 +102,12 @@ def test_the_logger_gets_records_with_fields(
     fields = {name: record.__dict__[name] for name in ("event", "task", "done", "total", "seconds")}
     assert fields == {"event": "progress", "task": "bpr", "done": 2, "total": 10, "seconds": 7}
     assert record.__dict__["facts"] == {"loss": 0.25}
+    said = capfd.readouterr()
+    assert (said.out, bool(said.err)) == ("", kind is LineProgress)
 
 
 def test_facts_that_do_not_fit_a_terminal_are_left_out() -> None:
-    progress = Progress()
-    clock = with_clock(progress)
+    progress, clock = timed(Progress)
     with progress.task("dsiml", 100) as task:
         assert isinstance(task, TrackedTask)
         clock.now += 7
@@ -115,13 +116,3 @@ def test_facts_that_do_not_fit_a_terminal_are_left_out() -> None:
         task.advance(20)
         line = report(task, clock.now)
     assert line == "dsiml 40/100 (40 %), 14 s, about 21 s left, loss 0.5000, users 3"
-
-
-def test_the_silent_one_writes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    progress = Progress()
-    clock = with_clock(progress)
-    with progress.task("bpr", 10) as task:
-        clock.now += 60
-        task.advance()
-    progress.note("a guess")
-    assert capfd.readouterr() == ("", "")

@@ -33,25 +33,18 @@ def test_the_work_is_shared() -> None:
     assert len(workers) == 3
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_an_error_in_a_piece_comes_out(threads: int) -> None:
-    def work(piece: int) -> None:
-        if piece == 5:
-            raise ValueError("piece 5")
-
-    with ThreadPool(threads) as pool, pytest.raises(ValueError, match="piece 5"):
-        pool.map(20, work)
-
-
-def test_an_error_of_another_thread_comes_out() -> None:
-    both = threading.Barrier(2, timeout=PATIENCE)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("by_main", [True, False])
+def test_an_error_of_any_thread_comes_out(threads: int, by_main: bool) -> None:
+    together = threading.Barrier(threads, timeout=PATIENCE)
 
     def work(piece: int) -> None:
-        both.wait()
-        if threading.current_thread() is not threading.main_thread():
-            raise ValueError("of a helper")
+        together.wait()
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main == (by_main or threads == 1):
+            raise ValueError("of a thread")
 
-    with ThreadPool(2) as pool, pytest.raises(ValueError, match="of a helper"):
+    with ThreadPool(threads) as pool, pytest.raises(ValueError, match="of a thread"):
         pool.map(2, work)
 
 

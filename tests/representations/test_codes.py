@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from xorec.core.bits import unpack_signs
 from xorec.core.errors import DataError
-from xorec.recommender import storage
-from xorec.representations import representation_class
-from xorec.representations.codes import Codes
+from xorec.representations.codes import Codes, MaskedCodes
 from xorec.search.index import index_of
 
 BITS = [1, 8, 20, 64, 100, 256]
@@ -30,17 +26,8 @@ def test_scores_are_one_less_the_share_of_bits_that_differ(bits: int) -> None:
     np.testing.assert_allclose(scores, 1 - differ.mean(axis=2), atol=1e-6)
     signs = np.where(users >= 0, 1, -1) @ np.where(items >= 0, 1, -1).T
     np.testing.assert_allclose(scores, 0.5 + signs / (2 * bits), atol=1e-6)
-
-
-@pytest.mark.parametrize("bits", BITS)
-def test_equal_distances_have_equal_scores_to_the_bit(bits: int) -> None:
-    """Ties decide with codes, so they must be exact."""
-    users, items = vectors(bits)
-    scores = Codes.from_signs(users, items).scores(np.arange(9))
-    distances = ((users >= 0)[:, None, :] != (items >= 0)[None]).sum(axis=2)
-    for distance in np.unique(distances):
-        assert len(np.unique(scores[distances == distance])) == 1
-    assert len(np.unique(scores)) == len(np.unique(distances))
+    pairs = {(score, count) for score, count in zip(scores.flat, signs.flat, strict=True)}
+    assert len(pairs) == len(np.unique(signs)) == len(np.unique(scores))  # ties are exact
 
 
 @pytest.mark.parametrize("bits", BITS)
@@ -53,20 +40,6 @@ def test_asymmetric_scores_are_float_users_times_item_signs(bits: int) -> None:
     np.testing.assert_array_equal(codes.scores(np.arange(9)), one_by_one)
     among = 1 - ((items >= 0)[:, None, :] != (items >= 0)[None]).mean(axis=2)
     np.testing.assert_allclose(codes.similar(np.arange(31)), among, atol=1e-6)
-
-
-def test_model_file_round_trip(tmp_path: Path) -> None:
-    users, items = vectors(20)
-    for asymmetric in (False, True):
-        before = Codes.from_signs(users, items, asymmetric=asymmetric)
-        metadata = {"model": "x", "representation": "codes"}
-        storage.write(tmp_path / "x", before.tensors(), metadata)
-        after = representation_class("codes").from_tensors(storage.read(tmp_path / "x")[0])
-        rows = np.arange(9)
-        np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
-        np.testing.assert_array_equal(
-            unpack_signs(after.item_codes, 20), np.where(items >= 0, 1, -1)
-        )
 
 
 def test_a_code_is_a_thirtieth_of_a_float_vector() -> None:
@@ -88,12 +61,6 @@ def test_distances_are_bits_that_differ(bits: int) -> None:
         codes = Codes.from_signs(users, items, asymmetric=asymmetric)
         found = [codes.item_distances(every, item) for item in range(31)]
         np.testing.assert_array_equal(found, among)
-
-
-def test_words_that_do_not_fit_the_bits_are_refused() -> None:
-    words = np.zeros((3, 2), dtype=np.uint64)
-    with pytest.raises(DataError, match=r"64 bits need uint64 of shape \(n, 1\)"):
-        Codes(words, words, 64)
 
 
 @pytest.mark.parametrize("side", ["user", "item"])
@@ -148,13 +115,38 @@ def test_offsets_are_bits_that_agree_with_everybody() -> None:
     np.testing.assert_array_equal(hits.scores, np.take_along_axis(codes.scores(rows), order, 1))
     np.testing.assert_array_equal(codes.similar(rows), plain.similar(rows))  # by codes alone
     assert codes.bits_agreed(codes.queries(rows[:1]), 3) == agree[0, 3]
-    again = Codes.from_tensors(codes.tensors())
-    np.testing.assert_array_equal(again.scores(rows), codes.scores(rows))
     assert codes.nbytes == plain.nbytes + 40
     assert "offset" in codes.score_description
-    assert (
-        "item_offsets"
-        not in Codes(plain.user_rows, plain.item_rows, 20, None, 0 * offsets).tensors()
-    )
+    given = plain.user_rows, plain.item_rows, 20
+    assert "item_offsets" not in Codes(*given, None, 0 * offsets).tensors()
     with pytest.raises(DataError, match="float users take none"):
-        Codes(plain.user_rows, plain.item_rows, 20, users.astype(np.float32), offsets)
+        Codes(*given, users.astype(np.float32), offsets)
+
+
+def masks(bits: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.random((9, bits)) < 0.5, rng.random((31, bits)) < 0.5
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_a_mask_counts_the_users_bits_that_the_item_lacks(bits: int) -> None:
+    users, items = masks(bits)
+    codes = MaskedCodes.from_bits(users, items.astype(np.float32))  # bits may be numbers
+    lacking = (users[:, None, :] & ~items[None]).sum(axis=2)
+    scores = codes.scores(np.arange(9))
+    np.testing.assert_allclose(scores, 1 - lacking / bits, atol=1e-6)
+    assert len(np.unique(scores)) == len(np.unique(lacking))  # equal distances, equal floats
+    queries = codes.queries(np.arange(9))
+    agreed = [[codes.bits_agreed(query, item) for item in range(31)] for query in queries]
+    np.testing.assert_array_equal(bits - np.array(agreed), lacking)
+
+
+def test_masked_items_and_users_among_themselves_are_plain_codes() -> None:
+    users, items = masks(20)
+    codes = MaskedCodes.from_bits(users, items)
+    differ = (items[:, None, :] != items[None]).mean(axis=2)
+    assert type(codes.among_items()) is Codes
+    np.testing.assert_allclose(codes.similar(np.arange(31)), 1 - differ, atol=1e-6)
+    assert codes.among_users().n_items == 9
+    with pytest.raises(DataError, match="made of bits"):
+        MaskedCodes(codes.user_codes, codes.item_codes, 20, np.zeros((9, 20), dtype=np.float32))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,6 @@ import pytest
 
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.errors import DataError
-from xorec.recommender import storage
-from xorec.representations import representation_class
 from xorec.representations.composed import ComposedCodes, ComposedQueries, group_bytes
 
 SHAPES = [(1, 1), (8, 1), (20, 4), (20, 2), (64, 8), (64, 4), (100, 5), (256, 1), (300, 1)]
@@ -88,26 +85,17 @@ def test_items_and_users_among_themselves() -> None:
     assert codes.item_distances(np.arange(31), 5) is None
 
 
-def test_model_file_round_trip(tmp_path: Path) -> None:
-    before = make(20, 4)
-    storage.write(tmp_path / "x", before.tensors(), {"model": "x", "representation": "x"})
-    after = representation_class("composed-codes").from_tensors(storage.read(tmp_path / "x")[0])
-    rows = np.arange(9)
-    np.testing.assert_array_equal(after.scores(rows), before.scores(rows))
-    assert after.metadata() == before.metadata()
-
-
 def test_bad_input_is_refused() -> None:
     codes = make(20, 4)
     words, weights = codes.item_codes, codes.item_weights
-    with pytest.raises(DataError, match="20 bits do not make 3 groups"):
-        ComposedCodes(words, words, weights[:, :3], weights[:, :3], 20)
-    with pytest.raises(DataError, match=r"80 bits need uint64 of shape \(n, 2\)"):
-        ComposedCodes(words, words, weights, weights, 80)
-    with pytest.raises(DataError, match=r"user weights have shape \(30, 4\)"):
-        ComposedCodes(words, words, weights[1:], weights, 20)
-    with pytest.raises(DataError, match="item weights have NaN"):
-        ComposedCodes(words, words, weights, weights * np.float32(np.nan), 20)
+    for users, items, bits, message in (
+        (weights[:, :3], weights[:, :3], 20, "20 bits do not make 3 groups"),
+        (weights, weights, 80, r"80 bits need uint64 of shape \(n, 2\)"),
+        (weights[1:], weights, 20, r"user weights have shape \(30, 4\)"),
+        (weights, weights * np.float32(np.nan), 20, "item weights have NaN"),
+    ):
+        with pytest.raises(DataError, match=message):
+            ComposedCodes(words, words, users, items, bits)
     with pytest.raises(DataError, match=r"words and weights of shape \(1,\) and \(3,\)"):
         codes.score(ComposedQueries(words[:1], weights[:1, :3]))
     with pytest.raises(DataError, match="queries have NaN"):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from xorec.representations import representation_class
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
 from xorec.representations.neighbours import Neighbours
@@ -58,12 +57,3 @@ def test_reasons_sum_to_the_score(case: int) -> None:
         np.testing.assert_allclose(found.likeness(own, item), weights[own, item], atol=1e-6)
         total = found.scores(np.array([11]))[0, item]
         np.testing.assert_allclose(found.likeness(own, item).sum(), total, atol=1e-5)
-
-
-@pytest.mark.parametrize("case", range(3))
-def test_tensors_round_trip(case: int) -> None:
-    before, _ = cases()[case]
-    after = representation_class(before.kind).from_tensors(before.tensors())
-    rows = np.arange(12)
-    assert (after.n_users, after.n_items) == (12, ITEMS)
-    np.testing.assert_array_equal(after.scores(rows), before.scores(rows))

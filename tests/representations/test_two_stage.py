@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,11 @@ from xorec.data.text import gather_spans
 from xorec.data.tie_rank import tie_rank
 from xorec.evaluation.protocol import evaluate
 from xorec.models.siml.siml import SIML
-from xorec.recommender import storage
 from xorec.recommender.recommender import Recommender
-from xorec.representations import representation_class
 from xorec.representations.base import StoredAs
 from xorec.representations.codes import Codes
 from xorec.representations.ranking_vectors import QuantizedVectors
 from xorec.representations.two_stage import Sources, TwoStage
-from xorec.search.index import index_of
 from xorec.search.two_stage import served_scores
 from xorec.testing.data import halves, planted
 
@@ -82,24 +78,6 @@ def test_an_item_has_its_score_wherever_it_stands_on_the_list(keep: Any, asymmet
         np.testing.assert_array_equal(found[b, :count], every[b, items[b, :count]])
 
 
-@pytest.mark.parametrize("asymmetric", [False, True])
-@pytest.mark.parametrize("keep", KEEPS)
-def test_the_file_gives_back_the_same(keep: Any, asymmetric: bool, tmp_path: Path) -> None:
-    before = made(keep, asymmetric=asymmetric)
-    storage.write(tmp_path / "a", before.tensors(), {"model": "m", "representation": before.kind})
-    tensors, metadata = storage.read(tmp_path / "a")
-    after = representation_class(metadata["representation"]).from_tensors(tensors)
-    assert isinstance(after, TwoStage)
-    assert after.vectors is not None
-    assert (after.sources.near, after.vectors.users.keep) == (10, keep)
-    assert ("item_vectors" in tensors) is not asymmetric
-    np.testing.assert_array_equal(after.scores(np.arange(9)), before.scores(np.arange(9)))
-    rank = np.arange(31, dtype=np.int32)
-    queries = before.queries(np.arange(9))
-    first, second = (index_of(one, rank).search(queries, 5).items for one in (before, after))
-    np.testing.assert_array_equal(first, second)
-
-
 def test_the_parts_of_a_score_add_up() -> None:
     rng = np.random.default_rng(7)
     vectors = made().vectors
@@ -123,9 +101,8 @@ def test_a_query_is_counted_from_the_end_too() -> None:
 
 def test_smaller_numbers_take_fewer_bytes() -> None:
     size = {keep: made(keep).nbytes - made(keep).codes.nbytes for keep in KEEPS}
-    assert size["float32"] == (9 + 31) * 20 * 4 + 36
-    assert size["float16"] == (9 + 31) * 20 * 2 + 36
-    assert size["int8"] == (9 + 31) * (20 + 4) + 36
+    bytes_of_rows = {"float32": 20 * 4, "float16": 20 * 2, "int8": 20 + 4}
+    assert size == {keep: (9 + 31) * each + 36 for keep, each in bytes_of_rows.items()}
 
 
 def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
@@ -146,12 +123,13 @@ def test_rows_that_stay_keep_their_bytes_when_others_come() -> None:
 
 def test_what_does_not_go_together_is_refused() -> None:
     codes = Codes.from_signs(np.ones((3, 8)), np.ones((5, 8)))
-    with pytest.raises(DataError, match="vectors of 3 users and 4 items, but codes of 3 and 5"):
-        two_stage(codes, np.ones((3, 6)), np.ones((4, 6)), 10)
-    with pytest.raises(DataError, match="6 numbers but the items' 8"):
-        two_stage(codes, np.ones((3, 6)), None, 10)
-    with pytest.raises(DataError, match="at least one item must be near"):
-        made(size=0)
+    for items, size, message in (
+        (np.ones((4, 6)), 10, "vectors of 3 users and 4 items, but codes of 3 and 5"),
+        (None, 10, "6 numbers but the items' 8"),
+        (np.ones((5, 6)), 0, "at least one item must be near"),
+    ):
+        with pytest.raises(DataError, match=message):
+            two_stage(codes, np.ones((3, 6)), items, size)
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
@@ -205,9 +183,7 @@ def test_behind_the_shortlist_comes_the_rest_by_distance() -> None:
 def test_bytes_have_scales_and_floats_have_none(keep: StoredAs) -> None:
     kept = QuantizedVectors.of(np.ones((3, 2)), keep).tensors("user")
     assert QuantizedVectors.from_tensors(kept, "user").keep == keep
-    without = {"user_vectors": np.ones((3, 2), dtype=np.int8)}
-    with pytest.raises(DataError, match="3 user_vectors of int8 have 0 scales"):
-        QuantizedVectors.from_tensors(without, "user")
-    beside = {"user_vectors": np.ones((3, 2), np.float32), "user_scales": np.ones(3, np.float32)}
-    with pytest.raises(DataError, match="3 user_vectors of float32 have 3 scales"):
-        QuantizedVectors.from_tensors(beside, "user")
+    rows, scales = kept["user_vectors"], kept.get("user_scales", np.zeros(0))
+    other = {"user_vectors": rows} | ({} if len(scales) else {"user_scales": np.ones(3)})
+    with pytest.raises(DataError, match=f"3 user_vectors of {keep} have {3 - len(scales)} scales"):
+        QuantizedVectors.from_tensors(other, "user")

@@ -18,6 +18,7 @@ def test_the_mean_is_that_of_all_epochs_weighed_by_how_late_they_are(
     epochs = rng.standard_normal((6, 5, 3)).astype(np.float32)
     arrays = {"rows": np.zeros((5, 3), np.float32), "others": np.ones(4, np.float32)}
     start_means(arrays, ("rows",))
+    assert mean_of(arrays, "rows") is None
     weights = np.zeros(6)
     for t, rows in enumerate(epochs, start=1):
         arrays["rows"][:] = rows
@@ -33,9 +34,3 @@ def test_the_mean_is_that_of_all_epochs_weighed_by_how_late_they_are(
     assert weights.sum() == pytest.approx(1)
     assert (np.diff(weights) > 0).all()
     np.testing.assert_array_equal(arrays["others"], 1)
-
-
-def test_before_the_first_epoch_there_is_no_mean() -> None:
-    arrays = {"rows": np.ones((2, 2), np.float32)}
-    start_means(arrays, ("rows",))
-    assert mean_of(arrays, "rows") is None

@@ -31,10 +31,6 @@ class Learner:
         self.epochs_ = 0
 
 
-class Killed(BaseException):
-    pass
-
-
 class Run:
     """A fit whose array counts the epochs; the n-th epoch has the n-th value on validation."""
 
@@ -48,7 +44,7 @@ class Run:
     ) -> TrainingState:
         def step(epoch: int, arrays: Any) -> dict[str, float]:
             if epoch + 1 == self.die_in:
-                raise Killed
+                raise KeyboardInterrupt
             self.trained.append(epoch + 1)
             arrays["epochs"] += 1
             return {"loss": 1.0 / (epoch + 1)}
@@ -90,9 +86,6 @@ def test_it_is_validated_every_so_often_and_after_the_last_epoch() -> None:
     learner, run = Learner(epochs=20, patience=2, validate_every=3), Run([0.5] * 20)
     run.fit(learner)
     assert (run.trained[-1], learner.epochs_) == (9, 3)
-
-
-def test_without_validation_the_last_epoch_wins() -> None:
     learner = Learner(epochs=5)
     state = Run([0.0] * 5).fit(learner, validation=None)
     assert (learner.epochs_, int(state.arrays["epochs"][0])) == (5, 5)
@@ -118,7 +111,7 @@ def test_a_fit_that_died_in_any_epoch_goes_on_and_ends_the_same(
     expected = Run(CURVE, replace(options, checkpoint=None)).fit(whole)
     broken = Run(CURVE, options)
     broken.die_in = die_in
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         broken.fit(first)
     again = Run(CURVE, replace(options, resume=True))
     state = again.fit(second)
@@ -128,6 +121,9 @@ def test_a_fit_that_died_in_any_epoch_goes_on_and_ends_the_same(
     done = Run(CURVE, replace(options, resume=True))
     assert done.fit(Learner(**settings)).arrays == expected.arrays
     assert done.trained == [], "it was over: early stopping is kept, too"
+    anew = Run(CURVE, options)  # a checkpoint is taken up only where that is asked for
+    anew.fit(Learner(**settings))
+    assert anew.trained == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_the_end_is_kept_however_long_writing_takes(
@@ -140,13 +136,6 @@ def test_the_end_is_kept_however_long_writing_takes(
     again = Run([0.1] * 6, replace(options, resume=True))
     assert again.fit(Learner(epochs=6), validation=None).arrays == {"epochs": np.array([6])}
     assert again.trained == []
-
-
-def test_a_checkpoint_is_taken_up_only_where_that_is_asked_for(options: RunOptions) -> None:
-    Run(CURVE, options).fit(Learner(epochs=2))
-    anew = Run(CURVE, options)
-    anew.fit(Learner(epochs=2))
-    assert anew.trained == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,6 @@ def test_passes_have_each_item_once_and_negatives_of_their_own() -> None:
         assert triplets.negatives.shape == (3, 6)
         assert not set(triplets.negatives.ravel()) & {3, 7, 11}
     assert len({triplets.negatives.tobytes() for triplets in passes}) == 5
-
-
-def test_somebody_who_has_everything_has_no_negatives() -> None:
     (triplets,) = fold_in_passes(np.arange(4), 4, 2, passes=1)
     assert (triplets.negatives == -1).all()
 

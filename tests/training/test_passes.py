@@ -105,17 +105,11 @@ def test_a_step_gives_the_same_bytes_in_another_process() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as elsewhere:
         there = list(elsewhere.map(both_steps, given))
     for name, found, work in zip(STEPS, there, given, strict=True):
-        here = both_steps(work)
-        for ours, theirs in zip(
-            _arrays(pickle.loads(here)), _arrays(pickle.loads(found)), strict=True
-        ):
-            assert ours.tobytes() == theirs.tobytes(), name
+        assert _bytes(pickle.loads(both_steps(work))) == _bytes(pickle.loads(found)), name
 
 
-def _arrays(results: Any) -> list[Any]:
-    if isinstance(results, np.ndarray):
-        return [results]
-    return [array for part in results for array in _arrays(part)]
+def _bytes(results: Any) -> Any:
+    return results.tobytes() if isinstance(results, np.ndarray) else [*map(_bytes, results)]
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -218,11 +212,7 @@ def test_blocks_and_negatives_change_with_epoch_and_seed() -> None:
 def test_a_pair_that_comes_again_meets_other_negatives() -> None:
     pairs = by_pair(spied_pass(size=100, per_user=True)[0])
     assert sum(len(came) for came in pairs.values()) == DATA.n_pairs
-    again = [
-        one[1] == other[1]
-        for came in pairs.values()
-        for one, other in pairwise(came)
-        if one[0] != other[0]
-    ]
+    both = (two for came in pairs.values() for two in pairwise(came))
+    again = [one[1] == other[1] for one, other in both if one[0] != other[0]]
     assert len(again) > 100
     assert np.mean(again) < 0.1

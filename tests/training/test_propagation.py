@@ -44,20 +44,14 @@ def applied(
     return out
 
 
+@pytest.mark.parametrize("smoothing", [1.0, 0.3])
 @pytest.mark.parametrize("layers", [0, 1, 2, 3, 5])
-def test_propagation_is_the_mean_of_powers(layers: int) -> None:
-    train = graph()
-    ego = np.random.default_rng(layers).standard_normal((16, 6))
-    np.testing.assert_allclose(
-        applied(train, layers, ego), by_hand(train, layers) @ ego, rtol=1e-6, atol=1e-7
-    )  # scales are float32
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-def test_layers_may_weigh_less_the_farther_they_are(layers: int) -> None:
-    ego = np.random.default_rng(layers).standard_normal((16, 6))
-    found = applied(graph(), layers, ego, smoothing=0.3)
-    np.testing.assert_allclose(found, by_hand(graph(), layers, 0.3) @ ego, rtol=1e-6, atol=1e-7)
+def test_propagation_is_the_mean_of_powers(layers: int, smoothing: float) -> None:
+    """Layers may weigh less the farther they are; scales are float32."""
+    train, ego = graph(), np.random.default_rng(layers).standard_normal((16, 6))
+    found = applied(train, layers, ego, smoothing=smoothing)
+    expected = by_hand(train, layers, smoothing) @ ego
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

@@ -1,4 +1,4 @@
-"""Addresses of databases: what people type, taken apart, and shown without its secrets.
+"""Addresses of databases: parsed, and shown without secrets.
 
     postgresql://ann@db.example/shop?table=orders
     postgresql://ann@db.example/shop?query=SELECT user_id, item_id FROM orders WHERE paid
@@ -22,22 +22,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from xorec.core.errors import OptionError
 from xorec.core.printable import quoted
 
-SERVERS = {
-    "postgresql": "postgresql",
-    "postgres": "postgresql",
-    "clickhouse": "clickhouse",
-    "clickhouses": "clickhouse",
-}
-"""Kinds of databases by the beginning of an address: those behind a host."""
-FILES = {
-    ".duckdb": "duckdb",
-    ".ddb": "duckdb",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
-}
-"""Kinds of databases by the ending of a file."""
-_OURS = ("table", "query")
+SERVERS = {"postgresql": "postgresql", "postgres": "postgresql"}
+SERVERS |= {"clickhouse": "clickhouse", "clickhouses": "clickhouse"}
+"""The kind of a database server by the scheme of an address."""
+FILES = {".duckdb": "duckdb", ".ddb": "duckdb"}
+FILES |= dict.fromkeys((".sqlite", ".sqlite3", ".db"), "sqlite")
+"""The kind of a database file by its suffix."""
 _SECRET_WORDS = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 _MASK = "***"
 _IN_TEXT = re.compile(r"(?P<before>[a-z][a-z0-9+.-]*://)(?P<login>[^\s/@'\"]*)@", re.IGNORECASE)
@@ -51,8 +41,7 @@ _SECRET_SETTING = re.compile(
 class Address:
     """Where a database is. path: of a database in files. settings: for its driver, as given.
 
-    table, query: what is read from it, at most one of them. secure: TLS was asked for by the
-    beginning of the address (clickhouses).
+    table, query: what is read, at most one of them. secure: TLS, by the scheme clickhouses.
     """
 
     kind: str
@@ -95,7 +84,7 @@ class Address:
 
     @property
     def has_secret(self) -> bool:
-        """Whether a password or its like stands in the address itself."""
+        """Whether the address itself holds a password or the like."""
         return bool(self.password) or any(map(_SECRET_WORDS.search, self.settings))
 
     def bare(self) -> Address:
@@ -104,7 +93,7 @@ class Address:
 
 
 def parse_address(text: str | os.PathLike[str]) -> Address | None:
-    """The parts of an address; None for what is a file of another kind, or a name.
+    """The parts of an address; None for another kind of file and for a name.
 
     >>> address = parse_address("postgresql://ann:s3cret@db:5433/shop?sslmode=require&table=orders")
     >>> print(address, address.table, address.password)
@@ -116,17 +105,20 @@ def parse_address(text: str | os.PathLike[str]) -> Address | None:
     """
     typed = os.fspath(text)
     scheme, has_scheme, rest = typed.partition("://")
-    if has_scheme and scheme.lower() in (*SERVERS, "duckdb", "sqlite"):
-        place, settings, table, query = _taken_apart(rest)
-        return _at_server(scheme.lower(), place, settings, table, query)
-    if os.path.exists(typed):  # whatever its name looks like
-        return _in_file(typed, {}, "", "")
-    place, settings, table, query = _taken_apart(typed)
-    return _in_file(place, settings, table, query)
+    scheme = scheme.lower()
+    if has_scheme and scheme in SERVERS:
+        return _at_server(scheme, *_split(rest))
+    if has_scheme and scheme in ("duckdb", "sqlite"):
+        location, settings = _split(rest)
+        path = Path(location.removeprefix("/"))  # as SQLAlchemy has it: four slashes are absolute
+        return Address(scheme, path=path, **settings)
+    location, settings = (typed, {}) if os.path.exists(typed) else _split(typed)
+    kind = FILES.get(Path(location).suffix.lower()) if len(location) < 4096 else None
+    return None if kind is None else Address(kind, path=Path(location), **settings)
 
 
 def without_secrets(text: str) -> str:
-    """A message of a driver with whatever looks like a password replaced.
+    """A driver's message without what looks like a password.
 
     >>> without_secrets("could not connect to postgresql://ann:s3cret@db/shop password=s3cret x")
     'could not connect to postgresql://ann:***@db/shop password=*** x'
@@ -139,9 +131,9 @@ def without_secrets(text: str) -> str:
     return _SECRET_SETTING.sub(rf"\g<name>\g<is>{_MASK}", _IN_TEXT.sub(login, text))
 
 
-def _taken_apart(text: str) -> tuple[str, dict[str, str], str, str]:
-    """What stands before the "?", the settings of the driver, our table and our query."""
-    place, _, after = text.partition("?")
+def _split(text: str) -> tuple[str, dict[str, Any]]:
+    """The location before the "?", and `settings`, `table` and `query` of an Address."""
+    location, _, after = text.partition("?")
     found = re.search(r"(?:^|&)query=", after)
     query = ""
     if found:
@@ -150,39 +142,22 @@ def _taken_apart(text: str) -> tuple[str, dict[str, str], str, str]:
             query = unquote(query.replace("+", " "))
         if not query.strip():
             raise OptionError("query= is empty: give SQL behind it, as query=SELECT user, item ...")
-    pairs = parse_qsl(after, keep_blank_values=True)
-    settings = {name: value for name, value in pairs if name not in _OURS}
-    table = dict(pairs).get("table", "")
+    settings = dict(parse_qsl(after, keep_blank_values=True))
+    table, _ = settings.pop("table", ""), settings.pop("query", "")
     if table and query:
         raise OptionError(f"an address has a table ({quoted(table)}) or a query, not both.")
-    return place, settings, table, query
+    return location, {"settings": settings, "table": table, "query": query}
 
 
-def _at_server(
-    scheme: str, place: str, settings: dict[str, str], table: str, query: str
-) -> Address:
-    if scheme in ("duckdb", "sqlite"):
-        path = Path(place.removeprefix("/"))  # as SQLAlchemy has it: four slashes are absolute
-        return Address(scheme, path=path, settings=settings, table=table, query=query)
-    authority, _, database = place.partition("/")
+def _at_server(scheme: str, location: str, settings: dict[str, Any]) -> Address:
+    authority, _, database = location.partition("/")
     login, _, where = authority.rpartition("@")
     user, _, password = login.partition(":")
-    kind = SERVERS[scheme]
-    made: dict[str, Any] = {
-        "user": unquote(user),
-        "password": unquote(password),
-        "settings": settings,
-        "table": table,
-        "query": query,
-        "secure": scheme == "clickhouses",
-    }
+    kind, database = SERVERS[scheme], unquote(database)
+    settings |= {"user": unquote(user), "password": unquote(password)}
+    settings["secure"] = scheme == "clickhouses"
     if kind == "clickhouse" and not authority:
-        return Address(kind, path=Path("/" + unquote(database)), **made)
-    host, port = _host_and_port(where)
-    return Address(kind, host=host, port=port, database=unquote(database), **made)
-
-
-def _host_and_port(where: str) -> tuple[str, int | None]:
+        return Address(kind, path=Path("/" + database), **settings)
     if where.startswith("["):
         host, _, after = where[1:].partition("]")
         port = after.removeprefix(":")
@@ -190,11 +165,5 @@ def _host_and_port(where: str) -> tuple[str, int | None]:
         host, _, port = where.partition(":")
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
         raise OptionError(f"port {quoted(port)} of an address: give 1 to 65535.")
-    return unquote(host), int(port) if port else None
-
-
-def _in_file(place: str, settings: dict[str, str], table: str, query: str) -> Address | None:
-    kind = FILES.get(Path(place).suffix.lower()) if len(place) < 4096 else None
-    if kind is None:
-        return None
-    return Address(kind, path=Path(place), settings=settings, table=table, query=query)
+    number = int(port) if port else None
+    return Address(kind, host=unquote(host), port=number, database=database, **settings)

@@ -17,21 +17,21 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class Hash(Protocol):
-    """What hashlib and blake3 give."""
+    """A hash of hashlib or blake3."""
 
     def update(self, data: Any, /) -> Any: ...
 
 
 LINE_BYTES = 64
-"""A line of the cache."""
+"""A cache line."""
 APART = 256
-"""Numbers between arrays that are surely not close together: see `empty_apart`."""
+"""Unused numbers on each side of an array of `empty_apart`."""
 
 
 def as_contiguous(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Contiguous and, for numba's sake, not marked read-only: kernels are compiled for one kind.
+    """Contiguous and not marked read-only, as kernels are compiled; nothing writes to it.
 
-    Nothing ever writes to it; a memory-mapped array is mapped copy-on-write (`storage.read`).
+    Memory-mapped arrays are mapped copy-on-write (`storage.read`).
     """
     if type(array) is np.ndarray and array.flags.carray:
         return array
@@ -46,18 +46,17 @@ def as_contiguous(array: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 def empty_apart(shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-    """`np.empty`, with APART numbers of nobody around it.
+    """`np.empty` with APART unused numbers on each side.
 
-    A loop that sums and stores is run in whole vectors only where what it reads and writes is not
-    close together, else number by number, and the two differ in the last digit. Small arrays may
-    end up close together by chance.
+    A compiled loop uses whole vectors only where the arrays that it reads and writes are not close
+    together; else it goes number by number, and sums differ in the last digit.
     """
     count = shape if isinstance(shape, int) else math.prod(shape)
     return np.empty(count + 2 * APART, dtype)[APART : APART + count].reshape(shape)
 
 
 def empty_aligned(shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-    """`np.empty` that begins where a line of the cache does: what is one line long stays in one.
+    """`np.empty` that begins at a cache line.
 
     >>> empty_aligned((3, 64), np.int8).ctypes.data % 64
     0

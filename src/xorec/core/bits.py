@@ -19,7 +19,7 @@ from xorec.core.kernels import intrinsic
 
 Words = npt.NDArray[np.uint64]
 MOST_BITS = 1024
-"""Of a code."""
+"""The longest code."""
 
 
 @intrinsic
@@ -51,6 +51,17 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, first: int) -> Any:
+    """A pointer to array[index]: the arguments `first` (an array of one dimension) and the next."""
+    from numba import types
+    from numba.core import cgutils
+
+    of, number = signature.args[first : first + 2]
+    array = context.make_array(of)(context, builder, arguments[first])
+    index = context.cast(builder, arguments[first + 1], number, types.intp)
+    return cgutils.get_item_pointer(context, builder, of, array, [index])
+
+
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask the machine to bring array[index] (one dimension) into its caches: no wait, no result."""
@@ -59,10 +70,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     from numba.core import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        of, at = signature.args
-        found = context.make_array(of)(context, builder, arguments[0])
-        place = context.cast(builder, arguments[1], at, types.intp)
-        pointer = cgutils.get_item_pointer(context, builder, of, found, [place])
+        pointer = _pointer(context, builder, signature, arguments, 0)
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
@@ -75,24 +83,20 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def add_eight(typing_context: Any, sums: Any, at: Any, table: Any, place: Any) -> Any:
-    """sums[at + q] += table[place + q] for q = 0 .. 7, float32, in one go: the compiler would not.
+    """sums[at + q] += table[place + q] for q = 0 .. 7, float32, as one vector.
 
-    Both arrays have one dimension; nothing checks that they are long enough.
+    Both arrays have one dimension; their lengths are not checked.
     """
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def pointer(first: int) -> Any:
-            of, number = signature.args[first : first + 2]
-            found = context.make_array(of)(context, builder, arguments[first])
-            index = context.cast(builder, arguments[first + 1], number, types.intp)
-            one = cgutils.get_item_pointer(context, builder, of, found, [index])
-            return builder.bitcast(one, ir.VectorType(ir.FloatType(), 8).as_pointer())
-
-        into = pointer(0)
-        total = builder.fadd(builder.load(into, align=4), builder.load(pointer(2), align=4))
+        eight = ir.VectorType(ir.FloatType(), 8).as_pointer()
+        into, more = (
+            builder.bitcast(_pointer(context, builder, signature, arguments, first), eight)
+            for first in (0, 2)
+        )
+        total = builder.fadd(builder.load(into, align=4), builder.load(more, align=4))
         builder.store(total, into, align=4)
         return context.get_dummy_value()
 
@@ -124,11 +128,7 @@ def pack_signs(values: npt.NDArray[Any]) -> Words:
     >>> pack_signs(np.array([[0.5, -1.0, 2.0]]))
     array([[5]], dtype=uint64)
     """
-    rows, bits = values.shape
-    padded = np.zeros((rows, 8 * words_for(bits)), dtype=np.uint8)
-    packed = np.packbits(values >= 0, axis=1, bitorder="little")
-    padded[:, : packed.shape[1]] = packed
-    return padded.view("<u8").astype(np.uint64, copy=False)
+    return widen(np.packbits(values >= 0, axis=1, bitorder="little"))
 
 
 def unpack_signs(words: Words, bits: int) -> npt.NDArray[np.int8]:
@@ -144,12 +144,12 @@ def unpack_signs(words: Words, bits: int) -> npt.NDArray[np.int8]:
 
 Offsets = npt.NDArray[np.uint8]
 MOST_OFFSET = 15
-"""Four bits an item."""
+"""The largest offset of an item: four bits."""
 NO_OFFSETS: Offsets = np.zeros(0, dtype=np.uint8)
 
 
 def as_offsets(values: Any, items: int) -> Offsets:
-    """Offsets of `items` items (m,), checked; None, and zeros alone, are no offsets: empty.
+    """Checked offsets of `items` items (m,); empty for None and for zeros alone.
 
     >>> as_offsets([0, 3], 2)
     array([0, 3], dtype=uint8)
@@ -167,32 +167,29 @@ def as_offsets(values: Any, items: int) -> Offsets:
 
 
 def joined_offsets(*parts: tuple[Any, int]) -> Offsets:
-    """The offsets of several parts of items, one behind the other; a part: (offsets, items).
+    """The offsets of several parts of items, joined; a part: (offsets, number of items).
 
     >>> joined_offsets((None, 2), ([7], 1))
     array([0, 0, 7], dtype=uint8)
     """
-    offsets = [
-        as_offsets(None if not np.size(values) else values, items) for values, items in parts
-    ]
-    if not any(map(len, offsets)):
+    counts = [items for _, items in parts]
+    found = [as_offsets(values if np.size(values) else None, n) for values, n in parts]
+    if not any(map(len, found)):
         return NO_OFFSETS
-    rows = [
-        one if len(one) else np.zeros(n, np.uint8)
-        for one, (_, n) in zip(offsets, parts, strict=True)
-    ]
-    return np.concatenate(rows)
+    zeros = (np.zeros(n, np.uint8) for n in counts)
+    return np.concatenate(
+        [one if len(one) else zero for one, zero in zip(found, zeros, strict=True)]
+    )
 
 
 Bytes = npt.NDArray[np.uint8]
 
 
 class CodeRows:
-    """n codes of `bits` bits, checked: `kept` is what was given, whatever else is made when asked.
+    """n checked codes of `bits` bits, as words or as bytes; the other form is made when needed.
 
-    kept: uint64 words (n, W), see `core.bits`, or bytes, uint8 (n, ceil(bits / 8)): those of the
-    words from the first bit on, without the ones that only fill up a word. what: their name where
-    they are refused.
+    kept: the codes as given, words uint64 (n, W) or bytes uint8 (n, ceil(bits / 8)), which are
+    those of the words from the first bit on. what: their name in error messages.
 
     >>> rows = CodeRows(np.array([[5, 0, 8]], dtype=np.uint8), bits=20)
     >>> rows.nbytes, rows.words
@@ -222,7 +219,7 @@ class CodeRows:
         return len(self.kept)
 
     def __getitem__(self, rows: Any) -> Words:
-        """The words of some rows (an array or a slice of them): only these are made."""
+        """The words of some rows (an array or a slice): only these are made."""
         return self.kept[rows] if self._are_words else widen(self.kept[rows])
 
     @property

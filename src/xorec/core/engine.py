@@ -1,7 +1,7 @@
 """Engine: where blocks of work run. The contract, and the threads of this machine.
 
-Work is cut into blocks by the data alone, never by the number of threads or machines, and a block
-function is pure: a block and shared arrays in, arrays out. So every engine gives the same bytes.
+The data alone decide how work is cut into blocks, and a block function is pure: a block and shared
+arrays in, arrays out. So every engine gives the same bytes.
 """
 
 from __future__ import annotations
@@ -13,26 +13,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-"""A block, what all blocks share, or what a block gives: arrays by name."""
+"""A block, what all blocks share, or the result of a block: arrays by name."""
 BlockFunction = Callable[..., Arrays]
-"""function(block, shared, **settings) -> arrays: of a module, by whose name a machine finds it.
-
-It writes to nothing that it is given, and asks for no threads of its own.
-"""
+"""function(block, shared, **settings) -> arrays. A function of a module, which machines find by
+name; it writes to none of its arguments and starts no threads."""
 Roles = Callable[..., Iterable[tuple[int, Arrays]]]
 """function(block, shared, **settings) -> (number of a new block, arrays for it), ..."""
 NOTHING: Arrays = MappingProxyType({})
 
 
 class Blocks(Protocol):
-    """Blocks where they are worked on: `Engine.place` makes them, `Engine.release` forgets them."""
+    """Placed blocks: `Engine.place` makes them, `Engine.release` frees them."""
 
     def __len__(self) -> int: ...
 
@@ -44,6 +42,10 @@ class Shared(Protocol):
     def arrays(self) -> Arrays: ...
 
 
+AnyBlocks = Blocks | Iterable[Arrays]
+AllShared = Sequence[Shared | Arrays]
+
+
 class Engine(Protocol):
     """Runs block functions, and gives their results in the order of the blocks."""
 
@@ -51,17 +53,16 @@ class Engine(Protocol):
     """As on the command line: local, spark:local[2]."""
     is_remote: bool
     """Whether blocks travel to other processes: then a fit in one piece is a task of its own."""
-
     task_threads: int
     """Threads of a task that has a machine for itself."""
     partitions: int
-    """How many blocks are worked on at the same time, about: fewer would leave somebody idle."""
+    """About how many blocks run at the same time: fewer would leave some idle."""
 
     def place(self, blocks: Iterable[Arrays]) -> Blocks:
         """Bring blocks to where they are worked on, for several calls."""
 
     def for_long_blocks(self) -> Engine:
-        """The same for few blocks that take long, not all equally: whoever is free takes one."""
+        """The same for few, long, unequal blocks: a free thread takes the next one."""
 
     def share(self, arrays: Arrays) -> AbstractContextManager[Shared]:
         """Arrays that blocks of several calls can see, until the `with` block ends."""
@@ -69,52 +70,36 @@ class Engine(Protocol):
     def share_file(self, name: str, path: Path) -> AbstractContextManager[Shared]:
         """A file that blocks of several calls can read, until the `with` block ends.
 
-        They see where it is for them: `Path(str(shared[name]))`, another path for another file.
+        Their path there is `Path(str(shared[name]))`, another path for another file.
         """
 
     def map_blocks(
-        self,
-        function: BlockFunction,
-        blocks: Blocks | Iterable[Arrays],
-        shared: Sequence[Shared | Arrays] = (),
-        /,
-        **settings: Any,
+        self, function: BlockFunction, blocks: AnyBlocks, shared: AllShared = (), /, **settings: Any
     ) -> Iterator[Arrays]:
         """function(block, shared, **settings) of each block, in order, as they are asked for.
 
-        shared: the function sees all of them as one; settings: what JSON can hold.
+        shared: the function sees them as one mapping; settings: what JSON can hold.
         """
 
     def transform(
-        self,
-        function: BlockFunction,
-        blocks: Blocks,
-        shared: Sequence[Shared | Arrays] = (),
-        /,
-        **settings: Any,
+        self, function: BlockFunction, blocks: Blocks, shared: AllShared = (), /, **settings: Any
     ) -> Blocks:
-        """New placed blocks: what `function` makes of each old one stays where it was made."""
+        """New placed blocks: the results of `function` stay where they were made."""
 
     def exchange(
-        self,
-        function: Roles,
-        blocks: Blocks,
-        into: int,
-        shared: Sequence[Shared | Arrays] = (),
-        /,
-        **settings: Any,
+        self, function: Roles, blocks: Blocks, into: int, shared: AllShared = (), /, **settings: Any
     ) -> Blocks:
         """New blocks, `into` of them, from the parts that `function` makes of each old one.
 
         Arrays of one name are joined end to end, in the order of the old blocks. Every old block
-        has a part for every new one, if only of length 0.
+        has a part for every new one, possibly of length 0.
         """
 
     def every(self, blocks: Blocks, step: int, start: int) -> Blocks:
-        """Of placed blocks every `step`-th from number `start` on; they stay where they are."""
+        """Every `step`-th of placed blocks from number `start` on; they stay where they are."""
 
     def release(self, blocks: Blocks) -> None:
-        """Forget placed blocks."""
+        """Free placed blocks."""
 
 
 class LocalEngine:
@@ -141,26 +126,21 @@ class LocalEngine:
         return blocks[start::step]
 
     def release(self, blocks: Blocks) -> None:
-        """Python does it."""
+        """Left to the garbage collector."""
 
     def for_long_blocks(self) -> LocalEngine:
         return self
 
     @contextmanager
     def share(self, arrays: Arrays) -> Iterator[Shared]:
-        yield InMemory(arrays)
+        yield SimpleNamespace(arrays=arrays)
 
     @contextmanager
     def share_file(self, name: str, path: Path) -> Iterator[Shared]:
-        yield InMemory({name: np.array(str(path))})
+        yield SimpleNamespace(arrays={name: np.array(str(path))})
 
     def map_blocks(
-        self,
-        function: BlockFunction,
-        blocks: Blocks | Iterable[Arrays],
-        shared: Sequence[Shared | Arrays] = (),
-        /,
-        **settings: Any,
+        self, function: BlockFunction, blocks: AnyBlocks, shared: AllShared = (), /, **settings: Any
     ) -> Iterator[Arrays]:
         seen = merged_arrays(shared)
         assert isinstance(blocks, Iterable)
@@ -184,23 +164,12 @@ class LocalEngine:
                     future.cancel()
 
     def transform(
-        self,
-        function: BlockFunction,
-        blocks: Blocks,
-        shared: Sequence[Shared | Arrays] = (),
-        /,
-        **settings: Any,
+        self, function: BlockFunction, blocks: Blocks, shared: AllShared = (), /, **settings: Any
     ) -> Blocks:
         return list(self.map_blocks(function, blocks, shared, **settings))
 
     def exchange(
-        self,
-        function: Roles,
-        blocks: Blocks,
-        into: int,
-        shared: Sequence[Shared | Arrays] = (),
-        /,
-        **settings: Any,
+        self, function: Roles, blocks: Blocks, into: int, shared: AllShared = (), /, **settings: Any
     ) -> Blocks:
         seen = merged_arrays(shared)
         parts: list[list[Arrays]] = [[] for _ in range(into)]
@@ -211,14 +180,7 @@ class LocalEngine:
         return [joined(own) for own in parts]
 
 
-class InMemory:
-    """Shared arrays of this process."""
-
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays = arrays
-
-
-def merged_arrays(shared: Sequence[Shared | Arrays]) -> Arrays:
+def merged_arrays(shared: AllShared) -> Arrays:
     """All shared arrays as one mapping."""
     merged: dict[str, npt.NDArray[Any]] = {}
     for one in shared:

@@ -1,7 +1,7 @@
-"""The one family of errors that a user can mend.
+"""The errors that a user can mend.
 
-Every message names the value, the place (file, column, row) where there is one, and the way
-out. The command line prints it as one line and exits with code 2; the library just raises.
+A message names the value, its file, column and row if known, and what to do. The command line
+prints it as one line and exits with code 2.
 """
 
 from xorec.core.printable import message_text

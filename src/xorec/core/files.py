@@ -1,8 +1,7 @@
 """Files that are never half-written: a temporary name in the same folder, then a rename.
 
-Whatever happens, the file is the old one or the new one, whole. What `kill -9` leaves of a
-temporary file is removed when the same file is next written: its writer holds a lock on it (flock,
-which ends with the process), so what is not locked belongs to nobody.
+A temporary file that `kill -9` left is removed when the same file is next written: a writer holds a
+lock on its own (flock, which ends with the process), so an unlocked one is left over.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,9 +38,9 @@ if sys.platform != "win32":
 def replacing(path: Path) -> Iterator[Path]:
     """Write to the temporary path that this yields; it takes the name `path` only if all went well.
 
-    On any failure, Ctrl-C included, the temporary file goes and an older file at `path` stays.
-    A link stays a link: the file that it leads to is replaced. It keeps the rights of the older
-    file; a new one has those that the umask leaves.
+    On any failure, Ctrl-C included, the temporary file is removed and an older file at `path`
+    stays. A link stays a link: its target is replaced. An older file keeps its rights; a new one
+    has those that the umask leaves.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "a.txt") as temporary:
@@ -55,16 +54,12 @@ def replacing(path: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(target)
         with _temporary_beside(target) as temporary:
-            rights = _rights(target if target.exists() else temporary)
+            rights = stat.S_IMODE((target if target.exists() else temporary).stat().st_mode)
             yield temporary
             os.chmod(temporary, rights)  # a library may have put a private file in its place
             put_in_place(temporary, target)
     except OSError as error:
         raise cannot_write(path, error) from None
-
-
-def _rights(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -74,7 +69,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def real_file(path: Path) -> Path:
-    """Where a file is or will be, links followed; complains of what is there and is no file."""
+    """Where a file is or will be, links followed; an OSError if something else is there."""
     target = Path(os.path.realpath(path))
     with suppress(FileNotFoundError):
         mode = target.lstat().st_mode
@@ -88,75 +83,71 @@ def real_file(path: Path) -> Path:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A folder in the system's place for such, removed at the end, Ctrl-C included."""
-    folder = Path(tempfile.gettempdir()) / f"xorec-{secrets.token_hex(8)}"
+def _new_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
+    """A new folder, removed at the end if it still has this name, Ctrl-C included."""
     with interrupts.removing(folder):
         try:
             with interrupts.making:
-                folder.mkdir(0o700)
+                folder.mkdir(mode)
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Fill the temporary folder that this yields; it is called `path` only if all went well.
+def temporary_folder() -> Iterator[Path]:
+    """A private folder among the system's temporary files, removed at the end."""
+    with _new_folder(
+        Path(tempfile.gettempdir()) / f"xorec-{secrets.token_hex(8)}", 0o700
+    ) as folder:
+        yield folder
 
-    A folder that holds something already is refused: nothing of it is replaced.
+
+@contextmanager
+def _filling(path: Path, put: Callable[[Path, Path], None]) -> Iterator[Path]:
+    """A temporary folder, which `put` gives the name `path` if all went well."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _new_folder(path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")) as temporary:
+            yield temporary
+            for file in temporary.iterdir():
+                _flush(file)
+            put(temporary, path)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Fill the temporary folder that this yields; it takes the name `path` only if all went well.
+
+    A folder that is not empty is refused.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise XorecError(f"{path} exists and is not an empty folder: choose another name.")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with interrupts.removing(temporary):
-            try:
-                with interrupts.making:
-                    temporary.mkdir()
-                yield temporary
-                for file in temporary.iterdir():
-                    _flush(file)
-                _rename(temporary, path)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    with _filling(path, _rename) as temporary:
+        yield temporary
 
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Fill the temporary folder that this yields; it takes the name `path` only if all went well.
 
-    An older folder at `path` stays whole until then, and goes at once: the two change places in one
-    step of the system where it has one (Linux), else one is moved away just before the other comes.
-    Whoever calls this holds a lock: what killed writers have left of temporary folders is removed.
+    An older folder at `path` stays whole until then. On Linux the two change places in one step,
+    elsewhere the old one moves away just before. The caller holds a lock: temporary folders that
+    killed writers left are removed.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for left in path.parent.glob(f".{glob.escape(path.name)}.????????.tmp"):
-            shutil.rmtree(left, ignore_errors=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        with interrupts.removing(temporary):
-            try:
-                with interrupts.making:
-                    temporary.mkdir()
-                yield temporary
-                for file in temporary.iterdir():
-                    _flush(file)
-                if path.exists():
-                    _exchange(temporary, path)
-                else:
-                    _rename(temporary, path)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????.tmp"):
+        shutil.rmtree(left, ignore_errors=True)
+    with _filling(path, _exchange) as temporary:
+        yield temporary
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Two folders beside each other change their names."""
+    """Two folders beside each other change their names; the other one may not exist."""
+    if not other.exists():
+        _rename(one, other)
+        return
     if sys.platform == "linux":
         import ctypes
 
@@ -176,10 +167,8 @@ def _exchange(one: Path, other: Path) -> None:
 def save_tensors(
     path: Path, tensors: Mapping[str, npt.NDArray[Any]], metadata: dict[str, str]
 ) -> None:
-    """Write a safetensors file, whole or not at all. Equal input, equal bytes.
-
-    (Equal bytes as long as `metadata` has one key: safetensors keeps no order among several.)
-    """
+    """Write a safetensors file, whole or not at all. Equal input gives equal bytes as long as
+    `metadata` has one key: safetensors keeps no order among several."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -190,7 +179,7 @@ def save_tensors(
 
 @contextmanager
 def system_errors(*kinds: type[Exception]) -> Iterator[None]:
-    """An error of a compiled library that tells of one of the system comes out as that one.
+    """A compiled library's error that quotes an error of the system is raised as an OSError.
 
     >>> with system_errors(ValueError):
     ...     raise ValueError("underlying IO error: No space left on device (os error 28)")
@@ -209,7 +198,7 @@ def system_errors(*kinds: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def _temporary_beside(path: Path) -> Iterator[Path]:
-    """An empty file with a name of its own, locked; removed at the end if it is still there."""
+    """An empty, locked file with a name of its own; removed at the end if it is still there."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     handle = -1
     with interrupts.removing(temporary):
@@ -252,8 +241,8 @@ def lock(handle: int, *, wait: bool = False) -> bool | None:
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Give a finished file its name. A power cut leaves the old one or the new one, whole: the
-    bytes are on the disk before the rename, and the rename is before anybody is told of it."""
+    """Give a finished file its name. After a power cut the old file or the new one is there, whole:
+    bytes are on the disk before the rename, and the rename before this returns."""
     _flush(temporary)
     _rename(temporary, path)
 
@@ -294,7 +283,7 @@ def write_frames(
 ) -> None:
     """Write frames of one schema to a Parquet file (or CSV), as they come.
 
-    What `frames` raises comes out as it is; what the system says of the file as OSError.
+    Errors of `frames` are raised as they are, errors of the system as OSError.
 
     >>> import tempfile
     >>> import polars as pl

@@ -1,10 +1,9 @@
 """Ctrl-C, `kill` and a closed terminal end a command at once, and leave nothing behind.
 
-Python answers a signal with an exception, wherever the main thread happens to be: as a traceback
-out of an import or a finaliser, as another error out of a callback, late where compiled code runs,
-or not at all. So the command line (`listen`) keeps these signals from every thread but one. That
-one waits for them, removes what is temporary, says a line and ends the process. In the library,
-Ctrl-C is Python's KeyboardInterrupt, as ever.
+Python raises an exception in the main thread, wherever it is: inside an import, a finaliser or a
+callback, and late or never inside compiled code. So the command line (`listen`) blocks these
+signals in all threads but one, which waits for them, removes temporary files, prints a line and
+ends the process. In the library, Ctrl-C is Python's KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -22,31 +21,31 @@ SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 making = RLock()
-"""Hold it while you make what is temporary: nothing is made once the process is ending."""
+"""Held while a temporary file is made: none is made once the process is ending."""
 _first = Lock()
 _temporary: set[Path] = set()
 _hints: list[Callable[[], str]] = []
 
 
 def listen() -> None:
-    """Answer the signals in a thread of their own, but those that this process is to ignore.
+    """Answer the signals in a thread of their own, except those that this process ignores.
 
-    Call it in the main thread, before there are others: they inherit what is kept from it.
+    Call it in the main thread before others start: they inherit the blocked signals.
     """
     if not hasattr(signal, "sigwait"):
         return  # not on Windows: Ctrl-C stays a KeyboardInterrupt there
     heard = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     for number in heard:
-        signal.signal(number, _end)  # where a thread was there before, and lets it through
+        signal.signal(number, _end)  # an older thread may let it through
     try:
         Thread(target=_wait, args=(heard,), name="signals", daemon=True).start()
-    except RuntimeError:  # no memory for a thread: the system's answer is quiet, too
+    except RuntimeError:  # no memory for a thread
         forget()
 
 
 def forget() -> None:
-    """The work is done: from now on a signal ends the process by itself, without a word."""
+    """The work is done: from now on a signal ends the process without a message."""
     if hasattr(signal, "sigwait"):
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -66,7 +65,7 @@ def removing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def interrupt_hint(hint: Callable[[], str]) -> Iterator[None]:
-    """What to tell a user who interrupts the block: how to go on.
+    """A message for a user who interrupts the block: how to go on.
 
     >>> try:
     ...     with interrupt_hint(lambda: "Run it again with --resume."):
@@ -92,7 +91,7 @@ def _end(number: int, frame: FrameType | None = None) -> None:
     if not _first.acquire(blocking=False):
         return  # a second press, while we tidy up
     try:
-        making.acquire(timeout=1)  # and never let go; a disk that hangs does not keep us
+        making.acquire(timeout=1)  # never released; a disk that hangs does not keep us
         hint = _hints[-1]() if _hints else ""
         _remove()
         _say(f"interrupted. {hint}".strip())
@@ -110,6 +109,6 @@ def _remove() -> None:
 
 
 def _say(line: str) -> None:
-    """On standard error, past its buffer: the main thread may hold that."""
+    """On standard error without its buffer, which the main thread may hold."""
     clear = "\r\x1b[K\x1b[?25h" if os.isatty(2) else ""  # the bar's line, and the cursor it hid
     os.write(2, f"{clear}{line}\n".encode())

@@ -1,15 +1,13 @@
-"""How numba compiles a kernel, and machine code on the disk, found by the content it came from.
+"""How numba compiles a kernel, and the machine code on disk, found by the digest of its source.
 
-This file alone asks numba to compile, when the first kernel is called.
+An entry's name is a digest of the kernel's code, of every helper, constant and class that it names,
+directly or not, of the argument types, and of versions, processor and numba's settings; not of
+folders or dates. So other clones and installs load what the first has compiled, and machine code of
+older sources is never found.
 
-An entry's name is a digest of the kernel's own code, of every helper, constant and class that it
-names, however far, of the argument types, and of versions, processor and numba's settings. So a
-second clone, a second worktree and a new install load what the first has compiled, and machine code
-of older sources is never found. Folders and dates are no part of it.
-
-Entries are kept in the user's cache folder, or where NUMBA_CACHE_DIR says. Each is one file that is
-written whole and checked when it is read; two processes may compile the same kernel at once. What
-was not used for two months goes. Without a folder each process compiles for itself.
+Entries are in the user's cache folder, or where NUMBA_CACHE_DIR says: one file each, written whole,
+checked when read, removed after two months without use. Two processes may compile the same kernel
+at once. Without a folder each process compiles for itself.
 """
 
 from __future__ import annotations
@@ -36,15 +34,15 @@ _DAY = 86_400.0
 _UNUSED_DAYS = 60
 _DIGEST_SIZE = 32
 _NOT_IN_CODE = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}
-"""Variables of numba's that change no machine code."""
+"""Environment variables of numba that change no machine code."""
 _KNOWN_BY_VERSION = frozenset({"numpy", "numba", "llvmlite", *sys.stdlib_module_names})
-"""Packages whose functions are part of the key by their version alone."""
+"""Packages that the key identifies by their version alone."""
 
 
 def compile_function(function: FunctionType, original: FunctionType, settings: Settings) -> Any:
     """numba's dispatcher of a function, which compiles or loads it for arguments of some types.
 
-    `original` names kernels where `function` has what numba knows: kept code is found by it.
+    original: the function that names our kernels, not their dispatchers; it makes the key.
     """
     from numba import njit
     from numba.extending import intrinsic
@@ -60,7 +58,7 @@ def compile_function(function: FunctionType, original: FunctionType, settings: S
 
 @cache
 def _listen_to_numba() -> None:
-    """Let `compiling` know of every kernel that numba compiles; not of those that are loaded."""
+    """Tell `compiling` of every function that numba compiles, not of loaded ones."""
     from numba.core import event
 
     class Announcer(event.Listener):  # type: ignore[misc]
@@ -91,10 +89,7 @@ def kernels_are_kept() -> bool:
 
 
 class KernelCache:
-    """The kept machine code of one kernel, as numba's dispatcher asks for it.
-
-    It stands in for numba's own `FunctionCache`, which goes by the date of one file.
-    """
+    """The machine code of one kernel on disk, in the place of numba's `FunctionCache`."""
 
     def __init__(self, function: FunctionType, settings: Settings) -> None:
         self.cache_path = kernel_folder()
@@ -103,8 +98,8 @@ class KernelCache:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The compiled function for these argument types, or None.
 
-        numba makes its whole compiler ready before it looks for kept code, a third of a second of
-        imports. Machine code needs the first step of that alone, the runtime that allocates arrays.
+        numba's own cache prepares the whole compiler first, a third of a second of imports. Loaded
+        code needs only the runtime that allocates arrays.
         """
         from numba.core.compiler import CompileResult
         from numba.core.runtime import rtsys
@@ -116,7 +111,7 @@ class KernelCache:
         return CompileResult._rebuild(target, *pickle.loads(payload))
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was compiled, if it can be kept: code with addresses of this process cannot."""
+        """Keep compiled code, unless it holds addresses of this process."""
         from numba.core.serialize import dumps
 
         path = self._path(signature, compiled.target_context)
@@ -131,18 +126,13 @@ class KernelCache:
         if self.cache_path is None or types is None:
             return None
         key = repr((self._content, types, _versions(), target.codegen().magic_tuple()))
-        name = hashlib.blake2b(key.encode(), digest_size=_DIGEST_SIZE).hexdigest()
-        return self.cache_path / f"{name}.kernel"
+        return self.cache_path / f"{_digest(key.encode()).hex()}.kernel"
 
 
 def content_digest(function: FunctionType, settings: Settings) -> str:
-    """A digest of all that decides what a kernel computes, but for its argument types."""
-    total = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-    total.update(repr(_sorted(settings)).encode())
-    visited: set[Any] = set()
-    for part in _parts_of_function(function, visited):
-        total.update(part.encode() + b"\0")
-    return total.hexdigest()
+    """A digest of all that decides what a kernel computes, except its argument types."""
+    parts = "".join(f"{part}\0" for part in _parts_of_function(function, set()))
+    return _digest((repr(_sorted(settings)) + parts).encode()).hex()
 
 
 def _parts_of_function(function: FunctionType, visited: set[Any]) -> Iterator[str]:
@@ -176,7 +166,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _parts(value: Any, visited: set[Any]) -> Iterator[str]:
-    """What identifies the value of a name: its content, or its source where it is code."""
+    """The identity of a value: its content, or its source where it is code."""
     if isinstance(value, LazyKernel):
         yield repr(_sorted(value.settings))
         yield from _parts(value.py_func, visited)
@@ -201,7 +191,7 @@ def _parts(value: Any, visited: set[Any]) -> Iterator[str]:
 
 
 def _parts_of_class(made: type, visited: set[Any]) -> Iterator[str]:
-    """Where it and its bases stand, their sources, and what their methods use."""
+    """The names and sources of a class and its bases, and what their methods use."""
     for one in made.__mro__:
         yield f"{one.__module__}.{one.__qualname__} {_source(one.__module__)}"
         if one not in visited and not _is_known(one.__module__):
@@ -221,7 +211,7 @@ def _source(module: str | None) -> str:
 @cache
 def _file_digest(path: str) -> str:
     with suppress(OSError):
-        return hashlib.blake2b(Path(path).read_bytes(), digest_size=_DIGEST_SIZE).hexdigest()
+        return _digest(Path(path).read_bytes()).hex()
     return path
 
 
@@ -234,14 +224,14 @@ def _sorted(settings: Settings) -> list[tuple[str, Any]]:
 
 
 def _canonical_types(signature: Any) -> list[str] | None:
-    """Argument types as text; None where they hold an address, which another process has not."""
+    """Argument types as text; None where they hold an address, which no other process has."""
     arguments = getattr(signature, "args", signature)
     texts = [text for one in arguments for text in _type_texts(one)]
     return None if any(" at 0x" in text for text in texts) else texts
 
 
 def _type_texts(kind: Any) -> Iterator[str]:
-    """A type's own name; the class of a named tuple and its fields."""
+    """A type's own name; of a named tuple also its class and fields."""
     yield str(kind)
     if made := getattr(kind, "instance_class", None):
         yield f"{made.__module__}.{made.__qualname__} {getattr(kind, 'fields', ())}"
@@ -265,7 +255,7 @@ def _versions() -> tuple[Any, ...]:
 
 
 def _read(path: Path) -> bytes | None:
-    """An entry's content; None where there is none, or not the whole of it."""
+    """An entry's content; None where it is missing or damaged."""
     try:
         data = path.read_bytes()
         if time.time() - path.stat().st_mtime > _DAY:
@@ -279,7 +269,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, payload: bytes) -> None:
-    """Keep an entry, whole or not at all: a full or a read-only disk does no harm."""
+    """Write an entry, whole or not at all; a full or read-only disk is no error."""
     with suppress(OSError):
         handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
         try:
@@ -297,7 +287,7 @@ def _digest(payload: bytes) -> bytes:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Once a day: what was not read for long, and what a killed process has left half-written."""
+    """Once a day: unused entries, and half-written ones of killed processes."""
     now, swept = time.time(), folder / "last-clean-up"
     if swept.exists() and now - swept.stat().st_mtime < _DAY:
         return

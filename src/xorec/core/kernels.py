@@ -1,13 +1,12 @@
 """How a kernel is compiled: typed decorators, so numba's settings stand in one place.
 
-Kernels are kept on disk (`core.kernel_cache`) and compiled on their first call; until then numba is
-not even imported: a process that answers one query in plain NumPy never loads the compiler. Each
-keeps its Python self as `.py_func`.
+Kernels are compiled on their first call and kept on disk (`core.kernel_cache`). numba is imported
+at that call: a process that answers one query in plain NumPy never loads the compiler.
 
-No kernel calls a `fast_kernel`. What the disk keeps of a kernel has its own copy of those that it
-calls, optimised once more than they were alone; the process that compiles runs the one, those that
-load run the other, and fast sums of the two differ in their last digits. What fast kernels share is
-a `fast_helper` or `inlined`: a part of each caller, the same in every process.
+No kernel calls a `fast_kernel`. The code on disk holds its own copy of each kernel that it calls,
+optimised once more, so fast sums would differ in their last digits between the process that
+compiles and those that load. Fast kernels share `fast_helper` and `inlined` functions instead,
+which are a part of each caller.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ COMPILING = "compiling kernels: once for each kind of model (ahead: xorec doctor
 
 
 class CompileClock:
-    """A line when numba compiles, since seconds without a sign of life look like a hang; a clock.
+    """Counts and times what numba compiles, and tells its listeners, as it may take seconds.
 
-    Compilations may nest: numba lets in one thread, which compiles what a kernel calls inside it.
+    Compilations nest: the one thread that numba lets in compiles what a kernel calls inside it.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        """Functions that this process has compiled: kernels, and what they call of numba's."""
+        """Functions that this process has compiled: kernels and their helpers."""
         self._listeners: list[Callable[[str], None]] = []
         self._depth, self._began, self._seconds = 0, 0.0, 0.0
 
@@ -60,10 +59,7 @@ class CompileClock:
             self._seconds += time.monotonic() - self._began
 
     def now(self) -> float:
-        """`time.monotonic`, but it stands still while kernels compile: for budgets of work.
-
-        A first run after an install gets as much done within its minutes as later ones.
-        """
+        """`time.monotonic` without the time of compiling: a first run has as much as later ones."""
         return (self._began if self._depth else time.monotonic()) - self._seconds
 
 
@@ -71,7 +67,7 @@ compiling = CompileClock()
 
 
 class LazyKernel:
-    """A function and how to compile it; what numba makes of it is made when it is first needed.
+    """A function that is compiled when first needed; `py_func` is the Python function.
 
     >>> from xorec.core.kernels import kernel
     >>> @kernel
@@ -91,7 +87,7 @@ class LazyKernel:
         return (self._compiled or self.compiled())(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        """All else is asked of what numba has made."""
+        """Other attributes are those of numba's dispatcher."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.compiled(), name)
@@ -100,7 +96,7 @@ class LazyKernel:
         return self.py_func.__qualname__
 
     def compiled(self) -> Any:
-        """numba's dispatcher; it still waits for arguments to compile or load anything."""
+        """numba's dispatcher, which compiles or loads code for the arguments of its first call."""
         with _LOCK:
             if self._compiled is None:
                 from xorec.core.kernel_cache import compile_function
@@ -109,29 +105,24 @@ class LazyKernel:
                 self._compiled = compile_function(_resolved(function), function, self.settings)
             return self._compiled
 
-    @property
-    def loaded(self) -> bool:
-        """Whether its machine code, for arguments of some types, is in this process."""
-        return self._compiled is not None and bool(self._compiled.overloads)
-
 
 def is_loaded(kernel: Callable[..., Any]) -> bool:
-    """Whether the machine code of a kernel is in this process: else its first call waits for it."""
-    return isinstance(kernel, LazyKernel) and kernel.loaded
+    """Whether this process has machine code of a kernel: else its first call waits for it."""
+    made = kernel._compiled if isinstance(kernel, LazyKernel) else None
+    return made is not None and bool(made.overloads)
 
 
 def is_first_query(kernel: Callable[..., Any], queries: int) -> bool:
-    """Whether NumPy answers sooner: one query is asked of a kernel that is not in this process."""
+    """Whether NumPy answers sooner: one query for a kernel that is not in this process."""
     return queries == 1 and not is_loaded(kernel)
 
 
 def numpy_first(kernel: Callable[..., Any]) -> Callable[[F], F]:
-    """Decorates a NumPy function with the arguments of a kernel, to the bit its results.
+    """Decorates a NumPy twin of a kernel: the same arguments, and results equal to the bit.
 
-    It runs in place of the kernel for one query of a fresh process: loading numba takes longer than
-    a query, and compiling a kernel seconds. The last argument is written, a row for each query.
-    Sums are in the order of the kernel; those of float vectors are made in float64, where no order
-    can be told from another once they are rounded.
+    The twin runs for one query of a fresh process: loading numba takes longer than a query. The
+    last argument is the output, a row for each query. Sums are in the kernel's order; those of
+    float vectors are in float64, where the order does not show after rounding.
 
     >>> from xorec.core.kernels import kernel
     >>> @numpy_first(kernel(lambda numbers, out: None))
@@ -154,7 +145,7 @@ def numpy_first(kernel: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _resolved(function: FunctionType) -> FunctionType:
-    """The same function, with what numba knows in the place of the kernels that it names."""
+    """The same function with numba's dispatchers in the place of the kernels that it names."""
     names, known = function.__code__.co_names, function.__globals__
     found = {name: known[name].compiled() for name in names if _is_lazy(known.get(name))}
     cells = tuple(_resolved_cell(cell) for cell in function.__closure__ or ())
@@ -176,36 +167,30 @@ def _is_lazy(value: Any) -> bool:
 
 
 def kernel(function: F) -> F:
-    """Compile a plain function of arrays that runs without Python's lock.
-
-    A kernel that releases the lock runs beside others in ordinary threads.
-    """
+    """A compiled function of arrays without Python's lock: it runs beside others in threads."""
     return _lazy(function, cache=True, nogil=True)
 
 
 def fast_kernel(function: F) -> F:
-    """A kernel whose float sums use whole vectors of the machine.
-
-    Their order is fixed when the kernel is compiled, so results do not depend on threads.
-    """
+    """A kernel whose float sums use whole vectors, in an order fixed at compilation."""
     return _lazy(function, cache=True, nogil=True, fastmath=True, error_model="numpy")
 
 
 def fast_helper(function: F) -> F:
-    """A function of its own to numba, typed once, whose machine code is put into each caller."""
+    """A function that numba types once, and whose machine code is put into each caller."""
     fast: dict[str, bool | str] = {"fastmath": True, "error_model": "numpy", "forceinline": True}
     return _lazy(function, cache=True, nogil=True, **fast)
 
 
 def inlined(function: F) -> F:
-    """Compile a small helper into each kernel that calls it, as if its text stood there."""
+    """A small helper that is compiled into each caller as if its text stood there."""
     return _lazy(function, inline="always", fastmath=True)
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """A helper that writes LLVM's own language: see `numba.extending.intrinsic`.
+    """A helper that writes LLVM's language (`numba.extending.intrinsic`) and imports numba inside.
 
-    What it needs of numba it imports inside. Callers leave out its first parameter.
+    Callers leave out its first parameter.
     """
     return _lazy(function, intrinsic=True)
 

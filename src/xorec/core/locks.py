@@ -1,9 +1,8 @@
 """One writer at a time: a lock file beside the file that is to be changed.
 
-The lock is flock's on `.NAME.lock`. It ends with the process, so a lock file that a killed one has
-left does no harm. Not fcntl's record locks: a process would lose those by closing the file anywhere
-else, and they do not keep its own threads apart. Not on NAME itself: a rename replaces that. Where
-a file system has no locks nobody waits: files are whole there, too, but the last writer wins.
+The lock is flock's on `.NAME.lock`; it ends with the process. Not fcntl's record locks: a process
+loses those by closing the file anywhere, and they do not keep its threads apart. Not on NAME
+itself: a rename replaces that. On a file system without locks the last writer wins.
 """
 
 from __future__ import annotations
@@ -31,12 +30,11 @@ _mine = threading.local()
 def locked(
     path: str | Path, wait: float = WAIT, note: Callable[[str], None] = lambda line: None
 ) -> Iterator[None]:
-    """Nobody else who asks for this lock reads or writes the file at `path` meanwhile.
+    """Keeps out all others that take the lock of the file at `path`.
 
-    `Recommender.save` and `xorec update` ask for it. Hold it yourself around a load, a change and a
-    save; inside, it may be taken again.
-
-    wait: seconds after which to give up. note: gets a line that says who is waited for.
+    `Recommender.save` and `xorec update` take it. Hold it around a load, a change and a save;
+    inside, it may be taken again. wait: seconds after which to give up. note: gets a line that says
+    who holds it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, locked(f"{folder}/m.xorec"):
@@ -61,7 +59,7 @@ def locked(
 def _wait_for(
     target: Path, path: Path, wait: float, note: Callable[[str], None], release: ExitStack
 ) -> None:
-    """Take the lock, sooner or later. path: what the user calls the file."""
+    """Take the lock when it is free. path: the user's name of the file."""
     lock = target.with_name(f".{target.name}.lock")
     began, noted = time.monotonic(), False
     while not _take(lock, release):
@@ -78,7 +76,7 @@ def _wait_for(
 
 
 def _take(lock: Path, release: ExitStack) -> bool:
-    """Whether the lock is ours now; then `release` gives it back."""
+    """Try to take the lock; `release` gives it back."""
     with interrupts.making, ExitStack() as undo:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         undo.callback(os.close, handle)
@@ -92,7 +90,7 @@ def _take(lock: Path, release: ExitStack) -> bool:
 
 
 def _is_there(lock: Path, handle: int) -> bool:
-    """Whether the file that we locked still has the name, or its last holder removed it."""
+    """Whether the locked file still has its name: its last holder may have removed it."""
     try:
         return os.path.samestat(lock.stat(), os.fstat(handle))
     except FileNotFoundError:
@@ -100,13 +98,13 @@ def _is_there(lock: Path, handle: int) -> bool:
 
 
 def _unlink(lock: Path) -> None:
-    """Remove the file while the lock is held, so that who waits for it sees that it is gone."""
+    """Remove the file while the lock is held, so that others that wait see that it is gone."""
     with suppress(OSError):
         lock.unlink()
 
 
 def _sign(handle: int) -> None:
-    """Say who holds the lock, for those who wait; on a full disk nobody learns it."""
+    """Write who holds the lock, for others that wait; nothing on a full disk."""
     who = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%H:%M:%S")}
     with suppress(OSError):
         os.ftruncate(handle, 0)

@@ -1,7 +1,7 @@
-"""Too little memory, in words: before a compiled library meets it, and after one has complained.
+"""Too little memory: checked before polars starts, and recognised in errors of other libraries.
 
-polars ends the process, or hangs, where the system refuses it memory; nothing can catch that. So
-what reads data asks first whether the address space (`ulimit -v`) is large enough to begin with.
+polars aborts or hangs where the system refuses it memory, which nothing can catch. So readers of
+data check the address space (`ulimit -v`) first.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import sys
 from xorec.core.errors import XorecError
 
 NEEDED = 2 << 30
-"""Address space that polars, numba and their threads reserve, whatever the data: less hung or
-aborted between 0.5 and 1.3 GB on two cores. Most of it is never used."""
+"""Address space that polars, numba and their threads reserve, for any data; most is never used."""
 _SIGNS = (
     "cannot allocate memory",
     "failed to map segment",  # a library that is loaded
@@ -25,7 +24,7 @@ _SIGNS = (
 
 
 def require_address_space() -> None:
-    """Complain of a limit that compiled libraries would not survive."""
+    """Refuse a limit that compiled libraries would not survive."""
     if sys.platform == "win32":
         return
     import resource
@@ -39,7 +38,7 @@ def require_address_space() -> None:
 
 
 def physical_memory() -> int:
-    """Bytes of memory that this machine has; 8 GB where it does not tell.
+    """Bytes of this machine's memory; 8 GB where unknown.
 
     >>> physical_memory() > 2**28
     True
@@ -51,7 +50,7 @@ def physical_memory() -> int:
 
 
 def is_shortage(error: BaseException | None) -> bool:
-    """Whether it is an error for want of memory, whatever library raised it and from whatever.
+    """Whether an error, or one that it came from, is for want of memory.
 
     >>> is_shortage(RuntimeError("can't start new thread")), is_shortage(ValueError("x"))
     (True, False)

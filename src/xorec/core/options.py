@@ -22,7 +22,7 @@ class RunOptions:
     resume: go on from `checkpoint` if it exists and belongs to this very run.
     cache: a folder for vectors that several fits start from: learned once, then read.
     until: a moment of `core.kernels.compiling.now`; the epoch in which it passes is the last one.
-    engine: where blocks of work run (`core.engine`); None: in threads of this process.
+    engine: where blocks of work run (`core.engine`); None: threads of this process.
 
     >>> options = RunOptions(seed=7, threads=2)
     >>> options.thread_count
@@ -55,7 +55,7 @@ class RunOptions:
         return self.threads or available_threads()
 
     def for_stage(self, stage: str) -> RunOptions:
-        """The same for a stage of a run, whose checkpoint is a file of its own.
+        """The options of a stage, with a checkpoint file of its own.
 
         >>> RunOptions(checkpoint=Path("fit")).for_stage("start").checkpoint.name
         'fit.start'

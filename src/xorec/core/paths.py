@@ -1,7 +1,7 @@
-"""Paths from outside, looked at before they are opened, so that nothing waits; the cache folder.
+"""Paths from outside, checked before they are opened; the cache folder.
 
-A pipe without a writer, a device or a socket would hold a reader for ever; a loop of links, or a
-file taken for a folder, is an error of the system that says too little.
+A pipe without a writer, a device or a socket would block a reader for ever; for a loop of links, or
+a file taken for a folder, the system's error says too little.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from xorec.core.printable import LONGEST_VALUE, quoted
 
 
 def user_cache() -> Path:
-    """xorec's folder among the caches of the user; it need not exist.
-
-    Raises RuntimeError where there is no home folder.
-    """
+    """xorec's folder among the user's caches; it may not exist. RuntimeError: no home folder."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -36,23 +33,21 @@ def user_cache() -> Path:
 
 
 def _home() -> Path:
-    """The user's home; that of the system's user database where HOME is set to nothing."""
-    return Path.home() if os.environ.get("HOME", "-") else Path(f"~{_user()}").expanduser()
-
-
-def _user() -> str:
+    """The user's home; that of the system's user database where HOME is empty."""
+    if os.environ.get("HOME", "-"):
+        return Path.home()
     import pwd
 
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
         raise RuntimeError("this user has no home folder") from None
 
 
 MOST_NAMES = 1000
-"""Of a folder, that a missing file's name is compared with."""
+"""Names of a folder that a missing file's name is compared with, at most."""
 WAIT_FOR_WRITER = 5.0
-"""Seconds that a named pipe may be without a writer."""
+"""Seconds to wait for the writer of a named pipe."""
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -89,14 +84,14 @@ def what_is_at(path: Path, error: type[XorecError] = XorecError) -> str:
 
 
 def require_file(path: Path, error: type[XorecError], use: str) -> None:
-    """Refuse what is there and no plain file; `use` says what it was meant for: "model file"."""
+    """Refuse what exists and is no plain file; use: what it was meant for, as "model file"."""
     found = what_is_at(path, error)
     if found not in ("", "a file"):
         raise error(f"{path} is {found}: give a {use}, which is read more than once.")
 
 
 def require_writable(path: Path) -> None:
-    """Refuse to put a file in the place of a device, a pipe or a socket."""
+    """Refuse to replace a device, a pipe or a socket by a file."""
     try:
         found = _kind(path.stat().st_mode)
     except (OSError, ValueError):  # writing will say why, or make it
@@ -106,10 +101,9 @@ def require_writable(path: Path) -> None:
 
 
 def near_file(path: Path) -> Path | None:
-    """What lies where `path` does not, under a name like it; None if there is no such thing.
+    """A file beside a missing `path` with a similar name, or None.
 
-    Names of the same ending, if `path` has one, are compared without it and without case; of the
-    first files of the folder.
+    Compared without case and suffix, with the first files of the folder that have its suffix.
     """
     ending = path.suffix.lower()
     try:
@@ -124,7 +118,7 @@ def near_file(path: Path) -> Path | None:
 
 
 def did_you_mean_file(path: Path) -> str:
-    """ " Did you mean 'shop.csv'?", with a blank before it, or nothing: see `near_file`."""
+    """ " Did you mean 'shop.csv'?", with a blank before it, or "": see `near_file`."""
     near = near_file(path)
     return "" if near is None else f" Did you mean {quoted(str(near))}?"
 
@@ -134,9 +128,9 @@ def _stem(name: str) -> str:
 
 
 def open_once(path: Path, error: type[XorecError]) -> tuple[BinaryIO, bool]:
-    """Open a file or a pipe for reading, without waiting; and whether it is a pipe.
+    """Open a file or a pipe for reading, without waiting: (the open file, whether it is a pipe).
 
-    What is opened is what was looked at. Anything else is refused.
+    Anything else is refused; the check is of the opened file itself.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -161,7 +155,7 @@ def open_once(path: Path, error: type[XorecError]) -> tuple[BinaryIO, bool]:
 
 
 def _pipe(handle: int, path: Path, error: type[XorecError]) -> BinaryIO:
-    """The pipe as a file that waits for its writer, once there is one."""
+    """The pipe as a blocking file, once it has a writer."""
     end = time.monotonic() + WAIT_FOR_WRITER
     while True:
         try:
@@ -179,7 +173,7 @@ def _pipe(handle: int, path: Path, error: type[XorecError]) -> BinaryIO:
 
 
 class _Pipe:
-    """Reads what was taken already, then the rest."""
+    """A file of the bytes that were already read, then of the rest."""
 
     def __init__(self, handle: int, first: bytes) -> None:
         self._file, self._first = os.fdopen(handle, "rb", buffering=0), first

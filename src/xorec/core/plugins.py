@@ -3,8 +3,7 @@
     [project.entry-points."xorec.models"]
     pure-svd = "xorec_example.pure_svd:PureSVD"
 
-Installed packages are looked at only where a name is not one of ours, or where all are listed; what
-is ours cannot be replaced. Nothing is imported before it is asked for by its name.
+A plug-in cannot replace a built-in name, and is imported only when asked for by its name.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def plugin_names(group: Group) -> list[str]:
 
 
 def load_plugin(group: Group, name: str) -> Any:
-    """What a package has put under this name; None where there is none.
+    """The object that a package registers under this name, or None.
 
     >>> load_plugin("xorec.models", "no-such-model") is None
     True
@@ -38,7 +37,7 @@ def load_plugin(group: Group, name: str) -> Any:
         return None
     try:
         return entry.load()
-    except Exception as error:  # whatever another package does when it is imported
+    except Exception as error:  # of any kind, out of another package
         raise OptionError(
             f"the plug-in {quoted(name)} of {_package(entry)} cannot be loaded: "
             f"{type(error).__name__}: {error}. Mend or remove that package."
@@ -46,13 +45,13 @@ def load_plugin(group: Group, name: str) -> Any:
 
 
 def refuse_plugin(group: Group, name: str, why: str) -> OptionError:
-    """The error for a plug-in that is not what its group asks for."""
+    """The error for a plug-in of the wrong kind."""
     package = _package(_found(group)[name])
     return OptionError(f"the plug-in {quoted(name)} of {package} {why}.")
 
 
 def _found(group: Group) -> dict[str, EntryPoint]:
-    """By name; of two packages the first by name, whatever the order on the disk."""
+    """Entry points by name; of two packages the first in the alphabet wins."""
     found = sorted(entry_points(group=group), key=_package, reverse=True)
     return {entry.name: entry for entry in found}
 

@@ -1,8 +1,7 @@
-"""Text that is safe to show: what a terminal would obey is escaped; values as JSON has them.
+"""Text that is safe to show, values as JSON, and names that a wrong name may have meant.
 
-Ids, names, columns and paths come from outside. A terminal takes ESC and its like for orders, and
-marks of direction turn a line around. What people read (CJK, emoji, accents) stays as it is.
-Messages also say which of the known names may have been meant by one that does not exist.
+Ids, names, columns and paths come from outside. A terminal obeys ESC and other control characters,
+and marks of direction turn a line around: these are escaped. CJK, emoji and accents stay.
 """
 
 from __future__ import annotations
@@ -51,22 +50,22 @@ _CONTROLS = (
 )
 _UNSAFE = re.compile(f"[{_CONTROLS}]")
 _UNSAFE_IN_LINES = re.compile(f"[{_CONTROLS}]".replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""The text with escapes for control characters, as Python writes them; lines: `\n` stays.
+    r"""The text with Python's escapes for control characters; lines: `\n` stays.
 
     >>> printable("a\x1b[31mred\n\u202ebackwards") == "a\\x1b[31mred\\n\\u202ebackwards"
     True
     >>> printable("Gr\u00fc\u00dfe, \u8336")
     'Grüße, 茶'
     """
-    return (_UNSAFE_IN_LINES if lines else _UNSAFE).sub(_escape, text)
+    unsafe = _UNSAFE_IN_LINES if lines else _UNSAFE
+    return unsafe.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
-    """A text that is too long without its middle: the way out is at the end of a message.
+    """A long text without its middle: the end of a message says what to do.
 
     >>> shortened("a" * 5000 + ": mend it.", 60)
     'aaaaaaaaaaaaaaaaaaaaaaa ... (5,010 characters) ...  mend it.'
@@ -89,7 +88,7 @@ def message_text(text: str) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A value from outside as messages show it: `repr`, cut if it is long.
+    """A value from outside as messages show it: its `repr`, shortened.
 
     >>> quoted("tea"), quoted(7)
     ("'tea'", '7')
@@ -115,7 +114,7 @@ def listed(names: Any) -> str:
 
 
 def html_table(rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """A table for a notebook, the first row its heads; everything is escaped.
+    """A table for a notebook, the first row its header; everything is escaped.
 
     >>> html_table([["item"], ["tea & milk"]])
     '<table><tr><th>item</th></tr><tr><td>tea &amp; milk</td></tr></table>'
@@ -132,7 +131,7 @@ def html_table(rows: Iterable[Sequence[str]], caption: str = "") -> str:
 
 
 def json_text(value: Any) -> str:
-    r"""JSON for people and pipes: not ASCII only, and what a terminal would obey as an escape.
+    r"""JSON for people and pipes: not only ASCII, with escapes for control characters.
 
     >>> print(json_text({"name": "\u8336 \x9b31m \ud800"}))
     {"name": "茶 \u009b31m \ud800"}
@@ -141,20 +140,11 @@ def json_text(value: Any) -> str:
     return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if found[0] in _SHORT:
-        return _SHORT[found[0]]
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 def closest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
-    """At most `count` of `names` that may have been meant by `name`, the likeliest first.
+    """At most `count` of `names` that `name` may have meant, the likeliest first.
 
-    The same but for case and punctuation; else what it begins, what is spelled alike, and what it
-    is short for.
+    A name that differs only by case and punctuation; else names that begin with it, names that are
+    spelled alike, and names that it abbreviates.
 
     >>> closest("SIML", ["siml", "dsiml"]), closest("dsmil", ["siml", "dsiml"])
     (['siml'], ['dsiml'])

@@ -1,8 +1,7 @@
 """Progress and the log: silent in the library, bars or lines on standard error in the CLI.
 
-The one logger is `xorec`; a handler on it is told of long tasks in any case. Its records carry
-their figures as attributes (`record.event`, `record.seconds`, `record.items`, ...), so that a
-handler can write them as JSON without reading the message.
+The logger `xorec` also gets the progress of long tasks. Its records carry figures as attributes
+(`record.event`, `record.seconds`, `record.items`, ...), which a handler can write as JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
@@ -24,9 +23,9 @@ logger.addHandler(logging.NullHandler())
 
 @contextmanager
 def logged(event: str, **fields: Any) -> Iterator[dict[str, Any]]:
-    """Log the block: that it began (debug), and when it is done (info) its seconds and `fields`.
+    """Log the start of a block (debug) and its end (info) with its seconds and `fields`.
 
-    The block may add fields to the dictionary that it gets. A block that fails logs no end.
+    The block may add fields to the dictionary that it gets. A failed block logs no end.
 
     >>> import sys
     >>> handler = logging.StreamHandler(sys.stdout)
@@ -53,11 +52,11 @@ WIDTH = 80
 """Columns of a terminal."""
 FIRST = 5.0
 _WAITS = (10.0, 20.0, 30.0)
-"""Seconds until the first line, and from each line to the next; the last of them stays."""
+"""Seconds until the first line, and between lines; the last value repeats."""
 
 
 class Pace:
-    """Says when a line is due: for all tasks together, so that tasks in tasks do not flood.
+    """Decides when a line is due, for all tasks together, so that nested tasks print few lines.
 
     >>> pace = Pace()
     >>> pace.begin(0)
@@ -70,16 +69,16 @@ class Pace:
         self._ended: float | None = None
 
     def begin(self, now: float) -> None:
-        """A task begins. Short ones that follow each other at once count as one long one."""
+        """A task begins. Short tasks one after another count as one long task."""
         if self._ended is None or now - self._ended >= FIRST:
             self._due, self._lines = now + FIRST, 0
 
     def end(self, now: float) -> None:
-        """A task is over."""
+        """A task ends."""
         self._ended = now
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time for a line; if so, the next is due later."""
+        """Whether a line is due; if so, the next is due later."""
         if now < self._due:
             return False
         self._due = now + _WAITS[min(self._lines, len(_WAITS) - 1)]
@@ -113,7 +112,7 @@ def facts_in_words(facts: Mapping[str, float | str]) -> list[str]:
 
 
 def _place(task: TrackedTask) -> str:
-    """How far a task is; a total that is no whole number is a share of the work, not a count."""
+    """How far a task is; a total that is a float is a share of the work, not a count."""
     if task.total is None:
         return task.name if task.facts else f"{task.name} {task.done:,.0f}"
     if isinstance(task.total, int):
@@ -122,7 +121,7 @@ def _place(task: TrackedTask) -> str:
 
 
 def _seconds_left(task: TrackedTask, now: float) -> float | None:
-    """By the steps since the first: a task that is taken up again begins with a leap."""
+    """By the steps since the first advance: a resumed task begins with a leap."""
     if task.first is None or not task.total:
         return None
     when, done = task.first
@@ -139,7 +138,7 @@ def _duration(seconds: float) -> str:
 
 
 _open: ContextVar[tuple[TrackedTask, ...]] = ContextVar("open tasks", default=())
-"""The tasks that this thread is in, the outermost first."""
+"""The open tasks of this thread, the outermost first."""
 
 
 class Task:
@@ -150,10 +149,7 @@ class Task:
 
 
 class TrackedTask(Task):
-    """A task that knows how far it is.
-
-    outer: the tasks that it is a part of. first: (when, done) at the first advance.
-    """
+    """A task that counts. outer: the tasks around it. first: (time, done) at the first advance."""
 
     def __init__(
         self, progress: Progress, name: str, total: float | None, outer: tuple[TrackedTask, ...]
@@ -169,7 +165,6 @@ class TrackedTask(Task):
         if self.first is None:
             self.first = self.progress.clock(), self.done
         self.progress._show(self, steps)
-        super().advance(steps)
 
 
 class Progress:
@@ -201,19 +196,19 @@ class Progress:
             self._pace.end(self.clock())
 
     def _show(self, task: TrackedTask, steps: float) -> None:
-        """A task has moved: tell of it where it is time to."""
+        """Show that a task has moved; log it where a line is due."""
         now = self.clock()
         if self._pace.is_due(now):
             self._tell(task, report(task, now))
 
     def _tell(self, task: TrackedTask, line: str) -> None:
-        """How far a long task is."""
+        """Log how far a long task is."""
         fields: dict[str, Any] = {"event": "progress", "task": task.name, "done": task.done}
         fields |= {"total": task.total, "seconds": self.clock() - task.began, "facts": task.facts}
         logger.info(line, extra=fields)
 
     def note(self, message: str) -> None:
-        """A line worth reading: a guess that was made, what was removed, when it stopped."""
+        """Log a line worth reading: a guess, what was removed, when it stopped."""
         logger.info(message, extra={"event": "note"})
 
 
@@ -221,7 +216,7 @@ SILENT = Progress()
 
 
 class LineProgress(Progress):
-    """Notes and now and then a line on standard error: for files and pipes."""
+    """Notes, and a line now and then, on standard error: for files and pipes."""
 
     def _tell(self, task: TrackedTask, line: str) -> None:
         _write(line)
@@ -233,10 +228,7 @@ class LineProgress(Progress):
 
 
 class TerminalProgress(Progress):
-    """Rich bars and notes on standard error, so standard output holds results only.
-
-    A task that begins inside another has its bar below it.
-    """
+    """Rich bars and notes on standard error; a task inside another has its bar below it."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -247,38 +239,29 @@ class TerminalProgress(Progress):
 
     @contextmanager
     def task(self, name: str, total: float | None = None) -> Iterator[Task]:
-        with super().task(name, total) as task:
-            assert isinstance(task, TrackedTask)
-            if self._bars is not None:
-                yield from self._bar(task)
-                return
-            with self._display() as self._bars:
-                try:
-                    yield from self._bar(task)
-                finally:
-                    self._bars = None
-
-    def _bar(self, task: TrackedTask) -> Iterator[Task]:
-        bars = self._bars
-        bar = bars.add_task(printable(task.name), total=task.total, facts="")
-        self._bar_of[id(task)] = bar
-        try:
-            yield task
-        finally:
-            del self._bar_of[id(task)]
-            bars.remove_task(bar)
+        with super().task(name, total) as task, ExitStack() as last:
+            if self._bars is None:
+                self._bars = last.enter_context(self._display())
+                last.callback(setattr, self, "_bars", None)
+            bars = self._bars
+            self._bar_of[id(task)] = bar = bars.add_task(printable(name), total=total, facts="")
+            try:
+                yield task
+            finally:
+                del self._bar_of[id(task)]
+                bars.remove_task(bar)
 
     def _display(self) -> Any:
-        from rich import progress as rich_progress
+        from rich import progress as rich
 
         columns = (
-            rich_progress.TextColumn("{task.description}", markup=False),
-            rich_progress.BarColumn(bar_width=20),
-            rich_progress.TaskProgressColumn(),
-            rich_progress.TimeElapsedColumn(),
-            rich_progress.TextColumn("{task.fields[facts]}", markup=False),
+            rich.TextColumn("{task.description}", markup=False),
+            rich.BarColumn(bar_width=20),
+            rich.TaskProgressColumn(),
+            rich.TimeElapsedColumn(),
+            rich.TextColumn("{task.fields[facts]}", markup=False),
         )
-        return rich_progress.Progress(*columns, console=self._console, transient=True)
+        return rich.Progress(*columns, console=self._console, transient=True)
 
     def _show(self, task: TrackedTask, steps: float) -> None:
         facts = "  ".join(facts_in_words(task.facts))
@@ -291,6 +274,6 @@ class TerminalProgress(Progress):
 
 
 def _write(line: str) -> None:
-    """A line that is there at once, also in a file."""
+    """Write a line at once, also to a file."""
     sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()

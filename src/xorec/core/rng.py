@@ -1,8 +1,7 @@
 """Counter-based random numbers: (seed, epoch, user, position) -> number.
 
-No state is carried along, so the numbers do not depend on the order in which they are drawn nor
-on the number of threads. The mixer is splitmix64's finaliser (Steele, Lea, Flood 2014).
-The functions are numba kernels; the tests hold them against a plain Python twin.
+There is no state, so the numbers do not depend on the order of draws or the number of threads. The
+mixer is splitmix64's finaliser (Steele, Lea, Flood 2014).
 """
 
 from __future__ import annotations

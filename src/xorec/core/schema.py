@@ -1,7 +1,7 @@
-"""What the tensors of a file must be, declared; and the check, before a kernel sees them.
+"""Declared types, shapes and ranges of a file's tensors, checked before a kernel sees them.
 
-Kernels do not check bounds: a row, rank or offset out of range would read or write memory of
-somebody else. A digest does not help against a file that was made on purpose.
+Kernels do not check bounds: a row or offset out of range would access foreign memory. A digest does
+not protect from a file that was made on purpose.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from xorec.core.errors import DataError
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor.
+    """A declared tensor.
 
-    shape: numbers, or names of sizes, the same wherever the name stands ("items", "items+1").
-    rows_of: the size whose rows its values are. offsets_of: the tensor that it cuts into pieces,
-    rising from 0 to its length. least, most: of any value.
+    shape: numbers, or names of sizes ("items", "items+1"). rows_of: the size whose rows its values
+    are. offsets_of: the tensor whose pieces its values bound, rising from 0 to its length. least,
+    most: of any value.
     """
 
     dtype: str | tuple[str, ...]
@@ -34,7 +34,7 @@ class Tensor:
     optional: bool = False
 
     def as_optional(self) -> Tensor:
-        """The same where it may be missing."""
+        """The same tensor, which may be missing."""
         return replace(self, optional=True)
 
 
@@ -46,8 +46,8 @@ def check_tensors(
 ) -> None:
     """Refuse tensors that are not as declared, with a DataError that names the first.
 
-    sizes: those that are known; others are as first met. values: look at these too, which reads the
-    tensors; types and shapes are always looked at.
+    sizes: the known ones; others are set by the first tensor that has them. values: check values
+    too, which reads the tensors.
 
     >>> import numpy as np
     >>> schema = {"rows": Tensor("int32", ("pairs",), rows_of="items")}

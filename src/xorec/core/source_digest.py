@@ -1,4 +1,4 @@
-"""Digests of xorec's own source: a kept result is keyed by the code that made it."""
+"""Digests of xorec's own source: a cached result is keyed by the source that made it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-ROOMS = (
-    "core",
-    "databases",
-    "data",
-    "representations",
-    "search",
-    "evaluation",
-    "training",
-    "models",
-)
+ROOMS: tuple[str, ...] = ("core", "databases", "data", "representations")
+ROOMS += ("search", "evaluation", "training", "models")
 """The rooms that a learned result, or its evaluation, can depend on."""
 
 
 @cache
 def source_digest(parts: tuple[str, ...] = ROOMS, package: Path | None = None) -> str:
-    """A fingerprint of the source text in these files and folders of a package (ours by default).
+    """A fingerprint of the .py files in these files and folders of a package (xorec by default).
 
-    It is another one wherever a line of a .py file has changed, or a file its name; the text is
-    read once in a process.
+    It changes with any line and any name of a file; the text is read once in a process.
 
     >>> len(source_digest()), source_digest(("core/bits.py",)) == source_digest(("core/rng.py",))
     (32, False)

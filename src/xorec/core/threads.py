@@ -1,13 +1,8 @@
-"""A pool of threads for kernels that run without Python's lock; what threads share, made once.
+"""A pool of threads for kernels that run without Python's lock; properties and caches for threads.
 
-Ordinary threads that sleep when they wait, instead of numba's own (OpenMP), which spin at every
-barrier: on two cores with other jobs on them, BPR's epoch went from 0.21 s to 1.38 s with those,
-and from 0.20 s to 0.49 s with these (single runs; the other jobs were not the same).
-
-BLAS uses one thread for products that are too small to share. A product of one query that BLAS cuts
-in two waits for its other thread at a barrier, spinning. Where that thread has no core of its own
-just then, the wait is a slice of the scheduler's: 20,000 items x 64 took 42 us or 8,000 us with two
-threads, for seconds on end, and 80 us with one.
+The pool has ordinary threads, which sleep when they wait. numba's own (OpenMP) spin at every
+barrier, which is slow on busy cores. BLAS spins, too, so small products use one BLAS thread: where
+its other thread has no core, 20,000 items x 64 take 8,000 us with two threads, and 80 us with one.
 """
 
 from __future__ import annotations
@@ -17,11 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from threading import Lock, RLock
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -30,8 +24,8 @@ T = TypeVar("T")
 def one_blas_thread() -> Iterator[None]:
     """One BLAS thread inside the block, then as many as before; costs some microseconds.
 
-    The number belongs to the process, or to the thread where BLAS uses OpenMP. A block that finds
-    it at 1 leaves it alone, so blocks that overlap in several threads do not leave it at 1.
+    The number belongs to the process (with OpenMP, to the thread). A block that finds it at 1
+    leaves it alone, so overlapping blocks do not leave it at 1.
 
     >>> with one_blas_thread():
     ...     {library.get_num_threads() for library in _libraries()} == {1}
@@ -50,7 +44,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> tuple[Any, ...]:
-    """The BLAS libraries of this process; NumPy's is there from the beginning."""
+    """The BLAS libraries of this process; NumPy has loaded its own."""
     from threadpoolctl import ThreadpoolController
 
     found = ThreadpoolController().lib_controllers
@@ -74,19 +68,14 @@ class ThreadPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._helpers is not None:
             self._helpers.shutdown(wait=True, cancel_futures=True)
 
     def map(self, pieces: int, work: Callable[[int], object]) -> None:
-        """work(piece) for every piece, each taken by whoever is free; returns when all are done.
+        """work(piece) for every piece, each by a free thread; returns when all are done.
 
-        What `work` computes must not depend on who does it, nor in which order.
+        The result of `work` must not depend on the thread or the order.
         """
         if self._helpers is None or pieces == 1:
             for piece in range(pieces):
@@ -99,7 +88,7 @@ class ThreadPool:
                 work(piece)
 
         futures: list[Future[None]] = []
-        with suppress(RuntimeError):  # no memory for one more thread: those that there are do it
+        with suppress(RuntimeError):  # no memory for one more thread
             futures.extend(
                 self._helpers.submit(take_pieces) for _ in range(min(self.threads, pieces) - 1)
             )
@@ -125,11 +114,10 @@ def available_threads() -> int:
         return os.cpu_count() or 1
 
 
-class lazy_property(Generic[T]):  # noqa: N801 - used as a decorator, like functools.cached_property
+class lazy_property(cached_property[T]):  # noqa: N801 - used as a decorator
     """`functools.cached_property` with a lock for each object (Python 3.12 has none).
 
-    The value is kept under the property's name in the object's `__dict__`, so that later look-ups
-    cost nothing. Properties of one object may ask for each other.
+    Properties of one object may use each other.
 
     >>> class Circle:
     ...     radius = 2
@@ -143,31 +131,19 @@ class lazy_property(Generic[T]):  # noqa: N801 - used as a decorator, like funct
     24
     """
 
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self._make, self.__doc__ = make, make.__doc__
+    if not TYPE_CHECKING:
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> lazy_property[T]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: Any, owner: type) -> lazy_property[T] | T:
-        if instance is None:
-            return self
-        values = vars(instance)
-        with values.setdefault("_lazy_lock", RLock()):
-            if self._name not in values:
-                values[self._name] = self._make(instance)
-            found: T = values[self._name]
-            return found
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            with vars(instance).setdefault("_lazy_lock", RLock()):
+                return super().__get__(instance, owner)
 
 
 class LRUCache(Generic[T]):
-    """The `most` objects that were used last, by key; threads may share it.
+    """The `most` last used objects, by key; threads may share it.
 
-    For what a process builds of arrays that many blocks share.
+    For objects that a process builds from arrays that many blocks share.
 
     >>> kept = LRUCache[list[int]](most=1)
     >>> first = kept.get("a", lambda: [1])
@@ -181,7 +157,7 @@ class LRUCache(Generic[T]):
         self._most, self._made, self._lock = most, OrderedDict[str, T](), Lock()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """The object of `key`, made now if it is not there."""
+        """The object of `key`, made now if it is missing."""
         with self._lock:
             found = self._made[key] if key in self._made else make()
             self._made[key] = found

@@ -1,4 +1,4 @@
-"""Representation: what a model has learned, and how it scores. All that the rest ever sees."""
+"""Representation: what a model has learned, and how it scores; all that other rooms see of it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ StoredAs = Literal["float32", "float16", "int8"]
 """The type of stored vectors and weights; int8 has a scale for each row."""
 NO_SCALES = np.zeros(0, dtype=np.float32)
 _OF_USERS = ("user_", "history_", "n_users")
-"""How the names of the tensors of users begin."""
+"""Prefixes of the names of users' tensors."""
 _ARRAYS = ("user_vectors", "item_vectors", "item_bias", "user_codes", "item_codes")
 
 
 class Representation(ABC):
     """Small, immutable, storable. Higher scores rank first.
 
-    A *query* is what stands for a user when items are scored: a vector, a code, a history. The
-    queries of known users come from `queries(rows)`, that of a new user from the model's
-    `fold_in`; both go through `score`, so there is one way to rank.
+    A *query* stands for a user: a vector, a code, a history. The queries of known users come from
+    `queries(rows)`, that of a new user from the model's `fold_in`; `score` ranks both.
     """
 
     kind: ClassVar[str]
@@ -56,11 +55,11 @@ class Representation(ABC):
         """Scores of every item for each query: float32 (queries, n_items), C order."""
 
     def among_items(self) -> Representation:
-        """Items in the place of users: it scores how alike items are."""
+        """The representation with items as its users: it scores how alike items are."""
         raise OptionError("this model does not compare items: take one that learns from pairs.")
 
     def among_users(self) -> Representation:
-        """Users in the place of items: it scores how alike users are."""
+        """The representation with users as its items: it scores how alike users are."""
         raise OptionError("this model does not compare users: take one with vectors or codes.")
 
     def similar(self, items: Rows) -> Scores:
@@ -75,7 +74,7 @@ class Representation(ABC):
     @property
     @abstractmethod
     def score_description(self) -> str:
-        """What a score is, in words that complete "the score is ..."."""
+        """Words that complete "the score is ..."."""
 
     def scores(self, users: Rows) -> Scores:
         """Scores of every item for the users at these rows: float32 (len(users), n_items)."""
@@ -103,30 +102,28 @@ class Representation(ABC):
         return None
 
     def score_parts(self, query: Any, item: int) -> dict[str, float]:
-        """What each part of a score gives to an item, by name, where there are several."""
+        """The parts of an item's score by name, where there are several."""
         return {}
 
     def metadata(self) -> dict[str, Any]:
-        """What the model file says of this representation besides its kind, as JSON."""
+        """More about this representation for the model file, as JSON."""
         return {}
 
     schema: ClassVar[Schema]
-    """What its tensors must be, with the sizes "users" and "items"."""
+    """Its tensors, with the sizes "users" and "items"."""
 
     def tensors(self) -> Tensors:
-        """The arrays to store, by name: the attributes in the schema, where there are any."""
+        """The arrays to store, by name: the attributes in the schema that are not None."""
         found = {name: getattr(self, name) for name in self.schema}
         return {name: array for name, array in found.items() if array is not None}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The inverse of `tensors`: the arguments by name. They may be read-only memory maps."""
-        make: Any = cls
-        made: Self = make(**{name: tensors[name] for name in cls.schema if name in tensors})
-        return made
+        return cls(**{name: tensors[name] for name in cls.schema if name in tensors})
 
     def arrays(self) -> Tensors:
-        """The vectors and codes of users and items, by name, where there are any."""
+        """The vectors and codes of users and items that exist, by name."""
         found = {name: getattr(self, name, None) for name in _ARRAYS}
         return {name: array for name, array in found.items() if array is not None}
 
@@ -137,6 +134,6 @@ class Representation(ABC):
 
     @property
     def item_nbytes(self) -> int:
-        """Bytes of everything but what belongs to users: their rows, codes and histories."""
+        """Bytes without the users' rows, codes and histories."""
         tensors = self.tensors().items()
         return sum(array.nbytes for name, array in tensors if not name.startswith(_OF_USERS))

@@ -9,13 +9,13 @@ import numpy as np
 
 from xorec.core.errors import DataError
 from xorec.core.kernels import kernel, numpy_first
-from xorec.core.schema import Schema, Tensor
+from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.representations.base import Bytes, Floats, Representation, Rows, Scores
 from xorec.representations.look_up import look_up
 from xorec.representations.vectors import Vectors
 
 MAX_WORDS = 256
-"""Words of a book, at most: an item names one by a byte."""
+"""The most words of a book: an item names one by a byte."""
 
 
 @kernel
@@ -44,39 +44,23 @@ def add_words(queries: Floats, books: Floats, tables: Floats) -> None:
 class Codebooks(Representation):
     """score(u, i) = user_vectors[u] . sum over the books b of codebooks[b, item_codes[i, b]].
 
-    user_vectors (n, D); item_codes uint8 (m, B); codebooks (B, W, D), W up to 256. For a query the
-    products with all B W words are made once; an item then costs B look-ups. These are added in
+    user_vectors (n, D); item_codes uint8 (m, B); codebooks (B, W, D), W up to 256. The products of
+    a query with all B W words are computed once; an item then costs B look-ups, which are added in
     float32 from the first book to the last, in `score` and in every search.
     """
 
     kind = "codebooks"
     schema: ClassVar[Schema] = {
         "user_vectors": Tensor("float32", ("users", "dimensions")),
-        "item_codes": Tensor("uint8", ("items", "books")),
+        "item_codes": Tensor("uint8", ("items", "books"), rows_of="words"),
         "codebooks": Tensor("float32", ("books", "words", "dimensions")),
     }
 
     def __init__(self, user_vectors: Floats, item_codes: Bytes, codebooks: Floats) -> None:
-        if codebooks.ndim != 3 or item_codes.ndim != 2 or len(codebooks) != item_codes.shape[1]:
-            raise DataError(
-                f"the items have codes of shape {item_codes.shape} and the books "
-                f"{codebooks.shape}: give (items, books) and (books, words, dimensions)."
-            )
-        words, size = codebooks.shape[1:]
-        if not 1 <= words <= MAX_WORDS or item_codes.dtype != np.uint8:
-            raise DataError(
-                f"a book has {words} words and an item names them by {item_codes.dtype}: give 1 to "
-                f"{MAX_WORDS} words, named by uint8."
-            )
-        if item_codes.size and int(item_codes.max()) >= words:
-            raise DataError(
-                f"an item has the word {int(item_codes.max())} but a book has only {words}."
-            )
-        if user_vectors.shape[1] != size:
-            raise DataError(
-                f"the users' vectors have {user_vectors.shape[1]} numbers but the books' {size}."
-            )
         self.user_vectors, self.item_codes, self.codebooks = user_vectors, item_codes, codebooks
+        check_tensors(self.tensors(), self.schema, {})
+        if not 1 <= codebooks.shape[1] <= MAX_WORDS:
+            raise DataError(f"a book has {codebooks.shape[1]} words: give 1 to {MAX_WORDS}.")
 
     @property
     def n_users(self) -> int:
@@ -93,7 +77,7 @@ class Codebooks(Representation):
 
     @cached_property
     def item_vectors(self) -> Floats:
-        """What the codes stand for, (m, D)."""
+        """The sums of the items' words, (m, D)."""
         vectors = np.zeros((self.n_items, self.codebooks.shape[2]), dtype=np.float32)
         for book, words in zip(self.codebooks, self.columns, strict=True):
             vectors += book[words]
@@ -113,7 +97,7 @@ class Codebooks(Representation):
         return int(self.codebooks.shape[2])
 
     def tables(self, queries: Any) -> Floats:
-        """The products of queries (B, D) with every word: (queries, books, 256)."""
+        """The products of queries (q, D) with every word: (q, books, 256)."""
         rows = np.ascontiguousarray(np.atleast_2d(queries), dtype=np.float32)
         tables = np.zeros((len(rows), len(self.codebooks), MAX_WORDS), dtype=np.float32)
         add_words(rows, self._by_dimension, tables)
@@ -123,7 +107,7 @@ class Codebooks(Representation):
         return look_up(self.columns, self.tables(queries))
 
     def among_items(self) -> Vectors:
-        """Cosines of what the codes stand for."""
+        """Cosines of the items' vectors."""
         return Vectors(self.user_vectors, self.item_vectors).among_items()
 
     def among_users(self) -> Vectors:

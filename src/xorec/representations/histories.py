@@ -1,4 +1,4 @@
-"""Histories: each user's items as sparse rows, of ones or of what each counts, also as tensors."""
+"""Histories: each user's items as sparse rows, with or without weights, also as tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QUERIES: Schema = {
 
 
 def alone(n_items: int) -> csr_array[np.float32]:
-    """For each item somebody who has that item alone: the queries of similar items."""
+    """For each item the history of that item alone: the queries of similar items."""
     from scipy.sparse import eye_array
 
     return eye_array(n_items, format="csr", dtype=np.float32)
@@ -35,7 +35,7 @@ def alone(n_items: int) -> csr_array[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """Queries that are rows of items: what a sparse matrix has, without what it costs to make one.
+    """Queries that are rows of items: a light sparse matrix.
 
     Query b has the items indices[indptr[b]:indptr[b + 1]], which count `data`; no data: 1 each.
 
@@ -51,7 +51,7 @@ class Histories:
 
     @classmethod
     def of(cls, rows: Any) -> Histories:
-        """Of a sparse matrix; Histories stay as they are. Refused where they are of neither."""
+        """From a sparse matrix; Histories stay as they are; anything else is refused."""
         if isinstance(rows, Histories):
             return rows
         if not all(hasattr(rows, name) for name in ("indptr", "indices", "data", "shape")):
@@ -68,11 +68,11 @@ class Histories:
 
     @classmethod
     def of_user(cls, items: npt.NDArray[np.int32], n_items: int) -> Histories:
-        """One user who has these rows of items, ascending, each once: nothing is left to check."""
+        """The history of one user: rows of items, ascending, each once; not checked."""
         return cls(np.array([0, len(items)], dtype=np.int64), items, NO_VALUES, n_items)
 
     def value(self, place: int) -> np.float32:
-        """What the item at this place counts."""
+        """The weight of the item at this offset."""
         return self.data[place] if len(self.data) else np.float32(1)
 
     @property
@@ -96,7 +96,7 @@ class Histories:
             chosen = rows if isinstance(rows, np.ndarray) and rows.ndim else np.atleast_1d(rows)
             if chosen.dtype.kind == "b":
                 chosen = np.flatnonzero(chosen)
-            if len(chosen) == 1:  # what all users have is not looked at
+            if len(chosen) == 1:  # without reading all users' histories
                 first = int(chosen[0]) + (len(self) if chosen[0] < 0 else 0)
                 if not 0 <= first < len(self):
                     raise IndexError(f"row {first} of {len(self)} histories")
@@ -146,8 +146,11 @@ def pack_history(history: csr_array[np.float32]) -> Tensors:
     }
 
 
+WEIGHTS_SCORE = "the sum of what each of the user's items says for the item"
+
+
 def by_weight(history: csr_array[np.float32]) -> str:
-    """What to add to the description of a score that sums over a history."""
+    """The end of a description of a score that sums over a history."""
     return ", each times the root of its weight" if is_weighted(history) else ""
 
 

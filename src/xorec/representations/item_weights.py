@@ -1,4 +1,4 @@
-"""ItemWeights: what each item says for each other item, and each user's own items."""
+"""ItemWeights: a dense matrix of weights between items, and each user's history."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from xorec.core.schema import Schema, Tensor
 from xorec.representations.base import Representation, Rows, Scores, Tensors
 from xorec.representations.histories import (
     HISTORY,
+    WEIGHTS_SCORE,
     alone,
     by_weight,
     is_weighted,
@@ -67,10 +68,10 @@ def _sum_rows(indptr: Any, indices: Any, row_of: Any, weights: Any, sums: Scores
 
 
 class ItemWeights(Representation):
-    """score(u, j) = sum over the items i of u of weights[i, j], times what i counts in the history.
+    """score(u, j) = sum over the items i of u of weights[i, j], times the weight of i for u.
 
-    weights: float32 (k, k), between the k items at the rows `items`; other items say nothing and
-    score 0. history: sparse (n, m). A query is a sparse row of items.
+    weights: float32 (k, k), between the k items at the rows `items`; other items have weights of 0.
+    history: sparse (n, m). A query is a sparse row of items.
     """
 
     kind = "item-weights"
@@ -89,8 +90,8 @@ class ItemWeights(Representation):
         speaking: npt.NDArray[np.int32] | None = None,
         n_items: int | None = None,
     ) -> None:
-        """speaking: the items of the rows of `weights`, where `items` are those of its columns
-        alone; n_items: that can be recommended, where not all that people have can."""
+        """speaking: the items of the rows of `weights`, where `items` are those of the columns
+        alone; n_items: how many can be recommended, where histories have more."""
         self.weights, self.items, self.history = weights, items, history
         self._speaking = items if speaking is None else speaking
         self._n_items = int(history.shape[1]) if n_items is None else n_items
@@ -134,11 +135,11 @@ class ItemWeights(Representation):
         return sums
 
     def among_items(self) -> ItemWeights:
-        """An item as somebody who has that item alone."""
+        """An item is the history of that item alone."""
         return ItemWeights(self.weights, self.items, alone(self.n_items))
 
     def likeness(self, items: Rows, item: int) -> Scores:
-        """What each of `items` adds to the score of `item` where it counts 1."""
+        """The weights of `items` for `item`."""
         rows, column = self._row_of[items], self._row_of[item]
         if column < 0:
             return np.zeros(len(rows), dtype=np.float32)
@@ -147,9 +148,7 @@ class ItemWeights(Representation):
 
     @property
     def score_description(self) -> str:
-        return (
-            f"the sum of what each of the user's items says for the item{by_weight(self.history)}"
-        )
+        return WEIGHTS_SCORE + by_weight(self.history)
 
     def tensors(self) -> Tensors:
         return {

@@ -1,7 +1,7 @@
 """Scores that are sums of look-ups: a table for each column of bytes, added column by column.
 
-Several queries go side by side: the entries of a byte stand next to each other in memory, so one
-look-up serves all of them. Each sum is from the first column to the last, for any neighbours.
+The entries of several queries for a byte are next to each other in memory, so one look-up serves
+all. Each sum is from the first column to the last.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from xorec.core.kernels import kernel, numpy_first
 from xorec.representations.base import Bytes, Floats, Scores
 
 BLOCK = 256
-"""Items whose scores are added up side by side."""
+"""Items whose scores are summed at once."""
 LANES = 8
 """Queries side by side: see `add_eight`."""
 
 
 @kernel
 def interleave(tables: Any, lanes: Any) -> None:
-    """The tables of up to LANES queries side by side: lanes[s, v LANES + q] = tables[q, s, v].
+    """lanes[s, v LANES + q] = tables[q, s, v] of up to LANES queries, else zero.
 
-    lanes (S, 256 LANES): what has no query is zero.
+    lanes (S, 256 LANES).
     """
     for s in range(lanes.shape[0]):
         for v in range(256):

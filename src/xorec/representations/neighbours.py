@@ -1,6 +1,6 @@
-"""Neighbours: for each item the items that it speaks for, and each user's own items.
+"""Neighbours: sparse weights between items, as postings in few bytes, and each user's history.
 
-What item-kNN, SLIM and EASE with few weights have learned: postings, in few bytes.
+The result of item-kNN, of SLIM and of EASE with few weights.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from xorec.representations.base import (
 )
 from xorec.representations.histories import (
     HISTORY,
+    WEIGHTS_SCORE,
     Histories,
     alone,
     by_weight,
@@ -42,7 +43,7 @@ ONE = np.float32(1)
 
 
 class Postings(NamedTuple):
-    """Row i: items[indptr[i]:indptr[i + 1]], for which i speaks, and the weights.
+    """Row i: the items[indptr[i]:indptr[i + 1]] that item i recommends, and the weights.
 
     items: uint16 where all rows fit, else int32. weights: float32, float16, or int8 times the
     scale of row i; no scales otherwise.
@@ -59,7 +60,8 @@ class Postings(NamedTuple):
         if not similarity.has_sorted_indices:
             similarity = similarity.sorted_indices()
         indptr = similarity.indptr.astype(np.int64, copy=False)
-        items = similarity.indices.astype(item_type(len(indptr) - 1), copy=False)
+        rows = np.uint16 if len(indptr) - 1 <= 1 << 16 else np.int32
+        items = similarity.indices.astype(rows, copy=False)
         weights = similarity.data.astype(np.float32, copy=False)
         return cls(indptr, items, *in_few_bytes(indptr, weights, keep))
 
@@ -75,12 +77,10 @@ class Postings(NamedTuple):
     def row(
         self, item: int, value: np.float32 = ONE
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
-        """(items, weights) that an item speaks for, times `value`."""
+        """The (items, weights) of one row, times `value`."""
         part = slice(self.indptr[item], self.indptr[item + 1])
-        scale, weights = (
-            value * self.scales[item] if len(self.scales) else value,
-            self.weights[part],
-        )
+        scale = value * self.scales[item] if len(self.scales) else value
+        weights = self.weights[part]
         if weights.dtype == np.uint16:  # see `for_kernels`
             weights = weights.view(np.float16)
         return self.items[part], weights.astype(np.float32) * scale
@@ -96,13 +96,13 @@ class Postings(NamedTuple):
         return csr_array((weights, items, self.indptr), shape=(self.n_items, self.n_items))
 
     def extended(self, n_items: int) -> Postings:
-        """With rows of nothing for items that have come since."""
+        """With empty rows for new items."""
         more = n_items - self.n_items
         scales = np.pad(self.scales, (0, more)) if len(self.scales) else self.scales
         return self._replace(indptr=np.pad(self.indptr, (0, more), mode="edge"), scales=scales)
 
     def columns(self, kept: npt.NDArray[np.bool_]) -> csr_array[np.float32]:
-        """The weights for those items that are `kept` (m,), as a sparse matrix (m, m)."""
+        """The weights of the columns `kept` (m,), as a sparse matrix (m, m)."""
         matrix = self.matrix()
         there = kept[matrix.indices]
         indptr = np.concatenate([[0], np.cumsum(there)])[self.indptr]
@@ -110,15 +110,10 @@ class Postings(NamedTuple):
         return type(matrix)(rest, shape=matrix.shape)
 
     def for_kernels(self) -> Postings:
-        """The same with the bits of float16 as whole numbers, which numba reads."""
+        """The postings with the bits of float16 as uint16, which numba can read."""
         if self.weights.dtype != np.float16:
             return self
         return self._replace(weights=self.weights.view(np.uint16))
-
-
-def item_type(n_items: int) -> npt.DTypeLike:
-    """The smallest type that holds the row of any item."""
-    return np.uint16 if n_items <= 1 << 16 else np.int32
 
 
 def in_few_bytes(
@@ -158,10 +153,10 @@ def _add_all(postings: Postings, histories: tuple[Any, Any, Any], out: Scores) -
 
 
 class Neighbours(Representation):
-    """score(u, j) = sum over the items i of u of weight[i, j], times what i counts for u.
+    """score(u, j) = sum over the items i of u of weight[i, j], times the weight of i for u.
 
-    postings: row i holds the items j for which i speaks; history: sparse (n, m). A query is a row
-    of items (`Histories`, or a sparse matrix of one row).
+    postings: row i holds the items j with a weight; history: sparse (n, m). A query is a row of
+    items (`Histories`, or a sparse matrix of one row).
     """
 
     kind = "neighbours"
@@ -176,7 +171,7 @@ class Neighbours(Representation):
     def __init__(
         self, postings: Postings, history: csr_array[np.float32], n_items: int | None = None
     ) -> None:
-        """n_items: that can be recommended, where not all that speak for others can."""
+        """n_items: how many can be recommended, where postings have more rows."""
         self.postings, self.history = postings, history
         self._n_items = postings.n_items if n_items is None else n_items
 
@@ -187,7 +182,7 @@ class Neighbours(Representation):
         history: csr_array[np.float32],
         keep: StoredAs = "float32",
     ) -> Neighbours:
-        """Of a sparse matrix (m, m) whose row i holds what item i says for others."""
+        """From a sparse matrix (m, m) whose row i holds the weights of item i for others."""
         return cls(Postings.of(similarity, keep), history)
 
     @property
@@ -221,7 +216,7 @@ class Neighbours(Representation):
         return Scratches(self.n_items)
 
     def histories(self, queries: Any) -> Histories:
-        """Queries, as rows of these items."""
+        """Queries as `Histories` of these items."""
         found = Histories.of(queries)
         if found.n_items != self.postings.n_items:
             count = self.postings.n_items
@@ -260,18 +255,18 @@ class Neighbours(Representation):
 
         def work(begin: int, end: int) -> None:
             with self.scratches.one() as scratch:
-                known = (self.kernel_postings, histories)
-                score_candidates(*known, *asked, scores, scratch, (begin, end))
+                part = (begin, end)
+                score_candidates(self.kernel_postings, histories, *asked, scores, scratch, part)
 
         pool.map_ranges(len(found), work)
         return scores
 
     def among_items(self) -> Neighbours:
-        """An item as somebody who has that item alone."""
+        """An item is the history of that item alone."""
         return Neighbours(self.postings, alone(self.n_items))
 
     def likeness(self, items: Rows, item: int) -> Scores:
-        """What each of `items` adds to the score of `item` where it counts 1."""
+        """The weights of `items` for `item`."""
         found = np.zeros(len(items), dtype=np.float32)
         for place, i in enumerate(items):
             spoken_for, weights = self.postings.row(int(i))
@@ -280,9 +275,7 @@ class Neighbours(Representation):
 
     @property
     def score_description(self) -> str:
-        return (
-            f"the sum of what each of the user's items says for the item{by_weight(self.history)}"
-        )
+        return WEIGHTS_SCORE + by_weight(self.history)
 
     def tensors(self) -> Tensors:
         postings = self.postings
@@ -297,9 +290,8 @@ class Neighbours(Representation):
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> Self:
-        indptr, items, weights = (
-            tensors[f"neighbour_{name}"] for name in ("indptr", "items", "weights")
-        )
+        indptr, items = tensors["neighbour_indptr"], tensors["neighbour_items"]
+        weights = tensors["neighbour_weights"]
         scales = tensors.get("neighbour_scales", NO_SCALES)
         if (weights.dtype == np.int8) != (len(scales) > 0):
             raise DataError("weights of bytes have scales, and others have none")

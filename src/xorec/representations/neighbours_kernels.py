@@ -1,7 +1,7 @@
-"""The kernels of Neighbours: lists of weights added up for the items that they name.
+"""The kernels of Neighbours: sums of postings.
 
-Every sum is in float32 and in the order of the history, whoever asks: scores of all items, of some
-and of the best are the same to the bit. The arrays for sums are kept between searches, clean.
+Every sum is in float32 and in the order of the history: scores of all items, of some and of the
+best are equal to the bit. Scratch arrays for sums are kept between searches, clean.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from xorec.core.bits import popcount, prefetch, trailing_zeros
 from xorec.core.kernels import kernel
 
 LINE = 16
-"""Sums of which the largest is looked at first."""
+"""Sums in a group whose largest a search checks first."""
 STRIDE = 32
-"""Numbers of `Scratch.ranks` that are looked over at once."""
+"""Numbers of `Scratch.ranks` that are skipped at once."""
 
 
 class Scratch(NamedTuple):
-    """Room for the sums of the items that the lists of one history name, side by side.
+    """Arrays for the sums of one history's postings; all zeros when clean.
 
-    ranks (2 (m / 64 + 1) rounded up to STRIDE,): pairs of a word, with a bit for each of 64 items,
-    and of how many bits are set before it. sums (m rounded up to LINE,): of the items whose bits
-    are set, in their order. All zeros: see `neighbours_kernels.add_postings`.
+    ranks (2 (m / 64 + 1) rounded up to STRIDE,): pairs of a word with a bit for each of 64 items,
+    and of the number of bits set before it. sums (m rounded up to LINE,): those of the items whose
+    bits are set, in their order.
     """
 
     ranks: npt.NDArray[np.uint64]
@@ -35,9 +35,9 @@ class Scratch(NamedTuple):
 
 
 class Scratches:
-    """As many as ever work at the same time; each is taken by one thread and given back clean.
+    """A pool of scratches, since making one takes longer than a search.
 
-    To make one takes longer than a search. What an error leaves behind is not given back.
+    A thread takes one and gives it back clean; after an error it is not given back.
 
     >>> with Scratches(100).one() as scratch:
     ...     scratch.sums.shape, scratch.ranks.shape
@@ -56,7 +56,7 @@ class Scratches:
         self.give_back(scratch)
 
     def take(self) -> Scratch:
-        """A clean scratch; whoever takes it gives it back clean."""
+        """A clean scratch, to be given back clean."""
         try:
             return self._free.pop()
         except IndexError:
@@ -67,7 +67,7 @@ class Scratches:
             )
 
     def give_back(self, scratch: Scratch) -> None:
-        """What `take` gave, clean again."""
+        """Give back a clean scratch."""
         self._free.append(scratch)
 
 
@@ -88,7 +88,7 @@ def number_at(numbers: Any, at: Any) -> Any:
 
 @kernel
 def counts_for(values: Any, scales: Any, at: Any, item: Any) -> Any:
-    """What the weights of an item are multiplied by: what it counts, and the scale of its row."""
+    """The factor of an item's weights: its weight in the history times the scale of its row."""
     value = values[at] if len(values) else np.float32(1)
     return value * scales[item] if len(scales) else value
 
@@ -98,10 +98,9 @@ def add_postings(postings: Any, history: Any, scratch: Any) -> Any:
     """The sums over the items i of a history, in their order, of value_i weight_ij for each j.
 
     postings: `Postings`. history: (items, values), no values: ones. scratch: `Scratch`, clean.
-    Returns how many items j there are; their sums come first in `scratch.sums`, in the order of
-    the items. So many sums stay in a fast cache, where a number for each item of the catalogue
-    would not: the first pass sets a bit for each item, the second adds at the number of bits before
-    the item's own.
+    Returns the number of items j; their sums come first in `scratch.sums`, in the order of the
+    items, so that they stay in a fast cache. The first pass sets a bit for each item, the second
+    adds at the number of bits before the item's own.
     """
     if not len(history[0]):
         return 0
@@ -116,9 +115,9 @@ def add_postings(postings: Any, history: Any, scratch: Any) -> Any:
 
 @kernel
 def lists_of(postings: Any, history: Any) -> Any:
-    """(spans (n, 2), factors (n,)): where the list of each item begins and ends, and its factor.
+    """(spans (n, 2), factors (n,)): begin and end of each item's postings, and its factor.
 
-    Each is a line of memory: in loops of nothing else, many are on their way at once.
+    In loops that only read, many cache lines load at once.
     """
     (rows, values), indptr = history, postings.indptr
     spans = np.empty((len(rows), 2), dtype=np.uint64)
@@ -136,7 +135,7 @@ def lists_of(postings: Any, history: Any) -> Any:
 
 @kernel
 def fetch_postings(postings: Any, spans: Any) -> None:
-    """Ask for all that lists have, before any of it is waited for."""
+    """Prefetch all postings of the spans."""
     items, weights = postings.items, postings.weights
     for place in range(len(spans)):
         begin, end = spans[place, 0], spans[place, 1]
@@ -148,7 +147,7 @@ def fetch_postings(postings: Any, spans: Any) -> None:
 
 @kernel
 def set_bits(items: Any, spans: Any, ranks: Any) -> None:
-    """Set the bits of all items that lists name."""
+    """Set the bits of all items of the spans."""
     for place in range(len(spans)):
         for at in range(spans[place, 0], spans[place, 1]):
             j = np.uint64(items[at])
@@ -157,7 +156,7 @@ def set_bits(items: Any, spans: Any, ranks: Any) -> None:
 
 @kernel
 def count_bits(ranks: Any) -> Any:
-    """Write behind each word how many bits are set before it; returns how many there are."""
+    """Write behind each word the number of bits set before it; returns their total."""
     count = np.uint64(0)
     for word in range(np.uint64(0), np.uint64(len(ranks)), np.uint64(2)):
         ranks[word + _ONE] = count
@@ -167,7 +166,7 @@ def count_bits(ranks: Any) -> Any:
 
 @kernel
 def add_at_ranks(postings: Any, spans: Any, factors: Any, scratch: Any) -> None:
-    """Add up lists, the bits of whose items are set and counted."""
+    """Add up the spans, once bits are set and counted."""
     items, weights, (ranks, sums) = postings.items, postings.weights, scratch
     for place in range(len(spans)):
         factor = factors[place]
@@ -180,13 +179,13 @@ def add_at_ranks(postings: Any, spans: Any, factors: Any, scratch: Any) -> None:
 
 @kernel
 def word_of(item: Any) -> Any:
-    """Where the word with the bit of an item (uint64) stands among the ranks."""
+    """The offset of an item's word in the ranks (uint64)."""
     return (item >> _WORD) << _ONE
 
 
 @kernel
 def slot_of(ranks: Any, item: Any) -> Any:
-    """Where the sum of an item is; -1 where no list names it."""
+    """The offset of an item's sum; -1 where it has none."""
     j = np.uint64(item)
     word, bit = word_of(j), _ONE << (j & _IN_WORD)
     if not ranks[word] & bit:
@@ -218,7 +217,7 @@ def item_at(ranks: Any, slot: Any, word: int) -> tuple[Any, int]:
 
 @kernel
 def clean(scratch: Any, found: int) -> None:
-    """Make zeros again of what `add_postings` has touched."""
+    """Set to zero what `add_postings` has written."""
     if found:
         scratch.ranks[:] = 0
         scratch.sums[:found] = 0
@@ -251,10 +250,9 @@ def score_candidates(
     scratch: Any,
     part: Any,
 ) -> None:
-    """scores[b, :counts[b]]: of the items candidates[b, :counts[b]]; zero behind them.
+    """scores[b, :counts[b]] = those of the items candidates[b, :counts[b]]; zero behind them.
 
-    part: (begin, end), the queries b to do. scratch: `Scratch`, clean.
-    An item that there is not scores zero.
+    part: (begin, end), the queries b. scratch: `Scratch`, clean. Unknown items score zero.
     """
     starts, rows, values = histories
     m = len(postings.indptr) - 1

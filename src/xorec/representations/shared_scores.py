@@ -14,7 +14,7 @@ from xorec.representations.base import Representation, Rows, Scores, Tensors
 
 
 class SharedScores(Representation):
-    """score(u, i) = item_scores[i]. A query is nothing but its place in the batch."""
+    """score(u, i) = item_scores[i], whatever the query."""
 
     kind = "shared-scores"
     schema: ClassVar[Schema] = {

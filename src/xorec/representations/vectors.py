@@ -15,7 +15,7 @@ from xorec.representations.base import Representation, Rows, Scores
 
 
 class _FloatRows(Representation):
-    """What Vectors and Distances share: a float row for each user and item, compared by BLAS."""
+    """Base of Vectors and Distances: a float row for each user and item."""
 
     schema: ClassVar[Schema] = {
         "user_vectors": Tensor("float32", ("users", "dimensions")),
@@ -95,9 +95,8 @@ def _unit(vectors: Floats) -> Floats:
 class Distances(_FloatRows):
     """score(u, i) = -|user_vectors[u] - item_vectors[i]|^2: never above 0.
 
-    All at once it is 2 b.d - |b|^2 - |d|^2, one product and the norms. That cancels what both
-    points share, so the mean item is subtracted from both first: no digits are lost to points far
-    from the origin, and what rounding is left is small against the items' spread.
+    Computed as 2 b.d - |b|^2 - |d|^2, one product and the norms. The mean item is subtracted from
+    both points first, so that no digits are lost to points far from the origin.
 
     >>> one = Distances(np.float32([[1, 0]]), np.float32([[1, 2], [4, 0]]))
     >>> one.scores(np.array([0]))

@@ -29,6 +29,23 @@ def codes(data: Interactions, bits: int, seed: int) -> tuple[Any, Any]:
     return rng.choice(signs, sizes[0]), rng.choice(signs, sizes[1])
 
 
+def swept_both_ways(
+    data: Interactions, sampler: Negatives, propose: Proposer, pieces: int, draws: list[Draw]
+) -> None:
+    """The codes, the loss to the last bit and the flips are those of threads."""
+    B, D = codes(data, 20, seed=data.n_users)
+    other = B.copy(), D.copy()
+    sweeps = BlockSweeps(LocalEngine(pieces), sampler)
+    with ThreadPool(2) as pool:
+        for draw in draws:
+            triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
+            ours = sweep(make_problem(B, D, triplets, TERMS), propose, pool)
+            theirs = sweeps.sweep(*other, TERMS, propose, draw)
+            assert ours[1:] == theirs[1:]
+            np.testing.assert_array_equal(B, other[0])
+            np.testing.assert_array_equal(D, other[1])
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 @pytest.mark.parametrize("propose", [Flips(), Bounds(make_solver("descent"), 3)])
 @pytest.mark.parametrize(("users", "items"), [(700, 90), (40, 300), (30, 20)])
@@ -36,20 +53,9 @@ def test_the_codes_and_the_loss_are_those_of_threads(
     users: int, items: int, propose: Proposer, alpha: float
 ) -> None:
     data = planted(users, items, per_user=8)
-    sampler = Negatives.of(data, alpha)
     for pieces in (1, 3):
-        B, D = codes(data, 20, seed=users)
-        other = B.copy(), D.copy()
-        sweeps = BlockSweeps(LocalEngine(pieces), sampler)
-        with ThreadPool(2) as pool:
-            for epoch in range(2):
-                draw = Draw(3, 5, epoch)
-                triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
-                ours = sweep(make_problem(B, D, triplets, TERMS), propose, pool)
-                theirs = sweeps.sweep(*other, TERMS, propose, draw)
-                assert ours[1:] == theirs[1:]  # the loss to the last bit, and the flips
-                np.testing.assert_array_equal(B, other[0])
-                np.testing.assert_array_equal(D, other[1])
+        draws = [Draw(3, 5, epoch) for epoch in range(2)]
+        swept_both_ways(data, Negatives.of(data, alpha), propose, pieces, draws)
 
 
 def test_items_of_one_block_that_meet_are_taken_one_after_another(
@@ -59,31 +65,16 @@ def test_items_of_one_block_that_meet_are_taken_one_after_another(
     for room in ("sweeps", "block_sweeps"):
         monkeypatch.setattr(f"xorec.training.discrete.{room}.ITEM_BLOCKS", 2)
     data = planted(300, 30, per_user=8)
-    sampler = Negatives.of(data)
-    B, D = codes(data, 20, seed=3)
-    other = B.copy(), D.copy()
-    draw = Draw(3, 5, 0)
-    triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
-    with ThreadPool(2) as pool:
-        sweep(make_problem(B, D, triplets, TERMS), Flips(), pool)
-    BlockSweeps(LocalEngine(3), sampler).sweep(*other, TERMS, Flips(), draw)
-    np.testing.assert_array_equal(B, other[0])
-    np.testing.assert_array_equal(D, other[1])
+    swept_both_ways(data, Negatives.of(data), Flips(), 3, [Draw(3, 5, 0)])
 
 
 def test_a_user_who_has_everything_has_no_negatives() -> None:
     everything = [(user, item) for user in range(3) for item in range(6)]
     some = [(user, item) for user in range(3, 9) for item in range(user % 3, 6, 2)]
     data = Interactions.from_pairs(everything + some)
-    B, D = codes(data, 12, seed=1)
-    other, sampler, draw = (B.copy(), D.copy()), Negatives.of(data), Draw(2, 0, 0)
-    triplets = Triplets(data.user_rows, data.indices, sampler.draw_all(*draw))
-    assert (triplets.negatives < 0).any()
-    with ThreadPool(1) as pool:
-        ours = sweep(make_problem(B, D, triplets, TERMS), Flips(), pool)
-    theirs = BlockSweeps(LocalEngine(2), sampler).sweep(*other, TERMS, Flips(), draw)
-    assert ours[1:] == theirs[1:]
-    np.testing.assert_array_equal(D, other[1])
+    sampler, draw = Negatives.of(data), Draw(2, 0, 0)
+    assert (sampler.draw_all(*draw) < 0).any()
+    swept_both_ways(data, sampler, Flips(), 2, [draw])
 
 
 @pytest.mark.parametrize(("items", "blocks", "pieces"), [(100, 32, 3), (7, 7, 2), (65, 32, 5)])

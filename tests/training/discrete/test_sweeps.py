@@ -114,16 +114,12 @@ def test_the_places_of_a_triplet_are_those_of_x_and_y(terms: TripletLoss, d: int
             first, n = gather_triplets(kind, row, words, row, problem, block)
             z = np.repeat(table[row][None], n, axis=0)
             p, q = block.p[:n], block.q[:n]
-            if kind == USER:
-                rows = z, D[q], D[p]
-            else:
+            b, d_pos, d_neg = z, D[q], D[p]
+            if kind == ITEM:
                 as_positive = (np.arange(n) < first)[:, None]
-                rows = (
-                    np.where(as_positive, B[q % len(B)], B[p % len(B)]),
-                    np.where(as_positive, z, D[q]),
-                    np.where(as_positive, D[p], z),
-                )
-            given = (rows[0], rows[1], rows[2][:, None])
+                b = np.where(as_positive, B[q % len(B)], B[p % len(B)])
+                d_pos, d_neg = np.where(as_positive, z, D[q]), np.where(as_positive, D[p], z)
+            given = (b, d_pos, d_neg[:, None])
             x = pairwise_part(*given, space="codes")[:, 0]
             y = scale_part(*given, space="codes", **scale)[:, 0]
             np.testing.assert_allclose(problem.tables.x[block.X[:n]], x, atol=1e-12)
@@ -189,15 +185,12 @@ def crowded(seed: int) -> tuple[np.ndarray, np.ndarray, Triplets]:
 
 @pytest.mark.parametrize("name", ["flip", "descent", "tabu"])
 def test_threads_do_not_change_the_bits(name: str) -> None:
-    codes = []
+    found = set()
     for threads in (1, 2, 3):
         B, D, triplets = crowded(1)
         results = [run(name, B, D, triplets, threads) for _ in range(2)]
-        codes.append((B, D, results))
-    for B, D, results in codes[1:]:
-        np.testing.assert_array_equal(B, codes[0][0])
-        np.testing.assert_array_equal(D, codes[0][1])
-        assert results == codes[0][2]
+        found.add((B.tobytes(), D.tobytes(), *results))
+    assert len(found) == 1
 
 
 def test_no_item_is_marked_as_moved_after_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,20 +250,15 @@ def test_other_rows_stay(name: str, one_by_one: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["flip", "exact"])
-def test_rows_without_triplets_stay(name: str) -> None:
-    B, D, triplets = random_problem(6)
+def test_moves_limit_the_flips_and_rows_without_triplets_stay(name: str) -> None:
+    B, D, triplets = random_problem(7, d=40 if name == "flip" else 10)
     B = np.vstack([B, B[:1]])
-    old = (B[-1].copy(), D[-1].copy())
-    run(name, B, D, triplets)
-    np.testing.assert_array_equal((B[-1], D[-1]), old)
-
-
-def test_moves_limit_the_flips_of_a_code() -> None:
-    B, D, triplets = random_problem(7, d=40)
     old = (B.copy(), D.copy())
-    run("flip", B, D, triplets, moves=2)
-    assert (old[0] != B).sum(axis=1).max() == 2
-    assert (old[1] != D).sum(axis=1).max() == 2
+    run(name, B, D, triplets, moves=2)
+    for before, after in zip(old, (B, D), strict=True):
+        np.testing.assert_array_equal(before[-1], after[-1])
+        if name == "flip":
+            assert (before != after).sum(axis=1).max() == 2
 
 
 def test_one_user_is_the_sweep_over_that_user() -> None:
@@ -288,12 +276,12 @@ def test_one_user_is_the_sweep_over_that_user() -> None:
 
 def test_what_cannot_be_swept_is_refused() -> None:
     B, D, triplets = random_problem(9)
-    with pytest.raises(DataError, match="int8"):
-        run("flip", B.astype(np.float32), D, triplets)
-    with pytest.raises(DataError, match="sort them by user"):
-        run("flip", B, D, Triplets(triplets.users[::-1], triplets.positives, triplets.negatives))
     same = np.repeat(triplets.positives[:, None], 3, axis=1)
-    with pytest.raises(DataError, match="its positive and its negative"):
-        run("flip", B, D, Triplets(triplets.users, triplets.positives, same))
-    with pytest.raises(DataError, match="there are 9"):
-        run("flip", B, D, triplets, items=np.array([9]))
+    for codes, given, items, message in (
+        (B.astype(np.float32), triplets, None, "int8"),
+        (B, triplets._replace(users=triplets.users[::-1]), None, "sort them by user"),
+        (B, triplets._replace(negatives=same), None, "its positive and its negative"),
+        (B, triplets, np.array([9]), "there are 9"),
+    ):
+        with pytest.raises(DataError, match=message):
+            run("flip", codes, D, given, items=items)

@@ -18,34 +18,21 @@ from xorec.training.loss import (
 )
 
 
-@fast_kernel
-def compiled_loss(t: Any) -> Any:
-    found = np.empty_like(t)
-    for k in range(len(t)):
-        found[k] = logistic_loss_of(t[k])
-    return found
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    @fast_kernel
+    def values(t: Any) -> Any:
+        found = np.empty_like(t)
+        for k in range(len(t)):
+            found[k] = function(t[k])
+        return found
 
-
-@fast_kernel
-def compiled_sigmoid(t: Any) -> Any:
-    found = np.empty_like(t)
-    for k in range(len(t)):
-        found[k] = sigmoid_of(t[k])
-    return found
-
-
-@fast_kernel
-def compiled_curvature(t: Any) -> Any:
-    found = np.empty_like(t)
-    for k in range(len(t)):
-        found[k] = curvature_of(t[k])
-    return found
+    return values
 
 
 TWINS = [
-    (logistic_loss, compiled_loss),
-    (sigmoid, compiled_sigmoid),
-    (curvature, compiled_curvature),
+    (logistic_loss, compiled(logistic_loss_of)),
+    (sigmoid, compiled(sigmoid_of)),
+    (curvature, compiled(curvature_of)),
 ]
 POINTS = [-1e4, -700.0, -88.0, -30.0, -3.0, -0.5, -1e-3, -1e-9, -1e-300, 0.0, 1e-12, 5e-4]
 POINTS += [0.999 * SERIES_BELOW, SERIES_BELOW, 1.001 * SERIES_BELOW, 0.1, 2.0, 40.0, 89.0, 1e4]

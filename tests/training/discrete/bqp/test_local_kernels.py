@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from xorec.core.rng import draw, stream
 from xorec.testing.solvers import random_problem
 from xorec.training.discrete.bqp.local_search import (
     changes,
@@ -19,7 +20,6 @@ from xorec.training.discrete.bqp.local_search import (
 
 Z = npt.NDArray[np.float64]
 LEAST = 1e-12
-WORD = 2**64 - 1
 
 
 def value(A: Any, c: Any, z: Z) -> float:
@@ -43,29 +43,11 @@ def slow_descent(A: Any, c: Any, z: Z, least: float) -> int:
     return steps
 
 
-def mix(x: int) -> int:
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & WORD
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
-    return x ^ x >> 31
-
-
-GOLDEN = 0x9E3779B97F4A7C15
-
-
-def stream(seed: int, epoch: int) -> int:
-    key = mix(seed + GOLDEN & WORD)
-    return mix(mix(key ^ (epoch * GOLDEN & WORD)))
-
-
-def draw(key: int, at: int) -> int:
-    return mix(key + (at + 1) * GOLDEN & WORD)
-
-
 def slow_tabu(A: Any, c: Any, code: Z, starts: int, flips: int, seed: int) -> Z:
     least = LEAST * (np.abs(A).sum() + np.abs(c).sum())
     best = code.copy()
     for start in range(starts):
-        key, z = stream(seed, start), best.copy()
+        key, z = np.uint64(stream(seed, start, 0)), best.copy()
         for i in range(len(z)):
             if start and draw(key, flips + i) >> 62 == 0:
                 z[i] *= -1
