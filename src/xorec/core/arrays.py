@@ -56,11 +56,7 @@ def empty_apart(shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
 
 
 def empty_aligned(shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-    """`np.empty` that begins at a cache line.
-
-    >>> empty_aligned((3, 64), np.int8).ctypes.data % 64
-    0
-    """
+    """`np.empty` that begins at a cache line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.empty(size + LINE_BYTES, dtype=np.uint8)
     first = -room.ctypes.data % LINE_BYTES
@@ -69,22 +65,14 @@ def empty_aligned(shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
 
 
 def positive_int(value: object, name: str = "k") -> int:
-    """`value` as an int of 1 or more, or an OptionError that says so.
-
-    >>> positive_int(10)
-    10
-    """
+    """`value` as an int of 1 or more, or an OptionError that says so."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
         raise OptionError(f"{name} is {value!r}: give a whole number of 1 or more.")
     return int(value)
 
 
 def whole_numbers(values: Any, what: str) -> npt.NDArray[np.integer]:
-    """`values` as integers of one dimension, or a DataError; what is one already stays as it is.
-
-    >>> whole_numbers([3, 1], "deny")
-    array([3, 1])
-    """
+    """`values` as integers of one dimension, or a DataError; what is one already stays as it is."""
     array = as_array(values, what)
     if array.ndim == 1 and not array.size and array.dtype.kind in "fiu":
         return array.astype(np.int64)  # an empty list is of floats
@@ -96,11 +84,7 @@ def whole_numbers(values: Any, what: str) -> npt.NDArray[np.integer]:
 
 
 def float_rows(values: Any, what: str, dimensions: int = 2) -> npt.NDArray[np.floating[Any]]:
-    """`values` as floats of so many dimensions, or a DataError; float32 stays as it is.
-
-    >>> float_rows([[1, 2]], "user_vectors")
-    array([[1., 2.]], dtype=float32)
-    """
+    """`values` as floats of so many dimensions, or a DataError; float32 stays as it is."""
     array = as_array(values, what)
     if array.ndim != dimensions or array.dtype.kind not in "fiub":
         raise DataError(

@@ -104,11 +104,7 @@ def add_eight(typing_context: Any, sums: Any, at: Any, table: Any, place: Any) -
 
 
 def words_for(bits: int) -> int:
-    """How many 64-bit words hold this many bits.
-
-    >>> words_for(64), words_for(65)
-    (1, 2)
-    """
+    """How many 64-bit words hold this many bits."""
     return -(-bits // 64)
 
 
@@ -149,11 +145,7 @@ NO_OFFSETS: Offsets = np.zeros(0, dtype=np.uint8)
 
 
 def as_offsets(values: Any, items: int) -> Offsets:
-    """Checked offsets of `items` items (m,); empty for None and for zeros alone.
-
-    >>> as_offsets([0, 3], 2)
-    array([0, 3], dtype=uint8)
-    """
+    """Checked offsets of `items` items (m,); empty for None and for zeros alone."""
     if values is None:
         return NO_OFFSETS
     offsets = whole_numbers(values, "the item offsets")
@@ -167,11 +159,7 @@ def as_offsets(values: Any, items: int) -> Offsets:
 
 
 def joined_offsets(*parts: tuple[Any, int]) -> Offsets:
-    """The offsets of several parts of items, joined; a part: (offsets, number of items).
-
-    >>> joined_offsets((None, 2), ([7], 1))
-    array([0, 0, 7], dtype=uint8)
-    """
+    """The offsets of several parts of items, joined; a part: (offsets, number of items)."""
     counts = [items for _, items in parts]
     found = [as_offsets(values if np.size(values) else None, n) for values, n in parts]
     if not any(map(len, found)):
@@ -252,11 +240,7 @@ class CodeRows:
 
 
 def bytes_for(bits: int) -> int:
-    """How many bytes hold this many bits.
-
-    >>> bytes_for(20), bytes_for(32)
-    (3, 4)
-    """
+    """How many bytes hold this many bits."""
     return -(-bits // 8)
 
 

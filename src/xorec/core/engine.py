@@ -189,11 +189,7 @@ def merged_arrays(shared: AllShared) -> Arrays:
 
 
 def joined(parts: Sequence[Arrays]) -> Arrays:
-    """Arrays of one name end to end; no parts: no arrays.
-
-    >>> joined([{"x": np.array([1])}, {"x": np.array([2, 3])}])["x"]
-    array([1, 2, 3])
-    """
+    """Arrays of one name end to end; no parts: no arrays."""
     if not parts:
         return {}
     return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
@@ -214,11 +210,7 @@ def row_ranges(rows: int, least: int = 256, most_blocks: int = 1024) -> list[tup
 
 
 def pickled(thing: Any) -> npt.NDArray[np.uint8]:
-    """The bytes of an object.
-
-    >>> unpickled(pickled({"epochs": 3}))
-    {'epochs': 3}
-    """
+    """The bytes of an object."""
     return np.frombuffer(pickle.dumps(thing, protocol=5), dtype=np.uint8)
 
 

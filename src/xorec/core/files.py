@@ -284,14 +284,6 @@ def write_frames(
     """Write frames of one schema to a Parquet file (or CSV), as they come.
 
     Errors of `frames` are raised as they are, errors of the system as OSError.
-
-    >>> import tempfile
-    >>> import polars as pl
-    >>> parts = [pl.DataFrame({"a": [1]}), pl.DataFrame({"a": [2]})]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_frames(iter(parts), parts[0].schema, Path(folder) / "a.parquet")
-    ...     pl.read_parquet(f"{folder}/a.parquet")["a"].to_list()
-    [1, 2]
     """
     from polars.exceptions import PolarsError
     from polars.io.plugins import register_io_source

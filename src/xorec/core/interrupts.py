@@ -65,15 +65,7 @@ def removing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def interrupt_hint(hint: Callable[[], str]) -> Iterator[None]:
-    """A message for a user who interrupts the block: how to go on.
-
-    >>> try:
-    ...     with interrupt_hint(lambda: "Run it again with --resume."):
-    ...         raise KeyboardInterrupt
-    ... except KeyboardInterrupt as interrupt:
-    ...     print(interrupt)
-    Run it again with --resume.
-    """
+    """A message for a user who interrupts the block: how to go on."""
     _hints.append(hint)
     try:
         yield

@@ -67,15 +67,7 @@ compiling = CompileClock()
 
 
 class LazyKernel:
-    """A function that is compiled when first needed; `py_func` is the Python function.
-
-    >>> from xorec.core.kernels import kernel
-    >>> @kernel
-    ... def double(number):
-    ...     return 2 * number
-    >>> is_loaded(double), double(4), is_loaded(double)
-    (False, 8, True)
-    """
+    """A function that is compiled when first needed; `py_func` is the Python function."""
 
     def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
         update_wrapper(self, function)
@@ -123,15 +115,6 @@ def numpy_first(kernel: Callable[..., Any]) -> Callable[[F], F]:
     The twin runs for one query of a fresh process: loading numba takes longer than a query. The
     last argument is the output, a row for each query. Sums are in the kernel's order; those of
     float vectors are in float64, where the order does not show after rounding.
-
-    >>> from xorec.core.kernels import kernel
-    >>> @numpy_first(kernel(lambda numbers, out: None))
-    ... def doubles(numbers, out):
-    ...     out[0] = 2 * numbers[0]
-    >>> out = [0]
-    >>> doubles([3], out)
-    >>> out
-    [6]
     """
 
     def choose(plain: F) -> F:

@@ -38,11 +38,7 @@ def require_address_space() -> None:
 
 
 def physical_memory() -> int:
-    """Bytes of this machine's memory; 8 GB where unknown.
-
-    >>> physical_memory() > 2**28
-    True
-    """
+    """Bytes of this machine's memory; 8 GB where unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -50,11 +46,7 @@ def physical_memory() -> int:
 
 
 def is_shortage(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, is for want of memory.
-
-    >>> is_shortage(RuntimeError("can't start new thread")), is_shortage(ValueError("x"))
-    (True, False)
-    """
+    """Whether an error, or one that it came from, is for want of memory."""
     if error is None:
         return False
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:

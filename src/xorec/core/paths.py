@@ -70,11 +70,7 @@ def reason(error: OSError | ValueError) -> str:
 
 
 def what_is_at(path: Path, error: type[XorecError] = XorecError) -> str:
-    """ "a file", "a folder", "a pipe", ...; "" if there is nothing.
-
-    >>> what_is_at(Path("/dev/null")), what_is_at(Path("no-such-file"))
-    ('a device or a terminal', '')
-    """
+    """ "a file", "a folder", "a pipe", ...; "" if there is nothing."""
     try:
         return _kind(path.stat().st_mode)
     except FileNotFoundError:

@@ -53,13 +53,7 @@ _UNSAFE_IN_LINES = re.compile(f"[{_CONTROLS}]".replace("\x00-\x1f", "\x00-\x09\x
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""The text with Python's escapes for control characters; lines: `\n` stays.
-
-    >>> printable("a\x1b[31mred\n\u202ebackwards") == "a\\x1b[31mred\\n\\u202ebackwards"
-    True
-    >>> printable("Gr\u00fc\u00dfe, \u8336")
-    'Grüße, 茶'
-    """
+    r"""The text with Python's escapes for control characters; lines: `\n` stays."""
     unsafe = _UNSAFE_IN_LINES if lines else _UNSAFE
     return unsafe.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
@@ -88,13 +82,7 @@ def message_text(text: str) -> str:
 
 
 def quoted(value: Any) -> str:
-    """A value from outside as messages show it: its `repr`, shortened.
-
-    >>> quoted("tea"), quoted(7)
-    ("'tea'", '7')
-    >>> len(quoted("tea" * 100_000))
-    200
-    """
+    """A value from outside as messages show it: its `repr`, shortened."""
     if isinstance(value, int) and value.bit_length() > 4096:
         return f"<a whole number of {value.bit_length():,} bits>"
     try:
@@ -104,11 +92,7 @@ def quoted(value: Any) -> str:
 
 
 def listed(names: Any) -> str:
-    """Names for a message, the first of them where there are many.
-
-    >>> listed(["user", "item"]), listed([str(n) for n in range(10_000)])[-24:]
-    ('user, item', ', 18, 19, and 9,980 more')
-    """
+    """Names for a message, the first of them where there are many."""
     first = ", ".join(shortened(str(name), LONGEST_VALUE) for name in list(names)[:20])
     return first if len(names) <= 20 else f"{first}, and {len(names) - 20:,} more"
 
@@ -131,11 +115,7 @@ def html_table(rows: Iterable[Sequence[str]], caption: str = "") -> str:
 
 
 def json_text(value: Any) -> str:
-    r"""JSON for people and pipes: not only ASCII, with escapes for control characters.
-
-    >>> print(json_text({"name": "\u8336 \x9b31m \ud800"}))
-    {"name": "茶 \u009b31m \ud800"}
-    """
+    r"""JSON for people and pipes: not only ASCII, with escapes for control characters."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
 
@@ -165,11 +145,7 @@ def closest(name: str, names: Iterable[str], count: int = 1) -> list[str]:
 
 
 def did_you_mean(name: str, names: Iterable[str], count: int = 1, sign: str = "") -> str:
-    """ " Did you mean 'siml'?", with a blank before it, or nothing; `sign` goes before each name.
-
-    >>> did_you_mean("SIML", ["siml"])
-    " Did you mean 'siml'?"
-    """
+    """ " Did you mean 'siml'?" with a blank before it, or ""; sign: text before each name."""
     near = closest(name, names, count)
     return f" Did you mean {' or '.join(f'{sign + one!r}' for one in near)}?" if near else ""
 

@@ -26,17 +26,6 @@ def logged(event: str, **fields: Any) -> Iterator[dict[str, Any]]:
     """Log the start of a block (debug) and its end (info) with its seconds and `fields`.
 
     The block may add fields to the dictionary that it gets. A failed block logs no end.
-
-    >>> import sys
-    >>> handler = logging.StreamHandler(sys.stdout)
-    >>> handler.setFormatter(logging.Formatter("%(event)s of %(items)d items"))
-    >>> logger.addHandler(handler)
-    >>> logger.setLevel(logging.INFO)
-    >>> with logged("load", path="shop.xorec") as fields:
-    ...     fields["items"] = 3
-    load of 3 items
-    >>> logger.removeHandler(handler)
-    >>> logger.setLevel(logging.NOTSET)
     """
     logger.debug("%s begins", event, extra={"event": event, **fields})
     began = time.perf_counter()
@@ -56,13 +45,7 @@ _WAITS = (10.0, 20.0, 30.0)
 
 
 class Pace:
-    """Decides when a line is due, for all tasks together, so that nested tasks print few lines.
-
-    >>> pace = Pace()
-    >>> pace.begin(0)
-    >>> [second for second in range(100) if pace.is_due(second)]
-    [5, 15, 35, 65, 95]
-    """
+    """Decides when a line is due, for all tasks together, so that nested tasks print few lines."""
 
     def __init__(self) -> None:
         self._due, self._lines = FIRST, 0

@@ -17,9 +17,6 @@ def source_digest(parts: tuple[str, ...] = ROOMS, package: Path | None = None) -
     """A fingerprint of the .py files in these files and folders of a package (xorec by default).
 
     It changes with any line and any name of a file; the text is read once in a process.
-
-    >>> len(source_digest()), source_digest(("core/bits.py",)) == source_digest(("core/rng.py",))
-    (32, False)
     """
     folder, total = package or Path(str(files("xorec"))), hashlib.blake2b(digest_size=16)
     for part in parts:

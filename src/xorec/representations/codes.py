@@ -34,7 +34,7 @@ CodeLike = CodeRows | npt.NDArray[Any]
 
 
 class Coded(Representation):
-    """user_rows, item_rows: the codes, `bits` long. Words are made of them when asked for."""
+    """Base of representations by codes of `bits` bits: user_rows, item_rows."""
 
     def __init__(self, user_codes: CodeLike, item_codes: CodeLike, bits: int) -> None:
         self.user_rows = CodeRows.of(user_codes, bits, "user codes")
@@ -51,12 +51,12 @@ class Coded(Representation):
 
     @property
     def user_codes(self) -> Words:
-        """The users' codes as words (n, W)."""
+        """Words (n, W)."""
         return self.user_rows.words
 
     @property
     def item_codes(self) -> Words:
-        """The items' codes as words (m, W)."""
+        """Words (m, W)."""
         return self.item_rows.words
 
     @property
@@ -67,7 +67,7 @@ class Coded(Representation):
         return self.item_rows[items]
 
     def metadata(self) -> dict[str, Any]:
-        """`codes`: their length, and a digest that equal codes share on every machine."""
+        """`codes`: their length, and a digest that is the same on every machine."""
         words = {"users": self.user_codes, "items": self.item_codes}
         found = digest({name: words[name].astype("<u8", copy=False) for name in words})
         return {"codes": {"bits": self.bits, "digest": found}}
@@ -112,8 +112,7 @@ def masked_agreement(queries: Any, items: Any, bits: Any, out: Any) -> None:
 
 @kernel
 def byte_tables(queries: Any, tables: Any) -> None:
-    """tables[q, b, v] = sum over the 8 bits of byte b of query[8b + bit] * (+1 or -1 as v has it),
-    the bits in their order.
+    """tables[q, b, v] = sum over the 8 bits of byte b, in order, of +-query[8b + bit], as v has it.
 
     queries: float32 (q, d), d up to 8 * bytes; tables: float32 (q, bytes, 256).
     """
@@ -128,11 +127,7 @@ def byte_tables(queries: Any, tables: Any) -> None:
 
 
 def distances(query: Words, codes: Words, *, masked: bool = False) -> npt.NDArray[np.int64]:
-    """The bits in which codes (m, W) differ from a query (W,), or lack of it if masked: (m,).
-
-    >>> distances(np.array([0b11], np.uint64), np.array([[0b01], [0b111]], np.uint64))
-    array([1, 1])
-    """
+    """The bits in which codes (m, W) differ from a query (W,), or lack of it if masked: (m,)."""
     total = np.zeros(len(codes), dtype=np.int64)
     for word, column in zip(query, codes.T, strict=True):
         total += np.bitwise_count(word & ~column if masked else word ^ column)
@@ -168,18 +163,16 @@ def _byte_tables(queries: Floats, tables: Floats) -> None:
 
 
 ROWS_AT_ONCE = 65_536
-"""Codes whose bits are unpacked at once: memory stays small."""
+"""Codes whose bits are unpacked at once."""
 
 
 class Codes(Coded):
     """score(u, i) = 1 - (hamming(u, i) - o_i) / bits = 1/2 + (b_u.d_i + 2 o_i) / (2 bits).
 
-    user_codes, item_codes: uint64 words (n, W), (m, W), see `xorec.core.bits`; or what a file keeps
-    of them (`core.bits`), which words are made of when asked for. With `user_vectors`
-    (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by look-up
-    tables of bytes; the users' codes stay for whoever wants them. `item_offsets` (m,), 0 to 15:
-    o_i, a number of bits in which an item agrees with everybody besides; None for none, so that
-    scores are in [0, 1]. Items are alike, and users are, by their codes alone.
+    user_codes, item_codes: uint64 words (n, W), (m, W), or bytes, see `xorec.core.bits`. With
+    `user_vectors` (n, bits) scoring is asymmetric: a float user against the item's bits, b_u.d_i by
+    look-up tables of bytes. `item_offsets` (m,), 0 to 15: o_i, a number of bits that an item's
+    distance is reduced by; with None, scores are in [0, 1]. `similar` compares codes alone.
 
     >>> codes = Codes.from_signs(np.array([[1, 1, -1, 1]]), np.array([[1, 1, 1, 1], [1, 1, -1, 1]]))
     >>> codes.scores(np.array([0]))
@@ -313,8 +306,7 @@ class Codes(Coded):
 class MaskedCodes(Codes):
     """score(u, i) = 1 - |u and not i| / bits, in [0, 1]: the projected Hamming distance.
 
-    The user's set bits are the mask under which both codes are compared, so a bit that the user
-    does not have counts for nothing. The codes are those of `Codes`; a set bit is 1.
+    The user's set bits are the mask under which both codes are compared. A set bit is 1.
 
     >>> codes = MaskedCodes.from_bits(np.array([[1, 1, 0, 0]]), np.array([[1, 0, 1, 1]]))
     >>> codes.scores(np.array([0]))
@@ -344,7 +336,6 @@ class MaskedCodes(Codes):
         return cls(packed[0], packed[1], users.shape[1])
 
     def score(self, queries: Any) -> Scores:
-
         queries = np.ascontiguousarray(np.atleast_2d(queries))
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
         _masked_agreement(queries, self.item_codes, self.bits, scores)

@@ -17,12 +17,12 @@ from xorec.representations.base import Bytes, Floats, Rows, Scores, Tensors
 from xorec.representations.codes import ROWS_AT_ONCE, Coded, CodeLike, Codes
 
 BLOCK = 512
-"""Items whose scores are added up side by side."""
+"""Items whose scores are summed at once."""
 _TWO = np.float32(2)
 
 
 def scratch_for(size: int) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
-    """What `score_block` counts the differing bits of groups of `size` bits in, (BLOCK,)."""
+    """Room for `score_block` to count the differing bits of groups of `size` bits, (BLOCK,)."""
     return np.empty(BLOCK, np.uint8) if size < 256 else np.empty(BLOCK, np.uint16)
 
 
@@ -115,7 +115,7 @@ def composed_scores(
 
 
 class ComposedQueries:
-    """Users as ComposedCodes ranks by them: words (B, W) and weights (B, G)."""
+    """Users of ComposedCodes: words (B, W) and weights (B, G)."""
 
     def __init__(self, words: Words, weights: Floats) -> None:
         self.words = np.atleast_2d(words)
@@ -134,11 +134,7 @@ class ComposedQueries:
 
 
 class Columns(NamedTuple):
-    """Codes by columns, as kernels take them: a row of bytes for each byte of each group.
-
-    bytes (G P, n): group g is the rows g P .. (g + 1) P - 1, its bits from the first on.
-    weights (G, n).
-    """
+    """Codes by columns: bytes (G P, n), group g in rows g P .. (g + 1) P - 1; weights (G, n)."""
 
     bytes: Bytes
     weights: Floats
@@ -151,8 +147,8 @@ class ComposedCodes(Coded):
     b_ug.d_ig = r - 2 hamming. user_codes, item_codes: words (n, W), (m, W), see `xorec.core.bits`;
     user_weights, item_weights: eta (n, G) and xi (m, G). Groups of weight 0 cost nothing.
 
-    In float32 the terms xi (eta (r - 2 hamming)) are added from the first group to the last, in
-    `score` and in every search, so that all agree to the bit.
+    The terms xi (eta (r - 2 hamming)) are added in float32 from the first group to the last, in
+    `score` and in every search.
     """
 
     kind = "composed-codes"
@@ -190,7 +186,7 @@ class ComposedCodes(Coded):
 
     @property
     def groups(self) -> int:
-        """G, the codes that a code is composed of."""
+        """G, the number of groups."""
         return int(self.item_weights.shape[1])
 
     @property

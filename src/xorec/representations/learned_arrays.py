@@ -1,4 +1,4 @@
-"""LearnedArrays: what a model or a recommender has learned, as plain arrays for other libraries."""
+"""LearnedArrays: the arrays that a model or a recommender has learned, for other libraries."""
 
 from __future__ import annotations
 

@@ -119,11 +119,7 @@ class Postings(NamedTuple):
 def in_few_bytes(
     indptr: npt.NDArray[np.int64], weights: npt.NDArray[np.float32], keep: StoredAs
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
-    """(weights, scales) as `keep` says; the scale of a row is its largest size / 127.
-
-    >>> in_few_bytes(np.array([0, 2, 2]), np.array([0.5, -0.25], dtype=np.float32), "int8")[0]
-    array([127, -64], dtype=int8)
-    """
+    """(weights, scales) as `keep` says; the scale of a row is its largest size / 127."""
     if keep != "int8":
         with np.errstate(over="ignore"):
             kept = weights.astype(keep, copy=False)

@@ -38,10 +38,6 @@ class Scratches:
     """A pool of scratches, since making one takes longer than a search.
 
     A thread takes one and gives it back clean; after an error it is not given back.
-
-    >>> with Scratches(100).one() as scratch:
-    ...     scratch.sums.shape, scratch.ranks.shape
-    ((112,), (32,))
     """
 
     def __init__(self, n_items: int) -> None:

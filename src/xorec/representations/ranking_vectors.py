@@ -1,8 +1,7 @@
-"""RankingVectors: the vectors that put candidates in order, stored in few bytes, and their kernels.
+"""RankingVectors: vectors in few bytes that rank candidates, and their kernels.
 
-items (B, s) has counts[b] rows of the catalogue for query b; out (B, s) gets their scores. Each
-kernel works on the queries `begin` to `end`. Products are added in float64, so that the scores are
-those of `_score_rows`.
+Kernels: items (B, s) has counts[b] rows of the catalogue for query b; out (B, s) gets their scores,
+for the queries `begin` to `end`. Products are added in float64, so that NumPy's scores are equal.
 """
 
 from __future__ import annotations
@@ -69,31 +68,20 @@ def score_bits(
             out[b, place] = total
 
 
-Counts = npt.NDArray[np.integer]
-
-
 @numpy_first(score_rows)
 def _score_rows(
-    queries: Floats,
-    rows: Any,
-    scales: Floats,
-    items: Any,
-    counts: Counts,
-    _: int,
-    __: int,
-    out: Scores,
+    queries: Floats, rows: Any, scales: Any, items: Any, counts: Any, _: int, __: int, out: Scores
 ) -> None:
     chosen = items[0, : counts[0]]
-    table = (rows.view(np.float16) if rows.dtype == np.uint16 else rows).reshape(
-        -1, queries.shape[1]
-    )
+    numbers = rows.view(np.float16) if rows.dtype == np.uint16 else rows
+    table = numbers.reshape(-1, queries.shape[1])
     total = table[chosen].astype(np.float64) @ queries[0].astype(np.float64)
     out[0, : len(chosen)] = total * scales[chosen] if len(scales) else total
 
 
 @numpy_first(score_bits)
 def _score_bits(
-    tables: Floats, codes: Bytes, items: Any, counts: Counts, _: int, __: int, out: Scores
+    tables: Floats, codes: Bytes, items: Any, counts: Any, _: int, __: int, out: Scores
 ) -> None:
     chosen = items[0, : counts[0]]
     for byte, table in enumerate(tables[0]):
@@ -101,7 +89,7 @@ def _score_bits(
 
 
 def quantized_schema(name: str, *, optional: bool = False) -> Schema:
-    """Of the vectors of users or items."""
+    """The schema of the vectors of users or items."""
     stored = ("float32", "float16", "int8")
     return {
         f"{name}_vectors": Tensor(stored, (f"{name}s", "dimensions"), optional=optional),
@@ -113,7 +101,7 @@ def quantized_schema(name: str, *, optional: bool = False) -> Schema:
 class QuantizedVectors:
     """Vectors in few bytes: rows (n, d) of float32 or float16, or int8 times scales (n,).
 
-    float16 is at most 2**-11 of a number off, int8 at most 1/254 of the largest of its row.
+    The error of float16 is at most 2**-11 of the number, of int8 1/254 of the largest in its row.
 
     >>> QuantizedVectors.of(np.array([[1.0, -0.5, 0.25]]), "int8").rows
     array([[127, -64,  32]], dtype=int8)
@@ -146,7 +134,7 @@ class QuantizedVectors:
         return found
 
     def grown(self, count: int, rows: Rows, vectors: Floats) -> QuantizedVectors:
-        """`count` rows: these, `vectors` at `rows`, and zeros where nothing was given."""
+        """`count` rows: these, `vectors` at `rows`, and zeros elsewhere."""
         fresh, more = QuantizedVectors.of(vectors, self.keep), count - len(self.rows)
         stored = empty_aligned((count, self.rows.shape[1]), self.rows.dtype)
         stored[: len(self.rows)], stored[len(self.rows) :] = self.rows, 0
@@ -163,7 +151,7 @@ class QuantizedVectors:
 
     @property
     def keep(self) -> StoredAs:
-        """The type that they are stored as: the setting `keep`."""
+        """The stored type: the setting `vector_dtype`."""
         stored_as: StoredAs = self.rows.dtype.name  # type: ignore[assignment]
         return stored_as
 
@@ -191,10 +179,7 @@ RANKING_VECTORS: Schema = {
 
 @dataclass(frozen=True, eq=False)
 class RankingVectors:
-    """score(u, i) = user . item (+ bias of the item), or the user's floats against the item's bits.
-
-    users, items: vectors as they are stored; no items: the bits of their codes stand for them.
-    """
+    """score(u, i) = user . item (+ item bias); items None: floats against the item's bits."""
 
     users: QuantizedVectors
     items: QuantizedVectors | None
@@ -208,7 +193,7 @@ class RankingVectors:
         keep: StoredAs = "float32",
         bias: Floats | None = None,
     ) -> RankingVectors:
-        """From float vectors; None for those of items: against the bits of their codes."""
+        """From float vectors; items None: users against the bits of codes."""
         stored = None if items is None else QuantizedVectors.of(items, keep)
         return cls(QuantizedVectors.of(users, keep), stored, bias)
 
@@ -216,16 +201,14 @@ class RankingVectors:
         """Refuse vectors of other users, items or lengths than the codes have."""
         length = codes.bits if self.items is None else self.items.rows.shape[1]
         n_items = codes.n_items if self.items is None else len(self.items.rows)
-        if (len(self.users.rows), n_items) != (codes.n_users, codes.n_items):
+        n_users, size = self.users.rows.shape
+        if (n_users, n_items) != (codes.n_users, codes.n_items):
             raise DataError(
-                f"there are vectors of {len(self.users.rows)} users and {n_items} items, but codes "
-                f"of {codes.n_users} and {codes.n_items}."
+                f"there are vectors of {n_users} users and {n_items} items, but codes of "
+                f"{codes.n_users} and {codes.n_items}."
             )
-        if self.users.rows.shape[1] != length:
-            raise DataError(
-                f"the users' vectors have {self.users.rows.shape[1]} numbers but the items' "
-                f"{length}."
-            )
+        if size != length:
+            raise DataError(f"the users' vectors have {size} numbers but the items' {length}.")
         if self.bias is not None and self.bias.shape != (codes.n_items,):
             raise DataError(f"there are {len(self.bias)} biases for {codes.n_items} items.")
 
@@ -264,9 +247,9 @@ class RankingVectors:
         candidates: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
         pool: ThreadPool,
     ) -> Scores:
-        """The scores (B, s) of candidates: (items (B, s), counts (B,)), for vectors (B, d).
+        """The scores (B, s) of candidates, (items (B, s), counts (B,)), for vectors (B, d).
 
-        Behind the counts: items are any rows, scores mean nothing.
+        Behind the counts, items are any rows and scores have no meaning.
         """
         items, counts = candidates
         scores = np.zeros(items.shape, dtype=np.float32)  # behind `counts`, too

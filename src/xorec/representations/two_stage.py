@@ -27,9 +27,9 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class TwoStageQueries:
-    """codes (B, W) find; vectors (B, d) and histories (B rows of items) also put in order.
+    """codes (B, W) find items; vectors (B, d) and histories (B rows of items) rank them.
 
-    vectors: None where there are none. histories: None where nothing looks at own items.
+    vectors, histories: None where the second stage has no use for them.
 
     >>> queries = TwoStageQueries(np.array([[1], [2]], dtype=np.uint64), None, None)
     >>> len(queries), queries[1].codes.tolist()
@@ -41,11 +41,10 @@ class TwoStageQueries:
     histories: Histories | None
 
     def __post_init__(self) -> None:
-        if not _are_rows(self.codes, np.uint64):
-            object.__setattr__(self, "codes", _rows(self.codes))
-        if self.vectors is not None and not _are_rows(self.vectors, np.float32):
+        object.__setattr__(self, "codes", _rows(self.codes, np.uint64))
+        if self.vectors is not None:
             vectors = np.asarray(self.vectors, dtype=np.float32)
-            object.__setattr__(self, "vectors", _rows(vectors))
+            object.__setattr__(self, "vectors", _rows(vectors, np.float32))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -66,26 +65,17 @@ class TwoStageQueries:
         )
 
 
-def _are_rows(array: npt.NDArray[Any], number: type[np.generic]) -> bool:
-    """Whether kernels take it as it is: one query costs no more than these questions."""
-    return (
-        type(array) is np.ndarray
-        and array.ndim == 2
-        and array.dtype == number
-        and array.flags.carray
-    )
-
-
-def _rows(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Of two dimensions, as kernels take them."""
-    return as_contiguous(array if array.ndim == 2 else np.atleast_2d(array))
+def _rows(array: npt.NDArray[T], number: type[np.generic]) -> npt.NDArray[T]:
+    """Two-dimensional and as kernels take it; cheap for an array that is so already."""
+    is_ready = type(array) is np.ndarray and array.ndim == 2 and array.dtype == number
+    return array if is_ready and array.flags.carray else as_contiguous(np.atleast_2d(array))
 
 
 class Sources(NamedTuple):
-    """How many items each source brings, at most.
+    """The most items from each source of candidates.
 
     near: the nearest to the user's code. best: the best by item weights. per_item: the nearest to
-    the code of each of the user's items, the last of them first, `neighbours` in all.
+    the code of each of the user's items, the last item first, `neighbours` in all.
     """
 
     near: int
@@ -95,15 +85,15 @@ class Sources(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Items of all sources, at most."""
+        """The most items of all sources together."""
         return self.near + self.best + self.neighbours
 
 
 class TwoStage(Representation):
     """score(u, i) = sum of the item weights + blend x vector score, of the items that were found.
 
-    vectors: dot products, or float users against bits. weights: item weights and histories. Where
-    only one of them is there, the score is its own.
+    vectors: dot products, or float users against bits. weights: item weights and histories. One of
+    them may be None: then the score is that of the other.
     """
 
     kind = "two-stage"
@@ -127,13 +117,11 @@ class TwoStage(Representation):
             raise DataError("two stages need vectors or item weights for the second.")
         if vectors is not None:
             vectors.check(codes)
-        if weights is not None and (weights.n_users, weights.n_items) != (
-            codes.n_users,
-            codes.n_items,
-        ):
+        n, m = codes.n_users, codes.n_items
+        if weights is not None and (weights.n_users, weights.n_items) != (n, m):
             raise DataError(
                 f"there are item weights of {weights.n_users} users and {weights.n_items} items, "
-                f"but codes of {codes.n_users} and {codes.n_items}."
+                f"but codes of {n} and {m}."
             )
         if sources.near < 1 or min(sources) < 0:
             raise DataError(f"the sources are {tuple(sources)}: at least one item must be near.")
@@ -144,11 +132,11 @@ class TwoStage(Representation):
         self.sources, self.blend = sources, np.float32(blend)
 
     def with_sources(self, sources: Sources) -> TwoStage:
-        """The same with other numbers of candidates."""
+        """Two stages with other numbers of candidates."""
         return TwoStage(self.codes, self.vectors, self.weights, sources, float(self.blend))
 
     def with_blend(self, blend: float) -> TwoStage:
-        """The same with another weight of the vectors."""
+        """Two stages with another weight of the vectors."""
         return TwoStage(self.codes, self.vectors, self.weights, self.sources, blend)
 
     @property
@@ -170,15 +158,13 @@ class TwoStage(Representation):
         )
 
     def score(self, queries: Any) -> Scores:
-        """What the second stage gives to every item, found or not."""
+        """The second stage's score of every item, found or not."""
         scores = np.empty((len(queries), self.n_items), dtype=np.float32)
         every = np.arange(self.n_items, dtype=np.int32)[None], np.array([self.n_items])
         with ThreadPool(1) as pool:
             for b in range(len(queries)):
                 one = queries[b]
-                sums = None
-                if self.weights is not None:
-                    sums = self.weights.score(one.histories)
+                sums = None if self.weights is None else self.weights.score(one.histories)
                 scores[b] = self.combine(sums, self.vector_scores(one, every, pool))[0]
         return scores
 
@@ -201,7 +187,7 @@ class TwoStage(Representation):
         return sums if products is None else sums + self.blend * products
 
     def score_parts(self, query: Any, item: int) -> dict[str, float]:
-        """What the item weights and the vectors give, each times its weight."""
+        """The parts of the item weights and of the vectors, each times its weight."""
         if self.weights is None or self.vectors is None:
             return {}
         row = np.array([[item]], dtype=np.int32), np.ones(1, dtype=np.int64)
@@ -227,29 +213,25 @@ class TwoStage(Representation):
 
     def among_items(self) -> Representation:
         """By the vectors, or else by the codes."""
-        vectors = self.float_vectors
-        return (self.codes if vectors is None else vectors).among_items()
+        return (self.float_vectors or self.codes).among_items()
 
     def among_users(self) -> Representation:
         """By the vectors, or else by the codes."""
-        vectors = self.float_vectors
-        return (self.codes if vectors is None else vectors).among_users()
+        return (self.float_vectors or self.codes).among_users()
 
     def likeness(self, items: Rows, item: int) -> Scores:
-        """What each of `items` adds to the score by item weights, where there are any."""
+        """By the item weights if there are any, else as `among_items` compares."""
         if self.weights is not None:
             return self.weights.likeness(items, item)
         return super().likeness(items, item)
 
     @property
     def score_description(self) -> str:
-        names = []
-        if self.weights is not None:
-            names.append(self.weights.score_description)
-        if self.vectors is not None:
-            times = "" if self.weights is None else f"{self.blend:.3g} times "
-            names.append(times + self.vectors.description)
-        return ", plus ".join(names)
+        weights = "" if self.weights is None else self.weights.score_description
+        if self.vectors is None:
+            return weights
+        vectors = self.vectors.description
+        return f"{weights}, plus {self.blend:.3g} times {vectors}" if weights else vectors
 
     @property
     def code_length(self) -> int:
@@ -273,7 +255,7 @@ class TwoStage(Representation):
 
     @property
     def second_stage_nbytes(self) -> int:
-        """Bytes of what puts the items in order, without that of users."""
+        """Bytes of the second stage without its users."""
         vectors = 0 if self.vectors is None else self.vectors.item_nbytes
         return vectors + (0 if self.weights is None else self.weights.item_nbytes)
 
@@ -311,7 +293,7 @@ class Shortlist:
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> TwoStage:
-        """The same in the words of today."""
+        """The two stages of an older file."""
         sources = np.array([tensors["size"][0], 0, 0, 0], dtype=np.int64)
         blend = np.ones(1, dtype=np.float32)
         return TwoStage.from_tensors({**tensors, "sources": sources, "blend": blend})

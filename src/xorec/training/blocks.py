@@ -1,18 +1,16 @@
 """Blocks: an epoch's pairs in random order, cut so that threads can share the work.
 
-Each pair falls into a block drawn from its own counter (seed, epoch, user, place); inside a block
-the pairs stay in the order of the users. A pass (`training.passes`) works through a block in two
-steps, both parallel:
+The block of a pair is drawn from the pair's own counter (seed, epoch, user, position); inside a
+block pairs are in the order of users. A pass (`training.passes`) does two parallel steps:
 
-1. users: the pairs of one user are worked off one after another; items are as before the block;
-2. items: each item belongs to one part of the items, for which the block's pairs are gone through
-   in order; users are as their step left them.
+1. users: the pairs of one user one after another; items are as before the block;
+2. items: each part of the items goes through the block's pairs in order; users are as after step 1.
 
-Where pairs have weights, a pair comes as often as it weighs, in each epoch on average: a weight of
-2.3 (the mean is 1) comes twice, and a third time with probability 0.3, by a counter of its own.
+A pair with a weight comes as often as it weighs, on average: a weight of 2.3 (the mean is 1) comes
+twice in each epoch, and a third time with probability 0.3, by a counter of its own.
 
-So every number is computed in one fixed order: the result depends on the seed and on the number
-of blocks, never on the number of threads.
+So every number is computed in one fixed order: the result depends on the seed and the number of
+blocks, not on the number of threads.
 """
 
 from __future__ import annotations
@@ -29,18 +27,18 @@ from xorec.core.kernels import kernel
 from xorec.core.rng import below, draw, stream
 from xorec.data.interactions import Interactions
 
-_BLOCK_STREAM = 0x626C6F636B73  # keeps these draws apart from those of the negatives
-_DRAW_STREAM = 0x7573657273  # and these from both
-_TIMES_STREAM = 0x74696D6573  # and these from all
+_BLOCK_STREAM = 0x626C6F636B73  # XORed with the seed: streams apart from that of the negatives
+_DRAW_STREAM = 0x7573657273
+_TIMES_STREAM = 0x74696D6573
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """Pairs of one block, grouped by user.
 
-    pairs: positions in `train.indices`; users: the user row of each pair;
-    starts: where each user's run of pairs begins, and the end of the last one; draws: the number of
-    each pair in the stream of the negatives: a pair that comes again has other ones.
+    pairs: positions in `train.indices`; users: the user row of each pair; starts: the begin of each
+    user's run of pairs, and the end of the last; draws: the position of each pair in the stream of
+    negatives, another one if the pair comes again.
     """
 
     pairs: npt.NDArray[np.int64]
@@ -76,7 +74,7 @@ def blocks_of(train: Interactions, pairs_per_block: int, seed: int, epoch: int) 
 def user_blocks_of(
     train: Interactions, pairs_per_block: int, seed: int, epoch: int
 ) -> Iterator[Block]:
-    """As many pairs, but every user has the same number of them: drawn from the user's own."""
+    """About as many pairs, drawn so that every user has the same number of them."""
     active = max(1, int(np.count_nonzero(train.user_counts)))
     each = max(1, round(train.n_pairs / active))
     dealt = np.cumsum(np.concatenate([[0], np.where(train.user_counts > 0, each, 0)]))
@@ -118,7 +116,7 @@ def _random_pairs(indptr: Any, users: Any, seed: Any, epoch: Any) -> Any:
 
 @kernel
 def _weighted_pairs(indptr: Any, sums: Any, users: Any, seed: Any, epoch: Any) -> Any:
-    """The same, a pair as often as it weighs; sums: the weights before each pair, and of all."""
+    """The same by weight; sums: the cumulative weights, from 0."""
     pairs = np.empty(len(users), dtype=np.int64)
     for at in range(len(users)):
         first, past = indptr[users[at]], indptr[users[at] + 1]
@@ -131,7 +129,7 @@ def _weighted_pairs(indptr: Any, sums: Any, users: Any, seed: Any, epoch: Any) -
 
 @kernel
 def _times(indptr: Any, weights: Any, seed: Any, epoch: Any) -> Any:
-    """How often each pair comes: its weight, rounded up with the probability of its fraction."""
+    """The count of each pair: its weight, rounded up with the probability of its fraction."""
     times = np.empty(len(weights), dtype=np.int64)
     for user in range(len(indptr) - 1):
         key = stream(seed, epoch, user)
@@ -167,5 +165,5 @@ def _deal(indptr: Any, count: Any, seed: Any, epoch: Any) -> Any:
 
 
 def item_parts(threads: int) -> int:
-    """Into how many parts the items are cut (item & (parts - 1)): a power of two >= threads."""
+    """The number of parts of the items (item & (parts - 1)): a power of two >= threads."""
     return 1 << max(0, threads - 1).bit_length()

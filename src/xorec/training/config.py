@@ -1,9 +1,7 @@
-"""The settings of models: frozen, with legal ranges as data, to and from JSON; spaces to search.
+"""The settings of models: frozen, with legal ranges as data, to and from JSON; search spaces.
 
-Search spaces: which settings of a model move when it is tuned, and how far, as data.
-
-A model declares its own as `space`. `dimensions`, `bits` and `epochs` stay out: they are bought,
-not found.
+A model's `space` has the settings that tuning changes, and their ranges. `dimensions`, `bits` and
+`epochs` stay out: more of them always costs more.
 """
 
 from __future__ import annotations
@@ -64,7 +62,6 @@ class Int:
         return self.low + int((self.high + 1 - self.low) * share)
 
     def rounded(self, value: int) -> int:
-        """As it is."""
         return int(value)
 
     def __contains__(self, value: object) -> bool:
@@ -82,7 +79,6 @@ class Choice:
         return self.values[int(len(self.values) * share)]
 
     def rounded(self, value: Any) -> Any:
-        """As it is."""
         return value
 
     def __contains__(self, value: object) -> bool:
@@ -151,7 +147,7 @@ class ModelConfig(BaseModel):
         return found
 
     def resolved(self) -> Self:
-        """The same with a value for each setting that may be left to the data (`auto`)."""
+        """The settings with a value for each `auto`."""
         return self
 
 
@@ -174,7 +170,7 @@ class TripletConfig(EpochConfig):
 
 
 def describe_settings(config: type[ModelConfig]) -> list[dict[str, str]]:
-    """A row for each setting, from the legal ranges that the config states as data.
+    """A row for each setting: name, default, range, description.
 
     >>> describe_settings(EpochConfig)[1]["range"]
     '>= 1'

@@ -31,9 +31,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass
 class TrainingState:
-    """All that a fit by epochs needs to go on: a run that resumes ends in the same bytes.
+    """The state of a fit by epochs; a run that resumes from it ends in the same bytes.
 
-    arrays: what the next epoch starts from; best: the arrays of the best epoch so far, if any.
+    arrays: the start of the next epoch; best: the arrays of the best epoch so far, if any.
     """
 
     arrays: Arrays
@@ -46,15 +46,15 @@ class TrainingState:
 
 
 class Checkpoint:
-    """A state on disk. `fingerprint` says which run it belongs to (model, settings, data, seed)."""
+    """A state on disk. fingerprint: of its run (model, settings, data, seed). No path: nothing."""
 
-    def __init__(self, path: Path, fingerprint: str) -> None:
+    def __init__(self, path: Path | None, fingerprint: str) -> None:
         self.path, self.fingerprint = path, fingerprint
         self._last_end, self._last_cost = -np.inf, 0.0
 
     def load_into(self, state: TrainingState) -> bool:
-        """Take up the stored state; False if there is none. Another run's file is refused."""
-        if not self.path.exists():
+        """Load the stored state; False if there is none. Another run's file is refused."""
+        if self.path is None or not self.path.exists():
             return False
         tensors, progress = _read(self.path)
         if progress.pop("fingerprint") != self.fingerprint:
@@ -71,9 +71,9 @@ class Checkpoint:
         return True
 
     def save(self, state: TrainingState, *, now: bool = False) -> None:
-        """Write the state, unless the last write was so recent that writing would slow the run."""
+        """Write the state; with `now` False only if writing takes at most a 20th of the time."""
         begin = time.monotonic()
-        if not now and begin - self._last_end < 20 * self._last_cost:
+        if self.path is None or (not now and begin - self._last_end < 20 * self._last_cost):
             return
         tensors = {f"arrays.{name}": array for name, array in state.arrays.items()}
         tensors |= {f"best.{name}": array for name, array in state.best.items()}
@@ -109,7 +109,7 @@ _METRIC = "ndcg@20"
 
 
 class Learner(Protocol):
-    """What the loop needs of a model: its name and settings, and where it tells how it went."""
+    """A model, as the loop sees it: its name and settings, and the results that the loop sets."""
 
     name: ClassVar[str]
     config: Any
@@ -120,9 +120,9 @@ class Learner(Protocol):
 class EpochTrainer:
     """Runs a model's epochs.
 
-    step(epoch, arrays) works on the arrays in place and returns facts to show (the loss);
-    represent(arrays) wraps them for validation. With a validation part the best epoch's arrays
-    win (NDCG@20 of up to 5,000 validation users); without one, the last epoch's.
+    step(epoch, arrays) changes the arrays in place and returns facts to show (the loss);
+    represent(arrays) wraps them for validation. With a validation part the arrays of the best epoch
+    are kept (NDCG@20 of up to 5,000 validation users); without one, those of the last.
     """
 
     def __init__(
@@ -136,14 +136,12 @@ class EpochTrainer:
         self._config: EpochConfig = model.config
         self._name = model.name
         self._train, self._options = train, options
-        self._validation = (
-            None if validation is None else validation_sample(validation, options.seed)
-        )
-        self._checkpoint: Checkpoint | None = None
-        if options.checkpoint is not None:
-            self._checkpoint = Checkpoint(
-                options.checkpoint, fingerprint(model, train, validation, options)
-            )
+        self._validation = validation
+        if validation is not None:
+            self._validation = validation_sample(validation, options.seed)
+        path = options.checkpoint
+        found = "" if path is None else fingerprint(model, train, validation, options)
+        self._checkpoint = Checkpoint(path, found)
 
     def run(
         self,
@@ -151,16 +149,12 @@ class EpochTrainer:
         step: Callable[[int, Arrays], dict[str, float]],
         represent: Callable[[Arrays], Representation],
     ) -> TrainingState:
-        """Train from `arrays`; the returned state's `arrays` are the ones to keep.
+        """Train from `arrays`; the returned state's `arrays` are the result.
 
-        The model gets its `history_` and `epochs_`.
+        Sets the model's `history_` and `epochs_`.
         """
         state = TrainingState(arrays)
-        if (
-            self._checkpoint is not None
-            and self._options.resume
-            and self._checkpoint.load_into(state)
-        ):
+        if self._options.resume and self._checkpoint.load_into(state):
             self._options.progress.note(f"{self._name}: resumed after epoch {state.epoch}.")
         with self._options.progress.task(self._name, self._config.epochs) as task:
             task.advance(state.epoch)
@@ -173,10 +167,8 @@ class EpochTrainer:
                 facts |= self._validate(state, represent)
                 state.history.append({"epoch": state.epoch, **facts})
                 task.advance(1, **facts)
-                if self._checkpoint is not None:
-                    self._checkpoint.save(state, now=state.stopped)
-        if self._checkpoint is not None:
-            self._checkpoint.save(state, now=True)
+                self._checkpoint.save(state, now=state.stopped)
+        self._checkpoint.save(state, now=True)
         if state.best:
             state.arrays = state.best
         self._model.history_ = state.history
@@ -195,7 +187,7 @@ class EpochTrainer:
     def _validate(
         self, state: TrainingState, represent: Callable[[Arrays], Representation]
     ) -> dict[str, float]:
-        """The validation metric when it is due; remembers the best epoch and decides to stop."""
+        """The validation metric if due; keeps the best epoch and decides to stop."""
         every = self._config.validate_every
         last = state.stopped or state.epoch == self._config.epochs
         if self._validation is None or (state.epoch % every and not last):
@@ -229,7 +221,7 @@ def validation_sample(validation: Interactions, seed: int) -> Interactions:
 def fingerprint(
     model: Learner, train: Interactions, validation: Interactions | None, options: RunOptions
 ) -> str:
-    """What must be equal for a checkpoint to be taken up."""
+    """A digest of what a checkpoint and the run that resumes from it must share."""
     parts = (
         model.name,
         model.config.model_dump_json(),

@@ -1,10 +1,10 @@
 """One pass over the training pairs, block by block: users first, then items, on a pool of threads.
 
-What a model does in the two steps is its own (`TripletStep`); that every pair comes once, with
-fresh negatives, and that the result is the same for any number of threads, is arranged here.
+A model defines the two steps (`TripletStep`). The pass gives every pair once, with fresh negatives,
+and the same result for any number of threads.
 
-A step is a function: triplets and tables in, new rows out. It writes nothing that it was given,
-so it may run in any thread, process or machine; the pass writes what it hands back.
+A step is a function: triplets and tables in, new rows out. It writes none of its arguments, so it
+may run in any thread, process or machine; the pass writes the new rows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from xorec.training.blocks import Block, blocks_of, item_parts, user_blocks_of
 from xorec.training.rows import empty_rows, hold_rows, renumber, take_rows, write_rows, zero_rows
 
 BY_SAMPLING = "pairs are sampled in proportion to their weights, in each epoch"
-"""What weights do to a model that learns by passes (`Model.weighting`)."""
+"""The effect of weights on a model that learns by passes (`Model.weighting`)."""
 _BLOCKS, _FEWEST = 64, 256
-"""A pass has at least 64 blocks, unless they would be smaller than 256 pairs: what users and items
-know of each other must not get too old, or popular items overshoot."""
+"""The fewest blocks of a pass, and pairs of a block, which is stronger. In larger blocks rows would
+be too old, and popular items overshoot."""
 SHARE = 1 << 20
-"""Numbers of rows that a thread reads in less time than it takes to wake another one."""
+"""Numbers that a thread reads in less time than it takes to wake another thread."""
 _PIECES = 4
-"""At most, for each thread, of the users of a block: none waits long for the last one."""
+"""The most pieces of a block's users for each thread."""
 
 
 class Triplets(NamedTuple):
@@ -45,7 +45,7 @@ class Triplets(NamedTuple):
 
 
 class Sampler(Protocol):
-    """Where a pass has its negatives from (`data.negatives.Negatives`)."""
+    """The source of a pass's negatives (`data.negatives.Negatives`)."""
 
     def draw(
         self,
@@ -59,11 +59,10 @@ class Sampler(Protocol):
 
 
 class UserResult(NamedTuple):
-    """What the users' step makes of some triplets.
+    """The result of the users' step for some triplets.
 
-    users (R,): whose rows they are, in the order of the triplets; rows: their new rows, R of each
-    array; kept: what the items' step needs of each pair, and `losses` (P,), each pair's loss as it
-    was met.
+    users (R,): in the order of the triplets; rows: their new rows, R of each array; kept: data of
+    each pair for the items' step, and `losses` (P,), each pair's loss when it was met.
     """
 
     triplets: Triplets
@@ -73,7 +72,7 @@ class UserResult(NamedTuple):
 
 
 class ItemResult(NamedTuple):
-    """What the items' step makes of a block: the items (T,), and their new rows."""
+    """The result of the items' step for a block: the items (T,), and their new rows."""
 
     items: npt.NDArray[np.int64]
     rows: Any
@@ -81,10 +80,10 @@ class ItemResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TripletStep(ABC):
-    """What a model does with the triplets of one block.
+    """A model's step for the triplets of one block.
 
-    users, items: the tables (`training.rows`) that the new rows are written to. A model whose rows
-    move reads them from there, too; where gradients are wanted, they are the tables of those.
+    users, items: the tables (`training.rows`) that the new rows are written to, and read from; or
+    tables of gradients.
     """
 
     users: Any
@@ -92,12 +91,12 @@ class TripletStep(ABC):
     moves_items: ClassVar[bool] = True
     """Whether there is an items' step at all."""
     reads_other_items: ClassVar[bool] = True
-    """Whether an item's step reads others, which must then be as before the block. Else the items
-    of a part may move on the table itself: copies of rows would cost BPR a tenth on amazon-cds."""
+    """Whether an item's step reads other items, which must then be as before the block. Else items
+    move on the table itself, without copies of rows, which cost BPR a tenth of its time."""
 
     @abstractmethod
     def keep(self, pairs: int, negatives: int, users: int) -> Any:
-        """Room for what the items' step needs of each pair: a named tuple with `losses` (P,)."""
+        """Arrays for `kept`: a named tuple with `losses` (P,)."""
 
     @abstractmethod
     def move_users(self, triplets: Triplets, new: Any, kept: Any) -> None:
@@ -115,11 +114,11 @@ class TripletStep(ABC):
         return new
 
     def touched(self, result: UserResult) -> npt.NDArray[np.int32]:
-        """(P, T): which items the items' step moves, besides the positive of each pair."""
+        """(P, T): the items that the items' step moves, besides the positive of each pair."""
         return result.triplets.negatives
 
     def start_items(self, items: npt.NDArray[np.int64]) -> Any:
-        """The rows from which the items' step starts."""
+        """The rows at the start of the items' step."""
         return take_rows(self.items, items)
 
     def loss(self, losses: npt.NDArray[np.float32]) -> float:
@@ -147,8 +146,7 @@ class TripletStep(ABC):
         return ItemResult(items, self.finish_items(items, new))
 
     def step_items_in_place(self, results: Sequence[UserResult], part: int, parts: int) -> None:
-        """The same on the tables themselves, of users after their step and of items, for a model
-        that says that `reads_other_items` is False."""
+        """The same on the tables themselves, for a model whose `reads_other_items` is False."""
         raise NotImplementedError
 
     def _renumbered(
@@ -166,8 +164,7 @@ class TripletStep(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GradientStep(TripletStep):
-    """For models whose rows come from others: the tables of `users` and `items` are those of the
-    gradients (`training.rows.Gradients`), read are these vectors."""
+    """A step that reads vectors and writes tables of gradients (`training.rows.Gradients`)."""
 
     user_vectors: npt.NDArray[Any]
     item_vectors: npt.NDArray[Any]
@@ -177,7 +174,7 @@ class GradientStep(TripletStep):
 
 
 class Moving(NamedTuple):
-    """Which rows a pass may move, by masks: the others are seen, and stay as they are."""
+    """Masks of the rows that a pass may move; the others are read and stay as they are."""
 
     users: npt.NDArray[np.bool_]
     items: npt.NDArray[np.bool_]
@@ -205,9 +202,9 @@ class Pass:
     """None: all rows."""
 
     def run(self, step_of: StepOf, after: Callable[[int], object] = lambda pairs: None) -> float:
-        """Learn from every pair once (or by weight); returns the mean loss of a triplet as met.
+        """Learn from every pair once (or by weight); returns the mean loss of a triplet when met.
 
-        after: what is to be done after each block; it is told the number of pairs.
+        after(pairs): called after each block with its number of pairs.
         """
         size = min(self.block_size, max(_FEWEST, self.train.n_pairs // self.least_blocks))
         deal = user_blocks_of if self.per_user else blocks_of
@@ -241,7 +238,7 @@ class Pass:
         return step.loss(np.concatenate([result.kept.losses for result in ordered]))
 
     def _items(self, step: TripletStep, results: Sequence[UserResult], parts: int) -> None:
-        """The items' step of each part; they are written when all have read what they need."""
+        """The items' step of each part; rows are written after all parts have read."""
         if not step.reads_other_items and self.moving is None:
             self.pool.map(parts, lambda part: step.step_items_in_place(results, part, parts))
             return

@@ -3,12 +3,10 @@
 E = (I + s A + ... + s^L A^L) E0 / (1 + s + ... + s^L),  A the pairs' graph, entry (u, i) =
 1 / sqrt(n_u n_i), users and items stacked; the smoothing s is 1 in LightGCN. It is linear and
 symmetric, so the gradient with respect to E0 is the same operator applied to the gradient with
-respect to E: no tape, no autograd. By Horner's rule, L products: E0 + s A (E0 + s A (E0 + ...)).
+respect to E. By Horner's rule, L products: E0 + s A (E0 + s A (E0 + ...)).
 
-One layer of a graph's propagation: every row adds up the messages of its neighbours.
-
-Rows are stacked, users before items. Rows have a scale s = 1 / sqrt(number of neighbours), and the
-message of a row is s times itself.
+In one layer every row adds up the messages of its neighbours: the message of a row is the row times
+its scale, 1 / sqrt(number of neighbours). Rows are stacked, users before items.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 
 _AHEAD = 8
-"""How many neighbours ahead rows are asked for from memory."""
+"""How many neighbours ahead rows are prefetched."""
 
 
 class Graph(NamedTuple):
@@ -59,8 +57,8 @@ def add_neighbours(
 ) -> None:
     """h_r = ego_r + smoothing s_r sum of its neighbours' messages; out_r = share h_r, or s_r h_r.
 
-    share > 0 says that this is the last layer. Four neighbours at a time: the sums are read and
-    written once for four rows, and four rows are on their way from memory at once.
+    share > 0: this is the last layer. Four neighbours at a time, so that sums are read and written
+    once for four rows.
     """
     indptr, indices, scales = graph.indptr, graph.indices, graph.scales
     size = ego.shape[1]
@@ -126,8 +124,7 @@ class Propagation:
     def apply(
         self, ego: Floats, out: Floats, spare: tuple[Floats, Floats], pool: ThreadPool
     ) -> None:
-        """out = E of ego = E0, all of one shape (rows, d); `spare` are two arrays to work in."""
-
+        """out = E of ego = E0, all of one shape (rows, d); spare: two arrays to work in."""
         if self.layers == 0:
             np.copyto(out, ego)
             return

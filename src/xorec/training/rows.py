@@ -1,17 +1,15 @@
-"""Tables of rows that a step reads, and the new rows that it hands back for the caller to write.
+"""Tables of rows that a step reads, and the new rows that it returns for the caller to write.
 
 A table is a named tuple of arrays with one row for each user or item; kernels take it whole. Two
 fields may be one array (vectors that others see as they are): they stay one here.
 
-Where rows live, and what the others see of them. SPHERE: rows of unit length. BALL: of at most unit
-length. FREE: as they are. SIGNS: codes. Of a row behind a code the others see sign(row) / sqrt(d),
-or with `softness` > 0 something between the row and its code: for an entry v, with e = v sqrt(d) /
-softness clipped to [-1, 1],
+Kinds of rows. SPHERE: of unit length. BALL: of at most unit length. FREE: any. SIGNS: codes. Of a
+row behind a code, others see sign(row) / sqrt(d), or with `softness` > 0 a value between the row
+and its code: for an entry v, with e = v sqrt(d) / softness clipped to [-1, 1],
 
     (e + hardness (drawn - e)) / sqrt(d),    drawn = +1 with the chance (1 + e) / 2, else -1
 
 whose mean is e / sqrt(d) for every `hardness`: at 0 the row itself, clipped; at 1 drawn bits.
-A bit that the loss needs must therefore leave the middle, where its draw is a coin's.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ from xorec.core.rng import draw, stream
 SPHERE, BALL, FREE, SIGNS = 0, 1, 2, 3
 _TINY = np.float32(1e-8)
 _LARGE = 1 << 18
-"""A table of more numbers (1 MiB) does not stay in a core's own cache: ask for its rows ahead."""
+"""A table of more numbers (1 MiB) does not stay in a core's own cache: rows are prefetched."""
 _AHEAD = 8
-"""How many rows ahead are asked for when rows are copied."""
+"""How many rows ahead are prefetched when rows are copied."""
 _CLIP = np.float32(2)
-"""Rows behind codes stay within 2 / sqrt(d): a bit that is sure can still be turned."""
+"""Rows behind codes stay within 2 / sqrt(d), so that every bit can still be turned."""
 _SIXTEEN, _MIDDLE = np.uint64(65535), np.float32(1 - 1 / 65536)
 
 
@@ -51,7 +49,7 @@ def adagrad_step(
 
 @inlined
 def project(rows: Any, snapshot: Any, row: Any, kind: Any) -> None:
-    """Bring a row that moved back to the sphere or the ball; the others see it as it is."""
+    """Bring a row that moved back to the sphere or the ball; others see it as it is."""
     size = rows.shape[1]
     factor = np.float32(1)
     if kind != FREE:
@@ -70,7 +68,7 @@ def project(rows: Any, snapshot: Any, row: Any, kind: Any) -> None:
 def draw_code(
     rows: Any, codes: Any, row: Any, softness: Any, hardness: Any, key: Any, position: Any
 ) -> None:
-    """Clip a row behind a code, and draw what the others see, from `position` of a stream on.
+    """Clip a row behind a code, and draw what others see, from `position` of a stream on.
 
     Each number of the stream has four uniforms of 16 bits.
     """
@@ -110,18 +108,16 @@ def project_rows(rows: Any, kind: Any) -> None:
 
 @inlined
 def prefetch_row(table: Any, size: Any, row: Any) -> None:
-    """Ask for a row of a table of rows of `size` numbers, flat."""
+    """Prefetch a row of a flat table of rows of `size` numbers."""
     for f in range(0, size, 16):
         prefetch(table, np.int64(row) * size + f)
 
 
 @inlined
 def prefetch_next(table: Any, size: Any, positives: Any, negatives: Any, pair: Any) -> None:
-    """Ask for the items of the pair after this one, while this one is worked off.
+    """Prefetch the items of the next pair. table: the items' rows of `size` numbers, flat.
 
-    table: the items' rows of `size` numbers, flat. It changes no result. Where the table is large
-    it halves the time of a pass, which would wait for memory otherwise (amazon-cds: 210 to 100 ns
-    a negative); where it is small, it would cost a tenth.
+    For a large table it halves the time of a pass; for a small one it would cost a tenth.
     """
     if len(table) > _LARGE and pair + 1 < len(positives):
         for k in range(-1, negatives.shape[1]):
@@ -132,7 +128,7 @@ def prefetch_next(table: Any, size: Any, positives: Any, negatives: Any, pair: A
 
 @kernel
 def gather(table: Any, ids: Any, rows: Any) -> None:
-    """rows = table[ids]; a few rows are on their way from memory at once."""
+    """rows = table[ids], with rows prefetched."""
     size = table.shape[1]
     flat = table.ravel()
     for at in range(len(ids)):
@@ -164,9 +160,9 @@ def renumber(
 ) -> Any:
     """Number the items of a part, v & (parts - 1) == part, in the order in which they come.
 
-    slots (m,): the number of each item, -1 where it has none yet; ids: the items by number, `count`
-    of them so far. local: the triplets by these numbers, -1 where an item is of another part, and
-    users by their place among the users of these triplets. Returns the new count.
+    slots (m,): the number of each item, or -1; ids: the items by number, `count` so far. local: the
+    triplets by these numbers, -1 for items of other parts, users numbered in their order. Returns
+    the new count.
     """
     mask, negatives, user = parts - 1, triplets.negatives, -1
     for pair in range(len(triplets.users)):
@@ -196,8 +192,8 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Rows(NamedTuple):
-    """Rows that move by Adagrad: vectors (n, d); snapshot (n, d): what the others see of them;
-    grad_sq_sum (n,): the sum of the squared gradients of each row so far."""
+    """Rows that move by Adagrad: vectors (n, d); snapshot (n, d): what others see of them;
+    grad_sq_sum (n,): the sum of each row's squared gradients."""
 
     vectors: Array
     snapshot: Array
@@ -215,7 +211,7 @@ class Rows(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Sums of gradients (n, d), and how often each row came (n,)."""
+    """Sums of gradients (n, d), and the count of each row (n,)."""
 
     sums: Array
     counts: Array
@@ -251,7 +247,7 @@ def write_rows(table: tuple[Array, ...], ids: Ids, rows: tuple[Array, ...]) -> N
 def hold_rows(
     table: tuple[Array, ...], ids: Ids, rows: tuple[Array, ...], moving: npt.NDArray[np.bool_]
 ) -> None:
-    """Put back, into the new rows of `ids`, those of the table that may not move."""
+    """Restore, in the new rows of `ids`, the table's rows that may not move."""
     still = ~moving[ids]
     for array, new in _pairs(table, rows):
         new[still] = array[ids[still]]

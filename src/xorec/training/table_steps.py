@@ -4,8 +4,7 @@ Both add the L2 term of the rows that came: shrink (n,) times the row itself.
 
 Means over the epochs: after epoch t the mean moves by (1 + LATE) / (t + LATE) of the way to the
 rows (polynomial-decay averaging, Shamir & Zhang 2013): the last quarter of the epochs has about two
-thirds of the weight, however many there are. It takes the noise out of the steps, in place of steps
-that shrink.
+thirds of the weight. Means remove the noise of steps that do not shrink.
 """
 
 from __future__ import annotations
@@ -72,19 +71,19 @@ def adagrad(
 
 LATE = 3
 _ROWS = 1 << 16
-"""That are moved at once: what is written in between stays small."""
+"""Rows that are moved at once."""
 _DONE = "epochs_averaged"
 
 
 def start_means(arrays: Arrays, names: tuple[str, ...]) -> None:
-    """Room for the means of these arrays, beside them."""
+    """Add arrays for the means of these."""
     arrays[_DONE] = np.zeros(1, dtype=np.int64)
     for name in names:
         arrays[f"mean_{name}"] = np.zeros_like(arrays[name])
 
 
 def add_to_means(arrays: Arrays) -> None:
-    """Take in the rows as an epoch has left them, in place."""
+    """Add the rows after an epoch to the means, in place."""
     arrays[_DONE] += 1
     share = np.float32((1 + LATE) / (int(arrays[_DONE][0]) + LATE))
     for name in (name for name in arrays if f"mean_{name}" in arrays):

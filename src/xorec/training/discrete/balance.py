@@ -18,18 +18,17 @@ from xorec.core.threads import one_blas_thread
 _CHUNK = 4096
 """Rows in one product: sums have one fixed order."""
 _NULL = 1e-9
-"""A direction with a smaller share of the largest eigenvalue of J'J counts as none."""
+"""The share of the largest eigenvalue of J'J below which a direction counts as null."""
 
 
 def balanced(rows: npt.NDArray[Any], seed: int) -> npt.NDArray[Any]:
     """The X (n, r) that maximises tr(rows'X) over X'1 = 0, X'X = nI.
 
-    Directions in which the centred rows have nothing are paired with random columns, orthonormal
-    and orthogonal to 1 and to Q: drawn from `seed`, in no other case. (The released code pairs
-    them wrongly: its extra columns come last and its null directions first.) Where n <= r there
-    are only n - 1 columns orthogonal to 1; then X'X is n times a projection on as many
-    directions, and the trace is the same. float64 for float64 rows, else float32; the same bytes
-    for any number of threads.
+    Null directions of the centred rows are paired with random columns, orthonormal and orthogonal
+    to 1 and to Q, drawn from `seed`. (The released code pairs them wrongly: its extra columns come
+    last and its null directions first.) Where n <= r only n - 1 columns are orthogonal to 1; then
+    X'X is n times a projection on as many directions, with the same trace. float64 for float64
+    rows, else float32; the same bytes for any number of threads.
     """
     n, r = rows.shape
     dtype = np.float64 if rows.dtype == np.float64 else np.float32

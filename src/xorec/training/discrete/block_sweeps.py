@@ -1,18 +1,15 @@
-"""Sweeps on an engine: the codes that `sweeps.sweep` gives, bit for bit, with the pairs elsewhere.
+"""Sweeps on an engine: the codes of `sweeps.sweep`, bit for bit, with the pairs elsewhere.
 
 A sweep is 3 + B calls of the engine, B the blocks of items that go one after another:
 
 1. users: each block of users draws its negatives and finds its new codes, the items standing still;
 2. exchange: the blocks of users send every triplet to the two items in it, in order;
-3. for each of the B blocks of items: its pieces find new codes side by side, and tell which of
-   their triplets hold an item before them in the block: all that taking the codes one after
-   another asks for. The driver takes them (`sweeps`);
+3. for each of the B blocks of items: its pieces find new codes in parallel, and send those of their
+   triplets that hold an item before them in the block. The driver needs no more to accept codes one
+   after another (`sweeps`);
 4. the loss, summed by block of users, then on the driver in order.
 
-What travels: 8 bytes for each user and item and call, and in the exchange 4 (2 + 4 K) bytes a pair
-with K negatives.
-
-Work on a block is a pure function of its pairs and the codes.
+A call sends 8 bytes for each user and item; the exchange 4 (2 + 4 K) bytes a pair with K negatives.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ _PIECE_BYTES = 64 << 20
 
 
 class Draw(NamedTuple):
-    """Which negatives: so many for each pair, of this seed and epoch."""
+    """The negatives of a sweep: so many for each pair, of this seed and epoch."""
 
     negatives: int
     seed: int
@@ -56,11 +53,11 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemCut:
-    """Items in blocks that go one after another, each cut into pieces that go side by side.
+    """Items in consecutive blocks, each cut into parallel pieces.
 
-    Block b has the items b, b + blocks, b + 2 blocks, ...; its pieces are consecutive ones of
-    these. The new block of (piece s, block b) on the engine is s blocks + b, so that the pieces of
-    one block lie apart.
+    Block b has the items b, b + blocks, b + 2 blocks, ...; its pieces are consecutive runs of them.
+    (piece s, block b) is the engine's new block s blocks + b, so that the pieces of one block are
+    apart.
     """
 
     items: int
@@ -83,22 +80,13 @@ class ItemCut:
 
 
 def item_pieces(pairs: int, negatives: int, partitions: int) -> int:
-    """How many pieces a block of items has: as many for each partition, and none much too large.
-
-    >>> item_pieces(100_000_000, 5, 2)
-    6
-    """
+    """The number of pieces of a block of items: a multiple of the partitions, none too large."""
     block = role_bytes(pairs, negatives) // ITEM_BLOCKS
     return partitions * max(1, -(-block // (_PIECE_BYTES * partitions)))
 
 
 def role_bytes(pairs: int, negatives: int) -> int:
-    """Every triplet goes to its two items: (2 + K) numbers for a pair as a positive, 3 for each
-    negative.
-
-    >>> role_bytes(100, 5)
-    8800
-    """
+    """Bytes of the exchange: (2 + K) numbers for a pair as a positive, 3 for each negative."""
     return 4 * (2 + 4 * negatives) * pairs
 
 
@@ -273,12 +261,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, n: int, *named: Rows) -> Places:
-        """Of all rows that are named; -1 names none.
-
-        >>> found = Places.of(9, np.array([7, 2, -1]), np.array([2]))
-        >>> found.rows, found.find(np.array([[7, -1]]))
-        (array([2, 7]), array([[ 1, -1]], dtype=int32))
-        """
+        """Of all rows that are named; -1 names none."""
         there = np.zeros(n + 1, dtype=np.bool_)  # the last is for -1
         for rows in named:
             there[rows] = True
@@ -296,9 +279,6 @@ def stable_order(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """`argsort`, equal ones in their order: by their last 16 bits, then by the others.
 
     NumPy sorts numbers of 16 bits by counting, in a tenth of the time.
-
-    >>> stable_order(np.array([65_537, 5, 65_537, 4, 5]))
-    array([3, 1, 4, 0, 2])
     """
     order = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
     if len(numbers) and numbers.max() > 0xFFFF:
@@ -308,11 +288,7 @@ def stable_order(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
 
 
 def starts_of(rows: Rows, items: int) -> npt.NDArray[np.int64]:
-    """Where the entries of each item begin, once `rows` are in order.
-
-    >>> starts_of(np.array([0, 2, 2]), 3)
-    array([0, 1, 1, 3])
-    """
+    """Where the entries of each item begin, once `rows` are in order."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=items))])
 
 

@@ -1,4 +1,4 @@
-"""Flip: every user's and item's code goes down in the exact loss, bit by bit.
+"""Flip: every user's and item's code descends in the exact loss, bit by bit.
 
 For one triplet and one role the change takes four values only, by r = z_k p_k and s = z_k q_k of
 the bit (`problem` has the names). Four values are a polynomial in two signs,

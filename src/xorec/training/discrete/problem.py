@@ -1,4 +1,4 @@
-"""What a sweep works on: codes, the triplets that hold each user and item, the loss as tables.
+"""The data of a sweep: codes, the triplets of each user and item, the loss as tables.
 
 A triplet's loss depends on three dot products, and codes have few of those: it is looked up. With
 uj, ui, ij the dot products and d bits, a triplet's state is two places in `LossTables`:
@@ -6,13 +6,11 @@ uj, ui, ij the dot products and d bits, a triplet's state is two places in `Loss
     X = (uj - ui)/2 + d + 2                     in x and loss_x, (2d + 5,)
     Y = ((uj + ij)/2 + d + 2, (ui + d)/2 + 1)   in y and loss_y, (2d + 5, d + 3), laid flat
 
-There is room around, so that the places one flip away exist. Call p and q the other two codes of
-the triplet, as `training.loss.role_tables` does. Flipping a bit of z takes, with r = z_k p_k and
+The tables have margins, so that places one flip away exist. Call p and q the other two codes of the
+triplet, as `training.loss.role_tables` does. Flipping a bit of z moves, with r = z_k p_k and
 s = z_k q_k of that bit and `moves` the role's row,
 
     X to X - (x0 r + x1 s)        Y to Y - (y0 r + y1 s)
-
-All of it is named tuples of arrays, as kernels take them.
 
 A row is a user (kind 0, role 0) or an item (kind 1, roles 1 and 2: positive and negative).
 """
@@ -215,12 +213,12 @@ class SweepCodes(NamedTuple):
 
 
 class TripletLists(NamedTuple):
-    """The triplets, and which of them hold a user or an item.
+    """The triplets, by user and by item.
 
     users, positives (P,), negatives (P, K), -1 where there is none. Pairs of user u:
     user_starts[u] to user_starts[u + 1]. Pairs of positive i: a slice of positive_pairs by its
-    starts. Users and positives of the triplets of negative j: slices by negative_starts, copied
-    because they would lie all over the pairs.
+    starts. Users and positives of the triplets of negative j: slices by negative_starts, copies
+    side by side in memory.
     """
 
     users: npt.NDArray[np.int32]
@@ -250,7 +248,7 @@ class LossTables(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Codes, which a sweep changes in place, and the triplets and the loss they are to suit."""
+    """Codes, which a sweep changes in place, and the triplets and the loss."""
 
     codes: SweepCodes
     lists: TripletLists

@@ -1,16 +1,14 @@
 """Sweeps: discrete optimisers of the codes over a list of triplets, users first, then items.
 
-A sweep gives every user, and then every item, a code with a lower loss, as `flips` or
-`bounds` finds it. Given the items, users have nothing to do with each other: they are shared
-between threads. Items meet in triplets, so they go in blocks: the new codes of a block are found
-side by side while all items stand still, and are then taken one after another where the loss, with
-the codes of that moment, falls. A block of one item is the exact way, one by one. Either way the
-loss of the triplets never rises, and the codes do not depend on the number of threads.
+A sweep gives every user, and then every item, a code with a lower loss, as `flips` or `bounds`
+finds it. Given the items, users are independent, and threads share them. Items meet in triplets, so
+they go in blocks: the new codes of a block are proposed in parallel while all items stay, and are
+then accepted one after another where the loss falls. So the loss of the triplets never rises, and
+the codes do not depend on the number of threads. Blocks of one item are the exact way.
 
-Each proposal was made while all items stood still, and its change of the loss is known for that
-moment. Items that moved since only matter where they share a triplet with the item: the change is
-corrected there. So the loss never rises, at a fraction of what the proposals cost. These sums have
-one order, whatever else the lists hold: on a cluster they hold such triplets alone.
+The change of the loss by a proposal is known for the codes at which it was made. Items that moved
+since matter only in triplets with the item: there the change is corrected. These sums have one
+order, whatever else the lists hold: on a cluster they hold such triplets alone.
 """
 
 from __future__ import annotations
@@ -55,9 +53,9 @@ class Proposals(NamedTuple):
 
 @inlined
 def _corrections(problem: Any, proposals: Any, at: Any, moved: Any) -> Any:
-    """What the items that moved since add to the change by proposal `at`.
+    """The correction of the change by proposal `at` for the items that moved since.
 
-    Such an item w has gone from old[moved[w]] to its present code.
+    Such an item w has moved from old[moved[w]] to its present code.
     """
     codes, lists, tables = problem.codes, problem.lists, problem.tables
     v, old, new = proposals.rows[at], proposals.old, proposals.new
@@ -112,7 +110,7 @@ def accept(problem: Any, proposals: Any, moved: Any) -> int:
 
 
 ITEM_BLOCKS = 32
-"""Blocks of items in a sweep: fewer blocks, fewer waits; more blocks, fewer proposals refused."""
+"""Blocks of items in a sweep: more blocks, more waits but fewer proposals refused."""
 _PIECES = 16  # pieces of work for each thread: users differ much in their number of triplets
 _ROWS_AT_ONCE = 8  # fewer rows are not worth a call of a kernel
 
@@ -127,7 +125,7 @@ class SweepResult(NamedTuple):
 
 
 class Proposer(Protocol):
-    """What finds new codes for users (kind 0) or items (kind 1), all else standing still."""
+    """Finds new codes for users (kind 0) or items (kind 1), all else unchanged."""
 
     def __call__(self, problem: Problem, kind: int, rows: Rows) -> tuple[Signs, Floats]:
         """Better codes (N, d) of `rows`, and gains (N, 2); nothing else changes.

@@ -1,7 +1,7 @@
-"""min z'Az + c'z over z in {-1,+1}^d: what every solver takes and gives.
+"""Solvers of min z'Az + c'z over z in {-1,+1}^d.
 
-A solver only stores its settings; `solve` checks the problem, solves it and never gives a code
-worse than `start`. The same problem, start and seed give the same code.
+`solve` checks the problem and never returns a code worse than `start`. The same problem, start and
+seed give the same code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDING = {"float32": 1e-5, "float64": 1e-9}
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found.
+    """A solver's result.
 
     z: the code, int8 (d,). value: z'Az + c'z. proven: no code is better (beyond rounding).
     steps: nodes of the tree, or turns of a bit.
@@ -80,23 +80,21 @@ def check_seed(seed: int) -> None:
         raise OptionError(f"seed is {seed}: give a number from 0 to 2**63 - 1.")
 
 
-def check_problem(A: npt.ArrayLike, c: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """A (d, d) and c (d,) as contiguous floats (float32 stays), or a DataError."""
-    A, c = _floats(A, "A"), _floats(c, "c")
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise DataError(f"A has shape {A.shape}: give a square matrix (d, d).")
-    if c.shape != A.shape[:1]:
-        raise DataError(f"c has shape {c.shape} but A has {A.shape}: give c as ({len(A)},).")
-    return _check_entries(A[None], c[None])[0], c
+def check_problem(
+    A: npt.ArrayLike, c: npt.ArrayLike, *, stack: bool = False
+) -> tuple[Floats, Floats]:
+    """A (d, d) and c (d,), or a stack (n, d, d) and (n, d), as contiguous floats, or a DataError.
 
-
-def check_stack(A: npt.ArrayLike, c: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """A (n, d, d) and c (n, d), as `check_problem`."""
+    float32 stays.
+    """
     A, c = _floats(A, "A"), _floats(c, "c")
-    if A.ndim != 3 or A.shape[1] != A.shape[2]:
-        raise DataError(f"A has shape {A.shape}: give a stack of square matrices (n, d, d).")
-    if c.shape != A.shape[:2]:
-        raise DataError(f"c has shape {c.shape} but A has {A.shape}: give c as {A.shape[:2]}.")
+    if A.ndim != 2 + stack or A.shape[-1] != A.shape[-2]:
+        needed = "a stack of square matrices (n, d, d)" if stack else "a square matrix (d, d)"
+        raise DataError(f"A has shape {A.shape}: give {needed}.")
+    if c.shape != A.shape[:-1]:
+        raise DataError(f"c has shape {c.shape} but A has {A.shape}: give c as {A.shape[:-1]}.")
+    if not stack:
+        return _check_entries(A[None], c[None])[0], c
     return _check_entries(A, c) if len(A) else A, c
 
 

@@ -1,15 +1,12 @@
-"""The exact solver: tabu, then branch and bound with a convexified bound (docs/bqp.md).
-
-Branch and bound on the convexified problem (`bound_kernels`), depth first.
+"""The exact solver: tabu, then depth-first branch and bound with a convexified bound (docs/bqp.md).
 
 Put the bits in a fixed order and factor their part of N = [[M, b], [b', .]] as M = G'G with G
 lower triangular. With G'e = b, every code x has
 
     y'Cy = sum over k of (e_k + sum_{j <= k} G_kj x_j)^2  -  |e|^2 - sum over the bits of u
 
-Each square looks back only: the bits fixed so far fix the first squares, and real numbers could
-make all later ones zero. So the sum so far is the minimum over the rest, and a node costs one
-row of G.
+Each square depends on earlier bits only, and real numbers could make all later squares zero. So the
+sum so far is the minimum over the rest, and a node costs one row of G.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Local search: fast, and nearly always at the optimum, which it cannot prove.
+"""Local search for min z'Az + c'z over {-1,+1}^d: 1-flip descent, and tabu with kicks.
 
-Local search for min z'Az + c'z over {-1,+1}^d: 1-flip descent, and tabu with kicks.
-
-Turning bit i changes the value by change_i = 4 A_ii - 2 z_i (2Az + c)_i. Turning bit k in turn
-changes every other change_i by 8 A_ik z_i z_k and reverses the sign of change_k: so the changes
-are kept up to date, and a turn and the choice of the next one cost one pass over d numbers.
+It nearly always finds the optimum, but cannot prove it. Turning bit i changes the value by
+change_i = 4 A_ii - 2 z_i (2Az + c)_i. Turning bit k changes every other change_i by 8 A_ik z_i z_k
+and reverses the sign of change_k, so a turn and the next choice cost one pass over d numbers.
 
 `descend` and `tabu` take one problem; `descend_range` and `tabu_range` take problems [begin, end)
 of a stack, for `map_ranges`. A may be float32: sums are float64. What is found depends on the
@@ -31,8 +29,8 @@ from xorec.training.discrete.bqp.base import (
     Solution,
     Solver,
     check_code,
+    check_problem,
     check_seed,
-    check_stack,
     value_of,
 )
 
@@ -53,7 +51,7 @@ class BatchSolver(Solver):
         A (n, d, d), c (n, d). Each problem ends as `solve` ends it, whatever the pool.
         """
         check_seed(seed)
-        A, c = check_stack(A, c)
+        A, c = check_problem(A, c, stack=True)
         if check_code(Z, c.shape, "Z") is not Z:
             raise DataError(f"Z holds {Z.dtype}: give an array of int8, which is changed in place.")
         stack = _stack(A, c, Z)
