@@ -14,7 +14,7 @@ import httpx
 
 from xorec.client.exchange import Memory, Outcome, Retries, Step, exchange, read_answer
 from xorec.client.operations import Operations
-from xorec.client.request import Lines, Request
+from xorec.client.request import Request, decoder
 from xorec.core.errors import OptionError
 
 A = TypeVar("A")
@@ -51,24 +51,18 @@ class _Connection(Operations):
 
     def _settings(self, transport: Any) -> dict[str, Any]:
         """Of httpx's client."""
-        return {
-            "base_url": self._url,
-            "headers": self._headers,
-            "timeout": self._timeout,
-            "transport": transport,
-        }
+        common = {"base_url": self._url, "headers": self._headers, "timeout": self._timeout}
+        return {**common, "transport": transport}
 
     def _arguments(self, request: Request[Any], stream: bool) -> dict[str, Any]:
         """Of `build_request`. A stream may be silent for any time."""
-        headers = {} if request.body is None else {"content-type": "application/json"}
-        timeout = httpx.Timeout(self._timeout, read=None) if stream else self._timeout
         return {
             "method": request.method,
             "url": request.path,
             "params": list(request.params),
             "content": request.content,
-            "headers": headers,
-            "timeout": timeout,
+            "headers": {} if request.body is None else {"content-type": "application/json"},
+            "timeout": httpx.Timeout(self._timeout, read=None) if stream else self._timeout,
         }
 
 
@@ -197,13 +191,11 @@ class Client(_Connection):
     def _read(self, request: Request[None]) -> Iterator[Any]:
         assert request.decode is not None
         response = self._answer(request, stream=True)
-        lines, decode = Lines(), request.decode()
+        feed = decoder(request.decode())
         try:
             for piece in response.iter_bytes():
-                for line in lines.feed(piece):
-                    yield from decode(line)
-            for line in lines.rest():
-                yield from decode(line)
+                yield from feed(piece)
+            yield from feed(b"")
         finally:
             response.close()
 
@@ -274,15 +266,13 @@ class AsyncClient(_Connection):
     async def _read(self, request: Request[None]) -> AsyncIterator[Any]:
         assert request.decode is not None
         response = await self._answer(request, stream=True)
-        lines, decode = Lines(), request.decode()
+        feed = decoder(request.decode())
         try:
             async for piece in response.aiter_bytes():
-                for line in lines.feed(piece):
-                    for one in decode(line):
-                        yield one
-            for line in lines.rest():
-                for one in decode(line):
+                for one in feed(piece):
                     yield one
+            for one in feed(b""):
+                yield one
         finally:
             await response.aclose()
 

@@ -193,31 +193,28 @@ def _plain(value: Any) -> Any:
 # -- answers in pieces
 
 
-class Lines:
-    r"""Lines out of pieces of bytes; only a line feed ends one (JSON may hold U+2028).
+def decoder(decode: Callable[[bytes], Iterable[A]]) -> Callable[[bytes], Iterator[A]]:
+    r"""A function that takes pieces of an answer, at last b"", and gives what `decode` makes of each
+    line. Only a line feed ends a line (JSON may hold U+2028).
 
-    >>> lines = Lines()
-    >>> lines.feed(b"a\r\nb"), lines.feed(b"c\n"), lines.rest()
-    ([b'a'], [b'bc'], [])
+    >>> feed = decoder(lambda line: [line])
+    >>> list(feed(b"a\r\nb")), list(feed(b"c\nd")), list(feed(b""))
+    ([b'a'], [b'bc'], [b'd'])
     """
+    open_line: list[bytes] = []
 
-    def __init__(self) -> None:
-        self._open: list[bytes] = []
-
-    def feed(self, piece: bytes) -> list[bytes]:
-        """The lines that this piece completes."""
+    def feed(piece: bytes) -> Iterator[A]:
         *complete, last = piece.split(b"\n")
         if complete:
-            complete[0] = b"".join((*self._open, complete[0]))
-            self._open = []
-        if last:
-            self._open.append(last)
-        return [line.removesuffix(b"\r") for line in complete]
+            complete[0] = b"".join((*open_line, complete[0]))
+            open_line.clear()
+        open_line.append(last)
+        if not piece and any(open_line):
+            complete = [b"".join(open_line)]
+        for line in complete:
+            yield from decode(line.removesuffix(b"\r"))
 
-    def rest(self) -> list[bytes]:
-        """The text after the last line feed."""
-        rest, self._open = b"".join(self._open), []
-        return [rest] if rest else []
+    return feed
 
 
 def json_line(line: bytes) -> Iterable[Json]:
