@@ -194,8 +194,8 @@ def _plain(value: Any) -> Any:
 
 
 def decoder(decode: Callable[[bytes], Iterable[A]]) -> Callable[[bytes], Iterator[A]]:
-    r"""A function that takes pieces of an answer, at last b"", and gives what `decode` makes of each
-    line. Only a line feed ends a line (JSON may hold U+2028).
+    r"""A function that takes pieces of an answer, at last b"", and gives what `decode` makes of its
+    lines. Only a line feed ends a line (JSON may hold U+2028).
 
     >>> feed = decoder(lambda line: [line])
     >>> list(feed(b"a\r\nb")), list(feed(b"c\nd")), list(feed(b""))
