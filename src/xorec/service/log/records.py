@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -302,14 +302,20 @@ def as_records(rows: Sequence[Row], original: Callable[[Any], Any]) -> list[Reco
 
     original: gives the text that a database keeps in its own way.
     """
-    events: list[Row] = [row[:-1] for row in rows if row[-1] is None]
-    users, items = ids_of([row[2] for row in events]), ids_of([row[3] for row in events])
-    made = (
-        Event(seq, original(event_id), user, item, original(kind), value, ts, original(request_id))
-        for (seq, event_id, _, _, kind, value, ts, request_id), user, item in zip(
-            events, users, items, strict=True
+    events = [row for row in rows if row[-1] is None]
+    made: Iterator[Event] = iter(())
+    if events:
+        seqs, names, users, items, kinds, values, times, requests, _ = zip(*events, strict=True)
+        made = map(
+            Event._make,
+            zip(
+                *(seqs, map(original, names), ids_of(users), ids_of(items)),
+                *(map(original, kinds), values, times, map(original, requests)),
+                strict=True,
+            ),
         )
-    )
+    if len(events) == len(rows):
+        return list(made)
     return [
         next(made) if row[-1] is None else Change(row[0], row[4], json.loads(row[-1]))
         for row in rows
