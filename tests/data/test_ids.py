@@ -53,15 +53,6 @@ def test_find_many_and_find_agree_with_a_dictionary(values: set[Hashable]) -> No
     assert [ids.find(value) for value in asked] == wanted
 
 
-@pytest.mark.parametrize("raw", [list(range(5, 305)), [f"id {n}" for n in range(300)]])
-def test_long_lists_are_found_as_short_ones_are(raw: list[Hashable]) -> None:
-    ids = Ids.of(raw)
-    asked = [*raw[::-1], "missing", -1]
-    wanted = [*range(299, -1, -1), -1, -1]
-    assert ids.find_many(asked).tolist() == wanted
-    assert [row for one in asked for row in ids.find_many([one]).tolist()] == wanted
-
-
 def test_another_type_is_not_found() -> None:
     assert Ids.of([1, 0]).find(True) == -1
     assert Ids.of([1]).find("1") == -1

@@ -53,13 +53,8 @@ def test_merge_chooses_by_part_then_time_then_place(
 ) -> None:
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
     times, parts = table[:, 2].copy(), table[:, 3].astype(np.int8)
-    merged = merge_pairs(
-        table[:, 0],
-        table[:, 1],
-        (5, 5),
-        times if with_times else None,
-        parts if with_parts else None,
-    )
+    more = (times if with_times else None, parts if with_parts else None)
+    merged = merge_pairs(table[:, 0], table[:, 1], (5, 5), *more)
     wanted: dict[tuple[int, int], int] = {}
     seen_parts: dict[tuple[int, int], set[int]] = {}
 
@@ -87,9 +82,8 @@ def test_merge_is_the_same_for_any_number_of_threads(threads: int) -> None:
     rows = rng.integers(0, 50, 5_000), rng.integers(0, 70, 5_000)
     times, parts = rng.integers(0, 9, 5_000), rng.integers(0, 3, 5_000).astype(np.int8)
     one, many = (merge_pairs(*rows, (50, 70), times, parts, threads=n) for n in (1, threads))
-    assert [np.asarray(array).tolist() for array in one] == [
-        np.asarray(array).tolist() for array in many
-    ]
+    for found, expected in zip(many, one, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_merge_takes_the_threads_it_is_given_and_asks_nobody(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.support.same_data import pair_set
 from xorec.core.errors import DataError, OptionError
 from xorec.data.ids import Ids
 from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
-from xorec.data.split import METHODS, Method, Split, folds, hold_out, split
+from xorec.data.split import Method, Split, folds, hold_out, split
 from xorec.testing.data import planted
 
 ORDERED: tuple[Method, ...] = ("random", "per-user", "leave-last", "time")
@@ -243,33 +243,25 @@ def test_describe_is_json_with_the_sizes() -> None:
     assert told["kept_back"] == result.kept_back
 
 
-def test_the_names_of_the_methods() -> None:
-    assert get_args(Method) == METHODS
-
-
-@pytest.mark.parametrize("method", ["leave-last", "time"])
-def test_times_are_asked_for(method: Method) -> None:
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"method": "given"}, DataError, r"given split needs a column.*split_column"),
+        ({"method": "time"}, DataError, "time split needs times.*time_column"),
+        ({"method": "leave-last"}, DataError, "leave-last split needs times.*time_column"),
+        ({"method": "best"}, OptionError, "'best' is not known: use random, per-user"),
+        ({"test": 1.5}, OptionError, r"test is 1\.5"),
+        ({"validation": 1}, OptionError, "validation is 1"),
+        ({"seed": -1}, OptionError, "seed is -1"),
+        ({"test": 0.1}, DataError, "leaves no test pair: 1 users, 2 items and 2 pairs"),
+    ],
+)
+def test_what_cannot_be_done_is_said(options: Any, error: type[Exception], said: str) -> None:
     data = Interactions.from_pairs([(1, 1), (1, 2)])
-    with pytest.raises(DataError, match=f"{method} split needs times.*time_column"):
-        split(data, method=method)
-
-
-def test_what_cannot_be_done_is_said() -> None:
-    data = Interactions.from_pairs([(1, 1), (1, 2)])
-    with pytest.raises(DataError, match=r"given split needs a column.*split_column"):
-        split(data, method="given")
-    with pytest.raises(OptionError, match="'best' is not known: use random, per-user"):
-        split(data, method="best")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match=r"test is 1\.5"):
-        split(data, test=1.5)
-    with pytest.raises(OptionError, match="validation is 1"):
-        split(data, validation=1)
-    with pytest.raises(OptionError, match="seed is -1"):
-        split(data, seed=-1)
-    with pytest.raises(DataError, match="leaves no test pair: 1 users, 2 items and 2 pairs"):
-        split(data, test=0.1)
-    with pytest.raises(DataError, match="no interactions"):
-        split(data.select(np.zeros(2, dtype=bool)))
+    with pytest.raises(error, match=said):
+        split(data, **options)
+    with pytest.raises((DataError, OptionError)):
+        split(data.select(np.zeros(2, dtype=bool)), **options)
 
 
 def test_what_is_held_out_to_choose_by_is_the_latest_where_there_are_times() -> None:

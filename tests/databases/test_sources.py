@@ -129,14 +129,14 @@ def test_dates_and_times_are_seconds(shop: Any) -> None:
         pytest.skip("SQLite has no type for times")
     stamp = "2024-05-06 07:08:09"
     seconds = int(datetime.datetime(2024, 5, 6, 7, 8, 9, tzinfo=datetime.UTC).timestamp())
-    for number, (kind, text, expected) in enumerate(
-        (
-            (shop.moment, f"{stamp}.75" + ("+00" if shop.kind != "clickhouse" else ""), seconds),
-            (shop.plain_moment, stamp, seconds),
-            (shop.day, "2024-05-06", seconds // 86400 * 86400),
-            (shop.day if shop.kind != "clickhouse" else "Date32", "1960-01-01", -315_619_200),
-        )
-    ):
+    is_clickhouse = shop.kind == "clickhouse"
+    values = (
+        (shop.moment, f"{stamp}.75{'' if is_clickhouse else '+00'}", seconds),
+        (shop.plain_moment, stamp, seconds),
+        (shop.day, "2024-05-06", seconds // 86400 * 86400),
+        ("Date32" if is_clickhouse else shop.day, "1960-01-01", -315_619_200),
+    )
+    for number, (kind, text, expected) in enumerate(values):
         columns = {"user": shop.big, "item": shop.big, "ts": kind}
         address = shop.make(f"orders{number}", columns, [(1, 2, text)])
         times = xorec.read(address).times
@@ -168,12 +168,9 @@ def test_since_is_the_databases_work(shop: Any, monkeypatch: pytest.MonkeyPatch)
 def test_since_of_dates(shop: Any) -> None:
     rows = [(1, 2, "2024-05-06 07:08:09"), (3, 4, "2024-05-07 00:00:00")]
     days = [(user, item, when[:10]) for user, item, when in rows]
+    moments = (shop.moment, shop.plain_moment) if shop.kind != "sqlite" else ("TEXT", "NUMERIC")
     for number, (kind, stamps) in enumerate(
-        (
-            (shop.moment if shop.kind != "sqlite" else "TEXT", rows),
-            (shop.plain_moment if shop.kind != "sqlite" else "NUMERIC", rows),
-            (shop.day, days),
-        )
+        zip((*moments, shop.day), (rows, rows, days), strict=True)
     ):
         columns = {"user": shop.big, "item": shop.big, "ts": kind}
         address = shop.make(f"orders{number}", columns, stamps)

@@ -85,8 +85,8 @@ class Interactions:
         rows = list(pairs)
         users, user_rows = Ids.numbered([user for user, _ in rows])
         items, item_rows = Ids.numbered([item for _, item in rows])
-        as_rows = (np.array(row, dtype=np.int32) for row in (user_rows, item_rows))
-        return cls.from_rows(users, items, *as_rows)
+        both = np.array([user_rows, item_rows], dtype=np.int32)
+        return cls.from_rows(users, items, *both)
 
     @classmethod
     def from_rows(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from xorec.data.interactions import TEST, TRAIN, VALIDATION, Interactions
 from xorec.data.io.read import ReadOptions, as_interactions, refuse_reading
 
 Method = Literal["random", "per-user", "leave-last", "time", "given"]
-METHODS: tuple[Method, ...] = ("random", "per-user", "leave-last", "time", "given")
+METHODS: tuple[Method, ...] = get_args(Method)
 
 Mask = npt.NDArray[np.bool_]
 Times = npt.NDArray[np.int64]

@@ -217,8 +217,7 @@ def inner_query(address: Address) -> str:
     return query
 
 
-@contextmanager
-def file_of(address: Address, what: str) -> Iterator[str]:
+def file_of(address: Address, what: str) -> str:
     """The path of a database in a file, which must be there."""
     from xorec.core.paths import what_is_at
 
@@ -228,4 +227,4 @@ def file_of(address: Address, what: str) -> Iterator[str]:
     if found != "a file":
         is_there = f"is {found}" if found else "is not there"
         raise DataError(f"{address.path} {is_there}: give the file of {what} database.")
-    yield str(path)
+    return str(path)

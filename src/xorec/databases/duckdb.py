@@ -61,7 +61,8 @@ class DuckDB(Database):
         import pyarrow as pa
 
         self.driver_errors = (duckdb.Error, pa.ArrowException, OSError)
-        with file_of(address, "a DuckDB") as path, self.errors():
+        path = file_of(address, "a DuckDB")
+        with self.errors():
             self._connection: Any = duckdb.connect(path, read_only=True)
 
     def tables(self) -> list[Table]:

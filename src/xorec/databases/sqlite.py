@@ -48,9 +48,9 @@ class SQLite(Database):
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        with file_of(address, "an SQLite") as path, self.errors():
-            place = f"file:{url_quote(path)}?mode=ro"
-            self._connection = sqlite3.connect(place, uri=True, check_same_thread=False)
+        uri = f"file:{url_quote(file_of(address, 'an SQLite'))}?mode=ro"
+        with self.errors():
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             self._connection.execute("PRAGMA query_only = ON")
 
     def tables(self) -> list[Table]:

@@ -170,16 +170,6 @@ def test_ids_of_a_csv_keep_what_they_say(
     assert list(read(path).users) == ids
 
 
-def test_a_leading_zero_far_down_keeps_all_ids_text(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    numbers = [*range(1, 250_001), "007"]  # three batches
-    path.write_text("user,item\n" + "".join(f"{number},1\n" for number in numbers))
-    data = read(path)
-    assert data.users.kind == "str"
-    assert data.n_users == 250_001
-    assert data.users.find("007") == 0
-
-
 @pytest.mark.parametrize("odd", ["007", "+7", "-0", "7.0", "x" * 40, "9223372036854775808"])
 def test_one_id_in_the_last_batch_that_is_no_number_keeps_all_ids_text(
     tmp_path: Path, odd: str
@@ -247,16 +237,6 @@ def test_a_given_split_is_read_and_a_pair_in_two_parts_stays_in_train(tmp_path: 
     assert data.parts.dtype == np.int8
     assert data.parts.tolist() == [TRAIN, VALIDATION, TEST, TEST, TRAIN, VALIDATION]
     assert "1 pairs in several parts kept in the first of them" in data.notes
-
-
-def test_the_order_of_the_rows_does_not_matter(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"user": rng.integers(0, 50, 400), "item": rng.integers(0, 40, 400)})
-    digests = set()
-    for seed in range(3):
-        frame.sample(fraction=1, shuffle=True, seed=seed).write_csv(tmp_path / "x.csv")
-        digests.add(read(tmp_path / "x.csv").digest())
-    assert len(digests) == 1
 
 
 def test_many_batches_are_read_as_one(tmp_path: Path) -> None:

@@ -112,9 +112,11 @@ class DataFile:
         data: bytes | None = None,
     ) -> None:
         self.path, self.limits, self.layout, self.location = path, limits, layout, path
-        self._file: IO[bytes] = io.BytesIO(data or b"")
+        self._file: IO[bytes] = io.BytesIO()
         if data is not None:
-            self._copy(self._file.read, ENDLESS)
+            self._file, self.location = _temporary()
+            self._file.write(data)
+            self._file.flush()
         else:
             self._file, is_pipe = open_once(path, DataError)
             if is_pipe:

@@ -8,8 +8,7 @@ blanks, they are split here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+Scan = Callable[[Mapping[str, Any]], "pl.LazyFrame"]
 WHITESPACE = " "
 """Stands for any run of blanks."""
 _MOST = 0.6
@@ -31,71 +31,62 @@ _MOST = 0.6
 _SEPARATORS = ("::", "\t", ",", ";", "|")
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """rows: the fields of the first lines, as they stand there, the header among them."""
-
-    file: DataFile
-    separator: str
-    has_header: bool
-    rows: list[list[str]]
-
-    def source(self, frame: pl.LazyFrame, names: list[str]) -> Source:
-        """The table as a Source; columns without a header get their roles by position."""
-        path = self.file.path
-        if len(names) < 2:
-            raise DataError(
-                f"{path} has one column only ({shortened(names[0], LONGEST_VALUE)}): interactions "
-                "need two, user and item; give separator if it is another one."
-            )
-        body = self.rows[1:] if self.has_header else self.rows
-        quoted = frozenset(names[at] for at in _quoted_columns(body) if at < len(names))
-        said = () if self.has_header else ("no header: columns taken by position",)
-        return Source(
-            str(path),
-            frame,
-            tuple(names),
-            text=True,
-            quoted=quoted,
-            positions=() if self.has_header else _positions(self.rows),
-            notes=said,
-        )
-
-
-def text_table(file: DataFile, separator: str, has_header: bool | None = None) -> TextTable:
-    """The table of a file; whether it has a header is guessed unless the layout or caller says."""
-    file.require_short_header()
-    rows = [split_fields(line, separator) for line in file.lines[:100]]
-    if file.layout.has_header is not None:
-        has_header = file.layout.has_header
-    if has_header is None:
-        has_header = _has_header(rows, file.layout.named)
-    return TextTable(file, separator, has_header, rows)
-
-
 def open_separated(file: DataFile, separator: str, *, typed_names: bool = False) -> Source:
-    """A table with this separator.
+    """A table with this separator; without a header, columns get their roles by position.
 
     typed_names: as RecBole has them, user_id:token; there is a header, and nothing is quoted.
     """
+    file.require_short_header()
+    by_lines = separator == WHITESPACE or len(separator.encode()) > 1
+    typed_names = typed_names and not by_lines
+    rows = [split_fields(line, separator) for line in file.lines[:100]]
+    has_header = file.layout.has_header
+    if has_header is None:
+        has_header = typed_names or _has_header(rows, file.layout.named)
+    scan, sequences = None, frozenset[str]()
+    if by_lines:
+        names = [unquote(field) for field in rows[0]] if has_header else numbered(len(rows[0]))
+        frame = _split_lines(file, separator, names, has_header=has_header)
+    else:
+        names, scan, sequences = _scanner(file, separator, has_header, typed_names)
+        frame = scan({})
+    if len(names) < 2:
+        raise DataError(
+            f"{file.path} has one column only ({shortened(names[0], LONGEST_VALUE)}): interactions "
+            "need two, user and item; give separator if it is another one."
+        )
+    quoted = _quoted_columns(rows[1:] if has_header else rows)
+    return Source(
+        str(file.path),
+        frame,
+        tuple(names),
+        text=True,
+        quoted=frozenset(names[at] for at in quoted if at < len(names)),
+        positions=() if has_header else _positions(rows),
+        notes=() if has_header else ("no header: columns taken by position",),
+        scan=scan,
+        sequences=sequences,
+    )
+
+
+def _scanner(
+    file: DataFile, separator: str, has_header: bool, typed_names: bool
+) -> tuple[list[str], Scan, frozenset[str]]:
+    """Names of columns, `Source.scan` and `Source.sequences` of a file that polars parses."""
     import polars as pl
 
-    by_lines = separator == WHITESPACE or len(separator.encode()) > 1
-    table = text_table(file, separator, has_header=True if typed_names and not by_lines else None)
-    if by_lines:
-        return _open_lines(table)
     read = partial(
         pl.scan_csv,
-        table.file.location,
+        file.location,
         glob=False,
-        separator=table.separator,
-        has_header=table.has_header,
+        separator=separator,
+        has_header=has_header,
         infer_schema=False,
         quote_char=None if typed_names else '"',
     )
     raw = read().collect_schema().names()
     # without a header polars counts from 0 or 1, by version
-    names = raw if table.has_header else numbered(len(raw))
+    names = raw if has_header else numbered(len(raw))
     names = [name.split(":")[0] for name in names] if typed_names else names
     plain = dict(zip(raw, names, strict=True))
 
@@ -104,8 +95,7 @@ def open_separated(file: DataFile, separator: str, *, typed_names: bool = False)
         return read(schema_overrides=known).rename(plain)
 
     sequences = {plain[name] for name in raw if typed_names and name.endswith(":token_seq")}
-    source = table.source(scan({}), names)
-    return replace(source, scan=scan, sequences=frozenset(sequences))
+    return names, scan, frozenset(sequences)
 
 
 def numbered(count: int) -> list[str]:
@@ -113,23 +103,18 @@ def numbered(count: int) -> list[str]:
     return [f"column_{at}" for at in range(1, count + 1)]
 
 
-def _open_lines(table: TextTable) -> Source:
+def _split_lines(
+    file: DataFile, separator: str, names: list[str], *, has_header: bool
+) -> pl.LazyFrame:
+    """The lines of a file, each split into the fields of these columns."""
     import polars as pl
 
     line = pl.col("line")
-    blanks = table.separator == WHITESPACE
-    fields = line.str.extract_all(r"\S+") if blanks else line.str.split(table.separator)
-    lines = pl.scan_lines(table.file.location, glob=False).filter(line.str.strip_chars() != "")
-    frame = lines.select(fields.alias("fields"))
-    first = split_fields(table.file.lines[0], table.separator)
-    if table.has_header:
-        names = [unquote(field) for field in first]
-        frame = frame.slice(1)
-    else:
-        names = numbered(len(first))
+    fields = line.str.extract_all(r"\S+") if separator == WHITESPACE else line.str.split(separator)
+    lines = pl.scan_lines(file.location, glob=False).filter(line.str.strip_chars() != "")
+    frame = lines.select(fields.alias("fields")).slice(int(has_header))
     field = pl.col("fields").list
-    columns = {name: field.get(at, null_on_oob=True) for at, name in enumerate(names)}
-    return table.source(frame.select(**columns), names)
+    return frame.select(**{name: field.get(at, null_on_oob=True) for at, name in enumerate(names)})
 
 
 def _open_csv(file: DataFile) -> Source:
