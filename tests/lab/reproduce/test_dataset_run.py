@@ -99,6 +99,7 @@ def test_every_length_of_codes_has_its_own_choice(make_dataset: MakeDataset) -> 
     assert (short.settings["bits"], long.settings["bits"]) == (8, 32)
     assert short.settings["temperature"] < long.settings["temperature"]
     assert dataset.choose("dsiml") == short
+    assert dataset._test_key("dsiml", 0, 32)["settings"] == long.settings
     kept = DatasetRun(
         dataset.source,
         dataset.parts,
