@@ -28,7 +28,8 @@ from xorec.data.split import Split, as_split
 from xorec.evaluation.protocol import evaluate
 from xorec.models.pretraining import pretrain
 from xorec.models.siml.dsiml import DSIML
-from xorec.models.siml.siml import WEIGHTS, popularity_bias
+from xorec.models.siml.siml import popularity_bias
+from xorec.models.siml.siml_race import WEIGHTS
 from xorec.representations.vectors import Vectors
 
 METRICS = ("ndcg@10", "ndcg@20", "recall@20")

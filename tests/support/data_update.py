@@ -14,7 +14,8 @@ from xorec.testing.data import planted
 
 
 def check_data_update(model: Any) -> None:
-    """New rows and changed rows are made, no others; newcomers rank their own items high."""
+    """New rows and changed rows are made, no others; newcomers rank their own items high, and new
+    items rank high for their own users."""
     data = planted(80, 60)
     early = data.select((data.user_rows < 70) & (data.indices < 55))
     ids = Ids("int64", np.arange(70)), Ids("int64", 1000 + np.arange(55))
@@ -31,3 +32,7 @@ def check_data_update(model: Any) -> None:
     scores = new.scores(np.arange(70, 80))
     own = np.mean([scores[u - 70][data.of_user(u)].mean() for u in range(70, 80)])
     assert own > scores.mean() + 0.1
+    scores = new.scores(np.arange(80))
+    for item in range(55, 60):
+        users = data.user_rows[data.indices == item]
+        assert scores[users, item].mean() > scores[:, item].mean()

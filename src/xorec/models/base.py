@@ -13,7 +13,7 @@ import glob
 import inspect
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,20 +29,22 @@ from xorec.core.engine import Arrays, Engine, pickled, unpickled
 from xorec.core.errors import ModelFileError, NotFittedError, OptionError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.progress import logged
+from xorec.core.threads import ThreadPool
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
 from xorec.data.prepare import align
 from xorec.representations.base import Representation
 from xorec.representations.learned_arrays import LearnedArrays
-from xorec.training.config import ModelConfig, Space, format_error, settings_text
+from xorec.training.config import EpochConfig, ModelConfig, Space, format_error, settings_text
+from xorec.training.epochs import Arrays as EpochArrays
+from xorec.training.epochs import EpochTrainer
 
 _SETTINGS = ("config", "_given_config")
-"""What a model has of a class that may have no name."""
 
 
 def packed_model(model: Model[Any]) -> npt.NDArray[np.uint8]:
-    """All of a model; settings as plain values.
+    """All of a model as bytes; settings as plain values, because their class may have no name.
 
     >>> from xorec import BPR
     >>> opened_model(packed_model(BPR(dimensions=8))).config.dimensions
@@ -54,7 +56,7 @@ def packed_model(model: Model[Any]) -> npt.NDArray[np.uint8]:
 
 
 def opened_model(array: npt.NDArray[np.uint8]) -> Model[Any]:
-    """The model again."""
+    """The model of `packed_model`."""
     from xorec.models import model_class
 
     state = unpickled(array)
@@ -66,36 +68,22 @@ def opened_model(array: npt.NDArray[np.uint8]) -> Model[Any]:
 
 
 def fit_as_task(
-    model: Model[Any],
-    train: Interactions,
-    validation: Interactions | None,
-    options: RunOptions,
-    engine: Engine,
+    model: Model[Any], train: Interactions, validation: Part, options: RunOptions, engine: Engine
 ) -> Model[Any]:
     """The model, fitted on the engine."""
-
     work = {"model": packed_model(model), "parts": pickled((train, validation))}
-    settings: dict[str, Any] = {"seed": options.seed}
-    settings["threads"] = options.threads or engine.task_threads
+    settings = {"seed": options.seed, "threads": options.threads or engine.task_threads}
     with _marked(options) as checkpoint:
         (made,) = engine.map_blocks(fit_block, [{}], [work], **settings, **checkpoint)
     return opened_model(made["model"])
 
 
 def fit_block(
-    block: Arrays,
-    shared: Arrays,
-    seed: int,
-    threads: int,
-    checkpoint: str | None = None,
-    token: str = "",
+    block: Arrays, shared: Arrays, seed: int, threads: int, checkpoint: str = "", token: str = ""
 ) -> Arrays:
-    """Fit what is shared."""
-
+    """Fit the shared model, with a checkpoint where this process sees its folder."""
     train, validation = unpickled(shared["parts"])
-    path = None if checkpoint is None else Path(checkpoint)
-    if path is not None and not _sees(path, token):
-        path = None
+    path = Path(checkpoint) if checkpoint and _sees(Path(checkpoint), token) else None
     options = RunOptions(seed=seed, threads=threads, checkpoint=path, resume=path is not None)
     fitted = opened_model(shared["model"]).fit(train, validation, options)
     return {"model": packed_model(fitted)}
@@ -103,7 +91,7 @@ def fit_block(
 
 @contextmanager
 def _marked(options: RunOptions) -> Iterator[dict[str, str]]:
-    """Where the task keeps its checkpoint, and a file beside it by which it knows the folder."""
+    """The task's checkpoint, and a file beside it that proves that the folder is shared."""
     path = options.checkpoint
     if path is None:
         yield {}
@@ -111,7 +99,7 @@ def _marked(options: RunOptions) -> Iterator[dict[str, str]]:
     if not options.resume:
         path.unlink(missing_ok=True)
     path = path.resolve()
-    token, mark = secrets.token_hex(8), _mark(path)
+    token, mark = secrets.token_hex(8), Path(f"{path}.shared")
     path.parent.mkdir(parents=True, exist_ok=True)
     mark.write_text(token, encoding="utf-8")
     try:
@@ -122,13 +110,9 @@ def _marked(options: RunOptions) -> Iterator[dict[str, str]]:
 
 def _sees(path: Path, token: str) -> bool:
     try:
-        return _mark(path).read_text(encoding="utf-8") == token
+        return Path(f"{path}.shared").read_text(encoding="utf-8") == token
     except OSError:
         return False
-
-
-def _mark(path: Path) -> Path:
-    return Path(f"{path}.shared")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,42 +132,43 @@ class DataUpdate:
     known_items: npt.NDArray[np.integer] | None = None
 
 
+EpochStep = Callable[[int, EpochArrays], dict[str, float]]
+"""Learns for the epoch of this number, in place; tells the loss."""
 C = TypeVar("C", bound=ModelConfig)
+E = TypeVar("E", bound=EpochConfig)
 R = TypeVar("R", bound=Representation)
 T = TypeVar("T")
+Part = Interactions | None
+"""A validation part, where there is one."""
 
 
 def expect(representation: Representation, kind: type[R]) -> R:
-    """What a model goes on from; refused where a file says that it comes from another model.
+    """A representation read from a file, refused where it is not of the kind its model learns.
 
     >>> from xorec.representations.shared_scores import SharedScores
     >>> expect(SharedScores(np.ones(3, dtype=np.float32), n_users=1), SharedScores).n_items
     3
     """
     if not isinstance(representation, kind):
-        raise ModelFileError(
-            f"the model was not fitted by what it says: it has learned {representation.kind} and "
-            f"not {kind.kind}. Fit it anew."
-        )
+        raise _unlike(f"has learned {representation.kind} and not {kind.kind}")
     return representation
 
 
 def expect_part(part: T | None, what: str) -> T:
-    """What a model goes on from; refused where the file has none."""
+    """A part of a representation, refused where the file has none."""
     if part is None:
-        raise ModelFileError(
-            f"the model was not fitted by what it says: it has no {what}. Fit it anew."
-        )
+        raise _unlike(f"has no {what}")
     return part
 
 
 def expect_size(what: str, found: int, said: int) -> None:
-    """Refuse what has another size than the settings beside it in the file say."""
+    """Refuse a size that differs from the settings in the same file."""
     if found != said:
-        raise ModelFileError(
-            f"the model was not fitted by what it says: it has {found} {what} and not {said}. "
-            "Fit it anew."
-        )
+        raise _unlike(f"has {found} {what} and not {said}")
+
+
+def _unlike(what: str) -> ModelFileError:
+    return ModelFileError(f"the model was not fitted by what it says: it {what}. Fit it anew.")
 
 
 class Model(LearnedArrays, ABC, Generic[C]):
@@ -284,12 +269,7 @@ class Model(LearnedArrays, ABC, Generic[C]):
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(f"{type(self).__name__} has learned nothing yet: call fit first.")
 
-    def fit(
-        self,
-        train: Any,
-        validation: Any = None,
-        options: RunOptions = DEFAULTS,
-    ) -> Self:
+    def fit(self, train: Any, validation: Any = None, options: RunOptions = DEFAULTS) -> Self:
         """Learn from `train`; use `validation`, if given, only to decide when to stop.
 
         Both are Interactions, or what `xorec.read` takes: a frame, a SciPy matrix (users are its
@@ -332,9 +312,8 @@ class Model(LearnedArrays, ABC, Generic[C]):
         return replace(train, weights=None)
 
     @abstractmethod
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation: ...
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
+        """The mathematics of the model."""
 
     def refit_settings(self) -> dict[str, Any]:
         """The settings for a fit on all pairs: the number of epochs that validation chose."""
@@ -376,11 +355,24 @@ class Model(LearnedArrays, ABC, Generic[C]):
         raise OptionError(f"{self.name} cannot be updated: fit it anew on all the data.")
 
 
+class EpochModel(Model[E]):
+    """A model that learns by epochs over arrays: passes, or sweeps over codes."""
+
+    @abstractmethod
+    def _epochs(
+        self, train: Interactions, options: RunOptions, pool: ThreadPool
+    ) -> tuple[EpochArrays, EpochStep, Callable[[EpochArrays], Representation]]:
+        """The arrays at the start, the step of an epoch, and what arrays represent."""
+
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
+        trainer = EpochTrainer(self, train, validation, options)
+        with options.thread_pool() as pool:
+            start, step, represent = self._epochs(train, options, pool)
+            return represent(trainer.run(start, step, represent).arrays)
+
+
 def fit_with_validation(
-    model: Model[Any],
-    train: Interactions,
-    validation: Interactions | None,
-    options: RunOptions = DEFAULTS,
+    model: Model[Any], train: Interactions, validation: Part, options: RunOptions = DEFAULTS
 ) -> Model[Any]:
     """Find the number of epochs on `validation`, then fit anew on both parts together.
 

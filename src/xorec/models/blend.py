@@ -8,28 +8,21 @@ score puts them in order. Validation chooses the weight.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.bits import pack_signs
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model, expect, expect_part
+from xorec.models.base import DataUpdate, Part, expect, expect_part
 from xorec.models.baselines.slim import SLIM, SLIMConfig
-from xorec.models.new_rows import mean_direction, updated_codes
-from xorec.models.pretraining import (
-    FromSIML,
-    folding_model,
-    pretrain,
-    pretraining_model,
-    refit_pretraining,
-)
+from xorec.models.new_rows import pointed_direction, updated_codes
+from xorec.models.pretraining import FromSIML, PretrainedModel, folding_model, pretraining_model
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.dsiml_ranking import updated_vectors
 from xorec.models.triplet_model import history_rows
@@ -39,25 +32,20 @@ from xorec.representations.histories import Histories
 from xorec.representations.neighbours import Neighbours
 from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage, TwoStageQueries
-from xorec.training.config import Float, ModelConfig, Space
+from xorec.representations.vectors import Floats
+from xorec.training.config import AUTO, Float, ModelConfig, Space, or_auto
 from xorec.training.epochs import validation_sample
 
-AUTO: Literal["auto"] = "auto"
+if TYPE_CHECKING:
+    Weight: TypeAlias = float | Literal["auto"]
+else:
+    Weight = or_auto(float, ge=0, allow_inf_nan=False, strict=True)
+
 K = 10
 """The list that the weight is chosen for."""
 _BLOCK = 512
 _STEPS = 2.0 ** np.arange(-5, 5.5, 0.5)
 """Weights that are tried, times the spread of the sums over that of the products."""
-
-
-def _check(weight: Any) -> Any:
-    """One message for a union of types."""
-    if weight == AUTO or (isinstance(weight, int | float) and 0 <= weight < float("inf")):
-        return weight if weight == AUTO else float(weight)
-    raise PydanticCustomError("weight", "give a number from 0 on, or auto")
-
-
-Weight = Annotated[float | Literal["auto"], BeforeValidator(_check)]
 
 
 def choose_weight(
@@ -172,13 +160,11 @@ class BlendConfig(ModelConfig):
     renamed: ClassVar[dict[str, str]] = {"keep": "vector_dtype"}
 
     slim: SLIMConfig = Field(
-        default=SLIMConfig.model_validate({"weight_dtype": "int8"}),
+        SLIMConfig.model_validate({"weight_dtype": "int8"}),
         description="settings of slim, which learns the item weights",
     )
     start: FromSIML = Field(
-        default={},
-        validate_default=True,
-        description="settings of the model of the vectors; `model` names it (siml, bpr, als, ...)",
+        {}, description="settings of the model of the vectors; `model` names it (siml, bpr, ...)"
     )
     weight: Weight = Field(
         AUTO, description="weight of the vectors relative to the item weights; auto: by validation"
@@ -186,27 +172,18 @@ class BlendConfig(ModelConfig):
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: Literal["none", "ste"] = Field(
         "none",
-        description="how the bits are learned: none (signs of the rotated vectors) or ste "
-        "(as in dsiml)",
+        description="how bits are learned: none (signs of the rotated vectors), ste (see dsiml)",
     )
-    near: int = Field(
-        50, ge=1, le=10_000, description="number of candidates: nearest to the user's code"
-    )
-    best: int = Field(
-        200, ge=0, le=10_000, description="number of candidates: best by item weights"
-    )
+    near: int = Field(50, ge=1, le=10_000, description="candidates: nearest to the user's code")
+    best: int = Field(200, ge=0, le=10_000, description="candidates: best by item weights")
     per_item: int = Field(
         0,
         ge=0,
         le=1_000,
-        description="how many items nearest to each of the user's items are looked up",
+        description="how many nearest items of each of the user's items are looked up",
     )
-    neighbours: int = Field(
-        0, ge=0, le=10_000, description="number of candidates from `per_item`, in total"
-    )
-    vector_dtype: StoredAs = Field(
-        "int8", description="number format in which the vectors are stored"
-    )
+    neighbours: int = Field(0, ge=0, le=10_000, description="candidates from `per_item`, in total")
+    vector_dtype: StoredAs = Field("int8", description="number format of the stored vectors")
 
     def resolved(self) -> Self:
         """The weight where no validation part has chosen one."""
@@ -215,11 +192,10 @@ class BlendConfig(ModelConfig):
         return self.model_copy(update={"weight": WITHOUT_VALIDATION})
 
 
-class Blend(Model[BlendConfig]):
+class Blend(PretrainedModel[BlendConfig]):
     """SLIM's item weights and SIML's vectors, blended; codes and weights find the candidates.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> model = Blend(bits=16, start={"dimensions": 8, "epochs": 1}).fit(train)
     >>> model.representation_.kind
     'two-stage'
@@ -234,19 +210,12 @@ class Blend(Model[BlendConfig]):
     space: ClassVar[Space] = {"weight": Float(0.02, 3.0, log=True)}
     cost = 8.0
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.start_epochs_ = 0
-        self.weight_ = WITHOUT_VALIDATION
+    weight_ = WITHOUT_VALIDATION
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         config = self.config
         weights = SLIM(**config.slim.model_dump()).fit(train, None, options).representation_
-        started = pretrain(config.start, train, validation, options)
-        self.start_epochs_ = started.epochs
-        self.config = config.model_copy(update={"start": started.start})
+        started = self._pretrain(train, validation, options)
         vectors = started.user_vectors, started.item_vectors
         learned = TwoStage(
             self._codes(*vectors, train, options),
@@ -254,18 +223,14 @@ class Blend(Model[BlendConfig]):
             expect(weights, Neighbours),
             Sources(config.near, config.best, config.per_item, config.neighbours),
         )
-        if config.weight != AUTO:
+        if config.weight != "auto":
             self.weight_ = config.weight
         elif validation is not None:
             self.weight_ = choose_weight(learned, train, validation, options)
         return learned.with_blend(self.weight_)
 
     def _codes(
-        self,
-        users: npt.NDArray[np.float32],
-        items: npt.NDArray[np.float32],
-        train: Interactions,
-        options: RunOptions,
+        self, users: Floats, items: Floats, train: Interactions, options: RunOptions
     ) -> Codes:
         settings = {"bits": self.config.bits, "optimizer": self.config.optimizer}
         coder = DSIML.from_vectors(users, items, **settings)
@@ -273,22 +238,17 @@ class Blend(Model[BlendConfig]):
 
     def refit_settings(self) -> dict[str, Any]:
         """The weight and the number of epochs as validation chose them."""
-        start = refit_pretraining(self.config.start, self.start_epochs_)
-        return {**self.config.model_dump(), "weight": self.weight_, "start": start}
+        return {**super().refit_settings(), "weight": self.weight_}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user: their items, the vector that these give, and the code where they point."""
         learned = expect(representation, TwoStage)
-        codes = learned.codes
-        items = history_rows(history, codes.n_items)
+        items = history_rows(history, learned.codes.n_items)
         vectors = expect_part(learned.float_vectors, "vectors of items")
         weights = expect_part(learned.weights, "item weights")
-        signs = unpack_signs(codes.item_rows[items], codes.bits)
-        total = signs.sum(axis=0, dtype=np.float32)
-        place = mean_direction(total, len(items), codes.mean_item)[None]
+        code = pack_signs(pointed_direction(learned.codes, items))
         vector = folding_model(self.config.start).fold_in(vectors, items)
-        own = Histories.of_user(items, weights.n_items)
-        return TwoStageQueries(pack_signs(place), vector, own)
+        return TwoStageQueries(code, vector, Histories.of_user(items, weights.n_items))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """Item weights exactly; vectors and codes of new rows by their own models' step."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import XorecError
 from xorec.core.kernels import inlined
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, one_blas_thread
 
 
 @inlined
@@ -97,13 +97,11 @@ def negative_inverse(A: npt.NDArray[Any], pool: ThreadPool) -> None:
 
     and keeps A symmetric, so half of it will do: n^3 operations, as by Cholesky.
     """
-    from threadpoolctl import threadpool_limits
-
     n = len(A)
     column, scaled = np.empty((2, n, min(n, TILE)), dtype=A.dtype)
     for at in range(_tiles(n)):
         _mirror_tile(A, at)
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for begin in range(0, n, TILE):
             tile = slice(begin, min(begin + TILE, n))
             _sweep(A, tile, column[:, : tile.stop - begin], scaled[:, : tile.stop - begin], pool)

@@ -11,7 +11,7 @@ to its optimum, fits the few pairs too well: `docs/tuning.md` has the figures.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -23,14 +23,16 @@ from xorec.core.bits import Offsets, pack_signs, unpack_signs
 from xorec.models.base import DataUpdate
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
+from xorec.representations.vectors import Floats
 
 R = TypeVar("R", bound=Representation)
 T = TypeVar("T")
 D = TypeVar("D", bound=np.generic)
 Rows = npt.NDArray[np.integer]
+Signs = npt.NDArray[np.int8]
 
 
-def signs_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+def signs_of(rows: npt.NDArray[Any]) -> Signs:
     """+1 where an entry is not negative, else -1.
 
     >>> signs_of(np.array([[0.5, -0.1], [0.0, -3.0]]))
@@ -38,6 +40,11 @@ def signs_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
            [ 1, -1]], dtype=int8)
     """
     return np.where(rows >= 0, 1, -1).astype(np.int8)
+
+
+def codes_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Codes:
+    """The codes of a fit's arrays `users` and `items`."""
+    return Codes.from_signs(arrays["users"], arrays["items"])
 
 
 def with_room(rows: npt.NDArray[D], count: int) -> npt.NDArray[D]:
@@ -72,8 +79,6 @@ def once_for_each(derive: Callable[[R], T]) -> Callable[[R], T]:
     return get
 
 
-Signs = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float32]
 _TRUST = 0.5
 """What a trained code counts beside each pair that it was trained on."""
 
@@ -89,23 +94,30 @@ def mean_direction(total: Floats, count: int, mean: Floats) -> Floats:
     return total - np.float32(share * count) * mean
 
 
+def pointed_direction(codes: Codes, history: Rows) -> Floats:
+    """`mean_direction` (1, d) of the codes of the items `history`."""
+    items = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
+    return mean_direction(items.sum(axis=0, dtype=np.float32), len(items), codes.mean_item)[None]
+
+
 def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
     """Codes of all users and items; those of the rows of `update` are made anew.
 
-    So much as a user had pairs before, their present code is trusted. Where users are floats, the
-    vectors of these rows become their own codes. Items keep their offsets; new ones have those of
-    items of like count.
+    A user's present code counts by the number of pairs before. Float users get the vectors of
+    their new codes. Items keep their offsets; new ones get those of items of like count.
     """
     bits, train, users = codes.bits, update.train, update.users
     B, D = (unpack_signs(words, bits) for words in (codes.user_codes, codes.item_codes))
     user_mean, item_mean = B.mean(axis=0, dtype=np.float32), codes.mean_item
     old_users = len(B)
     B, D = with_room(B, train.n_users), with_room(D, train.n_items)
-    indptr, owners = train.by_item
-    new = users[users >= old_users]
-    _point(B, new, train.indptr, train.indices, D, item_mean, update.known)
-    _point(D, update.items, indptr, owners, B, user_mean, np.zeros_like(train.item_counts))
-    _point(B, users, train.indptr, train.indices, D, item_mean, update.known)
+    pairs, nothing = (train.indptr, train.indices), np.zeros(train.n_items, dtype=np.int64)
+    solve_new_rows(
+        update,
+        old_users,
+        lambda rows: _point(B, rows, *pairs, D, item_mean, update.known),
+        lambda rows: _point(D, rows, *train.by_item, B, user_mean, nothing),
+    )
     vectors = codes.user_vectors
     if vectors is not None:
         lengths = np.abs(vectors).mean()
@@ -116,14 +128,9 @@ def updated_codes(codes: Codes, update: DataUpdate) -> Codes:
 
 
 def _point(
-    codes: Signs,
-    rows: npt.NDArray[np.integer],
-    indptr: npt.NDArray[np.integer],
-    indices: npt.NDArray[np.integer],
-    others: Signs,
-    mean: Floats,
-    known: npt.NDArray[np.integer],
+    codes: Signs, rows: Rows, indptr: Rows, indices: Rows, others: Signs, mean: Floats, known: Rows
 ) -> None:
+    """Point the codes of `rows` (d,) to where the others of their pairs are."""
     for row in rows:
         near = others[indices[indptr[row] : indptr[row + 1]]]
         direction = mean_direction(near.sum(axis=0, dtype=np.float32), len(near), mean)

@@ -1,8 +1,8 @@
 """Pretraining: the continuous model whose vectors another model turns into codes.
 
-The setting `start` holds that model's settings; its own `model` says which one it is. Several fits
-that start from the same vectors (trials, lengths of codes) learn them once where `options.cache` is
-set: they are kept under everything that made them, the code included.
+The setting `start` holds that model's settings; its own `model` names it. With `options.cache` set,
+several fits that start from the same vectors (trials, lengths of codes) learn them once: vectors
+are kept under everything that made them, the code included.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import json
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BeforeValidator, Field, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
@@ -25,10 +24,11 @@ from xorec.core.options import RunOptions
 from xorec.core.source_digest import source_digest
 from xorec.data.interactions import Interactions
 from xorec.models import model_class, model_names
-from xorec.models.base import Model
+from xorec.models.base import Model, Part
+from xorec.representations.vectors import Floats
 from xorec.training.config import ModelConfig, format_error
 
-Floats = npt.NDArray[np.float32]
+C = TypeVar("C", bound=ModelConfig)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,30 @@ def vector_models() -> list[str]:
     return [name for name in model_names() if model_class(name).learns_vectors]
 
 
+class PretrainedModel(Model[C]):
+    """A model that begins with the vectors of another one, by its setting `start`."""
+
+    start_epochs_ = 0
+    """The epochs of the start, as `epochs_`."""
+
+    def _pretrain(
+        self, train: Interactions, validation: Part, options: RunOptions
+    ) -> PretrainedVectors:
+        config: Any = self.config
+        found = pretrain(config.start, train, validation, options)
+        self.start_epochs_ = found.epochs
+        self.config = config.model_copy(update={"start": found.start})
+        return found
+
+    def refit_settings(self) -> dict[str, Any]:
+        """The settings for a fit on all pairs: the numbers of epochs that validation chose."""
+        config: Any = self.config
+        start = refit_pretraining(config.start, self.start_epochs_)
+        return {**super().refit_settings(), "start": start}
+
+
 def pretrain(
-    start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
+    start: Any, train: Interactions, validation: Part, options: RunOptions
 ) -> PretrainedVectors:
     """Fit the model that these settings are of, or read what an equal fit has left.
 
@@ -96,7 +118,7 @@ def refit_pretraining(start: Any, epochs: int) -> dict[str, Any]:
 
 
 def cache_path(
-    start: Any, train: Interactions, validation: Interactions | None, options: RunOptions
+    start: Any, train: Interactions, validation: Part, options: RunOptions
 ) -> Path | None:
     """The file of this very fit: by data, settings, seed and code; None without a cache."""
     if options.cache is None:
@@ -149,7 +171,7 @@ def _parse(default: str, value: Any) -> Any:
         raise PydanticCustomError("start", "{text}", {"text": text}) from None
 
 
-FromSIML = Annotated[Any, BeforeValidator(partial(_parse, "siml"))]
+FromSIML = Annotated[Any, BeforeValidator(partial(_parse, "siml")), Field(validate_default=True)]
 """Settings of a start that is SIML unless its `model` says another."""
-FromBPR = Annotated[Any, BeforeValidator(partial(_parse, "bpr"))]
+FromBPR = Annotated[Any, BeforeValidator(partial(_parse, "bpr")), Field(validate_default=True)]
 """The same with BPR."""

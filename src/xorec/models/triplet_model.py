@@ -24,11 +24,11 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model, expect, expect_size
+from xorec.models.base import DataUpdate, EpochModel, EpochStep, expect, expect_size
 from xorec.representations.base import Representation
-from xorec.representations.vectors import Distances, Vectors
+from xorec.representations.vectors import Distances, Floats, Vectors
 from xorec.training.config import TripletConfig
-from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.epochs import Arrays
 from xorec.training.passes import BY_SAMPLING, Moving, Pass, StepOf, Triplets, TripletStep
 from xorec.training.rows import Rows
 
@@ -62,6 +62,15 @@ def fold_in_passes(
         yield Triplets(users, positives, drawn)
 
 
+def adagrad_rows(arrays: Arrays) -> tuple[Rows, Rows]:
+    """The tables of users and items over the arrays of a fit."""
+    users, items = (
+        Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
+        for kind in ("user", "item")
+    )
+    return users, items
+
+
 def mean_user(items: npt.NDArray[np.float32], history: npt.NDArray[np.integer]) -> Rows:
     """A new user in the middle of their items."""
     return Rows.of(items[history].mean(axis=0, keepdims=True), np.zeros(1, dtype=np.float32))
@@ -85,7 +94,6 @@ def fold_in_user(
 
 UPDATE_PASSES = 10
 """That are averaged; as many go before."""
-Floats = npt.NDArray[np.float32]
 FEW_USERS = 3
 """With so many users an item starts at half of the usual length."""
 
@@ -143,7 +151,7 @@ def _length(rows: Floats) -> np.float32:
 C = TypeVar("C", bound=TripletConfig)
 
 
-class TripletModel(Model[C]):
+class TripletModel(EpochModel[C]):
     """Learns by passes over triplets (user, positive, negative)."""
 
     weighting = BY_SAMPLING
@@ -163,19 +171,12 @@ class TripletModel(Model[C]):
     def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
         """What happens to all rows at the end of an epoch, in place."""
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer = EpochTrainer(self, train, validation, options)
-        with options.thread_pool() as pool:
-            run_epoch = self.run_epoch(train, options.seed, pool)
-            state = trainer.run(self._start(train, options.seed), run_epoch, self._represent)
-        return self._represent(state.arrays)
+    def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
+        run_epoch = self.run_epoch(train, options.seed, pool)
+        return self._start(train, options.seed), run_epoch, self._represent
 
-    def run_epoch(
-        self, train: Interactions, seed: int, pool: ThreadPool
-    ) -> Callable[[int, Arrays], dict[str, float]]:
-        """What an epoch does, by its number, to the arrays; it tells the loss."""
+    def run_epoch(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochStep:
+        """The step of an epoch."""
         sampler = Negatives.of(train, self.config.alpha)
 
         def run(epoch: int, arrays: Arrays) -> dict[str, float]:
@@ -210,10 +211,7 @@ class TripletModel(Model[C]):
         assert isinstance(representation, (Vectors, Distances))
         start_new_rows(arrays, representation, update)
         users, items = learn_new_rows(
-            self.config,
-            arrays,
-            update,
-            lambda epoch, pool: self._step_of(arrays, epoch, 0, pool),
+            self.config, arrays, update, lambda epoch, pool: self._step_of(arrays, epoch, 0, pool)
         )
         arrays["user_vectors"][update.users] = self._averaged(users)
         arrays["item_vectors"][update.items] = self._averaged(items)

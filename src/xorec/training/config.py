@@ -96,7 +96,7 @@ AUTO: Any = "auto"
 """As a default it stands where a number is expected."""
 
 
-def or_auto(kind: Any, **limits: float) -> Any:
+def or_auto(kind: Any, **limits: Any) -> Any:
     """The type of a setting that is a `kind` within limits, as of pydantic's Field, or "auto".
 
     >>> TypeAdapter(or_auto(int, ge=1)).validate_python("auto")

@@ -192,19 +192,27 @@ class EpochTrainer:
         last = state.stopped or state.epoch == self._config.epochs
         if self._validation is None or (state.epoch % every and not last):
             return {}
-        from xorec.evaluation.protocol import evaluate
-
-        quiet = replace(self._options, progress=SILENT, engine=None)  # few users: here
-        result = evaluate(
-            represent(state.arrays), self._train, self._validation, ks=(20,), options=quiet
-        )
-        value = result.metrics[_METRIC]
+        here = replace(self._options, engine=None)  # few users
+        value = validation_ndcg(represent(state.arrays), self._train, self._validation, here)
         if value > state.best_value:
             state.best_value, state.best_epoch = value, state.epoch
             state.best = {name: array.copy() for name, array in state.arrays.items()}
         elif state.epoch - state.best_epoch >= self._config.patience * every:
             state.stopped = True
         return {f"validation_{_METRIC}": value}
+
+
+def validation_ndcg(
+    representation: Representation,
+    train: Interactions,
+    validation: Interactions,
+    options: RunOptions,
+) -> float:
+    """NDCG@20 on a validation part, without a progress bar."""
+    from xorec.evaluation.protocol import evaluate
+
+    quiet = replace(options, progress=SILENT)
+    return evaluate(representation, train, validation, ks=(20,), options=quiet)[_METRIC]
 
 
 def validation_sample(validation: Interactions, seed: int) -> Interactions:

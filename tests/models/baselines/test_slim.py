@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.models.baselines import slim
 from xorec.models.baselines.item_knn import NearestItems
@@ -39,7 +38,6 @@ class TestSLIMByUsers(PersonalModelTests):
 
 
 def without_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slim, "MATRIX_ITEMS", 0)
     monkeypatch.setattr(slim, "MATRIX_ITEMS", 0)
 
 
@@ -97,16 +95,6 @@ def test_small_weights_are_dropped() -> None:
     assert len(some.postings.items) == np.count_nonzero(expected)
 
 
-@pytest.mark.parametrize("by_users", [False, True])
-def test_same_bytes_for_any_threads(by_users: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if by_users:
-        without_matrix(monkeypatch)
-    data = planted(300, 200)
-    found = [SLIM().fit(data, options=RunOptions(threads=n)).representation_ for n in (1, 2, 3)]
-    tensors = [{name: t.tobytes() for name, t in one.tensors().items()} for one in found]
-    assert tensors[0] == tensors[1] == tensors[2]
-
-
 def in_groups(users: range, items_of: Any) -> list[tuple[str, str]]:
     rng = np.random.default_rng(len(users))
     return [
@@ -127,13 +115,13 @@ def test_an_update_is_a_fit_on_all_pairs(settings: Any, monkeypatch: pytest.Monk
     data = Interactions.from_pairs(first)
     shop = Recommender.from_model(SLIM(l2=2.0, **settings).fit(data), data)
     solved: list[int] = []
-    weights = slim.NeighbourRidge.weights
+    weights = SLIM._weights
 
     def watched(self: Any, train: Any, rows: Any, pool: Any) -> Any:
         solved.append(len(rows))
         return weights(self, train, rows, pool)
 
-    monkeypatch.setattr(slim.NeighbourRidge, "weights", watched)
+    monkeypatch.setattr(SLIM, "_weights", watched)
     after = shop.update(Interactions.from_pairs(later))
     train = Interactions.from_rows(after.user_ids, after.item_ids, *rows_of(after))
     again = SLIM(l2=2.0, **settings).fit(train)
@@ -184,6 +172,6 @@ def test_many_users_come_in_cuts() -> None:
         np.array([0], dtype=np.int32), others, np.zeros((1, 3), np.float32), np.array([3])
     )
     penalty = (np.full(4, 7.0), np.full(4, 2.0))
-    ridge_by_users(by_item, 140_000, X.nnz, penalty, nearest, (0, 1))
+    ridge_by_users(by_item, 140_000, X.nnz, penalty, nearest)
     system = dense[1:, 1:] + 9.0 * np.eye(3)
     np.testing.assert_allclose(nearest.weights[0], np.linalg.solve(system, dense[1:, 0]), rtol=1e-6)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.steps import take_step
+from tests.support.steps import differences, random_triplets, take_step
 from xorec.models.factorization.bpr import BPR, BPRStep, Table
 from xorec.testing.models import EpochModelTests
 from xorec.training.passes import Triplets
@@ -14,23 +14,12 @@ class TestBPR(EpochModelTests):
     settings = {"dimensions": 16, "epochs": 60, "learning_rate": 0.1, "block_size": 500}  # noqa: RUF012
 
 
-def block(
-    rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3
-) -> tuple[np.ndarray, ...]:
-    """Users, items, owner, positives, negatives (some missing), in the kernels' order."""
-    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-    positives = rng.integers(m, size=pairs).astype(np.int32)
-    negatives = rng.integers(-1, m, size=(pairs, count)).astype(np.int32)
-    users = rng.standard_normal((n, 5)).astype(np.float32)
-    items = rng.standard_normal((m, 5)).astype(np.float32)
-    return users, items, owner, positives, negatives
-
-
 @pytest.mark.parametrize("parts", [1, 2, 4])
 def test_the_two_steps_equal_a_plain_loop(parts: int) -> None:
     """Users pair by pair with items fixed, then items pair by pair with users fixed."""
     rng = np.random.default_rng(parts)
-    users, items, owner, positives, negatives = block(rng)
+    owner, positives, negatives = triplets = random_triplets(rng, first=-1)
+    users, items = (rng.standard_normal((n, 5)).astype(np.float32) for n in (6, 9))
     rate, reg = 0.07, 0.02
     expected_users, expected_items = users.astype(np.float64), items.astype(np.float64)
     pulls = np.zeros(negatives.shape)
@@ -49,7 +38,6 @@ def test_the_two_steps_equal_a_plain_loop(parts: int) -> None:
         )
         for k, j in js:
             expected_items[j] += rate * (-pulls[p, k] * expected_users[u] - reg * expected_items[j])
-    triplets = Triplets(owner, positives, negatives)
     step = BPRStep(Table(users), Table(items), np.float32(rate), np.float32(reg))
     pull, losses = take_step(step, triplets, parts).kept
     np.testing.assert_allclose(pull, pulls, atol=1e-5)
@@ -69,10 +57,8 @@ def test_the_step_follows_the_gradient_of_the_loss() -> None:
         norms = b @ b + items[0] @ items[0] + items[1] @ items[1]
         return float(np.log1p(np.exp(-x)) + reg / 2 * norms)
 
-    eps = 1e-6
-    slope = [(objective(user + eps * e) - objective(user - eps * e)) / (2 * eps) for e in np.eye(4)]
     users32, items32 = user.astype(np.float32)[None].copy(), items.astype(np.float32)
     step = BPRStep(Table(users32), Table(items32), np.float32(rate), np.float32(reg))
     triplets = Triplets(np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones((1, 1), np.int32))
     users32 = step.step_users(triplets).rows.vectors
-    np.testing.assert_allclose((user - users32[0]) / rate, slope, atol=1e-3)
+    np.testing.assert_allclose((user - users32[0]) / rate, differences(objective, user), atol=1e-3)

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.support.data_update import check_data_update
 from xorec.core.bits import unpack_signs
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate
 from xorec.models.hashing.dcf import DCF
 from xorec.models.hashing.factored_kernels import of_history, sampled
 from xorec.representations.codes import Codes
@@ -74,22 +74,4 @@ def test_fold_in_solves_the_new_users_own_problem() -> None:
 
 
 def test_an_update_solves_the_rows_that_changed_and_leaves_the_others() -> None:
-    data = planted(60, 40)
-    early = data.select((data.user_rows < 50) & (data.indices < 35))
-    model = DCF(bits=16, epochs=6).fit(early)
-    before = model.representation_
-    assert isinstance(before, Codes)
-    old = Codes(before.user_codes[:50], before.item_codes[:35], 16)
-    changed = np.flatnonzero(data.user_counts > early.user_counts)
-    update = DataUpdate(data, changed, np.arange(35, 40), early.user_counts)
-    after = model.update(old, update).representation_
-    assert isinstance(after, Codes)
-    same = np.setdiff1d(np.arange(50), changed)
-    assert (after.user_codes[same] == old.user_codes[same]).all()
-    assert (after.item_codes[:35] == old.item_codes).all()
-    B, D = codes_of(model)
-    own = [np.mean(B[u] @ D[data.of_user(u)].T) for u in range(50, 60)]
-    assert min(own) > 0
-    for i in range(35, 40):
-        users = data.user_rows[data.indices == i]
-        assert np.mean(B[users] @ D[i]) > np.mean(B @ D[i])
+    check_data_update(DCF(bits=16, epochs=6))

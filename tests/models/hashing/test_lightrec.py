@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.steps import take_step
+from tests.support.steps import differences, take_step
 from xorec.core.errors import OptionError
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
-from xorec.models.hashing.lightrec import Learner, LightRec, Teacher, Weights, start_arrays
+from xorec.models.hashing.lightrec import Learner, LightRec, Teacher, start_arrays
 from xorec.models.hashing.lightrec_codebooks import (
     ItemEncoder,
     code_shape,
@@ -85,17 +85,6 @@ def relaxed_sums(vectors: Any, encoder: ItemEncoder, codebooks: Any, transforms:
     return np.array(sums)
 
 
-def differences(function: Any, at: Any, eps: float = 1e-6) -> Any:
-    """Central differences of a function of one array."""
-    slopes = np.empty_like(at)
-    for place in np.ndindex(at.shape):
-        up, down = at.copy(), at.copy()
-        up[place] += eps
-        down[place] -= eps
-        slopes[place] = (function(up) - function(down)) / (2 * eps)
-    return slopes
-
-
 def test_slopes_of_the_encoder_equal_differences_of_the_relaxed_sum() -> None:
     rng = np.random.default_rng(1)
     vectors, encoder = small(rng)
@@ -156,7 +145,7 @@ def test_a_step_is_adam_on_the_whole_loss() -> None:
     teacher = Teacher(*(array.astype(np.float32) for array in given))
     codebooks = rng.standard_normal((2, 4, 4)).astype(np.float32)
     arrays = start_arrays(users.astype(np.float32), codebooks.copy())
-    weights = Weights(decay=0.3, distill=0.7, temperature=0.9)
+    config = LightRec(decay=0.3, distill_weight=0.7, temperature=0.9).config
     owner = np.array([0, 0, 3, 4], dtype=np.int32)
     positives = np.array([1, 2, 2, 8], dtype=np.int32)
     negatives = np.array([[3, 4], [0, 8], [7, -1], [1, 5]], dtype=np.int32)
@@ -176,7 +165,7 @@ def test_a_step_is_adam_on_the_whole_loss() -> None:
         errors = ((U @ Q.T - start) ** 2).mean(axis=0) @ teacher.weights
         return float(total + 0.3 * norms / 8 + 0.7 * errors / 2)
 
-    learner = Learner(arrays, teacher, weights, ThreadPool(1))
+    learner = Learner(arrays, teacher, config, ThreadPool(1))
     take_step(learner.step(negatives.size), Triplets(owner, positives, negatives))
     learner.learn(1e-3)
     at = (users, encoder.codebooks, encoder.transforms)

@@ -12,7 +12,14 @@ from tests.support.references.metric import (
     covariance_penalty,
     rank_weights,
 )
-from tests.support.steps import step_items, step_users
+from tests.support.steps import (
+    adagrad,
+    in_ball,
+    random_triplets,
+    step_items,
+    step_users,
+    unfinished_items,
+)
 from xorec.core.options import RunOptions
 from xorec.models.metric.cml import CML, CMLConfig, CMLStep, decorrelate, into_ball
 from xorec.representations.vectors import Distances
@@ -31,25 +38,13 @@ RATE = 0.2
 LOSSES: list[dict[str, Any]] = [{}, {"margin": 0.4}, {"rank_weight": False, "margin": 1.5}]
 
 
-def adagrad(row: Any, spent: Any, at: Any, gradient: Any) -> Any:
-    """The row after one step; `spent[at]` takes in the squared gradient."""
-    spent[at] += gradient @ gradient
-    return row - RATE * gradient / np.sqrt(spent[at] + 1e-8)
-
-
-def in_ball(row: Any) -> Any:
-    return row / max(1, np.linalg.norm(row))
-
-
-def block(rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3) -> Any:
+def block(seed: int) -> tuple[Any, Any, Triplets]:
     """Users and items in the ball, and triplets of a block; some negatives are missing."""
-    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-    positives = rng.integers(m, size=pairs).astype(np.int32)
-    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
-    negatives[3, 1], negatives[7] = -1, -1
-    users = into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2)
-    items = into_ball(rng.standard_normal((m, 5)).astype(np.float32) / 2)
-    return users, items, Triplets(owner, positives, negatives)
+    rng = np.random.default_rng(seed)
+    triplets = random_triplets(rng)
+    triplets.negatives[3, 1], triplets.negatives[7] = -1, -1
+    users, items = (into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2) for n in (6, 9))
+    return users, items, triplets
 
 
 def steps_over(users: Any, items: Any, t: Triplets, settings: dict[str, Any]) -> Any:
@@ -78,14 +73,14 @@ def follow_users(users: Any, items: Any, t: Triplets, loss: dict[str, Any], spen
         kept.append((value, 2 * weight, nearest) if value > 0 else (0.0, 0.0, -1))
         if value > 0:
             gradient = cml_gradients(*given, **loss)[0][0]
-            rows[u] = in_ball(adagrad(rows[u], spent, u, gradient))
+            rows[u] = in_ball(adagrad(rows[u], spent, u, gradient, RATE))
     return rows, kept
 
 
 @pytest.mark.parametrize("settings", LOSSES)
 def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str, Any]) -> None:
     """Pair after pair: an Adagrad step, back into the ball; and the loss as it was met."""
-    users, items, t = block(np.random.default_rng(1))
+    users, items, t = block(1)
     steps, loss, (spent, _) = steps_over(users, items, t, settings)
     expected, kept = follow_users(users, items, t, loss, spent)
     result = step_users(steps, t)
@@ -104,20 +99,17 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     settings: dict[str, Any], parts: int
 ) -> None:
     """Both roles of an item, pair after pair, with the users as their own step left them."""
-    users, items, t = block(np.random.default_rng(2))
+    users, items, t = block(2)
     steps, loss, (user_spent, spent) = steps_over(users, items, t, settings)
     _, kept = follow_users(users, items, t, loss, user_spent)
     moved = items.astype(np.float64)
     result = step_users(steps, t)
     for u, i, (_, weight, j) in zip(t.users, t.positives, kept, strict=True):
         if weight:
-            moved[i] = adagrad(moved[i], spent, i, weight * (moved[i] - users[u]))
-            moved[j] = adagrad(moved[j], spent, j, weight * (users[u] - moved[j]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CMLStep, "finish_items", lambda step, ids, new: new)
-        for part in range(parts):
-            ids, new = steps.step_items([result], part, parts)
-            np.testing.assert_allclose(new.vectors, moved[ids], atol=5e-5)
+            moved[i] = adagrad(moved[i], spent, i, weight * (moved[i] - users[u]), RATE)
+            moved[j] = adagrad(moved[j], spent, j, weight * (users[u] - moved[j]), RATE)
+    for ids, new in unfinished_items(steps, result, parts):
+        np.testing.assert_allclose(new.vectors, moved[ids], atol=5e-5)
     step_items(steps, result, parts)
     np.testing.assert_allclose(items, [in_ball(row) for row in moved], atol=5e-5)
     np.testing.assert_array_equal(items, steps.items.snapshot)
@@ -152,7 +144,7 @@ def test_decorrelation_is_a_step_along_the_gradient_of_the_penalty() -> None:
     gradient = 7.0 * covariance_gradient(both)
     for row in range(50):
         if spent[row]:
-            both[row] = in_ball(adagrad(both[row], spent, row, gradient[row]))
+            both[row] = in_ball(adagrad(both[row], spent, row, gradient[row], RATE))
     decorrelate(arrays, 7.0, RATE)
     found = np.vstack([arrays["user_vectors"], arrays["item_vectors"]])
     np.testing.assert_allclose(found, both, atol=1e-6)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from tests.support.references.metric import sml_gradients, sml_values
-from tests.support.steps import step_items, step_users
+from tests.support.steps import (
+    adagrad,
+    in_ball,
+    random_triplets,
+    step_items,
+    step_users,
+    unfinished_items,
+)
 from xorec.models.metric.cml import into_ball
 from xorec.models.metric.sml import SML, MarginRows, SMLConfig, SMLStep
 from xorec.testing.data import planted
@@ -29,37 +36,20 @@ LOSSES: list[dict[str, Any]] = [
 ]
 
 
-def adagrad(rate: float, row: Any, spent: Any, at: Any, gradient: Any) -> Any:
-    """The row after one step; `spent[at]` takes in the squared gradient."""
-    spent[at] += np.sum(gradient * gradient)
-    return row - rate * gradient / np.sqrt(spent[at] + 1e-8)
-
-
-def in_ball(row: Any) -> Any:
-    return row / max(1, np.linalg.norm(row))
-
-
 class Scene:
     """A block, its steps in float32, and everything that moves in float64."""
 
     def __init__(self, seed: int, settings: dict[str, Any]) -> None:
         rng = np.random.default_rng(seed)
-        n, m, pairs, count = 6, 9, 25, 3
-        owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-        positives = rng.integers(m, size=pairs).astype(np.int32)
-        negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
-        negatives[3, 1], negatives[7] = -1, -1
-        self.t = Triplets(owner, positives, negatives)
-        self.arrays: dict[str, Any] = {
-            "user_vectors": into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2),
-            "item_vectors": into_ball(rng.standard_normal((m, 5)).astype(np.float32) / 2),
-            "user_grad_sq_sum": np.full(n, 0.5, np.float32),
-            "item_grad_sq_sum": np.full(m, 2.0, np.float32),
-            "user_margins": rng.random(n).astype(np.float32) * np.float32(MOST),
-            "item_margins": rng.random(m).astype(np.float32) * np.float32(MOST),
-            "user_margin_grad_sq_sum": np.full(n, 0.3, np.float32),
-            "item_margin_grad_sq_sum": np.full(m, 0.4, np.float32),
-        }
+        self.t = random_triplets(rng)
+        self.t.negatives[3, 1], self.t.negatives[7] = -1, -1
+        self.arrays: dict[str, Any] = {}
+        for kind, n, spent, of_margins in (("user", 6, 0.5, 0.3), ("item", 9, 2.0, 0.4)):
+            vectors = into_ball(rng.standard_normal((n, 5)).astype(np.float32) / 2)
+            self.arrays[f"{kind}_vectors"] = vectors
+            self.arrays[f"{kind}_grad_sq_sum"] = np.full(n, spent, np.float32)
+            self.arrays[f"{kind}_margins"] = rng.random(n).astype(np.float32) * np.float32(MOST)
+            self.arrays[f"{kind}_margin_grad_sq_sum"] = np.full(n, of_margins, np.float32)
         config = SMLConfig(
             learning_rate=RATE, margin_rate=MARGIN_RATE, max_margin=MOST, negatives=3, **settings
         )
@@ -88,9 +78,8 @@ class Scene:
 
     def margin(self, kind: str, at: Any, slope: float) -> None:
         margins = self.exact[f"{kind}_margins"]
-        moved = adagrad(
-            MARGIN_RATE, margins[at], self.exact[f"{kind}_margin_grad_sq_sum"], at, slope
-        )
+        spent = self.exact[f"{kind}_margin_grad_sq_sum"]
+        moved = adagrad(margins[at], spent, at, slope, MARGIN_RATE)
         margins[at] = min(max(moved, 0), MOST)
 
     def follow_users(self) -> list[Any]:
@@ -99,9 +88,8 @@ class Scene:
         for u, i, j in self.pairs():
             slopes, value = self.slope(users[u], self.exact["user_margins"][u], i, j)
             met.append((slopes, value))
-            users[u] = in_ball(
-                adagrad(RATE, users[u], self.exact["user_grad_sq_sum"], u, slopes[0])
-            )
+            spent = self.exact["user_grad_sq_sum"]
+            users[u] = in_ball(adagrad(users[u], spent, u, slopes[0], RATE))
             self.margin("user", u, slopes[3])
         return met
 
@@ -140,19 +128,16 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
         together = 2 * sum(
             x[k] * (items[i] - users[u]) + y[k] * (shown[j[k]] - users[u]) for k in range(len(j))
         )
-        items[i] = adagrad(RATE, items[i], spent, i, together)
+        items[i] = adagrad(items[i], spent, i, together, RATE)
         scene.margin("item", i, slopes[4])
         for k, v in enumerate(j):
             if state[k]:
                 apart = 2 * x[k] * (users[u] - items[v]) + 2 * y[k] * (shown[i] - items[v])
-                items[v] = adagrad(RATE, items[v], spent, v, apart)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SMLStep, "finish_items", lambda step, ids, new: new)
-        for part in range(parts):
-            ids, new = scene.steps.step_items([result], part, parts)
-            for name, found in zip(MarginRows._fields, new, strict=True):
-                exact = scene.exact[f"item_{name}"][ids]
-                np.testing.assert_allclose(found, exact, rtol=5e-5, atol=5e-5)
+                items[v] = adagrad(items[v], spent, v, apart, RATE)
+    for ids, new in unfinished_items(scene.steps, result, parts):
+        for name, found in zip(MarginRows._fields, new, strict=True):
+            exact = scene.exact[f"item_{name}"][ids]
+            np.testing.assert_allclose(found, exact, rtol=5e-5, atol=5e-5)
     step_items(scene.steps, result, parts)
     np.testing.assert_allclose(
         scene.arrays["item_vectors"], [in_ball(row) for row in items], atol=5e-5

@@ -45,16 +45,6 @@ def test_users_from_anywhere_find_their_place_and_items_stay() -> None:
     assert ndcg(users, items) > 2 * ndcg(begin.users, items)
 
 
-def test_the_same_for_any_number_of_threads() -> None:
-    begin = start()
-    found = []
-    for threads in (1, 2, 3):
-        with ThreadPool(threads) as pool:
-            found.append(refine_users(begin.users, begin.items, MODEL.config, begin, 0, pool))
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-
-
 def test_somebody_who_has_every_item_has_no_negatives() -> None:
     begin = start()
     everything = np.arange(TRAIN.n_items)

@@ -13,7 +13,7 @@ from tests.support.references.scale_invariant import (
     siml_gradients,
     siml_slopes,
 )
-from tests.support.steps import step_items, step_users
+from tests.support.steps import random_triplets, step_items, step_users, unfinished_items
 from xorec.core.bits import unpack_signs
 from xorec.core.engine import LocalEngine
 from xorec.core.errors import DataError, OptionError
@@ -108,9 +108,7 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
     """AnyRows move by the gradient of the reference loss at what is shown; clip; show anew."""
     rng = np.random.default_rng(0)
     n, m, d, pairs, count = 6, 9, 20, 25, 3
-    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-    positives = rng.integers(m, size=pairs).astype(np.int32)
-    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
+    owner, positives, negatives = random_triplets(rng, n, m, pairs, count)
     own_users = rng.uniform(-0.4, 0.4, (n, d)).astype(np.float32)
     own_items = rng.uniform(-0.4, 0.4, (m, d)).astype(np.float32)
     loss: dict[str, Any] = {"temperature": 3.0, "gamma": 1.0, "lambda_": 0.5}
@@ -147,11 +145,8 @@ def test_the_steps_are_gradients_at_what_is_shown(reach: float, hard: float) -> 
         move(i, sum(push[k] * (shown[j[k]] - b) - v[k] * b / 2 for k in range(count)))
         for k in range(count):
             move(j[k], push[k] * (b + shown[i]) + v[k] * b / 2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ScaleInvariantStep, "finish_items", lambda step, ids, new: new)
-        for part in (0, 1):
-            ids, new = step.step_items([result], part, 2)
-            np.testing.assert_allclose(new.vectors, moved[ids], atol=2e-5)
+    for ids, new in unfinished_items(step, result, 2):
+        np.testing.assert_allclose(new.vectors, moved[ids], atol=2e-5)
     np.testing.assert_array_equal(items.snapshot, shown.astype(np.float32))
     step_items(step, result, 2)
     np.testing.assert_allclose(own_items, np.clip(moved, -most, most), atol=2e-5)

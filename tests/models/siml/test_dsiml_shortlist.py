@@ -123,7 +123,7 @@ def test_the_chosen_size_survives_the_fit_on_all_pairs() -> None:
 
 @pytest.mark.parametrize("size", [-1, "some", 2.5, True])
 def test_what_is_no_size_is_refused(size: object) -> None:
-    with pytest.raises(OptionError, match=r"shortlist is .*: give a whole number, 0 for no"):
+    with pytest.raises(OptionError, match=r"shortlist is .*: input should be .*, or auto"):
         DSIML(shortlist=size)
 
 

@@ -12,7 +12,13 @@ from tests.support.references.scale_invariant import (
     siml_slopes,
     siml_values,
 )
-from tests.support.steps import step_items, step_users
+from tests.support.steps import (
+    adagrad,
+    random_triplets,
+    step_items,
+    step_users,
+    unfinished_items,
+)
 from xorec.core.threads import ThreadPool
 from xorec.models.siml.siml import SIML, ScaleInvariantStep, SIMLConfig
 from xorec.testing.data import planted
@@ -46,20 +52,12 @@ LOSSES: list[dict[str, Any]] = [
 RATE = 0.3
 
 
-def adagrad(row: Any, spent: Any, at: Any, gradient: Any) -> Any:
-    """The row after one step; `spent[at]` takes in the squared gradient."""
-    spent[at] += gradient @ gradient
-    return row - RATE * gradient / np.sqrt(spent[at] + 1e-8)
-
-
-def block(rng: np.random.Generator, n: int = 6, m: int = 9, pairs: int = 25, count: int = 3) -> Any:
+def block(seed: int) -> tuple[Any, Any, Triplets]:
     """Unit users and items, and triplets of a block."""
-    owner = np.sort(rng.integers(n, size=pairs)).astype(np.int32)
-    positives = rng.integers(m, size=pairs).astype(np.int32)
-    negatives = rng.integers(m, size=(pairs, count)).astype(np.int32)
-    users = unit_rows(rng.standard_normal((n, 5)).astype(np.float32))
-    items = unit_rows(rng.standard_normal((m, 5)).astype(np.float32))
-    return users, items, Triplets(owner, positives, negatives)
+    rng = np.random.default_rng(seed)
+    triplets = random_triplets(rng)
+    users, items = (unit_rows(rng.standard_normal((n, 5)).astype(np.float32)) for n in (6, 9))
+    return users, items, triplets
 
 
 def steps_over(
@@ -71,24 +69,20 @@ def steps_over(
     spent = (np.full(len(users), 0.5, np.float32), np.full(len(items), 2.0, np.float32))
     params = config.params()
     rows = Rows.of(users, spent[0]), Rows.of(items, spent[1])
-    return (
-        ScaleInvariantStep(*rows, params),
-        config,
-        loss,
-        (spent[0].astype(np.float64), spent[1].astype(np.float64)),
-    )
+    before = spent[0].astype(np.float64), spent[1].astype(np.float64)
+    return ScaleInvariantStep(*rows, params), config, loss, before
 
 
 @pytest.mark.parametrize("settings", LOSSES)
 def test_the_users_step_is_the_gradient_of_the_reference_loss(settings: dict[str, Any]) -> None:
     """Pair after pair: an Adagrad step, back to the sphere; and the loss as it was met."""
-    users, items, t = block(np.random.default_rng(1))
+    users, items, t = block(1)
     steps, _, loss, (spent, _) = steps_over(users, items, t, settings)
     expected, losses = users.astype(np.float64), []
     for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
         rows = (expected[u], items[i].astype(float), items[j].astype(float))
         losses.append(siml_values(*rows, **loss))
-        expected[u] = adagrad(expected[u], spent, u, siml_gradients(*rows, **loss)[0])
+        expected[u] = adagrad(expected[u], spent, u, siml_gradients(*rows, **loss)[0], RATE)
         expected[u] /= np.linalg.norm(expected[u])
     result = step_users(steps, t)
     np.testing.assert_allclose(users, expected, atol=2e-5)
@@ -101,7 +95,7 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     settings: dict[str, Any], parts: int
 ) -> None:
     """With the slopes of the users' step: both roles of an item, others as they were before."""
-    users, items, t = block(np.random.default_rng(2))
+    users, items, t = block(2)
     before, start = items.astype(np.float64), users.astype(np.float64)
     steps, config, loss, (user_spent, spent) = steps_over(users, items, t, settings)
     result = step_users(steps, t)
@@ -111,21 +105,18 @@ def test_the_items_step_is_the_gradient_of_the_reference_loss(
     for u, i, j in zip(t.users, t.positives, t.negatives, strict=True):
         rows = (start[u], before[i], before[j])
         v, w = siml_slopes(pairwise_part(*rows), scale_part(*rows, **kind), form=config.form)
-        start[u] = adagrad(start[u], user_spent, u, siml_gradients(*rows, **loss)[0])
+        start[u] = adagrad(start[u], user_spent, u, siml_gradients(*rows, **loss)[0], RATE)
         start[u] /= np.linalg.norm(start[u])
         b = users[u].astype(np.float64)  # the user as the whole users' step left it
         together = sum(
             scale * w[k] * (2 * g * before[j[k]] - (1 + g) * b) - v[k] * b / 2 for k in range(3)
         )
-        moved[i] = adagrad(moved[i], spent, i, together)
+        moved[i] = adagrad(moved[i], spent, i, together, RATE)
         for k in range(3):
             apart = scale * w[k] * 2 * g * (b + before[i]) + v[k] * b / 2
-            moved[j[k]] = adagrad(moved[j[k]], spent, j[k], apart)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ScaleInvariantStep, "finish_items", lambda step, ids, new: new)
-        for part in range(parts):
-            ids, rows_of = steps.step_items([result], part, parts)
-            np.testing.assert_allclose(rows_of.vectors, moved[ids], atol=5e-5)
+            moved[j[k]] = adagrad(moved[j[k]], spent, j[k], apart, RATE)
+    for ids, new in unfinished_items(steps, result, parts):
+        np.testing.assert_allclose(new.vectors, moved[ids], atol=5e-5)
     step_items(steps, result, parts)
     np.testing.assert_allclose(items, unit_rows(moved), atol=5e-5)
     np.testing.assert_allclose(np.linalg.norm(items, axis=1), 1, atol=1e-6)
@@ -152,7 +143,7 @@ def test_norms_are_what_they_are_said_to_be(norms: str, reg: float) -> None:
 def test_reg_counts_once_for_each_pair_and_negative_that_is_there(form: str, parts: int) -> None:
     """Free norms, some negatives missing, of one pair all: the reference loss and reg |row|^2 / 2
     of the user and the positive of each pair, and of each negative that is there."""
-    users, items, t = block(np.random.default_rng(3))
+    users, items, t = block(3)
     t.negatives[np.random.default_rng(4).random(t.negatives.shape) < 0.3] = -1
     t.negatives[7] = -1
     before, reg = items.astype(np.float64), 0.2
@@ -167,7 +158,7 @@ def test_reg_counts_once_for_each_pair_and_negative_that_is_there(form: str, par
         slopes.append(siml_slopes(x, y, form=config.form) if len(rows[2]) else ([], []))
         if len(rows[2]):
             gradient = gradient + siml_gradients(*rows, **loss)[0]
-        expected[u] = adagrad(expected[u], spent, u, gradient)
+        expected[u] = adagrad(expected[u], spent, u, gradient, RATE)
     result = step_users(steps, t)
     np.testing.assert_allclose(users, expected, atol=2e-5)
     moved, scale = before.copy(), config.lambda_ * config.temperature
@@ -176,10 +167,10 @@ def test_reg_counts_once_for_each_pair_and_negative_that_is_there(form: str, par
         together = reg * moved[i]
         for k, j in enumerate(there):
             together = together + scale * w[k] * 2 * (before[j] - b) - v[k] * b / 2
-        moved[i] = adagrad(moved[i], item_spent, i, together)
+        moved[i] = adagrad(moved[i], item_spent, i, together, RATE)
         for k, j in enumerate(there):
             apart = scale * w[k] * 2 * (b + before[i]) + v[k] * b / 2 + reg * moved[j]
-            moved[j] = adagrad(moved[j], item_spent, j, apart)
+            moved[j] = adagrad(moved[j], item_spent, j, apart, RATE)
     step_items(steps, result, parts)
     np.testing.assert_allclose(items, moved, atol=5e-5)
 

@@ -1,4 +1,4 @@
-"""Lists as a teacher: whose items they are, how they are drawn, that the lesson is a gradient."""
+"""Teachers of the codes: whose items lists have, how they are drawn, that lessons are gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests.support.steps import take_step
+from tests.support.steps import differences, take_step
 from xorec.core.options import RunOptions
 from xorec.data.datasets.catalog import load_data
 from xorec.data.interactions import Interactions
@@ -20,7 +20,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.models.baselines.slim import SLIM
 from xorec.models.siml.dsiml import DSIML
 from xorec.models.siml.siml import SIML, ScaleInvariantStep
-from xorec.models.siml.siml_kernels import Lists, LossParams, Teacher
+from xorec.models.siml.siml_kernels import NO_LISTS, Lists, LossParams, Teacher
 from xorec.models.siml.teacher_lists import slim_lists, with_lists
 from xorec.testing.data import halves, planted
 from xorec.training.config import AUTO
@@ -97,18 +97,26 @@ def softmax(logits: Doubles) -> Doubles:
     return np.asarray(powers / powers.sum())
 
 
-def test_the_lesson_is_a_gradient() -> None:
-    """Users by central differences, items by the slope times the user; -1 is none."""
+@pytest.mark.parametrize("has_lists", [False, True])
+@pytest.mark.parametrize("lessons", [[WEIGHT, 0.0, WEIGHT], []])
+def test_the_lesson_is_a_gradient(lessons: list[float], has_lists: bool) -> None:
+    """Users by central differences, items by the slope times the user; -1 is none.
+
+    The vectors teach all candidates, the positive first; lists teach the negatives alone, of which
+    the pairs do not see the last two.
+    """
     rng = np.random.default_rng(1)
     n, m, d = 3, 18, 6
     owner, rows = np.arange(n, dtype=np.int32), np.arange(m, dtype=np.int32).reshape(n, 6)
     rows[1, 5] = -1
-    lists = some_lists(n, m, 15, seed=4)
+    lists = some_lists(n, m, 15, seed=4) if has_lists else NO_LISTS
+    first, own = (1, 4) if has_lists else (0, 6)  # of those that are taught; of those of the pair
     users, items = (unit_rows(rng.standard_normal((count, d))) for count in (n, m))
     told = [unit_rows(rng.standard_normal((count, 5))) for count in (n, m)]
-    teacher = Teacher(told[0], told[1], np.full(n, WEIGHT, np.float32), np.float32(2 * TAU), lists)
+    teacher = Teacher(told[0], told[1], np.array(lessons, np.float32), np.float32(2 * TAU), lists)
     spent = 1e8  # so large that Adagrad divides every step by 1e4
-    params = LossParams(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4, listed=2)
+    listed = 2 if has_lists else 0
+    params = LossParams(1.0, 0.0, TAU, 0.0, True, FREE, rate=1e4, listed=listed)
     mine = Rows.of(users.copy(), np.full(n, spent, np.float32))
     theirs = Rows.of(items.copy(), np.full(m, spent, np.float32))
     triplets = Triplets(owner, rows[:, 0].copy(), rows[:, 1:].copy())
@@ -116,30 +124,31 @@ def test_the_lesson_is_a_gradient() -> None:
     result = take_step(step, triplets, 2)
     total = 0.0
     for u in range(n):
-        known = rows[u][rows[u] >= 0]
-        logits = np.array([2 * TAU * float(told[1][v] @ told[0][u]) for v in known[1:]])
-        on_list = lists.items[u, : lists.counts[u]].tolist()
-        logits += [lists.logits[u, on_list.index(v)] if v in on_list else 0 for v in known[1:]]
-        p = softmax(logits)
-        rows_u = items[known].astype(np.float64)
+        known, weight = rows[u][rows[u] >= 0], lessons[u] if lessons else 0.0
+        logits = np.array([2 * TAU * float(told[1][v] @ told[0][u]) for v in known[first:]])
+        if has_lists:
+            on_list = lists.items[u, : lists.counts[u]].tolist()
+            logits += [lists.logits[u, on_list.index(v)] if v in on_list else 0 for v in known[1:]]
+        p, candidates = softmax(logits), items[known].astype(np.float64)
 
-        def loss_of(user: Doubles, rows_u: Doubles = rows_u, p: Doubles = p) -> float:
-            cosines = rows_u @ user
-            pairwise = np.log1p(np.exp((cosines[1:4] - cosines[0]) / 2)).sum()  # 3 are its own
-            return float(pairwise - WEIGHT * p @ np.log(softmax(2 * TAU * cosines[1:])))
+        def loss_of(
+            user: Doubles, candidates: Doubles = candidates, p: Doubles = p, weight: float = weight
+        ) -> float:
+            cosines = candidates @ user
+            pairwise = np.log1p(np.exp((cosines[1:own] - cosines[0]) / 2)).sum()
+            return float(pairwise - weight * p @ np.log(softmax(2 * TAU * cosines[first:])))
 
         user = users[u].astype(np.float64)
         total += loss_of(user)
-        for f in range(d):
-            nudge = 1e-5 * np.eye(d)[f]
-            slope = (loss_of(user + nudge) - loss_of(user - nudge)) / 2e-5
-            assert users[u, f] - mine.vectors[u, f] == pytest.approx(slope, abs=1e-5)
-        cosines = rows_u @ user
-        half = 0.5 / (1 + np.exp((cosines[0] - cosines[1:4]) / 2))
-        slopes = np.concatenate([[-half.sum()], half, np.zeros(len(known) - 4)])
-        slopes[1:] += WEIGHT * 2 * TAU * (softmax(2 * TAU * cosines[1:]) - p)
+        slopes = differences(loss_of, user, 1e-5)
+        np.testing.assert_allclose(users[u] - mine.vectors[u], slopes, atol=1e-5)
+        cosines = candidates @ user
+        half = 0.5 / (1 + np.exp((cosines[0] - cosines[1:own]) / 2))
+        at_items = np.zeros(len(known))
+        at_items[: 1 + len(half)] = [-half.sum(), *half]
+        at_items[first:] += weight * 2 * TAU * (softmax(2 * TAU * cosines[first:]) - p)
         moved = (items - theirs.vectors)[known]
-        np.testing.assert_allclose(moved, np.outer(slopes, mine.vectors[u]), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(moved, np.outer(at_items, mine.vectors[u]), rtol=1e-5, atol=1e-5)
     assert step.loss(result.kept.losses) == pytest.approx(total, abs=1e-5)
 
 
@@ -213,3 +222,24 @@ def test_lists_end_where_nothing_stands_out(monkeypatch: pytest.MonkeyPatch) -> 
         lengths.add(int(m))
     assert len(lengths) > 2
     assert cut.counts.sum() < whole.counts.sum()
+
+
+def test_best_items_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a large catalogue short histories get best items; else all learn the vectors' order."""
+    train, _ = halves(planted())
+    rng = np.random.default_rng(0)
+    users, items = (rng.standard_normal((rows, 8)) for rows in (train.n_users, train.n_items))
+    model = DSIML.from_vectors(
+        users,
+        items,
+        bits=int(np.median(train.user_counts)),
+        distill_weight=2.5,
+        teacher_list_length=0,
+    )
+    vectors = (users.astype(np.float32), items.astype(np.float32))
+    lessons = model._rotated(train, *vectors, RunOptions(seed=0)).teacher.distill_weight
+    np.testing.assert_array_equal(lessons, np.full(train.n_users, 2.5, np.float32))
+    monkeypatch.setattr("xorec.models.siml.teacher_lists._ONE_IN", 1)
+    begin = model._rotated(train, *vectors, RunOptions(seed=0))
+    assert begin.pairs.n_pairs > train.n_pairs
+    assert len(begin.teacher.distill_weight) == 0

@@ -10,7 +10,7 @@ CML (Hsieh et al. 2017), of each pair, with j* the nearest of its negatives:
 
 SML (Li et al. 2020), of each triplet, with margins m_u and n_i that are learned:
     [D_ui - D_uj + m_u]_+  +  lambda [D_ui - D_ij + n_i]_+  -  r_u m_u  -  r_i n_i
-    r_u, r_i: what a margin earns (`training.losses.metric.sml_rewards`). m_u stands still where the
+    r_u, r_i: what a margin earns (`SMLConfig.rewards`). m_u stands still where the
     share r_u of the user's triplets violate it, n_i where the share r_i / lambda of the item's do.
 """
 

@@ -17,7 +17,7 @@ from tests.support.references.metric import (
     sml_values,
 )
 from xorec.core.errors import OptionError
-from xorec.models.metric.sml import sml_rewards
+from xorec.models.metric.sml import SML
 
 N_ITEMS = 40
 SCALINGS: list[Any] = ["mean", "released"]
@@ -121,7 +121,7 @@ def test_sml_equals_a_plain_loop(scaling: Any, lambda_: float) -> None:
             else:
                 total -= 10 / 512 * (m[p] + n[p])
         expected.append(total)
-    rewards = sml_rewards(scaling, lambda_=lambda_, rho=0.4, gamma=10, batch=512)
+    rewards = SML(scaling=scaling, lambda_=lambda_, rho=0.4, gamma=10, batch=512).config.rewards()
     values = sml_values(b, d_pos, d_neg, m, n, lambda_=lambda_, rewards=rewards)
     np.testing.assert_allclose(values, expected, atol=1e-9)
 
@@ -130,7 +130,7 @@ def test_sml_equals_a_plain_loop(scaling: Any, lambda_: float) -> None:
 def test_sml_gradients_are_finite_differences(scaling: Any) -> None:
     """In the rows of users, positives and negatives, and in both margins."""
     given = (*triplets(6), *margins(6))
-    rewards = sml_rewards(scaling, lambda_=0.3, rho=0.4, gamma=10, batch=512)
+    rewards = SML(scaling=scaling, lambda_=0.3, rho=0.4, gamma=10, batch=512).config.rewards()
     settings: dict[str, Any] = {"lambda_": 0.3, "rewards": rewards}
     found = sml_gradients(*given, **settings)
     for place in range(5):
@@ -146,11 +146,11 @@ def test_the_released_scaling_is_a_sum_of_hinges_and_a_mean_of_rewards() -> None
     """Over one batch of B triplets: sum of hinges - gamma (mean of m + mean of n)."""
     (b, d_pos, d_neg), (m, n) = triplets(7, pairs=8, count=1), margins(7, pairs=8)
     plain = sml_values(b, d_pos, d_neg, m, n, lambda_=0.2, rewards=(0, 0)).sum()
-    rewards = sml_rewards("released", lambda_=0.2, rho=0.5, gamma=3.0, batch=8)
+    rewards = SML(scaling="released", lambda_=0.2, rho=0.5, gamma=3.0, batch=8).config.rewards()
     whole = sml_values(b, d_pos, d_neg, m, n, lambda_=0.2, rewards=rewards).sum()
     assert whole == pytest.approx(plain - 3.0 * (m.mean() + n.mean()), abs=1e-9)
 
 
 def test_another_scaling_is_refused() -> None:
-    with pytest.raises(OptionError, match="no scaling 'max'"):
-        sml_rewards("max", lambda_=1, rho=0.5, gamma=1, batch=1)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="sml: scaling is 'max': input should be 'mean' or"):
+        SML(scaling="max")

@@ -20,13 +20,8 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.baselines.item_knn import (
-    one_row,
-    root_matrix,
-    root_weights,
-    with_weights_of,
-)
+from xorec.models.base import DataUpdate, Model, Part, expect
+from xorec.models.baselines.item_knn import one_row, root_matrix, root_weights, with_weights_of
 from xorec.models.linear_algebra import bytes_needed, negative_inverse, rows_within
 from xorec.representations.base import Representation
 from xorec.representations.item_weights import ItemWeights
@@ -90,9 +85,7 @@ class EASEConfig(ModelConfig):
     """Settings of EASE."""
 
     reg: float = Field(250.0, gt=0, description="L2 penalty of the item-to-item weights (lambda)")
-    items: int = Field(
-        0, ge=0, description="only so many of the most popular items are learned; 0: all"
-    )
+    items: int = Field(0, ge=0, description="only so many most popular items are learned; 0: all")
     neighbours: int = Field(0, ge=0, description="largest weights of an item that are kept; 0: all")
 
 
@@ -118,9 +111,7 @@ class EASE(Model[EASEConfig]):
     weighting = "a pair's entry in the matrix is the square root of its weight"
     space: ClassVar[Space] = {"reg": Float(5.0, 2000.0, log=True)}
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         order = tie_rank(train.items, train.item_counts)
         count = min(self.config.items or train.n_items, train.n_items)
         items = np.sort(np.argsort(order)[:count]).astype(np.int32)

@@ -20,7 +20,7 @@ from xorec.core.kernels import kernel
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, Model, Part, expect
 from xorec.representations.base import Representation
 from xorec.representations.histories import is_weighted
 from xorec.representations.neighbours import Neighbours
@@ -40,22 +40,9 @@ class NearestItems(NamedTuple):
     counts: npt.NDArray[np.int64]
 
 
-def no_neighbours(rows: npt.NDArray[np.int32], width: int) -> NearestItems:
-    """Room for `width` neighbours of each of these rows."""
-    shape = (len(rows), width)
-    return NearestItems(
-        rows,
-        np.empty(shape, dtype=np.int32),
-        np.empty(shape, dtype=np.float32),
-        np.zeros(len(rows), dtype=np.int64),
-    )
-
-
 @kernel
-def nearest_items(
-    by_user: Any, by_item: Any, about: Any, shrink: Any, nearest: Any, begin: Any, end: Any
-) -> None:
-    """The nearest items of the items nearest.rows[begin:end] into those rows of `nearest`.
+def nearest_items(by_user: Any, by_item: Any, about: Any, shrink: Any, nearest: Any) -> None:
+    """The nearest items of the items nearest.rows into the other arrays of `nearest`.
 
     by_user (indptr, items, roots), by_item (indptr, users, roots): the pairs and the roots of their
     weights; about: (tie rank of each item, item at each rank, sum of each item's weights). Best
@@ -69,7 +56,7 @@ def nearest_items(
     together = np.zeros(m, dtype=np.float64)
     touched = np.empty(m, dtype=np.int32)
     keys = np.empty(m, dtype=np.uint64)
-    for r in range(begin, end):
+    for r in range(len(rows)):
         i, found = rows[r], 0
         for at in range(item_indptr[i], item_indptr[i + 1]):
             user = item_users[at]
@@ -122,12 +109,12 @@ def pairs_of(shared: Arrays) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]
 
 def nearest_block(block: Arrays, shared: Arrays, width: int, shrink: float) -> Arrays:
     """The nearest items of the items of a block: see `nearest_items`."""
-
-    rows = block["rows"]
-    nearest = no_neighbours(rows, width)
+    rows, shape = block["rows"], (len(block["rows"]), width)
+    items, weights = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32)
+    nearest = NearestItems(rows, items, weights, np.zeros(len(rows), dtype=np.int64))
     about = shared["tie_rank"], shared["item_at"], shared["sizes"]
-    nearest_items(*pairs_of(shared), about, np.float32(shrink), nearest, 0, len(rows))
-    return {"items": nearest.items, "weights": nearest.weights, "counts": nearest.counts}
+    nearest_items(*pairs_of(shared), about, np.float32(shrink), nearest)
+    return {"items": items, "weights": weights, "counts": nearest.counts}
 
 
 def one_row(history: npt.NDArray[np.integer], n_items: int) -> csr_array[np.float32]:
@@ -202,12 +189,7 @@ class ItemKNN(Model[ItemKNNConfig]):
     weighting = "cosine of weighted users; a user's items count by the root of their weights"
     space: ClassVar[Space] = {"neighbours": Int(10, 500, log=True), "shrink": Float(0.0, 50.0)}
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        return Neighbours.of(self._similarity(train, options), root_matrix(train))
-
-    def _similarity(self, train: Interactions, options: RunOptions) -> csr_array[np.float32]:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         from scipy.sparse import csr_array
 
         m = train.n_items
@@ -216,17 +198,14 @@ class ItemKNN(Model[ItemKNNConfig]):
         sizes = np.bincount(train.indices, train.weights, m).astype(np.float32)
         pairs = shared_pairs(train, root_weights(train))
         about: Arrays = {"tie_rank": order, "item_at": np.argsort(order), "sizes": sizes}
-        rows = np.arange(m, dtype=np.int32)
+        blocks = item_blocks(np.arange(m, dtype=np.int32))
         settings = {"width": width, "shrink": self.config.shrink}
-        engine = options.block_engine
-        found = list(
-            engine.map_blocks(nearest_block, item_blocks(rows), [{**pairs, **about}], **settings)
-        )
-        nearest = joined(found)
+        found = options.block_engine.map_blocks(nearest_block, blocks, [pairs, about], **settings)
+        nearest = joined(list(found))
         kept = np.arange(width) < nearest["counts"][:, None]
         indptr = np.concatenate([[0], np.cumsum(nearest["counts"])])
         entries = nearest["weights"][kept], nearest["items"][kept], indptr
-        return csr_array(entries, shape=(m, m))
+        return Neighbours.of(csr_array(entries, shape=(m, m)), root_matrix(train))
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, Model, Part, expect
 from xorec.representations.base import Representation
 from xorec.representations.shared_scores import SharedScores
 from xorec.training.config import ModelConfig
@@ -34,9 +34,7 @@ class Popularity(Model[PopularityConfig]):
     cost = 0.05
     weighting = "an item's score is the sum of its pairs' weights"
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         counts = np.bincount(train.indices, train.weights, train.n_items)
         return SharedScores(counts.astype(np.float32), train.n_users)
 

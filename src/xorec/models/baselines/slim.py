@@ -18,7 +18,6 @@ items: what many have says less of each of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,8 +29,9 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.tie_rank import tie_rank
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, Model, Part, expect
 from xorec.models.baselines.item_knn import (
+    NearestItems,
     item_blocks,
     nearest_block,
     one_row,
@@ -57,10 +57,8 @@ _PAIRS_OF_A_CUT = 16
 
 
 @fast_kernel
-def ridge_by_users(
-    by_item: Any, users: int, most: int, penalty: Any, nearest: Any, part: Any
-) -> None:
-    """The weights of the neighbours of items nearest.rows[part[0]:part[1]], into nearest.weights.
+def ridge_by_users(by_item: Any, users: int, most: int, penalty: Any, nearest: Any) -> None:
+    """The weights of the neighbours of the items nearest.rows, into nearest.weights.
 
     by_item (indptr, users, roots): roots of the pairs' weights, or none. G between the neighbours
     is counted by the users who have two of them: each user keeps a chain of the neighbours that
@@ -77,7 +75,7 @@ def ridge_by_users(
     system, right = _room(items.shape[1])
     sizes = np.empty(items.shape[1] + 1)
     begins, ends = np.empty((2, items.shape[1] + 1), dtype=np.int64)
-    for at_row in range(part[0], part[1]):
+    for at_row in range(len(rows)):
         j, n = rows[at_row], counts[at_row]
         padded = _clear(system, right, n)
         pairs = 0
@@ -125,12 +123,12 @@ def ridge_by_users(
 
 
 @fast_kernel
-def ridge_by_matrix(G: Any, penalty: Any, nearest: Any, part: Any) -> None:
+def ridge_by_matrix(G: Any, penalty: Any, nearest: Any) -> None:
     """`ridge_by_users` where G = X'X is there, of which the lower half is read."""
     rows, items, weights, counts = nearest
     of_neighbour, of_item = penalty
     system, right = _room(items.shape[1])
-    for at_row in range(part[0], part[1]):
+    for at_row in range(len(rows)):
         j, n = rows[at_row], counts[at_row]
         padded = _clear(system, right, n)
         for p in range(n):
@@ -169,84 +167,9 @@ MATRIX_ITEMS = 16_384
 Rows = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class NeighbourRidge:
-    """For item j: w = (G_SS + l2 P_SS + growth G_jj I)^-1 G_Sj, S its nearest items.
-
-    P is diagonal, P_ii = (G_ii / typical)^item_exponent. Weights below `smallest` in size are
-    dropped.
-    """
-
-    neighbours: int
-    l2: float
-    growth: float
-    user_exponent: float
-    item_exponent: float
-    smallest: float
-
-    def weights(self, train: Interactions, rows: Rows, engine: Engine) -> csr_array[np.float32]:
-        """Sparse (m, m): columns `rows` have the weights of their neighbours, others nothing."""
-        from scipy.sparse import csc_array
-
-        m, roots = train.n_items, self._roots(train)
-        sizes = np.bincount(train.indices, np.square(roots, dtype=np.float64), m)
-        with engine.share(shared_pairs(train, roots)) as pairs:
-            nearest = self._nearest(train, rows, pairs, sizes, engine)
-            solved = self._solved(train, nearest, pairs, sizes, engine)
-        items, weights, counts = (
-            np.concatenate([one[name] for one in parts])
-            for parts, name in ((nearest, "items"), (solved, "weights"), (nearest, "counts"))
-        )
-        kept = np.arange(items.shape[1]) < counts[:, None]
-        kept &= np.abs(weights) >= self.smallest
-        lengths = np.zeros(m, dtype=np.int64)
-        lengths[rows] = np.count_nonzero(kept, axis=1)
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        return csc_array((weights[kept], items[kept], indptr), shape=(m, m)).tocsr()
-
-    @staticmethod
-    def typical(n_pairs: int, count: int) -> float:
-        """Pairs of one of so many users or items: a power of two, so it seldom changes."""
-        return float(2.0 ** np.round(np.log2(max(1, n_pairs) / max(1, count))))
-
-    def _roots(self, train: Interactions) -> npt.NDArray[np.float32]:
-        """The root of what each pair counts in G."""
-        roots = root_weights(train)
-        if self.user_exponent:
-            typical = self.typical(train.n_pairs, train.n_users)
-            shares = (typical / np.maximum(1, train.user_counts)) ** (self.user_exponent / 2)
-            roots = roots * np.repeat(shares.astype(np.float32), train.user_counts)
-        return roots
-
-    def _nearest(
-        self, train: Interactions, rows: Rows, pairs: Shared, sizes: Any, engine: Engine
-    ) -> list[Arrays]:
-        """The items of largest G_ij / sqrt(G_ii) of each j: equal ones by a hash of their ids."""
-        order = tie_rank(train.items, None)
-        about: Arrays = {
-            "tie_rank": order,
-            "item_at": np.argsort(order),
-            "sizes": sizes.astype(np.float32),
-        }
-        width = min(self.neighbours, train.n_items)
-        blocks, settings = item_blocks(rows), {"width": width, "shrink": 0.0}
-        found = engine.map_blocks(nearest_block, blocks, [pairs, about], **settings)
-        return [{**one, **block} for one, block in zip(found, blocks, strict=True)]
-
-    def _solved(
-        self, train: Interactions, nearest: list[Arrays], pairs: Shared, sizes: Any, engine: Engine
-    ) -> list[Arrays]:
-        """The weights of the neighbours of each block."""
-        m = train.n_items
-        shares = (sizes / self.typical(train.n_pairs, m)) ** self.item_exponent
-        known = {"of_neighbour": self.l2 * shares, "of_item": self.growth * sizes}
-        if m <= MATRIX_ITEMS:
-            known["G"] = _together(m, pairs, engine)
-            return list(engine.map_blocks(ridge_block, nearest, [known]))
-        most = int(np.sort(train.item_counts)[-nearest[0]["items"].shape[1] :].sum())
-        return list(
-            engine.map_blocks(ridge_block, nearest, [pairs, known], users=train.n_users, most=most)
-        )
+def typical_pairs(n_pairs: int, count: int) -> float:
+    """Pairs of one of so many users or items: a power of two, so it seldom changes."""
+    return float(2.0 ** np.round(np.log2(max(1, n_pairs) / max(1, count))))
 
 
 def _together(m: int, pairs: Shared, engine: Engine) -> npt.NDArray[np.float32]:
@@ -273,19 +196,14 @@ def together_block(block: Arrays, shared: Arrays) -> Arrays:
 
 def ridge_block(block: Arrays, shared: Arrays, users: int = 0, most: int = 0) -> Arrays:
     """The weights of the neighbours of the items of a block: by G where it is there."""
-    from xorec.models.baselines.item_knn import NearestItems
-
     weights = np.empty_like(block["weights"])
     nearest = NearestItems(block["rows"], block["items"], weights, block["counts"])
-    penalty, part = (shared["of_neighbour"], shared["of_item"]), (0, len(block["rows"]))
+    penalty = shared["of_neighbour"], shared["of_item"]
     if "G" in shared:
-        ridge_by_matrix(shared["G"], penalty, nearest, part)
+        ridge_by_matrix(shared["G"], penalty, nearest)
     else:
-        ridge_by_users(pairs_of(shared)[1], users, most, penalty, nearest, part)
+        ridge_by_users(pairs_of(shared)[1], users, most, penalty, nearest)
     return {"weights": weights}
-
-
-ItemRows = npt.NDArray[np.int32]
 
 
 class SLIMConfig(ModelConfig):
@@ -306,23 +224,17 @@ class SLIMConfig(ModelConfig):
         0.3,
         ge=0,
         le=1,
-        description="pairs of a user with n items weigh n^-this: larger trusts long histories less",
+        description="pairs of a user with n items weigh n^-this: larger trusts them less",
     )
     item_exponent: float = Field(
-        0.4,
-        ge=0,
-        le=1,
-        description="l2 of a neighbour with n pairs grows as n^this: larger trusts popular "
-        "ones less",
+        0.4, ge=0, le=1, description="l2 of a neighbour with n pairs grows as n^this"
     )
     smallest: float = Field(
-        0.003,
-        ge=0,
-        description="weights smaller than this (absolute) are dropped: less memory, faster",
+        0.003, ge=0, description="weights smaller than this (absolute) are dropped: less memory"
     )
     weight_dtype: StoredAs = Field(
         "float32",
-        description="how the weights are stored: float32, float16 (half) or int8 (a quarter)",
+        description="number format of the weights; float16: half the size, int8: a quarter",
     )
 
 
@@ -350,18 +262,69 @@ class SLIM(Model[SLIMConfig]):
         "item_exponent": Float(0.0, 0.8),
     }
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         rows = np.arange(train.n_items, dtype=np.int32)
-        weights = self._ridge.weights(train, rows, options.block_engine)
+        weights = self._weights(train, rows, options.block_engine)
         return Neighbours.of(weights, root_matrix(train), self.config.weight_dtype)
 
-    @property
-    def _ridge(self) -> NeighbourRidge:
-        one = self.config
-        exponents = one.user_exponent, one.item_exponent
-        return NeighbourRidge(one.neighbours, one.l2, one.growth, *exponents, one.smallest)
+    def _weights(self, train: Interactions, rows: Rows, engine: Engine) -> csr_array[np.float32]:
+        """Sparse (m, m): columns `rows` have the weights of their neighbours, others nothing."""
+        from scipy.sparse import csc_array
+
+        m, roots = train.n_items, self._roots(train)
+        sizes = np.bincount(train.indices, np.square(roots, dtype=np.float64), m)
+        with engine.share(shared_pairs(train, roots)) as pairs:
+            nearest = self._nearest(train, rows, pairs, sizes, engine)
+            solved = self._solved(train, nearest, pairs, sizes, engine)
+        items, weights, counts = (
+            np.concatenate([one[name] for one in parts])
+            for parts, name in ((nearest, "items"), (solved, "weights"), (nearest, "counts"))
+        )
+        kept = np.arange(items.shape[1]) < counts[:, None]
+        kept &= np.abs(weights) >= self.config.smallest
+        lengths = np.zeros(m, dtype=np.int64)
+        lengths[rows] = np.count_nonzero(kept, axis=1)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        return csc_array((weights[kept], items[kept], indptr), shape=(m, m)).tocsr()
+
+    def _roots(self, train: Interactions) -> npt.NDArray[np.float32]:
+        """The root of what each pair counts in G."""
+        roots = root_weights(train)
+        if self.config.user_exponent:
+            typical = typical_pairs(train.n_pairs, train.n_users)
+            shares = (typical / np.maximum(1, train.user_counts)) ** (self.config.user_exponent / 2)
+            roots = roots * np.repeat(shares.astype(np.float32), train.user_counts)
+        return roots
+
+    def _nearest(
+        self, train: Interactions, rows: Rows, pairs: Shared, sizes: Any, engine: Engine
+    ) -> list[Arrays]:
+        """The items of largest G_ij / sqrt(G_ii) of each j: equal ones by a hash of their ids."""
+        order = tie_rank(train.items, None)
+        about: Arrays = {
+            "tie_rank": order,
+            "item_at": np.argsort(order),
+            "sizes": sizes.astype(np.float32),
+        }
+        width = min(self.config.neighbours, train.n_items)
+        blocks, settings = item_blocks(rows), {"width": width, "shrink": 0.0}
+        found = engine.map_blocks(nearest_block, blocks, [pairs, about], **settings)
+        return [{**one, **block} for one, block in zip(found, blocks, strict=True)]
+
+    def _solved(
+        self, train: Interactions, nearest: list[Arrays], pairs: Shared, sizes: Any, engine: Engine
+    ) -> list[Arrays]:
+        """The weights of the neighbours of each block."""
+        m = train.n_items
+        shares = (sizes / typical_pairs(train.n_pairs, m)) ** self.config.item_exponent
+        known = {"of_neighbour": self.config.l2 * shares, "of_item": self.config.growth * sizes}
+        if m <= MATRIX_ITEMS:
+            known["G"] = _together(m, pairs, engine)
+            return list(engine.map_blocks(ridge_block, nearest, [known]))
+        most = int(np.sort(train.item_counts)[-nearest[0]["items"].shape[1] :].sum())
+        return list(
+            engine.map_blocks(ridge_block, nearest, [pairs, known], users=train.n_users, most=most)
+        )
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user is their items."""
@@ -377,26 +340,24 @@ class SLIM(Model[SLIMConfig]):
         rows = self._changed(before, train, update)
         if len(rows) == train.n_items:
             return self._learn(train, None, RunOptions(threads=update.threads))
-        weights = self._ridge.weights(train, rows, LocalEngine(update.threads))
+        weights = self._weights(train, rows, LocalEngine(update.threads))
         stay = np.ones(train.n_items, dtype=np.bool_)
         stay[rows] = False
         weights = weights + before.postings.extended(train.n_items).columns(stay)
         return Neighbours.of(weights, root_matrix(train), self.config.weight_dtype)
 
-    def _typical(self, n_pairs: int, n_users: int, n_items: int) -> tuple[float, float]:
-        """What a pair of a user, and the penalty of a neighbour, are measured against."""
-        return self._ridge.typical(n_pairs, n_users), self._ridge.typical(n_pairs, n_items)
-
-    def _changed(self, before: Neighbours, train: Interactions, update: DataUpdate) -> ItemRows:
+    def _changed(self, before: Neighbours, train: Interactions, update: DataUpdate) -> Rows:
         """The items that share a user with an item of a user who has new pairs; or all.
 
         A new pair changes what all pairs of its user count, so G between their items, and what is
         near to these. All items: where few would stay, where one scale or one matrix is of all.
         """
         everything = np.arange(train.n_items, dtype=np.int32)
-        old = int(update.known.sum()), before.n_users
-        new = train.n_pairs, train.n_users
-        same = self._typical(*old, before.n_items) == self._typical(*new, train.n_items)
+        old, new = int(update.known.sum()), train.n_pairs
+        same = all(
+            typical_pairs(old, was) == typical_pairs(new, now)
+            for was, now in ((before.n_users, train.n_users), (before.n_items, train.n_items))
+        )
         if not same or train.n_items <= MATRIX_ITEMS or self.config.weight_dtype == "int8":
             return everything
         touched = np.zeros(train.n_items, dtype=np.bool_)

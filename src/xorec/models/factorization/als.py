@@ -33,16 +33,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from threadpoolctl import threadpool_limits
 
 from xorec.core.engine import Arrays as EngineArrays
 from xorec.core.engine import Blocks, Engine, row_ranges
 from xorec.core.errors import DataError
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.options import RunOptions
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, Model, Part, expect
 from xorec.models.linear_algebra import add_dots, solve_spd
 from xorec.models.new_rows import once_for_each, solve_new_rows, with_room
 from xorec.representations.base import Representation
@@ -64,13 +63,7 @@ class RowPairs(NamedTuple):
 
 @fast_kernel
 def solve_rows(
-    rows: Any,
-    pairs: Any,
-    others: Any,
-    spread: Any,
-    ridge: Any,
-    found: Any,
-    values: Any,
+    rows: Any, pairs: Any, others: Any, spread: Any, ridge: Any, found: Any, values: Any
 ) -> None:
     """The best vectors of `rows` into found (rows, d), their least values into values (rows,).
 
@@ -198,14 +191,10 @@ class ALSConfig(EpochConfig):
     unobserved: float = Field(
         0.05,
         gt=0,
-        description="weight of an unobserved pair; an observed one has 1 (alpha_0); use less for "
-        "more items",
+        description="weight of an unobserved pair (alpha_0); observed: 1; less for more items",
     )
     reg_exponent: float = Field(
-        1.0,
-        ge=0,
-        le=2,
-        description="L2 penalty grows with a row's number of pairs to this power (nu)",
+        1.0, ge=0, le=2, description="L2 penalty grows with a row's pairs to this power (nu)"
     )
     init_scale: float = Field(0.1, gt=0, description="length of the random initial vectors")
     epochs: int = Field(16, ge=1, description="sweeps over all users and all items, at most")
@@ -234,9 +223,7 @@ class ALS(Model[ALSConfig]):
     weighting = "the error of a pair counts as its weight (confidence unobserved + weight)"
     learns_vectors = True
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         trainer = EpochTrainer(self, train, validation, options)
         users, items = self._sides(train)
         engine = options.block_engine
@@ -286,7 +273,7 @@ class ALS(Model[ALSConfig]):
         B = with_room(representation.user_vectors, update.train.n_users)
         D = with_room(representation.item_vectors, update.train.n_items)
         users, items = self._sides(update.train)
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             solve_new_rows(
                 update,
                 representation.n_users,
@@ -298,17 +285,11 @@ class ALS(Model[ALSConfig]):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The pairs by user, or by item: those of row r are indices[indptr[r]:indptr[r + 1]].
+    """The pairs by user, or by item; ridge (rows,): the weight of each row's squared norm."""
 
-    ridge (rows,): the weight of each row's squared norm; roots: those of the pairs' weights, empty
-    where all weigh 1.
-    """
-
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
+    pairs: RowPairs
     ridge: npt.NDArray[np.float64]
     unobserved: float
-    roots: npt.NDArray[np.float32]
 
     @classmethod
     def of(
@@ -320,10 +301,12 @@ class Side:
         weights: npt.NDArray[np.float32] | None = None,
     ) -> Side:
         """others: how many rows there are on the other side."""
-        weight = _row_sums(indptr, weights) + config.unobserved * others
-        ridge = config.reg * weight**config.reg_exponent
-        roots = np.empty(0, np.float32) if weights is None else np.sqrt(weights)
-        return cls(indptr, indices, ridge, config.unobserved, roots)
+        sums, roots = np.diff(indptr), np.empty(0, np.float32)
+        if weights is not None:
+            sums = np.bincount(np.repeat(np.arange(len(sums)), sums), weights, len(sums))
+            roots = np.sqrt(weights)
+        ridge = config.reg * (sums + config.unobserved * others) ** config.reg_exponent
+        return cls(RowPairs(indptr, indices, roots), ridge, config.unobserved)
 
     def penalty(self, vectors: npt.NDArray[Any]) -> float:
         """What the norms of these rows add to the objective."""
@@ -337,20 +320,16 @@ class Side:
         chosen = np.asarray(rows, dtype=np.int64)
         pool = ThreadPool(1)
         seen = self._seen(others, axes or principal_axes(others, pool), pool)
-        vectors[chosen], _ = _solved(chosen, self._pairs, self.ridge, seen)
-
-    @property
-    def _pairs(self) -> RowPairs:
-        return RowPairs(self.indptr, self.indices, self.roots)
+        vectors[chosen], _ = _solved(chosen, self.pairs, self.ridge, seen)
 
     def blocks(self) -> list[Arrays]:
         """The rows in blocks, for `solve_all`."""
+        indptr, indices, roots = self.pairs
         made = []
         for begin, end in row_ranges(len(self.ridge)):
-            first, past = self.indptr[begin], self.indptr[end]
-            indptr, ridge = self.indptr[begin : end + 1] - first, self.ridge[begin:end]
-            pairs = {"indices": self.indices[first:past], "roots": self.roots[first:past]}
-            made.append({"indptr": indptr, "ridge": ridge, **pairs})
+            own, part = indptr[begin : end + 1], slice(indptr[begin], indptr[end])
+            pairs = {"indptr": own - own[0], "indices": indices[part], "roots": roots[part]}
+            made.append({**pairs, "ridge": self.ridge[begin:end]})
         return made
 
     def solve_all(
@@ -392,19 +371,9 @@ def _solved(
     return _products(found, seen["turn"].T, ThreadPool(1)), values
 
 
-def _row_sums(
-    indptr: npt.NDArray[np.int64], weights: npt.NDArray[np.float32] | None
-) -> npt.NDArray[Any]:
-    """The weights of each row, or its number of pairs."""
-    counts = np.diff(indptr)
-    if weights is None:
-        return counts
-    return np.bincount(np.repeat(np.arange(len(counts)), counts), weights, len(counts))
-
-
 @once_for_each
 def _item_axes(vectors: Vectors) -> Axes:
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         return principal_axes(vectors.item_vectors, ThreadPool(1))
 
 

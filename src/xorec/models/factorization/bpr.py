@@ -93,14 +93,7 @@ def step_users(users: Any, items: Any, triplets: Any, step: Any, new: Any, kept:
 
 @fast_kernel
 def step_items(
-    triplets: Any,
-    local: Any,
-    users: Any,
-    sigma: Any,
-    step: Any,
-    new: Any,
-    part: Any,
-    parts: Any,
+    triplets: Any, local: Any, users: Any, sigma: Any, step: Any, new: Any, part: Any, parts: Any
 ) -> None:
     """d_i += rate (sum_k sigma_k b_u - K reg d_i), d_j += rate (-sigma_k b_u - reg d_j).
 
@@ -149,8 +142,7 @@ class BPRConfig(TripletConfig):
 class BPR(TripletModel[BPRConfig]):
     """Matrix factorisation with the pairwise logistic loss.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> vectors = BPR(dimensions=8, epochs=2).fit(train).representation_
     >>> vectors.user_vectors.shape, vectors.item_vectors.shape
     ((2, 8), (2, 8))

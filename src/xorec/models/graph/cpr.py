@@ -146,7 +146,7 @@ class CPRConfig(EncoderConfig):
     """Settings of CPR."""
 
     layers: int = Field(
-        0, ge=0, le=10, description="layers of the graph, as LightGCN's; 0: matrix factorisation"
+        0, ge=0, le=10, description="layers of the graph (see lightgcn); 0: matrix factorisation"
     )
     learning_rate: float = Field(0.005, gt=0, le=10, description="Adam's step size")
     reg: float = Field(0.1, ge=0, description="weight of the mean squared norm of the ego vectors")
@@ -158,10 +158,7 @@ class CPRConfig(EncoderConfig):
         3.0, gt=0, description="how many cycles of a size there are for each one of the next size"
     )
     oversampling: float = Field(
-        3.0,
-        ge=1,
-        le=100,
-        description="cycles that are drawn for each one that is learned from: the hardest",
+        3.0, ge=1, le=100, description="cycles drawn for each one that is learned from: the hardest"
     )
 
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -174,8 +171,7 @@ class CPRConfig(EncoderConfig):
 class CPR(GraphModel[CPRConfig]):
     """Vectors learned from crossed pairs, without explicit negatives.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> CPR(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """
@@ -193,7 +189,7 @@ class CPR(GraphModel[CPRConfig]):
     cost = 4.0
     learns_vectors = True
 
-    def _epochs(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
+    def _epoch_of(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
         config = self.config
         batches = max(1, train.n_pairs // config.batch_size)
         sizes = config.sizes()

@@ -27,19 +27,17 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, EpochModel, expect
 from xorec.models.factorization.bpr import BPR, BPRGradientStep
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
-from xorec.representations.vectors import Vectors
+from xorec.representations.vectors import Floats, Vectors
 from xorec.training.config import POPULARITY, Choice, EpochConfig, Float, Int, Space
-from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.epochs import Arrays
 from xorec.training.passes import BY_SAMPLING, GradientStep, Pass
 from xorec.training.propagation import Propagation
 from xorec.training.rows import Gradients
 from xorec.training.table_steps import Moments, adagrad, adam, add_to_means, mean_of, start_means
-
-Floats = npt.NDArray[np.float32]
 
 
 @fast_kernel
@@ -160,17 +158,9 @@ class EncoderConfig(EpochConfig):
 
     epochs: int = Field(200, ge=1, description="passes over the training pairs, at most")
     dimensions: int = Field(64, ge=1, le=4096, description="length of the vectors")
-    layers: int = Field(
-        2,
-        ge=0,
-        le=10,
-        description="layers of the graph: how far neighbours reach; 0: matrix factorisation",
-    )
+    layers: int = Field(2, ge=0, le=10, description="layers of the graph; 0: matrix factorisation")
     smoothing: float = Field(
-        1.0,
-        ge=0,
-        le=10,
-        description="weight of each layer, as a multiple of the one before; LightGCN: 1",
+        1.0, ge=0, le=10, description="weight of a layer, relative to the one before; LightGCN: 1"
     )
     learning_rate: float = Field(0.02, gt=0, le=10, description="Adam's step size")
     decay: float = Field(0.0, ge=0, description="steps shrink as 1 / (1 + decay * epoch)")
@@ -203,7 +193,7 @@ on `debian`, LightGCN's NDCG@10 for them is 0.10 with it, 0.35 with this, 0.33 a
 EpochOf = Callable[[int, Encoder], float]
 
 
-class GraphModel(Model[E]):
+class GraphModel(EpochModel[E]):
     """A model whose vectors an encoder makes; what it learns in an epoch, a model says itself."""
 
     unit = False
@@ -211,34 +201,30 @@ class GraphModel(Model[E]):
     averages = False
     """Whether the ego vectors are means over the epochs (`training.table_steps`)."""
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer = EpochTrainer(self, train, validation, options)
+    def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         graph = Propagation.of(train, self.config.layers, self.config.smoothing)
         config = self.config
         size = (config.dimensions, config.init_scale, options.seed, config.optimizer)
         start = start_arrays(train, *size)
         if self.averages:
             start_means(start, ("ego",))
-        with options.thread_pool() as pool:
+        epoch_of = self._epoch_of(train, options.seed, pool)
 
-            def encoder(arrays: Arrays) -> Encoder:
-                return Encoder(graph, arrays, train.n_users, pool, unit=self.unit)
+        def encoder(arrays: Arrays) -> Encoder:
+            return Encoder(graph, arrays, train.n_users, pool, unit=self.unit)
 
-            def run_epoch(epoch: int, arrays: Arrays) -> dict[str, float]:
-                loss = epoch_of(epoch, encoder(arrays))
-                if self.averages:
-                    add_to_means(arrays)
-                return {"loss": loss}
+        def run_epoch(epoch: int, arrays: Arrays) -> dict[str, float]:
+            loss = epoch_of(epoch, encoder(arrays))
+            if self.averages:
+                add_to_means(arrays)
+            return {"loss": loss}
 
-            def represent(arrays: Arrays) -> Vectors:
-                mean = mean_of(arrays, "ego") if self.averages else None
-                shown = arrays if mean is None else {**arrays, "ego": mean}
-                return self._represent(encoder(shown), train)
+        def represent(arrays: Arrays) -> Vectors:
+            mean = mean_of(arrays, "ego") if self.averages else None
+            shown = arrays if mean is None else {**arrays, "ego": mean}
+            return self._represent(encoder(shown), train)
 
-            epoch_of = self._epochs(train, options.seed, pool)
-            return represent(trainer.run(start, run_epoch, represent).arrays)
+        return start, run_epoch, represent
 
     def _represent(self, encoder: Encoder, train: Interactions) -> Vectors:
         """What was learned so far."""
@@ -255,7 +241,7 @@ class GraphModel(Model[E]):
         return model.update(representation, update).representation_
 
     @abstractmethod
-    def _epochs(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
+    def _epoch_of(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
         """A function that works off one epoch with an encoder and returns the mean loss."""
 
 
@@ -274,7 +260,7 @@ class TripletGraphModel(GraphModel[T]):
     def _step(self, encoder: Encoder, pairs: int) -> GradientStep:
         """The gradients of a block of so many pairs."""
 
-    def _epochs(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
+    def _epoch_of(self, train: Interactions, seed: int, pool: ThreadPool) -> EpochOf:
         config = self.config
         sampler = Negatives.of(train, config.alpha)
         size = (config.negatives, config.batch_size, seed)
@@ -296,8 +282,7 @@ class LightGCNConfig(GraphConfig):
 class LightGCN(TripletGraphModel[LightGCNConfig]):
     """Matrix factorisation smoothed over the graph of users and items.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> LightGCN(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """

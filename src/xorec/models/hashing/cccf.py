@@ -16,7 +16,7 @@ and the weights of an entity sum to 1. One that is near no anchor has them all e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +37,6 @@ from xorec.representations.composed import ComposedCodes, ComposedQueries
 from xorec.representations.vectors import Vectors
 from xorec.training.config import Choice, Float, Space
 from xorec.training.epochs import Arrays
-
-if TYPE_CHECKING:
-    from xorec.models.hashing.factored_kernels import Floats
-
 
 Doubles = npt.NDArray[np.float64]
 _EPOCHS, _SAMPLE, _ROUNDS = 8, 5_000, 20
@@ -136,17 +132,14 @@ class CCCFConfig(FactoredCodesConfig):
         0, ge=0, le=64, description="short codes in a code; 0: as many as suit the number of bits"
     )
     bandwidth: float = Field(
-        3.0,
-        gt=0,
-        description="angle to its anchor, in right angles, from which a group weighs 0 (h)",
+        3.0, gt=0, description="angle to its anchor, in right angles, from which a group weighs 0"
     )
 
 
 class CCCF(FactoredCodes[CCCFConfig]):
     """Compositional codes by the squared loss.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> CCCF(bits=8, groups=2, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """

@@ -28,7 +28,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model, expect, expect_size
+from xorec.models.base import DataUpdate, EpochModel, expect, expect_size
 from xorec.models.hashing.factored_kernels import (
     Entities,
     Floats,
@@ -44,7 +44,7 @@ from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.training.config import Choice, EpochConfig, Float, Space
 from xorec.training.discrete.balance import balanced
-from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.epochs import Arrays
 
 _USERS, _ITEMS = 0, 1
 
@@ -83,7 +83,7 @@ class FactoredCodesConfig(EpochConfig):
 M = TypeVar("M", bound=FactoredCodesConfig)
 
 
-class FactoredCodes(Model[M]):
+class FactoredCodes(EpochModel[M]):
     """A model says how many groups there are, what they weigh, and how codes are kept."""
 
     @property
@@ -117,27 +117,22 @@ class FactoredCodes(Model[M]):
         low = high * self.config.negative_target
         return Problem(high, low, self.config.passes, self.config.start_reg * best)
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer = EpochTrainer(self, train, validation, options)
+    def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         sampler = Negatives.of(train, self.config.alpha)
         count, seed = self.config.negatives, options.seed
         kept: list[Sides] = []
-        with options.thread_pool() as pool:
 
-            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                if self.config.fresh or not kept:
-                    turn = epoch if self.config.fresh else 0
-                    kept[:] = [sampled(train, sampler, count, seed, turn)]
-                if epoch == 0:
-                    weights = self._weights(train, options)
-                    arrays["user_weights"][...], arrays["item_weights"][...] = weights
-                    self.begin(arrays, kept[0], seed, pool)
-                return self.sweep(arrays, kept[0], seed, pool)
+        def step(epoch: int, arrays: Arrays) -> dict[str, float]:
+            if self.config.fresh or not kept:
+                turn = epoch if self.config.fresh else 0
+                kept[:] = [sampled(train, sampler, count, seed, turn)]
+            if epoch == 0:
+                weights = self._weights(train, options)
+                arrays["user_weights"][...], arrays["item_weights"][...] = weights
+                self.begin(arrays, kept[0], seed, pool)
+            return self.sweep(arrays, kept[0], seed, pool)
 
-            state = trainer.run(self._room(train.n_users, train.n_items), step, self._represent)
-        return self._represent(state.arrays)
+        return self._room(train.n_users, train.n_items), step, self._represent
 
     def _room(self, n_users: int, n_items: int) -> Arrays:
         """Zeros in the place of what the first epoch begins with."""

@@ -12,7 +12,7 @@ user, side by side, then every item, one after another, each bit by bit: no step
 the objective.
 
 The same steps work on codes (int8) and on real rows (float32). BLAS must have one thread
-(`threadpool_limits`): its sums then have one order. Each row's problem goes to
+(`one_blas_thread`): its sums then have one order. Each row's problem goes to
 `coordinate_kernels`. Users: scale base = D'D / (m - |I_u|), y_i = the items that they have, p and q
 the means of those and of all others. Items: base = the sum over u of b_u b_u' / (m - |I_u|), y_i =
 the users who have it. Everywhere: pairs (indptr, indices), those of row r are
@@ -27,26 +27,25 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from threadpoolctl import threadpool_limits
 
 from xorec.core.bits import pack_signs, unpack_signs
 from xorec.core.kernels import fast_helper, fast_kernel, kernel
 from xorec.core.options import RunOptions
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, EpochModel, expect
 from xorec.models.hashing.coordinate_kernels import (
     Numbers,
     coordinate_descent,
     make_row_problem,
     pair_rows,
 )
-from xorec.models.new_rows import once_for_each, signs_of, solve_new_rows, with_room
+from xorec.models.new_rows import codes_of, once_for_each, signs_of, solve_new_rows, with_room
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.training.config import EpochConfig, Float, Space
 from xorec.training.discrete.balance import balanced
-from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.epochs import Arrays
 
 
 class Rule(NamedTuple):
@@ -341,20 +340,20 @@ class DPRConfig(EpochConfig):
         1.4,
         gt=0,
         le=8,
-        description="margin by which a user's items should win, in bits of difference over the "
-        "code's length (T / bits); 2 in the paper, 1 in its released code",
+        description="margin by which a user's items should win, relative to the code's length (T "
+        "/ bits); paper: 2, released code: 1",
     )
     alpha: float = Field(
-        2e-6, ge=0, description="weight of balanced, decorrelated user codes, per user"
+        2e-6, ge=0, description="weight of balanced, decorrelated user codes, a user"
     )
     beta: float = Field(
-        1e-5, ge=0, description="weight of balanced, decorrelated item codes, per user"
+        1e-5, ge=0, description="weight of balanced, decorrelated item codes, a user"
     )
     start_rounds: int = Field(
         10,
         ge=0,
         le=100,
-        description="sweeps over real-valued rows whose signs the codes start from; 0: at random",
+        description="sweeps over real rows whose signs start the codes; 0: at random",
     )
     passes: int = Field(
         5, ge=1, le=100, description="coordinate-descent passes over the bits of a code, at most"
@@ -369,11 +368,10 @@ class DPRConfig(EpochConfig):
         return Rule(self.target * self.bits, *pull, passes=self.passes)
 
 
-class DPR(Model[DPRConfig]):
+class DPR(EpochModel[DPRConfig]):
     """Codes by the squared pairwise loss over all pairs, nothing sampled.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> DPR(bits=8, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """
@@ -388,28 +386,22 @@ class DPR(Model[DPRConfig]):
     }
     cost = 1.0
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer, seed = EpochTrainer(self, train, validation, options), options.seed
-        rule = self.config.rule(train.n_users)
-        with options.thread_pool() as pool:
-            steps = Steps.of(train, pool)
+    def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
+        steps, rule, seed = Steps.of(train, pool), self.config.rule(train.n_users), options.seed
 
-            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                B, D = arrays["users"], arrays["items"]
-                before = (B.copy(), D.copy())
-                X, Y = balanced(B, seed), balanced(D, seed)
-                steps.users(B, D, X, rule)
-                steps.items(B, D, Y, rule)
-                return {
-                    "loss": steps.loss(B, D, rule.target) / (train.n_users * rule.target**2),
-                    "user_flips": float(np.mean(before[0] != B)),
-                    "item_flips": float(np.mean(before[1] != D)),
-                }
+        def sweep(epoch: int, arrays: Arrays) -> dict[str, float]:
+            B, D = arrays["users"], arrays["items"]
+            before = (B.copy(), D.copy())
+            X, Y = balanced(B, seed), balanced(D, seed)
+            steps.users(B, D, X, rule)
+            steps.items(B, D, Y, rule)
+            return {
+                "loss": steps.loss(B, D, rule.target) / (train.n_users * rule.target**2),
+                "user_flips": float(np.mean(before[0] != B)),
+                "item_flips": float(np.mean(before[1] != D)),
+            }
 
-            state = trainer.run(self._start(steps, seed), step, _codes)
-        return _codes(state.arrays)
+        return self._start(steps, seed), sweep, codes_of
 
     def _start(self, steps: Steps, seed: int) -> Arrays:
         """Signs of normal rows, after some rounds of the same objective over real rows."""
@@ -439,7 +431,7 @@ class DPR(Model[DPRConfig]):
         B = with_room(unpack_signs(representation.user_codes, bits), train.n_users)
         D = with_room(unpack_signs(representation.item_codes, bits), train.n_items)
         steps, rule = Steps.of(train, ThreadPool(1)), self.config.rule(train.n_users)
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             solve_new_rows(
                 update,
                 representation.n_users,
@@ -452,7 +444,3 @@ class DPR(Model[DPRConfig]):
 @once_for_each
 def _item_sums(codes: Codes) -> Items:
     return item_sums(unpack_signs(codes.item_codes, codes.bits))
-
-
-def _codes(arrays: Arrays) -> Codes:
-    return Codes.from_signs(arrays["users"], arrays["items"])

@@ -32,10 +32,16 @@ from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, EpochModel, expect
 from xorec.models.factorization.bpr import BPR
 from xorec.models.hashing.coordinate_kernels import coordinate_descent, make_row_problem, pair_rows
-from xorec.models.new_rows import mean_direction, once_for_each, signs_of, updated_codes
+from xorec.models.new_rows import (
+    codes_of,
+    once_for_each,
+    pointed_direction,
+    signs_of,
+    updated_codes,
+)
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
@@ -59,7 +65,7 @@ from xorec.training.discrete.problem import (
 )
 from xorec.training.discrete.rotation import learn_rotation, unit_rows
 from xorec.training.discrete.sweeps import Proposer, sweep
-from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.epochs import Arrays
 from xorec.training.loss import curvature_of
 from xorec.training.passes import Triplets
 
@@ -243,8 +249,7 @@ class DRMFConfig(EpochConfig):
     temperature: float = Field(
         2.5,
         gt=0,
-        description="steepness of the loss in the difference of two similarities; "
-        "the number of bits in the paper",
+        description="steepness of the loss in the difference of two similarities; paper: bits",
     )
     negatives: int = Field(3, ge=1, le=1000, description="negatives per positive, each epoch")
     sampling: float = Field(
@@ -252,9 +257,7 @@ class DRMFConfig(EpochConfig):
     )
     warm_up: int = Field(2, ge=0, description="epochs over all triplets, hard ones too, at first")
     pace: float = Field(
-        1.0,
-        gt=0,
-        description="loss below which a triplet counts, at first; 0.15 in the paper",
+        1.0, gt=0, description="loss below which a triplet counts, at first; paper: 0.15"
     )
     growth: float = Field(1.5, ge=1, description="factor on the pace from stage to stage")
     most: float = Field(3.0, gt=0, description="the pace grows no further than this")
@@ -263,8 +266,7 @@ class DRMFConfig(EpochConfig):
         10, ge=0, description="epochs of BPR whose signs the codes start from; 0: random signs"
     )
     solver: Literal["descent", "tabu", "exact"] = Field(
-        "descent",
-        description="solver of each code's binary problem: descent is fastest, exact is optimal",
+        "descent", description="binary problem of each code: descent is fastest, exact is optimal"
     )
     epochs: int = Field(10, ge=1, description="sweeps over all users and all items, at most")
     patience: int = Field(3, ge=1, description="validations without gain before it stops")
@@ -286,11 +288,10 @@ class DRMFConfig(EpochConfig):
         return pace
 
 
-class DRMF(Model[DRMFConfig]):
+class DRMF(EpochModel[DRMFConfig]):
     """Codes by self-paced pairwise ranking.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> DRMF(bits=8, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """
@@ -304,20 +305,15 @@ class DRMF(Model[DRMFConfig]):
     }
     cost = 1.0
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
-        trainer = EpochTrainer(self, train, validation, options)
+    def _epochs(self, train: Interactions, options: RunOptions, pool: ThreadPool) -> Any:
         sampler = Negatives.of(train, self.config.sampling)
-        with options.thread_pool() as pool:
 
-            def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                negatives = sampler.draw_all(self.config.negatives, options.seed, epoch)
-                triplets = Triplets(train.user_rows, train.indices, negatives)
-                return self._sweep(epoch, arrays["users"], arrays["items"], triplets, pool)
+        def sweep(epoch: int, arrays: Arrays) -> dict[str, float]:
+            negatives = sampler.draw_all(self.config.negatives, options.seed, epoch)
+            triplets = Triplets(train.user_rows, train.indices, negatives)
+            return self._sweep(epoch, arrays["users"], arrays["items"], triplets, pool)
 
-            state = trainer.run(self._start(train, options), step, _codes)
-        return _codes(state.arrays)
+        return self._start(train, options), sweep, codes_of
 
     def _start(self, train: Interactions, options: RunOptions) -> Arrays:
         """Signs at random, or those of the same loss over vectors, turned to lose least."""
@@ -340,8 +336,7 @@ class DRMF(Model[DRMFConfig]):
         """A new user's code: their own problem under the bound, from where their items point."""
         representation = expect(representation, Codes)
         items, chosen = _item_signs(representation), np.unique(history).astype(np.int32)
-        total = items[chosen].sum(axis=0, dtype=np.float32)
-        B = signs_of(mean_direction(total, len(chosen), representation.mean_item)[None])
+        B = signs_of(pointed_direction(representation, chosen))
         sampler = Negatives(chosen, np.array([0, len(chosen)]), len(items))
         users, loss = np.zeros(len(chosen), dtype=np.int32), self.config.loss()
         triplets = Triplets(users, chosen, sampler.draw_all(_FOLD_IN_NEGATIVES, 0, 0))
@@ -381,7 +376,3 @@ class DRMF(Model[DRMFConfig]):
 @once_for_each
 def _item_signs(codes: Codes) -> npt.NDArray[np.int8]:
     return unpack_signs(codes.item_codes, codes.bits)
-
-
-def _codes(arrays: Arrays) -> Codes:
-    return Codes.from_signs(arrays["users"], arrays["items"])

@@ -5,13 +5,12 @@ q_i = sum_b C_b[k_b] is what users see of it: score = u.q_i. Users, codebooks an
 matrices are learned with BPR's loss, decay, and a term that holds the scores near those of the
 start, by Adam.
 
-Quantised items are held to the scores of the start by the distillation
+The loss is the mean of softplus(u.q_j - u.q_i) + decay/2 (|u|^2 + |q_i|^2 + |q_j|^2) over the
+triplets of a batch, + distill_weight times the error of the scores
 
-    1/2 sum_i w_i mean_u (u.q_i - u0.v_i)^2 over all users and items, sum w = 1.
+    1/2 sum_i w_i mean_u (u.q_i - u0.v_i)^2 over all users and items, sum w = 1,
 
-Its gradients only need matrices of D x D, so none of the users is left out. The whole loss is the
-mean of softplus(u.q_j - u.q_i) + decay/2 (|u|^2 + |q_i|^2 + |q_j|^2) over the triplets of a batch,
-q the quantised items, + distill x the error of the scores, by Adam.
+whose gradients only need matrices of D x D.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model, expect
+from xorec.models.base import DataUpdate, Part, expect
 from xorec.models.factorization.bpr import BPR, BPRConfig, BPRGradientStep
 from xorec.models.hashing.lightrec_codebooks import (
     Array,
@@ -39,7 +38,7 @@ from xorec.models.hashing.lightrec_codebooks import (
     whitening,
 )
 from xorec.models.new_rows import with_room
-from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
+from xorec.models.pretraining import FromBPR, PretrainedModel
 from xorec.representations.base import Bytes, Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.vectors import Floats, Vectors
@@ -85,24 +84,15 @@ def start_arrays(users: Array, codebooks: Array) -> Arrays:
     return {**learned, **moments, "steps": np.zeros(1, dtype=np.int64)}
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Weights of the parts of the loss, and the softness of the encoder's choice."""
-
-    decay: float
-    distill: float
-    temperature: float
-
-
 class Learner:
     """Works on the arrays of a fit in place."""
 
     def __init__(
-        self, arrays: Arrays, teacher: Teacher, weights: Weights, pool: ThreadPool
+        self, arrays: Arrays, teacher: Teacher, config: LightRecConfig, pool: ThreadPool
     ) -> None:
-        self._arrays, self._teacher, self._weights, self._pool = arrays, teacher, weights, pool
+        self._arrays, self._teacher, self._config, self._pool = arrays, teacher, config, pool
         self.users: Array = arrays["users"]
-        self._encoder = ItemEncoder(arrays["codebooks"], arrays["transforms"], weights.temperature)
+        self._encoder = ItemEncoder(arrays["codebooks"], arrays["transforms"], config.temperature)
         self.user_gradients, self.item_gradients = (
             Gradients(np.zeros_like(rows), np.zeros(len(rows), rows.dtype))
             for rows in (teacher.users, teacher.items)
@@ -117,8 +107,11 @@ class Learner:
     def learn(self, rate: float) -> float:
         """One step of Adam with the gradients of a batch; returns the error of the scores."""
         users, items = self.user_gradients, self.item_gradients
-        shrink = self.users.dtype.type(self._weights.decay / users.counts.sum())
-        error = self._distill()
+        shrink = self.users.dtype.type(self._config.decay / users.counts.sum())
+        error, at_users, at_items = self._teacher.gradients(self.users, self.items)
+        weight = self.users.dtype.type(self._config.distill_weight)
+        users.sums[...] += weight * at_users
+        items.sums[...] += weight * at_items
         items.sums[...] += shrink * items.counts[:, None] * self.items
         at_words, at_transforms = self._encoder.gradients(
             self._teacher.items, self.codes, items.sums, self._pool
@@ -130,14 +123,6 @@ class Learner:
         for array in (*users, *items):
             array.fill(0)
         self.codes, self.items = self._encoder.encode(self._teacher.items, self._pool)
-        return error
-
-    def _distill(self) -> float:
-        """Add the gradients of the distillation; returns its value."""
-        error, at_users, at_items = self._teacher.gradients(self.users, self.items)
-        weight = self.users.dtype.type(self._weights.distill)
-        self.user_gradients.sums[...] += weight * at_users
-        self.item_gradients.sums[...] += weight * at_items
         return error
 
     def _step(self, name: str, gradients: Array, shrink: Array | None, rate: float) -> None:
@@ -173,7 +158,7 @@ class LightRecConfig(EpochConfig):
     )
     decay: float = Field(1e-3, ge=0, description="weight of the squared norms, per triplet")
     distill_weight: float = Field(
-        100.0, ge=0, description="weight of the squared error of all scores"
+        100.0, ge=0, description="weight of the squared error of the scores"
     )
     popularity: float = Field(
         1.5, ge=0, le=3, description="the errors of an item weigh as its users**popularity"
@@ -182,11 +167,7 @@ class LightRecConfig(EpochConfig):
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     alpha: float = Field(0.0, ge=0, le=2, description="negatives by popularity**alpha; 0: uniform")
     steps: int = Field(6, ge=1, description="steps of an epoch; each encodes every item")
-    start: FromBPR = Field(
-        default={},
-        validate_default=True,
-        description="settings of the model it starts from; its `model` says which",
-    )
+    start: FromBPR = Field({}, description="settings of the model it starts from; `model` names it")
 
     @model_validator(mode="after")
     def _scores_are_dot_products(self) -> Self:
@@ -199,11 +180,10 @@ class LightRecConfig(EpochConfig):
         return self.learning_rate / (1 + epoch / 2)
 
 
-class LightRec(Model[LightRecConfig]):
+class LightRec(PretrainedModel[LightRecConfig]):
     """Items in codebooks, users in floats, learned with the pairwise logistic loss.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> model = LightRec(epochs=1, start={"epochs": 1}).fit(train)
     >>> model.representation_.scores(np.arange(2)).shape
     (2, 2)
@@ -222,19 +202,13 @@ class LightRec(Model[LightRecConfig]):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._shape = code_shape(self.config.bits, self.config.codebook_bits)
-        self.start_epochs_ = 0
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         config = self.config
-        start = pretrain(config.start, train, validation, options)
-        self.start_epochs_ = start.epochs
-        self.config = self.config.model_copy(update={"start": start.start})
+        start = self._pretrain(train, validation, options)
         trainer = EpochTrainer(self, train, validation, options)
         sampler = Negatives.of(train, config.alpha)
         batch = -(-train.n_pairs // config.steps)
-        weights = Weights(config.decay, config.distill_weight, config.temperature)
         with options.thread_pool() as pool:
             turn, back = whitening(start.user_vectors)
             vectors = (start.user_vectors @ back, start.item_vectors @ turn)
@@ -244,7 +218,7 @@ class LightRec(Model[LightRecConfig]):
             )
 
             def step(epoch: int, arrays: Arrays) -> dict[str, float]:
-                learner = Learner(arrays, teacher, weights, pool)
+                learner = Learner(arrays, teacher, config, pool)
                 size = (config.negatives, batch, options.seed, epoch)
                 run = Pass(train, sampler, *size, pool, least_blocks=1)
                 errors: list[float] = []
@@ -258,11 +232,6 @@ class LightRec(Model[LightRecConfig]):
             represent = partial(_represent, teacher.items, (turn, back), pool)
             state = trainer.run(start_arrays(teacher.users, codebooks), step, represent)
             return represent(state.arrays)
-
-    def refit_settings(self) -> dict[str, Any]:
-        """The numbers of epochs that validation chose, of the codes and of the vectors."""
-        start = refit_pretraining(self.config.start, self.start_epochs_)
-        return {**super().refit_settings(), "start": start}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's vector: BPR's step for users alone, the quantised items as they are."""

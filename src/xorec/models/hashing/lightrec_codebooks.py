@@ -1,9 +1,8 @@
-"""Where LightRec's codebooks start: k-means on the items, then on what is left of them, and so on.
+"""LightRec's encoder: an item's vector as a sum of codewords, one of each codebook.
 
-Before it, vectors are turned so that the users' second moments are those of white noise, U'U = n I:
-then |v - q|^2 is the mean over users of the squared error of the item's scores.
-
-LightRec's encoder: an item's vector as a sum of codewords, one of each codebook.
+Codebooks start from k-means on the items, then on what is left of them, and so on. Before it,
+vectors are turned so that the users' second moments are those of white noise, U'U = n I: then
+|v - q|^2 is the mean over users of the squared error of the item's scores.
 
 x_1 = v;  logits l_b = x_b M_b C_b' - |c|^2 / 2;  the codeword e_b is the one of the largest logit;
 x_{b+1} = x_b - e_b;  q = sum_b e_b. A step back takes the choice for p_b = softmax(l_b / t)

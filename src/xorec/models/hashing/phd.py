@@ -15,7 +15,7 @@ D_u^-1/2 R D_i^-1/2 of the 0/1 pairs R and the counts D, X ~ U S V' by a few rou
 iteration; users are the rows of U S^1/2, items those of V S^1/2. Scaling by the counts keeps
 popularity from being the only thing that the first directions say.
 
-In a block of pairs codes are drawn, gradients are summed, and each row steps once. With the bits z
+In a block of pairs gradients are summed, and each row steps once. With the bits z
 of a user u and the lacks a = 1 - z of an item c, r bits:
 
     s_c = 1 - (2/r) sum_f z_uf a_cf,     ds/dz_uf = -(2/r) a_cf,     ds/dz_cf = (2/r) z_uf
@@ -40,7 +40,7 @@ from xorec.core.arrays import empty_apart
 from xorec.core.bits import Words, pack_signs, unpack_signs
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.rng import draw, stream
-from xorec.core.threads import ThreadPool
+from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, expect
@@ -298,9 +298,7 @@ def singular_rows(train: Interactions, size: int, seed: int) -> tuple[Floats, Fl
 
 def turned_rows(train: Interactions, size: int, seed: int) -> tuple[Floats, Floats]:
     """The same as unit rows, turned (`training.discrete.rotation`); a row without pairs is zero."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         users, items = (unit_rows(rows) for rows in singular_rows(train, size, seed))
         rotation = learn_rotation(users, items, seed=seed)
         return users @ rotation, items @ rotation
@@ -332,15 +330,14 @@ class PHDConfig(TripletConfig):
         1.0,
         ge=0,
         le=10,
-        description="share of the epochs until codes are fully random bits; 0: from the first",
+        description="share of epochs until bits are fully drawn; 0: from the first",
     )
     start: Literal["spectral", "random"] = Field(
-        "spectral",
-        description="first logits: from singular vectors, or uniform as in the authors' code",
+        "spectral", description="first logits: singular vectors, or uniform as in the authors' code"
     )
     init_scale: float = Field(1.0, gt=0, le=10, description="size of the first logits")
     block_size: int = Field(
-        32_768, ge=1, description="pairs per block: codes are drawn anew for each block"
+        32_768, ge=1, description="pairs per block; codes are drawn anew for each"
     )
 
     def params(self, epoch: int, epochs: int) -> PHDLossParams:
@@ -354,8 +351,7 @@ class PHDConfig(TripletConfig):
 class PHD(TripletModel[PHDConfig]):
     """Codes of users and items, ranked by the projected Hamming dissimilarity.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> PHD(bits=8, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.bits import pack_signs
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.new_rows import mean_direction, updated_codes
-from xorec.models.pretraining import FromBPR, pretrain, refit_pretraining
+from xorec.models.base import DataUpdate, Part, expect
+from xorec.models.new_rows import pointed_direction, updated_codes
+from xorec.models.pretraining import FromBPR, PretrainedModel
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
 from xorec.representations.vectors import Floats
@@ -32,25 +32,20 @@ class SignsConfig(ModelConfig):
 
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     turn: Literal["itq", "random", "none"] = Field(
-        "itq",
-        description="rotation of the vectors before their signs are taken: learned so that "
-        "signs lose least (itq), at random, or none",
+        "itq", description="rotation of the vectors: itq (signs lose least), random or none"
     )
     centre: bool = Field(
-        False, description="subtract the mean of the users, and that of the items, first"
+        False, description="first subtract the mean of the users, and of the items"
     )
     start: FromBPR = Field(
-        default={},
-        validate_default=True,
-        description="settings of the model whose signs are taken; `model` names it (bpr, als, ...)",
+        {}, description="settings of the model of the vectors; `model` names it (bpr, als, ...)"
     )
 
 
-class Signs(Model[SignsConfig]):
+class Signs(PretrainedModel[SignsConfig]):
     """Codes that are the signs of another model's vectors.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> Signs(bits=8, start={"epochs": 1}).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """
@@ -62,16 +57,8 @@ class Signs(Model[SignsConfig]):
     space: ClassVar[Space] = {"turn": Choice(("itq", "random")), "centre": Choice((False, True))}
     cost = 0.5
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.start_epochs_ = 0
-
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Codes:
-        pretrained = pretrain(self.config.start, train, validation, options)
-        self.start_epochs_ = pretrained.epochs
-        self.config = self.config.model_copy(update={"start": pretrained.start})
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Codes:
+        pretrained = self._pretrain(train, validation, options)
         users, items = pretrained.user_vectors, pretrained.item_vectors
         if self.config.centre:
             users, items = users - users.mean(axis=0), items - items.mean(axis=0)
@@ -85,18 +72,9 @@ class Signs(Model[SignsConfig]):
         rounds = 50 if self.config.turn == "itq" else 0
         return learn_rotation(users, items, rounds=rounds, seed=seed)
 
-    def refit_settings(self) -> dict[str, Any]:
-        """The start has the number of epochs that validation chose."""
-        start = refit_pretraining(self.config.start, self.start_epochs_)
-        return {**self.config.model_dump(), "start": start}
-
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code: where the codes of their items point."""
-        representation = expect(representation, Codes)
-        codes = unpack_signs(representation.item_codes[np.unique(history)], representation.bits)
-        total = codes.sum(axis=0, dtype=np.float32)
-        return pack_signs(mean_direction(total, len(codes), representation.mean_item)[None])
+        return pack_signs(pointed_direction(expect(representation, Codes), history))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
-        representation = expect(representation, Codes)
-        return updated_codes(representation, update)
+        return updated_codes(expect(representation, Codes), update)

@@ -33,7 +33,7 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
-from xorec.models.triplet_model import TripletModel, mean_user
+from xorec.models.triplet_model import TripletModel, adagrad_rows, mean_user
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Distances, Floats
 from xorec.training.config import POPULARITY, Choice, Float, Space, TripletConfig
@@ -252,8 +252,7 @@ class CMLConfig(MetricConfig):
 class CML(MetricModel[CMLConfig]):
     """Collaborative metric learning: the hardest negative of several, weighed by rank.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> CML(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """
@@ -273,11 +272,7 @@ class CML(MetricModel[CMLConfig]):
     learns_vectors = True
 
     def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
-        users, items = (
-            Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
-            for kind in ("user", "item")
-        )
-        step = CMLStep(users, items, self.config.params(), self.config.negatives)
+        step = CMLStep(*adagrad_rows(arrays), self.config.params(), self.config.negatives)
         return lambda block, pairs: step
 
     def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:

@@ -23,14 +23,13 @@ block. A negative of -1 is none. Nothing is written but `new` and `kept`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from xorec.core.arrays import APART, empty_apart
-from xorec.core.errors import OptionError
 from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
@@ -41,26 +40,6 @@ from xorec.training.config import POPULARITY, Float, Int, Space
 from xorec.training.epochs import Arrays
 from xorec.training.passes import StepOf, Triplets, UserResult
 from xorec.training.rows import BALL, adagrad_step, prefetch_next, project
-
-Scaling: TypeAlias = Literal["mean", "released"]
-
-
-def sml_rewards(
-    scaling: Scaling, *, lambda_: float, rho: float, gamma: float, batch: int
-) -> tuple[float, float]:
-    """(r_u, r_i): what the margins of a user and an item earn in each triplet.
-
-    "mean": hinges and rewards are both means over triplets, so rho is the share of violations
-    that both margins settle at. "released": the authors' code adds the hinges of a batch up but
-    averages the rewards, gamma (mean m_u + mean n_i): the share is gamma / batch, a few percent.
-
-    >>> sml_rewards("mean", lambda_=0.5, rho=0.2, gamma=10.0, batch=512)
-    (0.2, 0.1)
-    """
-    if scaling not in ("mean", "released"):
-        raise OptionError(f"there is no scaling {scaling!r}: the scalings are mean, released.")
-    return (rho, lambda_ * rho) if scaling == "mean" else (gamma / batch, gamma / batch)
-
 
 _TINY = np.float32(1e-8)
 
@@ -213,14 +192,10 @@ class SMLConfig(MetricConfig):
     negatives: int = Field(5, ge=1, le=1000, description="negatives per positive, each epoch")
     lambda_: float = Field(0.1, ge=0, description="weight of the hinge between items")
     rho: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        description="share of triplets inside the margin at which margins come to rest",
+        0.3, ge=0, le=1, description="share of triplets inside the margin at which margins settle"
     )
     scaling: Literal["mean", "released"] = Field(
-        "mean",
-        description="margin reward: rho a triplet (mean), or gamma / batch (released code)",
+        "mean", description="margin reward: rho a triplet (mean), or gamma / batch (released code)"
     )
     gamma: float = Field(
         10.0, ge=0, description="weight of the margin reward, scaled as in the released code"
@@ -232,14 +207,18 @@ class SMLConfig(MetricConfig):
     margin_rate: float = Field(0.1, ge=0, le=10, description="initial Adagrad step of a margin")
 
     def rewards(self) -> tuple[float, float]:
-        """What a user's and an item's margin earn in each triplet."""
-        return sml_rewards(
-            self.scaling,
-            lambda_=self.lambda_,
-            rho=self.rho,
-            gamma=self.gamma,
-            batch=self.batch,
-        )
+        """(r_u, r_i): what the margins of a user and an item earn in each triplet.
+
+        "mean": hinges and rewards are both means over triplets, so rho is the share of violations
+        that both margins settle at. "released": the authors' code adds the hinges of a batch up but
+        averages the rewards, gamma (mean m_u + mean n_i): the share is gamma / batch, some percent.
+
+        >>> SMLConfig(lambda_=0.5, rho=0.2).rewards()
+        (0.2, 0.1)
+        """
+        if self.scaling == "mean":
+            return self.rho, self.lambda_ * self.rho
+        return self.gamma / self.batch, self.gamma / self.batch
 
     def params(self) -> SMLLossParams:
         """The loss and its steps as the kernels take them."""
@@ -250,8 +229,7 @@ class SMLConfig(MetricConfig):
 class SML(MetricModel[SMLConfig]):
     """Symmetric metric learning: a hinge at the user, one at the item, margins of their own.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> SML(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """

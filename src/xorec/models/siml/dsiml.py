@@ -15,24 +15,21 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.bits import MOST_OFFSET, pack_signs
 from xorec.core.errors import DataError
 from xorec.core.options import RunOptions
 from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, Model, expect
-from xorec.models.new_rows import mean_direction, updated_codes
-from xorec.models.pretraining import FromSIML, pretrain, refit_pretraining
+from xorec.models.base import DataUpdate, Part, expect
+from xorec.models.new_rows import pointed_direction, updated_codes
+from xorec.models.pretraining import FromSIML, PretrainedModel
 from xorec.models.siml.dsiml_ranking import (
-    Offset,
-    Size,
-    choose_offset,
     refine_new_user,
     refine_users,
     two_stage_query,
     updated_two_stage,
-    with_popularity,
+    with_offset,
     with_reranking,
 )
 from xorec.models.siml.optimizers import OPTIMIZERS, Optimizer, Start, candidates
@@ -45,14 +42,18 @@ from xorec.representations.two_stage import TwoStage
 from xorec.representations.vectors import Floats
 from xorec.training.config import AUTO, Choice, Float, Space, or_auto
 from xorec.training.discrete.rotation import learn_rotation, to_dimensions, unit_rows
-from xorec.training.epochs import Arrays, EpochTrainer
+from xorec.training.epochs import Arrays, EpochTrainer, validation_ndcg
 
 if TYPE_CHECKING:
     OptimizerName = str
     Length: TypeAlias = int
+    Offset: TypeAlias = float | Literal["auto"]
+    Size: TypeAlias = int | Literal["auto"]
 else:
-    Length = or_auto(int, ge=0, le=1000)
     OptimizerName = Literal[(AUTO, *OPTIMIZERS)]
+    Length = or_auto(int, ge=0, le=1000)
+    Offset = or_auto(float, ge=0, le=MOST_OFFSET, strict=True)
+    Size = or_auto(int, ge=0, strict=True)
 
 
 _BEFORE_LISTS = {"bits", "optimizer", "softness", "solver", "distill", "teach", "keep", "start"}
@@ -82,75 +83,57 @@ class DSIMLConfig(ScaleInvariantConfig):
     )
     temperature: Temperature = Field(
         AUTO,
-        description="steepness of the scale-invariant part; auto: 4, with ste less for codes "
-        "shorter than 64 bits",
+        description="steepness of the scale-invariant part; auto: 4, with ste less below 64 bits",
     )
     bits: int = Field(64, ge=8, le=256, description="length of the codes")
     optimizer: OptimizerName = Field(
-        "ste",
-        description="how the bits are learned: ste, flip, bqp or none; auto: the best on "
-        "validation",
+        "ste", description="how the bits are learned: ste, flip, bqp or none; auto: by validation"
     )
     learning_rate: float = Field(
         1.0, gt=0, le=100, description="ste: size of the first epoch's steps; they shrink to 0"
     )
     softness: float = Field(
-        0.7,
-        ge=0,
-        le=10,
-        description="ste: entries nearer to 0 than this give random bits in training; 0: "
-        "always signs",
+        0.7, ge=0, le=10, description="ste: entries nearer to 0 give random bits; 0: always signs"
     )
     solver: Literal["descent", "tabu", "exact"] = Field(
-        "descent",
-        description="bqp: solver of the binary problems: descent is fastest, exact is optimal",
+        "descent", description="bqp: solver of the problems: descent is fastest, exact is optimal"
     )
     extra_positives: int = Field(
-        5,
-        ge=0,
-        description="how many of the vectors' best items are added as positives to short histories",
+        5, ge=0, description="how many best items of the vectors are added to short histories"
     )
     distill_weight: float = Field(
         8.0,
         ge=0,
-        description="ste: weight of the distillation loss (teachers: the float vectors "
-        "and the lists of slim)",
+        description="ste: weight of the distillation loss (teachers: the vectors, slim's lists)",
     )
     teacher_list_length: Length = Field(
         AUTO,
         description="ste: length of each user's list by slim, whose order the bits learn: more "
-        "accurate, but slim is fitted first; 0: no lists, only the vectors teach; auto: 50 to 100, "
-        "by slim's scores",
+        "accurate, but slim is fitted first; 0: only the vectors teach; auto: 50 to 100, by scores",
     )
     asymmetric: bool = Field(
         False, description="users stay float vectors, ranked against the items' bits"
     )
     shortlist: Size = Field(
-        0,
-        description="how many items found by code the float vectors rerank; 0: none; auto: "
-        "by validation",
+        0, description="items found by code that the vectors rerank; 0: none; auto: by validation"
     )
     vector_dtype: Literal["float32", "float16", "int8"] = Field(
         "float16", description="shortlist: number format of the stored vectors"
     )
     offset: Offset = Field(
         AUTO,
-        description="bonus for popular items, in bits each time an item's count doubles; auto: by "
-        "validation; 0 without a validation part, with asymmetric and with shortlist",
+        description="bonus for popular items, in bits each time an item's count doubles; auto: "
+        "by validation; 0 without a validation part, with asymmetric and with shortlist",
     )
     start: FromSIML = Field(
-        default={},
-        validate_default=True,
-        description="settings of the model whose vectors it starts from; `model` names it "
-        "(siml, bpr, als, ...)",
+        {}, description="settings of the first vectors' model; `model` names it (siml, bpr, ...)"
     )
 
     def resolved(self) -> Self:
-        """A number for what is `auto`, but `teacher_list_length`, which differs by user.
+        """A number for each `auto` but `teacher_list_length`, which differs by user.
 
-        `alpha` as the start has it: vectors that lost to popular items make such codes. Lists have
-        the popular items that matter, so half of it will do beside them. Cosines of short codes
-        have few steps, so the loss must not be steep.
+        `alpha` is the start's; half of it beside lists, which have the popular items that matter.
+        Cosines of short codes have few steps, so the loss must not be steep.
         """
         found: dict[str, Any] = {}
         drawn = any(one.takes_lists for one in candidates(self.optimizer))
@@ -186,11 +169,10 @@ class DSIMLConfig(ScaleInvariantConfig):
         return self
 
 
-class DSIML(Model[DSIMLConfig]):
+class DSIML(PretrainedModel[DSIMLConfig]):
     """Binary codes from the scale-invariant loss.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> codes = DSIML(bits=16, epochs=1, start={"epochs": 1}).fit(train).representation_
     >>> codes.bits, codes.item_codes.shape  # 64 bits to a word
     (16, (2, 1))
@@ -212,7 +194,6 @@ class DSIML(Model[DSIMLConfig]):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._given: tuple[Floats, Floats] | None = None
-        self.start_epochs_ = 0
         self.optimizer_ = ""
         self.shortlist_ = 0
         self.offset_ = 0.0
@@ -223,8 +204,7 @@ class DSIML(Model[DSIMLConfig]):
     ) -> DSIML:
         """A model whose `fit` starts from vectors of another library instead of SIML's.
 
-        The rows must be those of the training data; the vectors may have any length, and are
-        ranked by their dot product or cosine.
+        The rows must be those of the training data; the vectors may have any length.
         """
         model = cls(**settings)
         users, items = (np.asarray(rows, dtype=np.float32) for rows in (user_vectors, item_vectors))
@@ -242,9 +222,7 @@ class DSIML(Model[DSIMLConfig]):
     def runs_on_engine(self) -> bool:  # type: ignore[override]
         return all(one.runs_on_engine for one in candidates(self.config.optimizer))
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         vectors = self._start_vectors(train, validation, options)
         start = self._rotated(train, *vectors, options)
         kept = vectors if self.config.shortlist else None
@@ -254,50 +232,27 @@ class DSIML(Model[DSIMLConfig]):
             codes = self._best(tried, start, (train, validation), options)
         else:
             codes = self._optimize(tried[-1], start, parts, options)
-        codes = self._with_offset(codes, *parts, options)
+        codes, self.offset_ = with_offset(codes, self.config, *parts, options)
         if kept is None:
             return codes
-        learned, self.shortlist_ = with_reranking(
-            codes, kept, self.config, train, validation, options
-        )
+        learned, self.shortlist_ = with_reranking(codes, kept, self.config, *parts, options)
         return learned
-
-    def _with_offset(
-        self,
-        codes: Codes,
-        train: Interactions,
-        validation: Interactions | None,
-        options: RunOptions,
-    ) -> Codes:
-        """Codes alone with offsets by popularity, where these are asked for or worth it."""
-        chosen = self.config.offset
-        if chosen == "auto":
-            parts = (train, validation, options)
-            chosen = choose_offset(codes, *parts) if self.config.codes_alone else 0.0
-        self.offset_ = chosen
-        return with_popularity(codes, chosen, train) if chosen else codes
 
     def _rotated(
         self, train: Interactions, users: Floats, items: Floats, options: RunOptions
     ) -> Start:
-        """What the optimisers start from: turned vectors, pairs, vectors and lists as a teacher."""
-        self.config = self.config.resolved()
-        config, pairs, lists = self.config, train, NO_LISTS
+        """What the optimisers start from: rotated vectors, pairs, a teacher."""
+        self.config = config = self.config.resolved()
+        pairs, lists, teacher = train, NO_LISTS, NO_TEACHER
         tried = candidates(config.optimizer)
-        if (
-            config.teacher_list_length
-            and config.distill_weight
-            and any(one.takes_lists for one in tried)
-        ):
+        taught = any(one.takes_lists for one in tried)
+        if config.teacher_list_length and config.distill_weight and taught:
             lists = slim_lists(train, config.teacher_list_length, options)
         if config.extra_positives and any(one.learns for one in tried):
             pairs = with_best_items(
                 train, users, items, config.extra_positives, config.bits, options.block_engine
             )
-        teacher = NO_TEACHER
-        if (pairs is train or lists is not NO_LISTS) and (
-            config.asymmetric or any(one.takes_lists for one in tried)
-        ):
+        if (pairs is train or lists is not NO_LISTS) and (config.asymmetric or taught):
             weight = np.full(train.n_users, config.distill_weight, np.float32)
             steepness = np.float32(2 * config.temperature)
             teacher = Teacher(unit_rows(users), unit_rows(items), weight, steepness, lists)
@@ -309,7 +264,7 @@ class DSIML(Model[DSIMLConfig]):
         self,
         optimizer: type[Optimizer],
         start: Start,
-        parts: tuple[Interactions, Interactions | None],
+        parts: tuple[Interactions, Part],
         options: RunOptions,
     ) -> Codes:
         """The codes that the optimiser ends with."""
@@ -332,14 +287,12 @@ class DSIML(Model[DSIMLConfig]):
         options: RunOptions,
     ) -> Codes:
         """The codes of the optimiser that validation likes best; says which."""
-        from xorec.evaluation.protocol import evaluate
-
         quiet = replace(options, progress=SILENT)
         found: dict[str, tuple[float, Codes, list[dict[str, float]], int]] = {}
         for optimizer in tried:
             own = replace(start, users=start.users.copy(), items=start.items.copy())
             codes = self._optimize(optimizer, own, parts, options.for_stage(optimizer.name))
-            value = evaluate(codes, *parts, ks=(20,), options=quiet)["ndcg@20"]
+            value = validation_ndcg(codes, *parts, quiet)
             found[optimizer.name] = (value, codes, self.history_, self.epochs_)
         best = max(found, key=lambda name: found[name][0])
         values = ", ".join(f"{name} {found[name][0]:.4f}" for name in found)
@@ -349,9 +302,9 @@ class DSIML(Model[DSIMLConfig]):
         return codes
 
     def _start_vectors(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
+        self, train: Interactions, validation: Part, options: RunOptions
     ) -> tuple[Floats, Floats]:
-        """The vectors of the model that it starts from, or the ones that were given."""
+        """The vectors that were given, or else those of the start."""
         if self._given is not None:
             users, items = self._given
             if (len(users), len(items)) != (train.n_users, train.n_items):
@@ -360,9 +313,7 @@ class DSIML(Model[DSIMLConfig]):
                     f"training part has {train.n_users} and {train.n_items}."
                 )
             return users, items
-        started = pretrain(self.config.start, train, validation, options)
-        self.start_epochs_ = started.epochs
-        self.config = self.config.model_copy(update={"start": started.start})
+        started = self._pretrain(train, validation, options)
         return started.user_vectors, started.item_vectors
 
     def _codes(self, start: Start, seed: int, pool: ThreadPool, arrays: Arrays) -> Codes:
@@ -376,30 +327,23 @@ class DSIML(Model[DSIMLConfig]):
 
     def refit_settings(self) -> dict[str, Any]:
         """The optimiser, offset, shortlist and the numbers of epochs as validation chose them."""
-        chosen: dict[str, Any] = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
-        chosen["offset"] = self.offset_
-        settings = {**self.config.model_dump(), **chosen}
-        settings["start"] = refit_pretraining(self.config.start, self.start_epochs_)
-        if OPTIMIZERS[self.optimizer_].stops_early:
-            settings["epochs"] = max(1, self.epochs_)
-        return settings
+        chosen = {"optimizer": self.optimizer_, "shortlist": self.shortlist_}
+        if not OPTIMIZERS[self.optimizer_].stops_early:
+            chosen["epochs"] = self.config.epochs
+        return {**super().refit_settings(), **chosen, "offset": self.offset_}
 
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's code (or vector, or both), items as they are: where their items point."""
         codes = representation.codes if isinstance(representation, TwoStage) else representation
         codes = expect(codes, Codes)
-        items = unpack_signs(codes.item_codes[np.unique(history)], codes.bits)
-        place = mean_direction(items.sum(axis=0, dtype=np.float32), len(items), codes.mean_item)[
-            None
-        ]
+        direction = pointed_direction(codes, history)
         if isinstance(representation, TwoStage):
-            return two_stage_query(representation, place, history, self.config)
+            return two_stage_query(representation, direction, history, self.config)
         if codes.user_vectors is None:
-            return pack_signs(place)
-        return refine_new_user(place, history, codes.item_codes, self.config)
+            return pack_signs(direction)
+        return refine_new_user(direction, history, codes.item_codes, self.config)
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         if isinstance(representation, TwoStage):
             return updated_two_stage(representation, update, self.config)
-        representation = expect(representation, Codes)
-        return updated_codes(representation, update)
+        return updated_codes(expect(representation, Codes), update)

@@ -4,31 +4,25 @@ Offset. Codes of one length cannot say that an item is popular. An offset can, f
 item: the number of bits in which it agrees with all users besides, o_i = round(c log2(1 +
 count_i)). Whether that helps differs from data to data, so validation chooses c.
 
-Shortlist. Codes find it, the vectors that training started from order it. Codes of new rows are
-made by `new_rows`, their vectors by `triplet_model`.
+Shortlist. Codes find it, the vectors that training started from order it.
 
-Float users. Trained codes end with users whose signs fit; the lengths along each bit were never
-learned. A few passes of the users' step alone, against the fixed signs of the items, give them
-that.
+Float users. Training fits the users' signs but not the lengths along each bit: a few passes of the
+users' step alone, against the fixed signs of the items, learn these.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
 
 from xorec.core.bits import MOST_OFFSET, Offsets, Words, pack_signs, unpack_signs
 from xorec.core.options import RunOptions
-from xorec.core.progress import SILENT
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
-from xorec.models.base import DataUpdate, Model, expect, expect_part
+from xorec.models.base import DataUpdate, Model, Part, expect, expect_part
 from xorec.models.new_rows import updated_codes
 from xorec.models.pretraining import folding_model, pretraining_model
 from xorec.models.siml.siml import ScaleInvariantStep
@@ -41,7 +35,7 @@ from xorec.representations.ranking_vectors import RankingVectors
 from xorec.representations.two_stage import Sources, TwoStage, TwoStageQueries
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.discrete.rotation import unit_rows
-from xorec.training.epochs import validation_sample
+from xorec.training.epochs import validation_ndcg, validation_sample
 from xorec.training.passes import Pass, Triplets
 from xorec.training.rows import Rows
 
@@ -53,20 +47,7 @@ if TYPE_CHECKING:
 GRID = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5)
 """What `auto` tries: bits for each time that an item's count doubles."""
 WORTH = 1.01
-"""What NDCG@20 must be multiplied by: an offset takes half a byte an item and some search time."""
-_METRIC = "ndcg@20"
-
-
-def _check(offset: Any) -> Any:
-    """One message for a union of types."""
-    if offset == "auto":
-        return offset
-    if type(offset) in (int, float) and 0 <= offset <= MOST_OFFSET:
-        return float(offset)
-    raise PydanticCustomError("offset", "give a number from 0 (no offset) to 15, or auto")
-
-
-Offset = Annotated[float | Literal["auto"], BeforeValidator(_check)]
+"""The least gain in NDCG@20: an offset takes half a byte an item and some search time."""
 
 
 def popularity_offsets(c: float, counts: npt.NDArray[np.integer]) -> Offsets:
@@ -85,22 +66,29 @@ def with_popularity(codes: Codes, c: float, train: Interactions) -> Codes:
     return Codes(codes.user_rows, codes.item_rows, codes.bits, item_offsets=offsets)
 
 
+def with_offset(
+    codes: Codes, config: DSIMLConfig, train: Interactions, validation: Part, options: RunOptions
+) -> tuple[Codes, float]:
+    """Codes with an offset, where it is asked for or codes alone are better with it; and c."""
+    c = config.offset
+    if c == "auto":
+        c = choose_offset(codes, train, validation, options) if config.codes_alone else 0.0
+    return (with_popularity(codes, c, train) if c else codes), c
+
+
 def choose_offset(
-    codes: Codes, train: Interactions, validation: Interactions | None, options: RunOptions
+    codes: Codes, train: Interactions, validation: Part, options: RunOptions
 ) -> float:
     """The c of GRID with the best NDCG@20 on validation, the least of equals; says which.
 
     0 where that is less than one per cent better than none, and without a validation part.
     """
-    from xorec.evaluation.protocol import evaluate
-
     if validation is None:
         return 0.0
-    part, quiet = validation_sample(validation, options.seed), replace(options, progress=SILENT)
-    values = {}
-    for c in GRID:
-        ranks = with_popularity(codes, c, train)
-        values[c] = evaluate(ranks, train, part, ks=(20,), options=quiet)[_METRIC]
+    part = validation_sample(validation, options.seed)
+    values = {
+        c: validation_ndcg(with_popularity(codes, c, train), train, part, options) for c in GRID
+    }
     best = max(GRID, key=lambda c: values[c])
     best = best if values[best] > WORTH * values[0.0] else 0.0
     shown = ", ".join(f"{c:g} {values[c]:.4f}" for c in GRID)
@@ -110,7 +98,7 @@ def choose_offset(
 
 _PASSES, _PASSES_FOR_NEW = 3, 4
 _RATE = 0.2
-"""Of their steps: those of the codes are longer, because drawn bits are noisy."""
+"""The steps of float users: those of codes are longer, because drawn bits are noisy."""
 
 
 class UserStep(ScaleInvariantStep):
@@ -135,15 +123,15 @@ def refine_users(
 
 
 def refine_new_user(
-    place: Floats, history: npt.NDArray[np.integer], codes: Words, config: DSIMLConfig
+    direction: Floats, history: npt.NDArray[np.integer], codes: Words, config: DSIMLConfig
 ) -> Floats:
-    """The vector (1, d) of somebody new who has the items `history`, from `place` on."""
+    """The vector (1, d) of a new user who has the items `history`, from `direction` on."""
     passes = list(fold_in_passes(history, len(codes), config.negatives, _PASSES_FOR_NEW))
     rows = np.unique(np.concatenate([np.append(t.positives, t.negatives) for t in passes]))
     rows = rows[rows >= 0]  # -1: there is no item that they do not have
-    items = Rows.fixed(unit_codes(unpack_signs(codes[rows], place.shape[1])))
-    among = [Triplets(t.users, *(_places(rows, part) for part in t[1:])) for t in passes]
-    user, params = Rows.of(unit_rows(place), np.ones(1, dtype=np.float32)), _params(config)
+    items = Rows.fixed(unit_codes(unpack_signs(codes[rows], direction.shape[1])))
+    among = [Triplets(t.users, *(_numbers(rows, part) for part in t[1:])) for t in passes]
+    user, params = Rows.of(unit_rows(direction), np.ones(1, dtype=np.float32)), _params(config)
     return unit_rows(
         fold_in_user(
             among, user, lambda epoch, now: UserStep(now, items, params), _PASSES_FOR_NEW // 2
@@ -157,8 +145,8 @@ def unit_codes(rows: npt.NDArray[Any]) -> Floats:
     return np.where(rows >= 0, unit, -unit).astype(np.float32)
 
 
-def _places(rows: npt.NDArray[np.int32], items: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Where each item is among `rows`; -1 stays."""
+def _numbers(rows: npt.NDArray[np.int32], items: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """The position of each item in `rows`; -1 stays."""
     return np.where(items < 0, -1, np.searchsorted(rows, items)).astype(np.int32)
 
 
@@ -172,25 +160,15 @@ _ENOUGH = 0.99
 _VALIDATION_USERS = 5_000
 
 
-def _check_size(size: Any) -> Any:
-    """One message for a union of types."""
-    if size == "auto" or (type(size) is int and size >= 0):
-        return size
-    raise PydanticCustomError("size", "give a whole number, 0 for no shortlist, or auto")
-
-
-Size = Annotated[int | Literal["auto"], BeforeValidator(_check_size)]
-
-
 def with_reranking(
     codes: Codes,
     vectors: tuple[Floats, Floats],
     config: DSIMLConfig,
     train: Interactions,
-    validation: Interactions | None,
+    validation: Part,
     options: RunOptions,
 ) -> tuple[Representation, int]:
-    """The codes as they are, or with what orders their shortlist; and its size.
+    """The codes as they are, or with the vectors that order their shortlist; and its size.
 
     Asymmetric codes order it themselves: no item vectors are kept.
     """
@@ -198,9 +176,8 @@ def with_reranking(
     if size == 0:
         return codes, 0
     users, items = vectors if codes.user_vectors is None else (codes.user_vectors, None)
-    both = TwoStage(
-        codes, RankingVectors.of(users, items, config.vector_dtype), None, Sources(size)
-    )
+    ranking = RankingVectors.of(users, items, config.vector_dtype)
+    both = TwoStage(codes, ranking, None, Sources(size))
     if config.shortlist == "auto" and validation is not None:
         size = choose_size(both, train, validation, options)
     return both.with_sources(Sources(size)), size
@@ -210,30 +187,19 @@ def choose_size(
     learned: TwoStage, train: Interactions, validation: Interactions, options: RunOptions
 ) -> int:
     """The smallest size with 99 % of the NDCG@20 of all items in that order; says which."""
-    from xorec.evaluation.protocol import evaluate
-
     users = np.flatnonzero(validation.user_counts)
     chosen = np.zeros(validation.n_users, dtype=np.bool_)
     chosen[users[:: -(-len(users) // _VALIDATION_USERS)]] = True
     part = validation.select(chosen[validation.user_rows])
-    quiet = replace(options, progress=SILENT)
-
-    def ndcg(ranks: Representation) -> float:
-        return evaluate(ranks, train, part, ks=(20,), options=quiet)["ndcg@20"]
-
-    best = ndcg(_everything(learned))
+    everything = learned.float_vectors or _asymmetric(learned)
+    best = validation_ndcg(everything, train, part, options)
     for size in SIZES:
-        value = ndcg(learned.with_sources(Sources(size)))
+        value = validation_ndcg(learned.with_sources(Sources(size)), train, part, options)
         if value >= _ENOUGH * best:
             break
     share = f"{value:.4f} of {best:.4f}" if best else "no hits at all"
     options.progress.note(f"dsiml: a shortlist of {size} (validation NDCG@20: {share}).")
     return size
-
-
-def _everything(learned: TwoStage) -> Representation:
-    """All items in the order of the second stage."""
-    return learned.float_vectors or _asymmetric(learned)
 
 
 def _asymmetric(learned: TwoStage) -> Codes:
@@ -242,17 +208,13 @@ def _asymmetric(learned: TwoStage) -> Codes:
 
 
 def two_stage_query(
-    learned: TwoStage, place: Floats, history: npt.NDArray[np.integer], config: DSIMLConfig
+    learned: TwoStage, direction: Floats, history: npt.NDArray[np.integer], config: DSIMLConfig
 ) -> TwoStageQueries:
-    """The query of a new user whose code is the signs of `place` (1, bits)."""
-    vectors = learned.float_vectors
-    found = place if vectors is None else _folded(vectors, history, config)
-    return TwoStageQueries(pack_signs(place), found, None)
-
-
-def _folded(vectors: Vectors, history: npt.NDArray[np.integer], config: DSIMLConfig) -> Floats:
-    found: Floats = folding_model(config.start).fold_in(vectors, history)
-    return found
+    """The query of a new user whose code is the signs of `direction` (1, bits)."""
+    vectors, found = learned.float_vectors, direction
+    if vectors is not None:
+        found = folding_model(config.start).fold_in(vectors, history)
+    return TwoStageQueries(pack_signs(direction), found, None)
 
 
 def updated_two_stage(learned: TwoStage, update: DataUpdate, config: DSIMLConfig) -> TwoStage:

@@ -1,28 +1,28 @@
 """How DSIML learns its bits (METHOD, sections 3 and 4): the optimisers, and their registry.
 
-All about an optimiser is declared on its class. Straight-through (`ste`): the gradient at the codes
-moves the rows behind them. The others see a row's code, or with `softness` bits that are drawn
-around the row, harder from epoch to epoch (`training.rows`). Where the teacher has a weight, the
-codes also learn how the float vectors order each pair's candidates, and the lists, where it has
-some (`teacher_lists`).
+Straight-through (`ste`): the gradient at the codes moves the rows behind them. The others see a
+row's code, or with `softness` bits that are drawn around the row, harder from epoch to epoch
+(`training.rows`). Where the teacher has a weight, the codes also learn how the float vectors and
+the lists (`teacher_lists`) order each pair's candidates.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from xorec.core.engine import Engine
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
+from xorec.models.new_rows import Signs, signs_of
 from xorec.models.siml.siml import ScaleInvariantStep, code_rows
 from xorec.models.siml.siml_kernels import LossParams, Teacher
 from xorec.models.siml.teacher_lists import with_lists
+from xorec.representations.vectors import Floats
 from xorec.training.config import AUTO
 from xorec.training.discrete.block_sweeps import BlockSweeps, Draw
 from xorec.training.discrete.bounds import Bounds
@@ -36,10 +36,6 @@ from xorec.training.rows import SIGNS
 
 if TYPE_CHECKING:
     from xorec.models.siml.dsiml import DSIMLConfig
-
-
-Floats = npt.NDArray[np.float32]
-Signs = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +102,6 @@ class Optimizer(ABC):
         }
 
 
-def signs(rows: npt.NDArray[Any]) -> Signs:
-    """+1 where a row is not negative, else -1."""
-    return np.where(rows >= 0, np.int8(1), np.int8(-1))
-
-
 class SweepOptimizer(Optimizer):
     """One sweep an epoch; a row's entry changes its sign where its bit was turned."""
 
@@ -122,10 +113,10 @@ class SweepOptimizer(Optimizer):
         """What finds new codes."""
 
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
-        users, items = signs(arrays["users"]), signs(arrays["items"])
+        users, items = signs_of(arrays["users"]), signs_of(arrays["items"])
         loss = self._sweep(users, items, Draw(self.config.negatives, self.seed, epoch))
         for rows, codes in ((arrays["users"], users), (arrays["items"], items)):
-            np.negative(rows, out=rows, where=codes != signs(rows))
+            np.negative(rows, out=rows, where=codes != signs_of(rows))
         counts, n_items = np.diff(self.sampler.indptr), self.sampler.n_items
         drawn = int(counts[counts < n_items].sum()) * self.config.negatives
         return loss / max(1, drawn)
@@ -149,30 +140,30 @@ class SweepOptimizer(Optimizer):
 
 
 class BinaryQuadratic(SweepOptimizer):
-    """`bqp`."""
+    """`bqp`: the bound on a row's loss is a binary quadratic problem for a solver."""
 
     name = "bqp"
-    auto_order: ClassVar[int] = 1
+    auto_order = 1
 
     def proposer(self) -> Proposer:
         return Bounds(make_solver(self.config.solver), self.seed)
 
 
 class Flip(SweepOptimizer):
-    """`flip`."""
+    """`flip`: bits are turned one at a time where the loss falls."""
 
     name = "flip"
-    auto_order: ClassVar[int] = 2
+    auto_order = 2
 
     def proposer(self) -> Proposer:
         return Flips()
 
 
-class TurnedSigns(Optimizer):
-    """`none`."""
+class RotatedSigns(Optimizer):
+    """`none`: the signs of the rotated vectors."""
 
     name = "none"
-    auto_order: ClassVar[int] = 0
+    auto_order = 0
     learns = False
 
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
@@ -180,23 +171,19 @@ class TurnedSigns(Optimizer):
         return 0.0
 
 
-_GRAD_SQ_SUM = 1.0
-"""Of rows before the first step: they come from vectors that are good already."""
-
-
 class StraightThrough(Optimizer):
     """`ste`. A refit keeps all epochs: signs are hard only when the last one is done."""
 
     name = "ste"
-    auto_order: ClassVar[int] = 3
+    auto_order = 3
     takes_lists = True
     runs_on_engine = False
 
     def start_arrays(self) -> Arrays:
+        """The squared gradients begin at 1: rows come from vectors that are good already."""
         arrays = super().start_arrays()
         for kind in ("user", "item"):
-            count = len(arrays[f"{kind}s"])
-            arrays[f"{kind}_grad_sq_sum"] = np.full(count, _GRAD_SQ_SUM, dtype=np.float32)
+            arrays[f"{kind}_grad_sq_sum"] = np.ones(len(arrays[f"{kind}s"]), dtype=np.float32)
         return arrays
 
     def run_epoch(self, epoch: int, arrays: Arrays) -> float:
@@ -218,24 +205,12 @@ def epoch_params(config: DSIMLConfig, epoch: int, seed: int) -> LossParams:
     """
     rate = config.learning_rate * (1 - epoch / config.epochs) * min(1.0, config.bits / 64) ** 0.5
     hardness = epoch / max(1, config.epochs - 1)
-    return config.loss_params()._replace(
-        kind=SIGNS,
-        rate=rate,
-        softness=config.softness,
-        hardness=hardness,
-        seed=seed,
-        epoch=epoch,
-    )
+    params = config.loss_params()._replace(kind=SIGNS, rate=rate, seed=seed, epoch=epoch)
+    return params._replace(softness=config.softness, hardness=hardness)
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {
-    optimizer.name: optimizer
-    for optimizer in (
-        StraightThrough,
-        Flip,
-        BinaryQuadratic,
-        TurnedSigns,
-    )
+    one.name: one for one in (StraightThrough, Flip, BinaryQuadratic, RotatedSigns)
 }
 
 

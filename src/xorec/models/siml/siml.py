@@ -25,7 +25,7 @@ from xorec.core.arrays import as_contiguous
 from xorec.core.options import RunOptions
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
-from xorec.models.base import DataUpdate, expect
+from xorec.models.base import DataUpdate, Part, expect
 from xorec.models.siml.siml_fold_in import FoldInPasses, fold_in_user
 from xorec.models.siml.siml_kernels import (
     ITEMS,
@@ -38,7 +38,7 @@ from xorec.models.siml.siml_kernels import (
     step_items,
     step_users,
 )
-from xorec.models.triplet_model import PASSES, TripletModel, history_rows
+from xorec.models.triplet_model import PASSES, TripletModel, adagrad_rows, history_rows
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.config import AUTO, Choice, Float, ModelConfig, Space, TripletConfig, or_auto
@@ -73,9 +73,7 @@ else:
 
 
 FOLD_IN_PAIRS = 16
-"""Of a pass of a fold-in, at most: more make no better lists (`docs/models.md` has the figures)."""
-WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-"""Of popularity, that are tried."""
+"""The most pairs of a fold-in's pass: more make no better lists (figures: `docs/models.md`)."""
 
 
 def popularity_bias(train: Interactions, weight: float) -> Floats:
@@ -90,18 +88,17 @@ class ScaleInvariantLoss(ModelConfig):
         1.0,
         ge=0,
         le=10,
-        description="tangent of the largest angle allowed at a negative: larger is more lenient",
+        description="tangent of the largest angle at a negative: larger is lenient",
     )
     lambda_: float = Field(1.0, ge=0, description="weight of the scale-invariant part")
     temperature: float = Field(4.0, gt=0, description="steepness of the scale-invariant part")
     margin: Literal["paper", "geometric"] = Field(
-        "paper",
-        description="paper: drop the constant 1 - 3 gamma^2 of the hinge; geometric: keep it",
+        "paper", description="paper: hinge without its constant 1 - 3 gamma^2; geometric: with it"
     )
     form: Literal["triplet", "npair"] = Field(
         "npair",
-        description="triplet: each negative has its own loss term; npair: a pair's "
-        "negatives share one",
+        description="triplet: each negative has its own loss term; npair: a pair's negatives "
+        "share one",
     )
 
     def loss_params(self) -> LossParams:
@@ -127,19 +124,17 @@ class RacedConfig(ScaleInvariantLoss):
     )
     form: Form = Field(
         AUTO,
-        description="triplet: each negative has its own loss term; npair: a pair's negatives share "
-        "one; auto: by a race",
+        description="triplet: each negative has its own loss term; npair: a pair's negatives "
+        "share one; auto: by a race",
     )
     negatives: Count = Field(
         AUTO, description="negatives per positive, each epoch, 1 to 1000; auto: by a race"
     )
     alpha: Alpha = Field(
-        AUTO,
-        description="negatives are drawn by popularity**alpha, 0 to 2; 0: uniform; auto: by a race",
+        AUTO, description="negatives by popularity**alpha, 0 to 2; 0: uniform; auto: by a race"
     )
     popularity: Weight = Field(
-        AUTO,
-        description="score: the cosine + popularity * log(1 + pairs of the item); auto: by a race",
+        AUTO, description="score: the cosine + popularity * log(1 + its pairs); auto: by a race"
     )
 
     def resolved(self) -> Self:
@@ -171,8 +166,7 @@ class SIMLConfig(RacedConfig, ScaleInvariantConfig):
 class SIML(TripletModel[SIMLConfig]):
     """Vectors on the unit sphere, learned with the scale-invariant loss.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> vectors = SIML(dimensions=8, epochs=1).fit(train).representation_
     >>> np.linalg.norm(vectors.item_vectors, axis=1).round(3)
     array([1., 1.], dtype=float32)
@@ -212,9 +206,7 @@ class SIML(TripletModel[SIMLConfig]):
     def _after_epoch(self, train: Interactions, arrays: Arrays) -> None:
         add_to_means(arrays)
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         if self.config != self.config.resolved():
             from xorec.models.siml.siml_race import settle
 
@@ -222,10 +214,7 @@ class SIML(TripletModel[SIMLConfig]):
         return super()._learn(train, validation, options)
 
     def _step_of(self, arrays: Arrays, epoch: int, seed: int, pool: ThreadPool) -> StepOf:
-        users, items = (
-            Rows.of(arrays[f"{kind}_vectors"], arrays[f"{kind}_grad_sq_sum"])
-            for kind in ("user", "item")
-        )
+        users, items = adagrad_rows(arrays)
         params = self.config.params()
         return lambda block, pairs: ScaleInvariantStep(users, items, params, block)
 

@@ -25,14 +25,9 @@ from xorec.core.arrays import APART
 from xorec.core.kernels import fast_kernel
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
-from xorec.models.base import expect
+from xorec.models.base import Part, expect
 from xorec.models.graph.lightgcn import Encoder, GraphConfig, TripletGraphModel
-from xorec.models.siml.siml import (
-    DEFAULTS,
-    SIML,
-    RacedConfig,
-    popularity_bias,
-)
+from xorec.models.siml.siml import DEFAULTS, SIML, RacedConfig, popularity_bias
 from xorec.models.siml.siml_kernels import LossParams, PairGradients, pair_gradients
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
@@ -88,17 +83,9 @@ def siml_items(users: Any, items: Any, triplets: Any, local: Any, kept: Any, new
 class SIMLGCNConfig(RacedConfig, GraphConfig):
     """Settings of SIML-GCN."""
 
-    layers: int = Field(
-        1,
-        ge=0,
-        le=10,
-        description="layers of the graph: how far neighbours reach; 0: matrix factorisation",
-    )
+    layers: int = Field(1, ge=0, le=10, description="layers of the graph; 0: matrix factorisation")
     smoothing: float = Field(
-        0.3,
-        ge=0,
-        le=10,
-        description="weight of each layer, as a multiple of the one before; LightGCN: 1",
+        0.3, ge=0, le=10, description="weight of a layer, relative to the one before; LightGCN: 1"
     )
     learning_rate: float = Field(0.03, gt=0, le=10, description="Adam's step size")
     reg: float = Field(0.0, ge=0, description="weight of the squared norms of the ego vectors")
@@ -108,8 +95,7 @@ class SIMLGCNConfig(RacedConfig, GraphConfig):
 class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
     """Unit vectors from the graph, learned with the scale-invariant loss.
 
-    >>> from xorec import Interactions
-    >>> train = Interactions.from_pairs([("ann", "tea"), ("ann", "milk"), ("bob", "tea")])
+    >>> train = [("ann", "tea"), ("ann", "milk"), ("bob", "tea")]
     >>> SIMLGCN(dimensions=4, epochs=1).fit(train).representation_.scores(np.arange(2)).shape
     (2, 2)
     """
@@ -129,9 +115,7 @@ class SIMLGCN(TripletGraphModel[SIMLGCNConfig]):
     unit = True
     averages = True
 
-    def _learn(
-        self, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> Representation:
+    def _learn(self, train: Interactions, validation: Part, options: RunOptions) -> Representation:
         if self.config != self.config.resolved():
             from xorec.models.siml.siml_race import settle
 

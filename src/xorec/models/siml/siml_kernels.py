@@ -39,14 +39,7 @@ import numpy as np
 from xorec.core.arrays import APART, empty_apart
 from xorec.core.kernels import fast_kernel, inlined, kernel
 from xorec.core.rng import below, draw, stream
-from xorec.training.rows import (
-    SIGNS,
-    SPHERE,
-    adagrad_step,
-    draw_code,
-    prefetch_next,
-    project,
-)
+from xorec.training.rows import SIGNS, SPHERE, adagrad_step, draw_code, prefetch_next, project
 
 
 class Lists(NamedTuple):
@@ -175,15 +168,6 @@ _EMPTY = np.zeros((0, 0), dtype=np.float32)
 NO_TEACHER = Teacher(_EMPTY, _EMPTY, np.zeros(0, dtype=np.float32), np.float32(0))
 
 
-class Distillation(NamedTuple):
-    """Scratch of a pair: the student's gradient (d,), and the probabilities that both give its
-    candidates (K + 1,), the positive last."""
-
-    gradient: Any
-    teacher: Any
-    student: Any
-
-
 @inlined
 def pair_gradients(
     users: Any, u: Any, items: Any, triplets: Any, pair: Any, params: Any, kept: Any, gradient: Any
@@ -267,28 +251,28 @@ def powers(values: Any, steepness: Any) -> Any:
 
 @inlined
 def distill(
-    users: Any,
-    row: Any,
-    items: Any,
-    triplets: Any,
-    pair: Any,
-    teacher: Any,
-    kept: Any,
-    scratch: Any,
+    users: Any, row: Any, items: Any, triplets: Any, pair: Any, teacher: Any, kept: Any, room: Any
 ) -> None:
-    """Add one pair's distillation to its coefficients (`PairGradients`); users[row] learns."""
+    """Add one pair's distillation to its coefficients (`PairGradients`); users[row] learns.
+
+    By a teacher with lists it is over the negatives of the pair alone. room: the user's gradient
+    (d,), and of teacher and student the probabilities of the candidates (K + 1,), positive last.
+    """
     negatives, i, u = triplets.negatives, triplets.positives[pair], triplets.users[pair]
-    gradient, teacher_p, student_p = scratch.gradient, scratch.teacher, scratch.student
+    gradient, teacher_p, student_p = room
     count, weight, steepness = negatives.shape[1], teacher.distill_weight[u], teacher.steepness
+    listed = len(teacher.lists.items) > 0
     for k in range(count + 1):
-        v = negatives[pair, k] if k < count else i
+        v = negatives[pair, k] if k < count else (-1 if listed else i)
         teacher_p[k] = student_p[k] = np.float32(-4)
         if v >= 0:
             teacher_p[k] = cosine(teacher.users, u, teacher.items, v)
+            if listed:
+                teacher_p[k] += list_logit(teacher.lists, u, v) / steepness
             student_p[k] = cosine(users, row, items, v)
     teacher_total, student_total = powers(teacher_p, steepness), powers(student_p, steepness)
     for k in range(count + 1):
-        v = negatives[pair, k] if k < count else i
+        v = negatives[pair, k] if k < count else (-1 if listed else i)
         if v >= 0:
             p, q = teacher_p[k] / teacher_total, student_p[k] / student_total
             at_v = weight * steepness * (q - p)
@@ -299,41 +283,6 @@ def distill(
                     gradient[f] += at_v * items[v, f]
             else:
                 kept.positive[pair] -= at_v
-
-
-@inlined
-def distill_lists(
-    users: Any,
-    row: Any,
-    items: Any,
-    triplets: Any,
-    pair: Any,
-    teacher: Any,
-    kept: Any,
-    scratch: Any,
-) -> None:
-    """`distill` by a teacher with lists: over the negatives of the pair alone."""
-    negatives, u = triplets.negatives, triplets.users[pair]
-    gradient, teacher_p, student_p = scratch.gradient, scratch.teacher, scratch.student
-    count, weight, steepness = negatives.shape[1], teacher.distill_weight[u], teacher.steepness
-    teacher_p[count] = student_p[count] = np.float32(-4)
-    for k in range(count):
-        v = negatives[pair, k]
-        teacher_p[k] = student_p[k] = np.float32(-4)
-        if v >= 0:
-            logit = list_logit(teacher.lists, u, v)
-            teacher_p[k] = cosine(teacher.users, u, teacher.items, v) + logit / steepness
-            student_p[k] = cosine(users, row, items, v)
-    teacher_total, student_total = powers(teacher_p, steepness), powers(student_p, steepness)
-    for k in range(count):
-        v = negatives[pair, k]
-        if v >= 0:
-            p, q = teacher_p[k] / teacher_total, student_p[k] / student_total
-            at_v = weight * steepness * (q - p)
-            kept.losses[pair] -= weight * p * np.log(max(q, np.float32(1e-30)))
-            kept.pairwise[pair, k] += at_v
-            for f in range(len(gradient)):
-                gradient[f] += at_v * items[v, f]
 
 
 @fast_kernel
@@ -347,8 +296,7 @@ def step_users(
     """
     size, candidates = items.shape[1], triplets.negatives.shape[1] + 1
     gradient = np.empty(size + 2 * APART, dtype=np.float32)[APART : APART + size]
-    shares = np.empty(candidates, np.float32), np.empty(candidates, np.float32)
-    scratch = Distillation(gradient, shares[0], shares[1])
+    room = gradient, np.empty(candidates, np.float32), np.empty(candidates, np.float32)
     table, row = items.ravel(), -1
     for pair in range(len(triplets.users)):
         prefetch_next(table, size, triplets.positives, triplets.negatives, pair)
@@ -361,10 +309,7 @@ def step_users(
                 new.snapshot[row, f] = users.snapshot[u, f]
         pair_gradients(new.snapshot, row, items, triplets, pair, params, kept, gradient)
         if len(teacher.distill_weight) > 0 and teacher.distill_weight[u] > 0:
-            if len(teacher.lists.items) > 0:
-                distill_lists(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
-            else:
-                distill(new.snapshot, row, items, triplets, pair, teacher, kept, scratch)
+            distill(new.snapshot, row, items, triplets, pair, teacher, kept, room)
         square = np.float32(0)
         for f in range(size):
             gradient[f] += params.reg * new.vectors[row, f] - kept.positive[pair] * items[i, f]

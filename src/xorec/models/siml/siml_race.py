@@ -1,10 +1,8 @@
-"""The settings of SIML that are left to the data, by a race (`models.siml.siml_race`).
+"""A race of short fits chooses the settings of SIML that are left to the data (`auto`).
 
 No value is right everywhere: with negatives by the root of popularity NDCG rises by a fifth on
 dense data whose popular items crowd the lists and falls on other data; sparse data like a steep
 loss with many negatives, dense data a soft one. A few epochs tell (docs/tuning.md).
-
-A race between settings: a few epochs on a validation part say which of them a fit takes.
 
 All candidates learn from the same pairs. After each round the better half goes on from where it
 stands, by NDCG@20 of at most 5,000 validation users (successive halving); a tie is won by the one
@@ -27,17 +25,17 @@ from xorec.core.errors import DataError
 from xorec.core.files import write_text
 from xorec.core.kernels import compiling
 from xorec.core.options import RunOptions
-from xorec.core.progress import SILENT
 from xorec.core.rng import hash_integers
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.data.split import hold_out
-from xorec.models.siml.siml import DEFAULTS, SIML, WEIGHTS, popularity_bias
+from xorec.models.base import Part
+from xorec.models.siml.siml import DEFAULTS, SIML, popularity_bias
 from xorec.models.triplet_model import TripletModel
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Vectors
 from xorec.training.config import AUTO
-from xorec.training.epochs import fingerprint, validation_sample
+from xorec.training.epochs import fingerprint, validation_ndcg, validation_sample
 
 if TYPE_CHECKING:
     from xorec.models.siml.siml import SIMLConfig
@@ -67,9 +65,7 @@ class RaceTrack:
             self._late = now + _TIME_SHARE * (options.until - now)
 
     @classmethod
-    def of(
-        cls, train: Interactions, validation: Interactions | None, options: RunOptions
-    ) -> RaceTrack | None:
+    def of(cls, train: Interactions, validation: Part, options: RunOptions) -> RaceTrack | None:
         """The parts of a race; None where there are too few users to judge by.
 
         Without a validation part a tenth of the pairs is cut off: the latest, where there are
@@ -91,12 +87,7 @@ class RaceTrack:
 
     def value(self, representation: Representation) -> float:
         """NDCG@20."""
-        from xorec.evaluation.protocol import evaluate
-
-        quiet = replace(self.options, progress=SILENT)
-        return evaluate(representation, self.train, self.judged_on, ks=(20,), options=quiet)[
-            "ndcg@20"
-        ]
+        return validation_ndcg(representation, self.train, self.judged_on, self.options)
 
 
 class Racer:
@@ -120,14 +111,9 @@ class Racer:
 
 
 def race(
-    models: Sequence[TripletModel[Any]],
-    track: RaceTrack,
-    judge: Callable[[Representation], float],
+    models: Sequence[TripletModel[Any]], track: RaceTrack, judge: Callable[[Representation], float]
 ) -> Racer:
-    """The winner, as it stands after the last round (or when the race was broken off).
-
-    judge: the larger, the better.
-    """
+    """The winner by `judge`, as it stands after the last round (or when the race is broken off)."""
     name, total = models[0].name, _epochs(len(models))
     with (
         track.options.thread_pool() as pool,
@@ -185,6 +171,8 @@ def _of_users(data: Interactions, rows: npt.NDArray[np.integer]) -> Interactions
     return replace(pairs, users=data.users.select(rows), indptr=indptr)
 
 
+WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+"""Weights of popularity that are tried."""
 CANDIDATES: tuple[dict[str, Any], ...] = (
     {},
     {"alpha": 0.75},
@@ -193,13 +181,13 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"alpha": 0.75, "temperature": 3.5, "negatives": 60},
     {"alpha": 0.75, "temperature": 5.0, "negatives": 60},
 )
-"""What they have in the place of `DEFAULTS`."""
+"""Settings that race, in the place of `DEFAULTS`."""
 
 
 def settle(
     config: SIMLConfig,
     train: Interactions,
-    validation: Interactions | None,
+    validation: Part,
     options: RunOptions,
     name: str = "siml",
 ) -> SIMLConfig:
@@ -213,11 +201,7 @@ def settle(
 
 
 def _race(
-    config: SIMLConfig,
-    train: Interactions,
-    validation: Interactions | None,
-    options: RunOptions,
-    name: str,
+    config: SIMLConfig, train: Interactions, validation: Part, options: RunOptions, name: str
 ) -> dict[str, Any]:
     left = [one for one in DEFAULTS if getattr(config, one) == AUTO]
     track = RaceTrack.of(train, validation, options)
@@ -225,11 +209,8 @@ def _race(
         return {one: DEFAULTS[one] for one in left}
     models = [SIML(**settings) for settings in candidates(config)]
     by_weight = "popularity" in left
-    winner = race(
-        models,
-        track,
-        lambda found: best_weight(found, track)[1] if by_weight else track.value(found),
-    )
+    judge = (lambda found: best_weight(found, track)[1]) if by_weight else track.value
+    winner = race(models, track, judge)
     chosen: dict[str, Any] = winner.model.config.model_dump(include=set(left))
     if by_weight:
         chosen["popularity"] = best_weight(winner.learned, track)[0]
@@ -253,13 +234,12 @@ def candidates(config: SIMLConfig) -> list[dict[str, Any]]:
 
 
 def best_weight(learned: Any, track: RaceTrack) -> tuple[float, float]:
-    """The weight of popularity that these vectors want, and its NDCG@20: larger ones as long as
-    that rises."""
+    """The weight of popularity that these vectors want, the first of `WEIGHTS` after which NDCG@20
+    no longer rises, and that NDCG@20."""
     users, items = learned.user_vectors, learned.item_vectors
     best, value = WEIGHTS[0], -1.0
     for weight in WEIGHTS:
-        bias = popularity_bias(track.train, weight)
-        found = track.value(Vectors(users, items, bias))
+        found = track.value(Vectors(users, items, popularity_bias(track.train, weight)))
         if found <= value:
             break
         best, value = weight, found

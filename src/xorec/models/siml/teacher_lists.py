@@ -163,12 +163,7 @@ class ListedNegatives:
     listed: int
 
     def draw(
-        self,
-        out: Rows,
-        pairs: npt.NDArray[np.int64],
-        users: Rows,
-        seed: int,
-        epoch: int,
+        self, out: Rows, pairs: npt.NDArray[np.int64], users: Rows, seed: int, epoch: int
     ) -> None:
         """Fill out (len(pairs), K), as `Negatives.draw` does."""
         first = out.shape[1] - self.listed
