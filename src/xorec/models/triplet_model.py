@@ -73,12 +73,16 @@ def adagrad_rows(arrays: Arrays) -> tuple[Rows, Rows]:
 
 def mean_user(items: npt.NDArray[np.float32], history: npt.NDArray[np.integer]) -> Rows:
     """A new user in the middle of their items."""
-    return Rows.of(items[history].mean(axis=0, keepdims=True), np.zeros(1, dtype=np.float32))
+    near = items[np.unique(history)]
+    return Rows.of(near.mean(axis=0, keepdims=True), np.zeros(1, dtype=np.float32))
 
 
 def fold_in_user(
-    passes: Iterable[Triplets], user: T, step_of: Callable[[int, T], TripletStep], averaged: int
-) -> npt.NDArray[np.float32]:
+    passes: Iterable[Triplets],
+    user: T,
+    step_of: Callable[[int, T], TripletStep],
+    averaged: int = PASSES,
+) -> Floats:
     """The new user's vector (1, d): the mean after each of the last `averaged` of twice as many.
 
     user: the table of one row to start from; step_of(pass, table): the step of a pass.
@@ -193,17 +197,6 @@ class TripletModel(EpochModel[C]):
         config = self.config
         return Pass(train, sampler, config.negatives, config.block_size, seed, epoch, pool)
 
-    def _fold_in(self, history: npt.NDArray[np.integer], items: Any) -> Floats:
-        """A new user's row (1, d): the users' step alone, averaged over the last passes.
-
-        items: the table of the items, which stay as they are.
-        """
-        passes = fold_in_passes(history, len(items[0]), self.config.negatives)
-        start = self._new_user(items, np.unique(history))
-        return fold_in_user(
-            passes, start, lambda epoch, user: self._user_step(user, items, epoch), PASSES
-        )
-
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """New rows learn by the same steps, the others as they are."""
         arrays = self._start(update.train, 0)
@@ -220,11 +213,3 @@ class TripletModel(EpochModel[C]):
     def _averaged(self, vectors: Floats) -> Floats:
         """Means of a row over several passes, as one of the model's own."""
         return vectors
-
-    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
-        """The table of one user who has these items, before the first pass of `_fold_in`."""
-        raise NotImplementedError
-
-    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
-        """The step of a pass that moves one user."""
-        raise NotImplementedError

@@ -29,7 +29,7 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
-from xorec.models.triplet_model import TripletModel
+from xorec.models.triplet_model import TripletModel, fold_in_passes, fold_in_user
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Floats, Vectors
 from xorec.training.config import POPULARITY, Float, Int, Space, TripletConfig
@@ -183,13 +183,13 @@ class BPR(TripletModel[BPRConfig]):
 
     def fold_in_items(self, item_vectors: Floats, history: npt.NDArray[np.integer]) -> Floats:
         """The same against the items (m, d) of another model."""
-        return self._fold_in(history, Table(np.ascontiguousarray(item_vectors)))
-
-    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Any:
-        return Table(np.zeros((1, items.vectors.shape[1]), dtype=np.float32))
-
-    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
-        return BPRStep(user, items, self.config.rate(epoch), np.float32(self.config.reg))
+        config, items = self.config, Table(np.ascontiguousarray(item_vectors))
+        user = Table(np.zeros((1, item_vectors.shape[1]), dtype=np.float32))
+        passes = fold_in_passes(history, len(item_vectors), config.negatives)
+        reg = np.float32(config.reg)
+        return fold_in_user(
+            passes, user, lambda epoch, now: BPRStep(now, items, config.rate(epoch), reg)
+        )
 
 
 class Table(NamedTuple):

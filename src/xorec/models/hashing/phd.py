@@ -44,7 +44,7 @@ from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
 from xorec.data.negatives import Negatives
 from xorec.models.base import DataUpdate, expect
-from xorec.models.triplet_model import PASSES, TripletModel
+from xorec.models.triplet_model import PASSES, TripletModel, fold_in_passes, fold_in_user
 from xorec.representations.base import Representation
 from xorec.representations.codes import MaskedCodes
 from xorec.representations.vectors import Floats
@@ -398,14 +398,13 @@ class PHD(TripletModel[PHDConfig]):
         representation = expect(representation, MaskedCodes)
         sure = _sure(representation.item_codes, representation.bits)
         _, items = tables(_arrays(sure[:0], sure), self.config.params(0, 1))
-        return pack_signs(np.where(self._fold_in(history, items) > 0, 1, -1))
+        user = Users(np.zeros_like(sure[:1]), np.zeros(1, dtype=np.float32))
 
-    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Users:
-        zeros = np.zeros((1, items.logits.shape[1]), dtype=np.float32)
-        return Users(zeros, np.zeros(1, dtype=np.float32))
+        def step_of(epoch: int, user: Users) -> PHDStep:
+            return PHDStep(user, items, self.config.params(epoch, 2 * PASSES)._replace(turn=epoch))
 
-    def _user_step(self, user: Any, items: Any, epoch: int) -> TripletStep:
-        return PHDStep(user, items, self.config.params(epoch, 2 * PASSES)._replace(turn=epoch))
+        passes = fold_in_passes(history, len(sure), self.config.negatives)
+        return pack_signs(np.where(fold_in_user(passes, user, step_of) > 0, 1, -1))
 
     def _update(self, representation: Representation, update: DataUpdate) -> Representation:
         """The rows of `update` learn on, all others are sure of their bits and stay.

@@ -20,7 +20,7 @@ a row, as in SIML), and each row that moved is brought back into the ball.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -33,7 +33,13 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool, one_blas_thread
 from xorec.data.interactions import Interactions
 from xorec.models.base import expect
-from xorec.models.triplet_model import TripletModel, adagrad_rows, mean_user
+from xorec.models.triplet_model import (
+    TripletModel,
+    adagrad_rows,
+    fold_in_passes,
+    fold_in_user,
+    mean_user,
+)
 from xorec.representations.base import Representation
 from xorec.representations.vectors import Distances, Floats
 from xorec.training.config import POPULARITY, Choice, Float, Space, TripletConfig
@@ -82,12 +88,13 @@ class MetricModel(TripletModel[M]):
     def fold_in(self, representation: Representation, history: npt.NDArray[np.integer]) -> Any:
         """A new user's point: the users' step alone, from the middle of their items, averaged
         over the last passes."""
-        representation = expect(representation, Distances)
-        return self._fold_in(history, self._fixed(representation.item_vectors))
+        items = np.ascontiguousarray(expect(representation, Distances).item_vectors)
+        passes = fold_in_passes(history, len(items), self.config.negatives)
+        return fold_in_user(passes, *self._user_alone(items, mean_user(items, history)))
 
     @abstractmethod
-    def _fixed(self, item_vectors: Floats) -> Any:
-        """The table of items that do not move."""
+    def _user_alone(self, items: Floats, user: Rows) -> tuple[Any, Callable[[int, Any], BallStep]]:
+        """The table of a new user who starts there, and the step of a pass that moves no items."""
 
 
 def into_ball(rows: npt.NDArray[np.floating]) -> Floats:
@@ -280,14 +287,9 @@ class CML(MetricModel[CMLConfig]):
             weight = self.config.covariance * train.n_pairs
             decorrelate(arrays, weight, self.config.learning_rate)
 
-    def _fixed(self, item_vectors: Floats) -> Rows:
-        return Rows.fixed(item_vectors)
-
-    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> Rows:
-        return mean_user(items.vectors, history)
-
-    def _user_step(self, user: Any, items: Any, epoch: int) -> CMLStep:
-        return CMLStep(user, items, self.config.params(), self.config.negatives)
+    def _user_alone(self, items: Floats, user: Rows) -> Any:
+        how = (Rows.fixed(items), self.config.params(), self.config.negatives)
+        return user, lambda epoch, now: CMLStep(now, *how)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from xorec.core.arrays import APART, empty_apart
@@ -34,12 +33,11 @@ from xorec.core.kernels import fast_kernel, inlined
 from xorec.core.threads import ThreadPool
 from xorec.data.interactions import Interactions
 from xorec.models.metric.cml import BallStep, MetricConfig, MetricModel, square_distance
-from xorec.models.triplet_model import mean_user
 from xorec.representations.vectors import Floats
 from xorec.training.config import POPULARITY, Float, Int, Space
 from xorec.training.epochs import Arrays
 from xorec.training.passes import StepOf, Triplets, UserResult
-from xorec.training.rows import BALL, adagrad_step, prefetch_next, project
+from xorec.training.rows import BALL, Rows, adagrad_step, prefetch_next, project
 
 _TINY = np.float32(1e-8)
 
@@ -261,19 +259,13 @@ class SML(MetricModel[SMLConfig]):
         step = SMLStep(users, items, self.config.params())
         return lambda block, pairs: step
 
-    def _fixed(self, item_vectors: Floats) -> MarginRows:
-        """A new user meets items with the largest margins: what is stored has the points only."""
-        none = np.zeros(0, dtype=np.float32)
-        margins = np.full(len(item_vectors), np.float32(self.config.max_margin))
-        return MarginRows(np.ascontiguousarray(item_vectors), none, margins, none)
-
-    def _new_user(self, items: Any, history: npt.NDArray[np.integer]) -> MarginRows:
-        user = mean_user(items.vectors, history)
-        margin = np.full(1, np.float32(self.config.max_margin))
-        return MarginRows(user.vectors, user.grad_sq_sum, margin, np.zeros(1, dtype=np.float32))
-
-    def _user_step(self, user: Any, items: Any, epoch: int) -> SMLStep:
-        return SMLStep(user, items, self.config.params())
+    def _user_alone(self, items: Floats, user: Rows) -> Any:
+        """Items with the largest margins: what is stored has the points only."""
+        most, none = np.float32(self.config.max_margin), np.zeros(0, dtype=np.float32)
+        fixed = MarginRows(items, none, np.full(len(items), most), none)
+        zero, params = np.zeros(1, dtype=np.float32), self.config.params()
+        start = MarginRows(user.vectors, user.grad_sq_sum, np.full(1, most), zero)
+        return start, lambda epoch, now: SMLStep(now, fixed, params)
 
 
 @dataclass(frozen=True, eq=False)
