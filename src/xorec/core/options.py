@@ -55,7 +55,11 @@ class RunOptions:
         return self.threads or available_threads()
 
     def for_stage(self, stage: str) -> RunOptions:
-        """The options of a stage, with a checkpoint file of its own."""
+        """The options of a stage, with a checkpoint file of its own.
+
+        >>> RunOptions(checkpoint=Path("run")).for_stage("start").checkpoint.name
+        'run.start'
+        """
         path = None if self.checkpoint is None else Path(f"{self.checkpoint}.{stage}")
         return replace(self, checkpoint=path)
 
@@ -70,7 +74,12 @@ class RunOptions:
         return self.engine if self.engine is not None and self.engine.is_remote else None
 
     def thread_pool(self) -> ThreadPool:
-        """`thread_count` threads, to be used in a `with` block."""
+        """`thread_count` threads, to be used in a `with` block.
+
+        >>> with RunOptions(threads=2).thread_pool() as pool:
+        ...     print(pool.threads)
+        2
+        """
         return ThreadPool(self.thread_count)
 
 

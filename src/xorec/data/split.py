@@ -57,7 +57,11 @@ class Split:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The pairs of each part."""
+        """The pairs of each part.
+
+        >>> split([(user, item) for user in range(5) for item in range(20)], test=0.2).sizes
+        {'train': 80, 'validation': 0, 'test': 20}
+        """
         held = 0 if self.validation is None else self.validation.n_pairs
         return {"train": self.train.n_pairs, "validation": held, "test": self.test.n_pairs}
 

@@ -55,7 +55,13 @@ class Hits:
         return (self.row(b) for b in range(len(self)))
 
     def put(self, b: int, items: npt.NDArray[Any], scores: npt.NDArray[Any]) -> None:
-        """Write row b."""
+        """Write row b.
+
+        >>> hits = no_hits(1, 3)
+        >>> hits.put(0, [7, 2], [0.5, 0.25])
+        >>> hits.items.tolist(), hits.counts.tolist()
+        ([[7, 2, 0]], [2])
+        """
         count = self.counts[b] = len(items)
         self.items[b, :count], self.scores[b, :count] = items, scores
 
