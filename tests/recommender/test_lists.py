@@ -182,6 +182,7 @@ def test_an_update_counts_for_what_is_popular() -> None:
 
 
 BLEND = xorec.Blend(start={"epochs": 1}, weight=0.5)
+FLOATS = xorec.DSIML(bits=16, optimizer="none", asymmetric=True, start={"epochs": 1})
 
 
 @pytest.mark.parametrize("items", [[1001, 1000], (1001, 1000), np.array([1001, 1000])])
@@ -209,9 +210,9 @@ def test_the_list_is_the_full_one_without_the_others() -> None:
     assert _shop().similar(1001, k=5, allow=allowed, deny=denied).ids() == allowed[1:6]
 
 
-@pytest.mark.parametrize("model", [xorec.ItemKNN(), BLEND], ids=lambda model: model.name)
+@pytest.mark.parametrize("model", [xorec.ItemKNN(), BLEND, FLOATS], ids=lambda model: model.name)
 def test_a_filter_is_for_both_kinds_of_lists(model: xorec.ItemKNN) -> None:
-    """A blend finds lists by codes, and similar items by vectors."""
+    """A blend finds lists by codes, and similar items by vectors; float users by look-up tables."""
     shop = xorec.Recommender.from_model(model.fit(DATA), DATA)
     every = shop.similar(1001, k=80).ids()
     in_stock = shop.item_filter(every[1::2])
