@@ -1,4 +1,7 @@
-"""The kit of engines: the same results, in the same order, from every engine, for any cut."""
+"""The kit of engines: the same results, in the same order, from every engine, for any cut.
+
+Its block functions are of a module, so that other processes find them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,38 @@ import pytest
 
 from xorec.core.engine import Arrays, BlockFunction, Blocks, Engine, LocalEngine, Shared
 from xorec.core.errors import DataError
-from xorec.testing.engine_functions import by_remainder, bytes_of_file, failing, float_sums, scaled
+
+
+def scaled(block: Arrays, shared: Arrays, plus: int = 0) -> Arrays:
+    """x times the shared number, plus a setting."""
+    return {"y": block["x"] * shared["by"] + plus}
+
+
+def bytes_of_file(block: Arrays, shared: Arrays) -> Arrays:
+    """What stands in the shared file, x bytes from its beginning."""
+    return {"y": np.fromfile(str(shared["file"]), np.uint8, int(block["x"]))}
+
+
+def by_remainder(block: Arrays, shared: Arrays, count: int) -> Iterator[tuple[int, Arrays]]:
+    """The numbers of a block by their remainder."""
+    for target in range(count):
+        yield target, {"x": block["x"][block["x"] % count == target]}
+
+
+def failing(block: Arrays, shared: Arrays, **settings: Any) -> Arrays:
+    """Refuses its block."""
+    numbers = sum(len(array) for array in block.values())
+    raise DataError(f"there are {numbers} numbers in this block: give none.")
+
+
+def float_sums(block: Arrays, shared: Arrays) -> Arrays:
+    """A float32 product, for equal bytes."""
+    return {"y": np.asarray(block["x"], np.float32) @ np.asarray(shared["m"], np.float32)}
+
+
+def scaled_again(block: Arrays, shared: Arrays) -> Arrays:
+    """The same as a block for another call."""
+    return {"x": block["x"] * shared["by"]}
 
 
 class InProcess(LocalEngine):
@@ -113,8 +147,6 @@ class EngineKit:
         assert made["y"].tolist() == [4]  # and the engine goes on
 
     def test_transformed_blocks_are_placed_as_the_old_ones_were(self, engine: Engine) -> None:
-        from xorec.testing.engine_functions import scaled_again
-
         placed = engine.place([{"x": np.arange(2) + at, "y": np.zeros(1)} for at in range(5)])
         twice = engine.transform(scaled_again, placed, [{"by": np.array([2])}])
         assert len(twice) == 5

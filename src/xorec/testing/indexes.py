@@ -98,6 +98,14 @@ class IndexTests:
         """The items at these rows."""
         return items[rows]
 
+    def drawn(
+        self, seed: int, n: int, bits: int, kind: str = "clusters", queries: int = 4
+    ) -> tuple[np.random.Generator, Any, Any, Ranks]:
+        """(random numbers that follow, items, queries, tie rank)."""
+        rng = np.random.default_rng(seed)
+        items = self.items(rng, n, bits, kind)
+        return rng, items, self.queries(rng, queries, bits, items), rng.permutation(n).astype("i4")
+
     def make(self, items: Any, bits: int, tie_rank: Ranks) -> Index:
         """The index under test."""
         raise NotImplementedError
@@ -153,10 +161,8 @@ class IndexTests:
 
     @pytest.mark.parametrize("bits", [20, 64, 130])
     def test_one_by_one_in_batches_and_on_threads(self, bits: int) -> None:
-        rng = np.random.default_rng(bits)
-        items = self.items(rng, 3000, bits, "clusters")
-        queries = self.queries(rng, 90, bits, items)
-        index = self.make(items, bits, rng.permutation(3000).astype(np.int32))
+        _, items, queries, tie_rank = self.drawn(bits, 3000, bits, queries=90)
+        index = self.make(items, bits, tie_rank)
         whole = index.search(queries, 20)
         for threads in (2, 3):
             same(index.search(queries, 20, threads=threads), whole)
@@ -167,10 +173,8 @@ class IndexTests:
 
     @pytest.mark.parametrize("bits", [20, 64, 130])
     def test_filters_of_one_query_and_of_many(self, bits: int) -> None:
-        rng = np.random.default_rng(bits)
-        items, tie_rank = self.items(rng, 600, bits, "clusters"), rng.permutation(600)
-        index = self.make(items, bits, tie_rank.astype(np.int32))
-        queries = self.queries(rng, 12, bits, items)
+        rng, items, queries, tie_rank = self.drawn(bits, 600, bits, queries=12)
+        index = self.make(items, bits, tie_rank)
         seen: Lists = [np.flatnonzero(rng.random(600) < 0.3).tolist() for _ in range(12)]
         denied = mixed_up(rng, rng.choice(600, size=60, replace=False))
         for rows in (denied, denied[:1], None):
@@ -188,10 +192,8 @@ class IndexTests:
     @often
     @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
     def test_permuted_items(self, seed: int, bits: int) -> None:
-        rng = np.random.default_rng(seed)
-        items = self.items(rng, 500, bits, "clusters")
-        queries = self.queries(rng, 4, bits, items)
-        tie_rank, rows = rng.permutation(500).astype(np.int32), rng.permutation(500)
+        rng, items, queries, tie_rank = self.drawn(seed, 500, bits)
+        rows = rng.permutation(500)
         before = self.make(items, bits, tie_rank).search(queries, 15)
         after = self.make(self.take(items, rows), bits, tie_rank[rows]).search(queries, 15)
         np.testing.assert_array_equal(rows[after.items], before.items)
@@ -247,9 +249,7 @@ class CodeIndexTests(IndexTests):
     @often
     @given(seed=st.integers(0, 2**32), bits=st.sampled_from([20, 64, 100]))
     def test_permuted_bits(self, seed: int, bits: int) -> None:
-        rng = np.random.default_rng(seed)
-        codes, queries = make_codes(rng, 500, bits, "clusters"), make_codes(rng, 4, bits, "spread")
-        tie_rank = rng.permutation(500).astype(np.int32)
+        rng, codes, queries, tie_rank = self.drawn(seed, 500, bits)
         before = self.make(codes, bits, tie_rank).search(queries, 15)
         order = rng.permutation(bits)
         mixed = [pack_signs(unpack_signs(words, bits)[:, order]) for words in (codes, queries)]
@@ -288,9 +288,7 @@ class CodeIndexTests(IndexTests):
     @pytest.mark.parametrize("bits", [20, 64, 130])
     def test_added_and_removed_items(self, bits: int) -> None:
         """Adding and removing gives what building from all the rest gives."""
-        rng = np.random.default_rng(bits)
-        codes, queries = make_codes(rng, 2500, bits, "clusters"), make_codes(rng, 5, bits, "spread")
-        tie_rank = rng.permutation(2500).astype(np.int32)
+        rng, codes, queries, tie_rank = self.drawn(bits, 2500, bits, queries=5)
         first = np.argsort(np.argsort(tie_rank[:2300])).astype(np.int32)
         second = np.argsort(np.argsort(tie_rank[:2400])).astype(np.int32)
         index = self.add(self.make(codes[:2300], bits, first), codes[2300:2400], second)
@@ -355,9 +353,7 @@ class CodeIndexTests(IndexTests):
         self._check_filters(index, case, hidden, rng)
 
     def test_kept_in_a_file(self) -> None:
-        rng = np.random.default_rng(3)
-        codes, queries = make_codes(rng, 2100, 64, "clusters"), make_codes(rng, 5, 64, "spread")
-        tie_rank = rng.permutation(2100).astype(np.int32)
+        _, codes, queries, tie_rank = self.drawn(3, 2100, 64, queries=5)
         index = self.make(codes, 64, tie_rank)
         kept = {name: array.copy() for name, array in index.tensors().items()}
         for array in kept.values():

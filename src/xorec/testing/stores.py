@@ -107,10 +107,8 @@ class StoreTests:
     @pytest.mark.parametrize("data", ["debian", "ties"])
     def test_lists_of_many_users(self, store: Store, data: str, bits: int) -> None:
         """Some, with those who have most and least."""
-        if data == "debian":
-            shop = debian(bits)
-        else:
-            shop = recommender_of(codes(bits, 1000, 2000, distinct=7), seen=0.01)
+        many_ties = codes(bits, 1000, 2000, distinct=7)
+        shop = debian(bits) if data == "debian" else recommender_of(many_ties, seen=0.01)
         self.write(store, shop)
         count = 60 if bits == 64 else 200
         rows = sorted(range(len(shop.user_ids)), key=lambda row: len(shop.items_of(row)))
@@ -120,16 +118,15 @@ class StoreTests:
         assert [store.recommend(user, 10) for user in users] == expected
 
     @pytest.mark.parametrize("bits", [20, 64, 128])
-    def test_offsets_are_taken_off_the_distance(self, store: Store, bits: int) -> None:
-        shop = recommender_of(codes(bits, offsets=True, distinct=9))
-        self.write(store, shop)
-        self.lists_agree(store, shop, k=40)
-
-    @pytest.mark.parametrize("bits", [20, 64, 128])
-    def test_masked_codes(self, store: Store, bits: int) -> None:
-        shop = recommender_of(codes(bits, kind=MaskedCodes, distinct=30))
-        self.write(store, shop)
-        self.lists_agree(store, shop, k=40)
+    def test_corrected_distances(self, store: Store, bits: int) -> None:
+        """Offsets of items, then codes under the mask of the user."""
+        for learned in (
+            codes(bits, offsets=True, distinct=9),
+            codes(bits, kind=MaskedCodes, distinct=30),
+        ):
+            shop = recommender_of(learned)
+            self.write(store, shop)
+            self.lists_agree(store, shop, k=40)
 
     @pytest.mark.parametrize("stage", TWO_STAGES)
     def test_two_stages(self, store: Store, stage: str) -> None:
@@ -300,30 +297,21 @@ class StoreTests:
                 self.lists_agree(fresh, shop, every=11)
 
     def test_tables_of_others_are_left_alone(self, store: Store) -> None:
+        """One that was there before, and one that the last export did not make."""
         if not isinstance(store, SqlStore):
             return
-        foreign = replace(contents_of(recommender_of(codes(8))).tables[1].schema, name="items")
-        with store.writing():
-            store.run(store.create(foreign, store.name("items")))
-        with pytest.raises(StoreError, match=r"items.* was not made by xorec"):
-            self.write(store, recommender_of(codes(64)))
-        with store.writing():
-            assert f"{store.prefix}items" in store.tables_there()
-
-    def test_a_table_that_the_last_export_did_not_make_is_left_alone(self, store: Store) -> None:
-        if not isinstance(store, SqlStore):
-            return
-        self.write(store, recommender_of(codes(64)))
-        schema = replace(contents_of(recommender_of(codes(8))).tables[1].schema, name="lists")
-        lists = store.quote(f"{store.prefix}lists")
-        with store.writing():
-            store.run(store.create(schema, lists))
-        with pytest.raises(StoreError, match=r"lists.* was not made by xorec"):
-            self.write(store, recommender_of(codes(64)))
-        with store.writing():
-            assert f"{store.prefix}lists" in store.tables_there()
-            store.run(f"DROP TABLE {lists}")
-        self.write(store, recommender_of(codes(64)))
+        shop = recommender_of(codes(64))
+        for table in ("items", "lists"):
+            schema = replace(contents_of(shop).tables[1].schema, name=table)
+            name = store.quote(f"{store.prefix}{table}")
+            with store.writing():
+                store.run(store.create(schema, name))
+            with pytest.raises(StoreError, match=rf"{table}.* was not made by xorec"):
+                self.write(store, shop)
+            with store.writing():
+                assert f"{store.prefix}{table}" in store.tables_there()
+                store.run(f"DROP TABLE {name}")
+            self.write(store, shop)
 
 
 def dying(contents: Contents, name: str) -> Contents:
@@ -345,14 +333,11 @@ def be_killed(address: str) -> None:
     """In a process of its own: kill -9 in the middle of an export."""
 
     contents = contents_of(recommender_of(codes(20, 50, 200)), users=True)
+    *others, last = contents.tables
 
-    def batches(table: Table) -> Iterator[Batch]:
-        yield from table.batches()
+    def batches() -> Iterator[Batch]:
+        yield from last.batches()
         os.kill(os.getpid(), signal.SIGKILL)
 
-    last = contents.tables[-1]
-    made = replace(
-        contents, tables=(*contents.tables[:-1], replace(last, batches=lambda: batches(last)))
-    )
     with registry.open_store(address) as store:
-        store.write(made)
+        store.write(replace(contents, tables=(*others, replace(last, batches=batches))))

@@ -10,8 +10,7 @@ import pytest
 from xorec.core.engine import Engine
 from xorec.engines.spark import engine as spark_engine
 from xorec.engines.spark.engine import PlacedBlocks, SparkEngine
-from xorec.testing.engine_functions import by_remainder, scaled, scaled_again
-from xorec.testing.engines import EngineKit
+from xorec.testing.engines import EngineKit, by_remainder, scaled, scaled_again
 
 ONE = {"by": np.array([1])}
 

@@ -37,7 +37,7 @@ from xorec.selection.plan.job import PlanInput, engine_shape
 from xorec.selection.plan.sizes import DataSizes
 from xorec.selection.tuning.tuning import tune
 from xorec.testing.data import planted
-from xorec.testing.engine_functions import failing
+from xorec.testing.engines import failing
 
 PARTS = split(planted(120, 80, per_user=15), test=0.2, validation=0.1)
 MODELS: dict[str, Model[Any]] = {
