@@ -230,11 +230,3 @@ def test_the_command_lines() -> None:
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, f"{line}\n{result.output}"
         check(result.stdout)
-
-
-def test_every_linked_file_exists() -> None:
-    root = Path(__file__).parent.parent
-    links = re.findall(r"\]\(([^)#:]+)\)", README)
-    assert len(links) >= 6
-    for link in links:
-        assert (root / link).exists(), link
