@@ -52,8 +52,11 @@ def _command(name: str) -> Any:
     return get_group(alone).commands[name]
 
 
-class _LazyCommands(TyperGroup):
-    """Imports a command when it is asked for: a service that starts needs one of them."""
+class _Commands(TyperGroup):
+    """Imports a command when it is asked for: a service that starts needs one of them.
+
+    A mendable error is one line on standard error and exit code 2; Ctrl-C is 130.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
@@ -62,10 +65,6 @@ class _LazyCommands(TyperGroup):
         wanted = [cmd_name] if cmd_name in _COMMANDS else _COMMANDS  # all: to guess what was meant
         self.commands.update((one, _command(one)) for one in wanted if one not in self.commands)
         return super().get_command(ctx, cmd_name)
-
-
-class _OneLineErrors(_LazyCommands):
-    """A mendable error is one line on standard error and exit code 2; Ctrl-C is 130."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -105,7 +104,7 @@ def _stop(message: str, code: int) -> NoReturn:
 
 
 app = typer.Typer(
-    cls=_OneLineErrors,
+    cls=_Commands,
     help="Recommendations at the speed of XOR.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -12,6 +12,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from xorec.engines.spark.blocks import (
     write_packed,
 )
 from xorec.engines.spark.session import one_line_errors, spark_session, watching_stages
-from xorec.engines.spark.tasks import MapBlocks, SendRoles, Task, join_roles, machine_facts
+from xorec.engines.spark.tasks import Task, join_roles, machine_facts, map_task, send_task
 
 _FIRST_WAVE, _GROWTH = 2, 8
 """Blocks for each slot of the cluster in the first job, where blocks are not placed; how many times
@@ -215,7 +216,7 @@ class SparkEngine:
             size, largest = _FIRST_WAVE * self.partitions, 1
             while wave := list(islice(waiting, size)):
                 for made in self._job(task, self._placed(wave, largest).frame):
-                    largest = max(largest, _size(made))
+                    largest = max(largest, sum(array.nbytes for array in made.values()))
                     yield made
                 most = max(self.partitions, _WAVE_BYTES // largest)
                 size = min(most, _GROWTH * size)
@@ -232,14 +233,14 @@ class SparkEngine:
             if begin > 0 or end < len(blocks):
                 frame = frame.filter((number >= begin) & (number < end))
             for made in self._job(task, frame):
-                seen = max(seen, _size(made))
+                seen = max(seen, sum(array.nbytes for array in made.values()))
                 yield made
             begin, largest = end, seen
 
     def _job(self, task: Task, frame: Any) -> Iterator[Arrays]:
         name = getattr(task.function, "__name__", "blocks")
         with one_line_errors(), watching_stages(self.session, name, self._progress):
-            table = frame.mapInArrow(MapBlocks(task), BLOCK_SCHEMA).toArrow()
+            table = frame.mapInArrow(partial(map_task, task), BLOCK_SCHEMA).toArrow()
         for _, data in whole_blocks(in_order(table)):
             yield unpack(data)
 
@@ -255,11 +256,8 @@ class SparkEngine:
         name = getattr(function, "__name__", "blocks")
         with ExitStack() as stack, one_line_errors():
             task, files = self._task(function, shared, settings, stack)
-            frame = blocks.frame.mapInArrow(MapBlocks(task), BLOCK_SCHEMA).persist()
-            made = PlacedBlocks(frame, blocks.count, (*blocks.files, *files))
-            with watching_stages(self.session, name, self._progress):
-                frame.count()
-        return made
+            frame = blocks.frame.mapInArrow(partial(map_task, task), BLOCK_SCHEMA)
+            return self._made(name, frame, blocks.count, (*blocks.files, *files))
 
     def exchange(
         self,
@@ -275,15 +273,19 @@ class SparkEngine:
         assert isinstance(blocks, PlacedBlocks)
         with ExitStack() as stack, one_line_errors():
             task, files = self._task(function, shared, settings, stack)
-            sent = blocks.frame.mapInArrow(SendRoles(task), ROLE_SCHEMA)
+            sent = blocks.frame.mapInArrow(partial(send_task, task), ROLE_SCHEMA)
             parts = self._parts(into)
             part = f.floor(f.col("block") * parts / max(1, into)).cast("int")  # next to each other
             spread = sent.repartitionById(parts, part)
             ordered = spread.sortWithinPartitions("block", "source", "part")
-            frame = ordered.mapInArrow(join_roles, BLOCK_SCHEMA).persist()
-            made = PlacedBlocks(frame, into, (*blocks.files, *files))
-            with watching_stages(self.session, "exchange", self._progress):
-                frame.count()
+            frame = ordered.mapInArrow(join_roles, BLOCK_SCHEMA)
+            return self._made("exchange", frame, into, (*blocks.files, *files))
+
+    def _made(self, name: str, frame: Any, count: int, files: Sequence[SharedFile]) -> Blocks:
+        """The frame's blocks, computed now and kept in Spark's cache."""
+        made = PlacedBlocks(frame.persist(), count, files)
+        with watching_stages(self.session, name, self._progress):
+            made.frame.count()
         return made
 
     def _task(
@@ -312,11 +314,6 @@ def open_spark(
     with spark_session(master) as (session, folder):
         name = f"spark:{master}"
         yield SparkEngine(session, folder, name, partitions=partitions, progress=progress)
-
-
-def _size(made: Arrays) -> int:
-    """Bytes of a result."""
-    return sum(array.nbytes for array in made.values())
 
 
 def _slots(session: Any) -> int:

@@ -166,22 +166,22 @@ class ReadBlocks:
     since: int | None = None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        place, block = (-1, -1), _Block()
+        place, number, rows = (-1, -1), 0, 0  # number: of the block in its run
+        frames: list[pl.DataFrame] = []
         try:
             for run, batch in self._runs(batches):
-                if run != place or block.rows >= self.rows:
-                    if block.frames:
-                        yield self._made(place, block)
-                    block = _Block(0 if run != place else block.number + 1)
-                    is_first = run != place and run[1] == 0
-                    place = run
-                else:
-                    is_first = False
-                block.add(self._frames(batch, is_first))
-            if block.frames:
-                yield self._made(place, block)
+                is_new = run != place
+                if is_new or rows >= self.rows:
+                    if frames:
+                        yield self._made(_number(place, number), frames)
+                    place, number, rows, frames = run, 0 if is_new else number + 1, 0, []
+                more = self._frames(batch, is_first=is_new and run[1] == 0)
+                frames += more
+                rows += sum(map(len, more))
+            if frames:
+                yield self._made(_number(place, number), frames)
         except DataError as error:
-            yield _row(_number(place, block.number), error=str(error))
+            yield _row(_number(place, number), error=str(error))
             for _ in batches:  # what is not read would be taken for a failure of this process
                 pass
 
@@ -217,7 +217,7 @@ class ReadBlocks:
             [one.with_columns(split=pl.lit(self.part)) for one in frames] if self.part else frames
         )
 
-    def _made(self, place: tuple[int, int], block: _Block) -> Any:
+    def _made(self, number: int, frames: list[pl.DataFrame]) -> Any:
         import polars as pl
 
         text = self.text
@@ -227,10 +227,9 @@ class ReadBlocks:
             (),
             text=text is not None and text.untyped,
             text_file=text is not None,
-            stream=lambda _: iter(block.frames),
+            stream=lambda _: iter(frames),
             since=self.since,
         )
-        number = _number(place, block.number)
         try:
             with polars_errors(self.name):
                 gathered = gather(source, self.columns)
@@ -238,19 +237,6 @@ class ReadBlocks:
             return _row(number, error=str(error))
         data = pack(row_block(gathered)) if gathered.rows else None
         return _row(number, gathered.rows, gathered.read, gathered.blank, data=data)
-
-
-class _Block:
-    """Frames that become a block; number: of the blocks of one run."""
-
-    def __init__(self, number: int = 0) -> None:
-        self.number = number
-        self.frames: list[pl.DataFrame] = []
-        self.rows = 0
-
-    def add(self, frames: list[pl.DataFrame]) -> None:
-        self.frames += frames
-        self.rows += sum(map(len, frames))
 
 
 def _number(place: tuple[int, int], block: int) -> int:

@@ -75,19 +75,16 @@ def error_of(text: str) -> XorecError:
         )
     ours = _OURS.findall(text)
     if ours:
-        kind, message = ours[-1]
-        return _kind(kind)(message)
+        name, message = ours[-1]
+        kind = getattr(errors, name, XorecError)
+        is_ours = isinstance(kind, type) and issubclass(kind, XorecError)
+        return kind(message) if is_ours else XorecError(message)
     for pattern in (_PYTHON, _JAVA):
         if found := pattern.findall(text):
             last = found[-1] if isinstance(found[-1], str) else ": ".join(found[-1])
             return XorecError(f"Spark: {last.strip()}")
     first = next((line.strip() for line in text.splitlines() if line.strip()), "it failed")
     return XorecError(f"Spark: {first}")
-
-
-def _kind(name: str) -> type[XorecError]:
-    found = getattr(errors, name, XorecError)
-    return found if isinstance(found, type) and issubclass(found, XorecError) else XorecError
 
 
 TABLE = "spark-table:"

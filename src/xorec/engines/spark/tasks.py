@@ -122,33 +122,23 @@ class Task:
         merged: dict[str, Any] = {}
         for name, called in self.files:
             path = SparkFiles.get(name)
-            merged |= _mapped(path) if called is None else {called: np.array(path)}
+            if called is None and path not in _MAPPED:
+                _MAPPED[path] = map_packed(Path(path))
+            merged |= _MAPPED[path] if called is None else {called: np.array(path)}
         return merged
 
 
-@dataclass(frozen=True)
-class MapBlocks:
+def map_task(task: Task, batches: Iterator[Any]) -> Iterator[Any]:
     """For `mapInArrow`: a block in, a block out."""
-
-    task: Task
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for block, arrays, shared in _prepared(self.task, batches):
-            function: Any = self.task.function
-            yield from block_rows(block, function(arrays, shared, **self.task.settings))
+    for block, made in _results(task, batches):
+        yield from block_rows(block, made)
 
 
-@dataclass(frozen=True)
-class SendRoles:
+def send_task(task: Task, batches: Iterator[Any]) -> Iterator[Any]:
     """For `mapInArrow`: a block in, parts of new blocks out."""
-
-    task: Task
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for block, arrays, shared in _prepared(self.task, batches):
-            function: Any = self.task.function
-            for target, part in function(arrays, shared, **self.task.settings):
-                yield from block_rows(target, part, source=block)
+    for block, made in _results(task, batches):
+        for target, part in made:
+            yield from block_rows(target, part, source=block)
 
 
 def join_roles(batches: Iterator[Any]) -> Iterator[Any]:
@@ -157,13 +147,15 @@ def join_roles(batches: Iterator[Any]) -> Iterator[Any]:
         yield from block_rows(block, joined([unpack(data) for _, data in parts]))
 
 
-def _prepared(task: Task, batches: Iterator[Any]) -> Iterator[tuple[int, Arrays, Arrays]]:
+def _results(task: Task, batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """The number of each block, and what the function of the task makes of it."""
+    function: Any = task.function
     gc.freeze()  # Spark collects garbage after every task: not among what libraries have made
     refuse_other_machine(task.driver)
     shared = task.shared()
     with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         for block, data in whole_blocks(batches):
-            yield block, unpack(data), shared
+            yield block, function(unpack(data), shared, **task.settings)
 
 
 @lru_cache(maxsize=1)
@@ -172,9 +164,3 @@ def _libraries(modules: int) -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def _mapped(path: str) -> Arrays:
-    if path not in _MAPPED:
-        _MAPPED[path] = map_packed(Path(path))
-    return _MAPPED[path]
