@@ -10,70 +10,62 @@ from safetensors.numpy import save_file
 
 from .conftest import Run, refused
 
-
-def test_missing_file(run: Run, tmp_path: Path) -> None:
-    refused(run("fit", tmp_path / "no.csv", "-o", tmp_path / "m", "-q"), "no.csv")
-    assert list(tmp_path.iterdir()) == []
+FILES = {"e.csv": "user,item\n", "n.csv": "user,item\n1,2\n,3\n", "s.toml": "[bpr\n"}
 
 
-def test_missing_column(run: Run, ratings: Path, tmp_path: Path) -> None:
-    result = run("fit", ratings, "--user-column", "usr", "-o", tmp_path / "m", "-q")
-    refused(result, "usr", "user_id", "ratings.csv")
+@pytest.mark.parametrize(
+    ("data", "words", "says"),
+    [
+        ("no.csv", "", "no.csv"),
+        ("", "--user-column usr", "usr user_id ratings.csv"),
+        ("e.csv", "", "e.csv"),
+        ("", "--core 500", "500"),
+        ("", "--min-rating 9", "9"),
+        ("n.csv", "", "n.csv user"),
+        ("", "--model bpr --bits 64", "bpr setting 'bits'"),
+        ("", "--model bqr", "'bqr' bpr"),
+        ("", "--model bpr --epoch 3", "'epoch' epochs"),
+        ("", "--model bpr --epochs 0", "epochs is 0"),
+        ("", "--model bpr --epochs", "--epochs needs a value"),
+        ("", "--model bpr --config s.toml", "s.toml"),
+    ],
+)
+def test_what_fit_refuses(
+    run: Run,
+    ratings: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    data: str,
+    words: str,
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    refused(run("fit", data or ratings, "-o", "m", "-q", *words.split()), *says.split())
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES}
 
 
-def test_empty_data(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "e.csv").write_text("user,item\n")
-    refused(run("fit", tmp_path / "e.csv", "-o", tmp_path / "m", "-q"))
-    assert not (tmp_path / "m").exists()
-
-
-def test_all_users_filtered_away(run: Run, ratings: Path, tmp_path: Path) -> None:
-    refused(run("fit", ratings, "--core", 500, "-o", tmp_path / "m", "-q"), "500")
-    refused(run("fit", ratings, "--min-rating", 9, "-o", tmp_path / "m", "-q"), "9")
-
-
-def test_empty_ids(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "n.csv").write_text("user,item\n1,2\n,3\n")
-    refused(run("fit", tmp_path / "n.csv", "-o", tmp_path / "m", "-q"), "n.csv", "user")
-
-
-def test_k_of_zero(run: Run, model: Path, ratings: Path) -> None:
-    refused(run("recommend", model, "--user", "u7", "-k", 0), "k is 0")
-    refused(run("compare", ratings, "--ks", "0", "-q"), "--ks")
-
-
-def test_bits_that_mean_nothing(run: Run, ratings: Path, tmp_path: Path) -> None:
-    refused(run("compare", ratings, "--models", "dsiml", "--bits", "x", "-q"), "--bits is 'x'")
-    refused(run("compare", ratings, "--models", "dsiml", "--bits", "4", "-q"), "bits is 4")
-    refused(run("compare", ratings, "--models", "bpr", "--bits", "32", "-q"), "bpr", "dsiml")
-    words = ("--model", "bpr", "--bits", 64, "-o", tmp_path / "m", "-q")
-    refused(run("fit", ratings, *words), "bpr has no setting 'bits'")
-
-
-def test_unknown_user_is_told_about_items(run: Run, model: Path) -> None:
-    refused(run("recommend", model, "--user", "nobody"), "'nobody'", "--items")
-    refused(run("recommend", model), "--user", "--items")
-    refused(run("recommend", model, "u7"), "for the user u7, give --user u7")
-    refused(run("recommend", model, "--items", "1003,nothing"), "'nothing'")
+def test_what_other_commands_refuse(run: Run, model: Path, ratings: Path) -> None:
+    for words, says in (
+        (("--ks", "0"), ["--ks"]),
+        (("--split", "half"), ["'half'", "leave-last"]),
+        (("--models", "dsiml", "--bits", "x"), ["--bits is 'x'"]),
+        (("--models", "dsiml", "--bits", "4"), ["bits is 4"]),
+        (("--models", "bpr", "--bits", "32"), ["bpr", "dsiml"]),
+    ):
+        refused(run("compare", ratings, *words, "-q"), *says)
+    for words, says in (
+        (("--user", "u7", "-k", 0), ["k is 0"]),
+        (("--user", "nobody"), ["'nobody'", "--items"]),
+        ((), ["--user", "--items"]),
+        (("u7",), ["for the user u7, give --user u7"]),
+        (("--items", "1003,nothing"), ["'nothing'"]),
+    ):
+        refused(run("recommend", model, *words), *says)
     refused(run("explain", model, "--user", "nobody", "--item", 1003), "'nobody'", "--items")
     refused(run("explain", model, "--user", "u7", "--item", 5), "item 5")
     refused(run("explain", model, "--item", 1003), "--user", "--items")
-
-
-def test_unknown_model_and_setting(run: Run, ratings: Path, tmp_path: Path) -> None:
-    refused(run("fit", ratings, "--model", "bqr", "-o", tmp_path / "m"), "'bqr'", "bpr")
-    refused(
-        run("fit", ratings, "--model", "bpr", "--epoch", 3, "-o", tmp_path / "m"),
-        "'epoch'",
-        "epochs",
-    )
-    refused(
-        run("fit", ratings, "--model", "bpr", "--epochs", 0, "-o", tmp_path / "m"), "epochs is 0"
-    )
-    refused(
-        run("fit", ratings, "--model", "bpr", "--epochs", "-o", tmp_path / "m"),
-        "--epochs needs a value",
-    )
 
 
 @pytest.mark.parametrize("kind", ["missing", "truncated", "corrupt", "foreign", "newer"])
@@ -111,16 +103,6 @@ def test_a_disk_without_space(run: Run, ratings: Path, tmp_path: Path) -> None:
     refused(result, "cannot write", "m.xorec")
     assert [file.name for file in tmp_path.iterdir()] == ["m.xorec"]
     assert out.read_text() == "older"
-
-
-def test_bad_settings_file(run: Run, ratings: Path, tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text("[bpr\n")
-    words = ("--model", "bpr", "--config", tmp_path / "s.toml", "-o", tmp_path / "m", "-q")
-    refused(run("fit", ratings, *words), "s.toml")
-
-
-def test_unknown_split(run: Run, ratings: Path) -> None:
-    refused(run("compare", ratings, "--split", "half", "-q"), "'half'", "leave-last")
 
 
 def test_too_little_memory_is_one_line(
