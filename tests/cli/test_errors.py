@@ -47,6 +47,7 @@ def test_what_fit_refuses(
 
 
 def test_what_other_commands_refuse(run: Run, model: Path, ratings: Path) -> None:
+    words: tuple[object, ...]
     for words, says in (
         (("--ks", "0"), ["--ks"]),
         (("--split", "half"), ["'half'", "leave-last"]),
