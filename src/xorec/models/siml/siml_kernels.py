@@ -266,9 +266,8 @@ def distill(
         v = negatives[pair, k] if k < count else (-1 if listed else i)
         teacher_p[k] = student_p[k] = np.float32(-4)
         if v >= 0:
-            teacher_p[k] = cosine(teacher.users, u, teacher.items, v)
-            if listed:
-                teacher_p[k] += list_logit(teacher.lists, u, v) / steepness
+            logit = list_logit(teacher.lists, u, v) if listed else np.float32(0)
+            teacher_p[k] = cosine(teacher.users, u, teacher.items, v) + logit / steepness
             student_p[k] = cosine(users, row, items, v)
     teacher_total, student_total = powers(teacher_p, steepness), powers(student_p, steepness)
     for k in range(count + 1):
