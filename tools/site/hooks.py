@@ -20,7 +20,7 @@ from reference import pages, without_docstring, without_example
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/plugin/README.md")
-ROOT_FILES = ("LICENSE", "CITATION.cff", "deploy/*", "notebooks/*.ipynb")
+ROOT_FILES = ("LICENSE", "CITATION.cff", "deploy/*.*", "deploy/Dockerfile", "notebooks/*.ipynb")
 _LINK = re.compile(r"(\]\()((?:\.\./)*)(docs/)?(?=[^)\s])")
 
 
