@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +77,13 @@ def test_commands_to_try_are_found_by_the_shell(monkeypatch: pytest.MonkeyPatch)
     assert demo._this_command() == ".venv/bin/xorec"
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     assert demo._this_command() == "xorec"
+
+
+@pytest.mark.exhaustive
+def test_with_serve_its_model_is_served(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[Any] = []
+    monkeypatch.setattr(demo, "start_service", served.append)
+    run("demo", "--output", tmp_path, "-q", "--serve")
+    assert served[0].files == {"default": tmp_path / "debian.xorec"}

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from xorec.cli import arguments as args
 from xorec.cli.output import print_json, print_line, print_table
+from xorec.cli.serve import require_extra
+from xorec.cli.serve import run as start_service
+from xorec.core.errors import OptionError
 
 if TYPE_CHECKING:
     from xorec.data.split import Split
@@ -45,6 +48,9 @@ def demo(
     *,
     output: Path = args.option(Path("demo"), "Where the model file goes."),
     user: str = args.option(_PACKAGE, "Whose recommendations to show."),
+    serve: bool = args.option(
+        False, "Then serve the model and its page over HTTP, until Ctrl-C.", "--serve"
+    ),
     run: args.Run,
 ) -> None:
     """Compare models on Debian's build dependencies and recommend for one source package.
@@ -61,6 +67,10 @@ def demo(
     from xorec.selection.comparison import compare_models
     from xorec.selection.shared_work import vectors_learned_once
 
+    if serve and run.json:
+        raise OptionError("give --serve or --json, not both.")
+    if serve:
+        require_extra()
     options = run.options()
     data = load_data("debian")
     if not run.json:
@@ -87,11 +97,18 @@ def demo(
     print_line(textwrap.fill(_gain(chosen, contenders), 79))
     print_line()
     _print_example(_example(recommender, parts, user))
+    if serve:
+        from xorec.service.settings import configure
+
+        print_line()
+        start_service(configure(None, os.environ, {"model": path}).config)
+        return
     print_line(f"\nThe model is in {path}. Try:")
     xorec = _this_command()
     print_line(f"  {xorec} recommend {path} --user gimp -k 10")
     print_line(f"  {xorec} similar {path} --item libpng-dev")
     print_line(f"  {xorec} explain {path} --user gimp --item libpng-dev")
+    print_line(f"  {xorec} serve {path}")
     print_line("With your own file of users and items (columns are guessed):")
     print_line(f"  {xorec} fit your.csv -o shop.xorec")
 

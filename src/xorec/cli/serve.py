@@ -52,6 +52,18 @@ def serve(
     separate two keys by a comma. The password of a database comes from PGPASSWORD, ~/.pgpass or
     a service file.
     """
+    require_extra()
+    from xorec.service.settings import config_text, configure
+
+    made = configure(config, os.environ, vars(flags))
+    if print_config:
+        print_line(config_text(made).rstrip("\n"))
+    else:
+        run(made.config)
+
+
+def require_extra() -> None:
+    """Refuse where the libraries of the extra are not installed."""
     try:
         import granian  # noqa: F401
         import prometheus_client  # noqa: F401
@@ -60,16 +72,14 @@ def serve(
         raise MissingExtraError(
             f"xorec serve needs {error.name}: pip install 'xorec[serve]'."
         ) from None
-    from xorec.service.settings import config_text, configure
 
-    made = configure(config, os.environ, vars(flags))
-    if print_config:
-        print_line(config_text(made).rstrip("\n"))
-        return
-    from xorec.service.processes.serve import serve as run
 
-    run(made.config, lambda address, facts: _say_ready(made.config, address, facts))
-    print_line(f"stopped. {_kept_in(made.config)}")
+def run(config: Any) -> None:
+    """Serve until it is stopped."""
+    from xorec.service.processes.serve import serve
+
+    serve(config, lambda address, facts: _say_ready(config, address, facts))
+    print_line(f"stopped. {_kept_in(config)}")
 
 
 def _say_ready(config: Any, address: str, facts: dict[str, Any]) -> None:
