@@ -64,15 +64,18 @@ def address(where: tuple[str, int]) -> str:
 
 
 def stop_listening(where: tuple[str, int]) -> None:
-    """Let nobody new in on Linux; who is in already can still be answered.
+    """Accept no new connections on Linux; open ones can still be answered.
 
-    The server would close what it has accepted and not read yet together with the port.
+    The server would close what it has accepted and not read yet together with the port. So its
+    descriptors are given a socket that never has a connection: shut down, they would be polled
+    without a pause.
     """
-    for name in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
-        with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copy:
-            listens = copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            if listens and copy.getsockname()[:2] == where:
-                copy.shutdown(socket.SHUT_RD)
+    with socket.socket() as idle:
+        for name in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
+            with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copy:
+                listens = copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+                if listens and copy.getsockname()[:2] == where:
+                    os.dup2(idle.fileno(), int(name), inheritable=False)
 
 
 @contextmanager
