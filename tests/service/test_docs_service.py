@@ -138,6 +138,7 @@ def test_the_metrics_of_the_page_are_there(service: ServerProcess) -> None:
 
 
 def test_the_promises_are_commands() -> None:
-    named = set(re.findall(r"benchmarks/service/(\w+)\.py", PAGE))
-    there = {path.stem for path in (ROOT / "benchmarks" / "service").glob("*.py")}
-    assert named == there - {"peer_faiss"}
+    named = set(re.findall(r"benchmarks/(\w+/\w+\.py)", PAGE))
+    folders = [ROOT / "benchmarks" / name for name in ("service", "attack")]
+    there = {f"{one.name}/{path.name}" for one in folders for path in one.glob("*.py")}
+    assert named == there - {"service/peer_faiss.py"}

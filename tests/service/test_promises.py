@@ -1,4 +1,4 @@
-"""Short forms of the promises: the commands of `benchmarks/service/`, each for some seconds."""
+"""Short forms of the promises: commands of `benchmarks/service` and `attack`, some seconds each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def a_postgresql() -> str:
 
 
 def run(name: str, *options: str) -> dict[str, Any]:
-    command = [sys.executable, str(ROOT / "benchmarks" / "service" / f"{name}.py")]
+    (path,) = (ROOT / "benchmarks").glob(f"*/{name}.py")
+    command = [sys.executable, str(path)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
         [*command, "--short", "--json", *options],
@@ -55,6 +56,8 @@ def run(name: str, *options: str) -> dict[str, Any]:
         ("schema_fuzz", {}),
         ("fold_in_quality", {}),
         ("memory_workers", {}),
+        ("replies", {"200": 1000, "aborted": 1}),
+        ("smuggling", {"framings": 100}),
     ],
 )
 def test_a_promise_holds(name: str, least: dict[str, int]) -> None:
