@@ -134,7 +134,7 @@ def _equal(mine: Any, asked: Any) -> bool:
 
 
 class CategoryCounts:
-    """Of one generation. Counted anew when the catalogue has changed, and kept until then."""
+    """Of one generation. Counted again when the catalogue has changed, and kept until then."""
 
     def __init__(
         self, categories: Categories | None, catalogue: Catalogue, row_of: Callable[[Id], int]

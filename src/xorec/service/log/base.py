@@ -6,7 +6,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,9 +28,8 @@ from xorec.service.log.records import (
     as_records,
     event_rows,
     exposure_row,
-    id_text,
     ids_of,
-    user_key,
+    user_columns,
 )
 
 TABLES = """
@@ -80,19 +79,31 @@ class StorageFailed(XorecError):  # noqa: N818
 
 
 def storage_full(where: object) -> StorageFull:
-    """The error where a disk is full."""
     return StorageFull(
         f"no space left for the event log {where}: free some, the next write then succeeds."
     )
 
 
+def no_tables(where: object) -> StorageFailed:
+    return StorageFailed(f"the event log {where} has no tables yet: start its writer first.")
+
+
 def require_version(version: int, known: int, where: object) -> None:
-    """Refuse tables from later on."""
     if version > known:
         raise StorageFailed(
             f"the event log {where} is of version {version}, this xorec knows {known}: "
             "use a newer xorec."
         )
+
+
+@contextmanager
+def closed_on_error(connection: Any) -> Iterator[None]:
+    """Close a new connection if its set-up fails."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 class Log(ABC):
@@ -200,8 +211,8 @@ class LogReader:
     """Questions to a log, from any thread of any process. It never writes.
 
     It has as many connections as threads ask at once. A question is one statement: it sees the log
-    as it was at one moment, and keeps SQLite's WAL from beginning anew only while it runs. A
-    connection that broke while it was idle (the server was started anew) is replaced unseen.
+    as it was at one moment, and keeps SQLite from starting the WAL again only while it runs. A
+    connection that broke while it was idle (the server was restarted) is replaced unseen.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -237,16 +248,14 @@ class LogReader:
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
         """A user's events, newest first; before: places below this one."""
-        text = id_text(user)
-        whose = (user_key(text, self._salt), text)
         return self._records(
             f"{_EVENTS} WHERE user_key = %s AND user_id = %s AND seq < %s "
             "ORDER BY seq DESC LIMIT %s",
-            *(*whose, _LAST if before is None else before, k),
+            *(*user_columns(user, self._salt), _LAST if before is None else before, k),
         )
 
     def newest(self, k: int, before: int | None = None) -> list[Event]:
-        """The last k events of everybody, newest first; before: places below this one."""
+        """The last k events of all users, newest first; before: places below this one."""
         return self._records(
             f"{_EVENTS} WHERE seq < %s ORDER BY seq DESC LIMIT %s",
             *(_LAST if before is None else before, k),
@@ -280,17 +289,14 @@ class LogReader:
         return [(item, row[1], row[2]) for item, row in zip(items, rows, strict=True)]
 
     def count(self) -> int:
-        """Events in the log."""
         ((count,),) = self.rows("SELECT COUNT(*) FROM events")
         return int(count)
 
     def last_seq(self) -> int:
-        """The last place that was given."""
         ((seq,),) = self.rows(self.dialect.last_seq)
         return int(seq)
 
     def close(self) -> None:
-        """Let go of everything."""
         with self._mutex:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -313,7 +319,7 @@ class LogReader:
                 is_broken = getattr(connection, "broken", False)
                 connection.close()
                 if was_idle and is_broken and isinstance(error, StorageFailed):
-                    continue  # it broke while nobody looked; others may have, too
+                    continue  # it broke while it was idle; others may have, too
                 raise
             with self._mutex:
                 if not self._closed:
