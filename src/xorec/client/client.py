@@ -35,7 +35,7 @@ class _Connection(Operations):
         if key:
             headers["authorization"] = f"Bearer {key}"
         self._timeout, self._memory = timeout, Memory()
-        self._settings = {"base_url": self._url, "headers": headers, "timeout": timeout}
+        self._settings: Any = {"base_url": self._url, "headers": headers, "timeout": timeout}
         self._retries = Retries(count=retries) if isinstance(retries, int) else retries
 
     def __repr__(self) -> str:

@@ -98,7 +98,7 @@ class LiveModel:
         self.search_boxes: dict[str, Any] = {}
         """What `live.text_search` keeps for this generation."""
         self._folded: OrderedDict[Id, tuple[int, QueryUser]] = OrderedDict()
-        self._counted: tuple[float, ItemRows, ItemRows] = -np.inf, _NO_ROWS, _NO_ROWS
+        self._counted: tuple[float, tuple[ItemRows, ItemRows]] = -np.inf, (_NO_ROWS, _NO_ROWS)
 
     # -- ids
 
@@ -245,8 +245,8 @@ class LiveModel:
             known.pop(-1, None)
             rows = np.array(sorted(known), dtype=np.int64)
             counts = np.array([known[row] for row in rows.tolist()], dtype=np.int64)
-            self._counted = now, rows, counts
-        return self._counted[1:]
+            self._counted = now, (rows, counts)
+        return self._counted[1]
 
     @lazy_property
     def item_order(self) -> npt.NDArray[np.int64]:
