@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from xorec.core.errors import XorecError
 from xorec.service.log.records import (
@@ -150,12 +150,6 @@ class Dialect(ABC):
     Its text names the log in errors. Statements are written as PostgreSQL has them.
     """
 
-    last_seq: ClassVar[str]
-    """Statement: the last place."""
-    joined: ClassVar[tuple[str, str, str]]
-    """SQL: the values of {column}, or of numbers with a fraction, with commas between; and the
-    rows of {columns} as JSON."""
-
     @abstractmethod
     def open_reader(self) -> Any:
         """A connection that only reads, to a log that is there."""
@@ -190,8 +184,9 @@ UNION ALL SELECT seq, NULL, NULL, NULL, kind, NULL, NULL, NULL, body FROM change
 ORDER BY 1 LIMIT %s
 """
 _NEWS = """
-SELECT {seq}, {user_id}, {item_id}, {value}, {ts}, (
-    SELECT {changes}
+SELECT string_agg(seq::text, ','), string_agg(user_id::text, ','), string_agg(item_id::text, ','),
+    string_agg(value::text, ','), string_agg(ts::text, ','), (
+    SELECT json_agg(json_build_array(seq, kind, body))::text
     FROM (SELECT seq, kind, body FROM changes WHERE seq > %s ORDER BY seq LIMIT %s) AS c
 ) FROM (
     SELECT seq, user_id, item_id, value, ts FROM events WHERE seq > %s ORDER BY seq LIMIT %s
@@ -220,13 +215,6 @@ class LogReader:
         self._idle: list[Any] = []
         self._closed = False
         self._mutex = threading.Lock()
-        names = ("seq", "user_id", "item_id", "ts")
-        column, value, rows = dialect.joined
-        self._news = _NEWS.format(
-            **{name: column.format(column=name) for name in names},
-            value=value.format(column="value"),
-            changes=rows.format(columns="seq, kind, body"),
-        )
         ((salt,),) = self.rows("SELECT salt FROM state")
         self._salt = bytes(salt)
 
@@ -243,7 +231,7 @@ class LogReader:
     def news(self, seq: int, limit: int) -> News:
         """What `after` has, as who follows the log needs it: fast. At most `limit` of each kind,
         and nothing above what is left out."""
-        ((*texts, changes),) = self.rows(self._news, seq, limit, seq, limit)
+        ((*texts, changes),) = self.rows(_NEWS, seq, limit, seq, limit)
         return as_news(texts, changes, limit)
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
@@ -293,7 +281,7 @@ class LogReader:
         return int(count)
 
     def last_seq(self) -> int:
-        ((seq,),) = self.rows(self.dialect.last_seq)
+        ((seq,),) = self.rows("SELECT last_seq FROM state")
         return int(seq)
 
     def close(self) -> None:

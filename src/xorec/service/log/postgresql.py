@@ -29,6 +29,7 @@ from xorec.service.log.base import (
 )
 from xorec.service.log.sqlite import (
     COLUMNS,
+    LAST_SEQ,
     SqliteDialect,
     SqliteLog,
     create_tables,
@@ -137,12 +138,6 @@ class PostgresqlDialect(Dialect):
     """
 
     address: Address
-    last_seq = "SELECT last_seq FROM state"
-    joined = (
-        "string_agg({column}::text, ',')",
-        "string_agg({column}::text, ',')",
-        "json_agg(json_build_array({columns}))::text",
-    )
 
     def __str__(self) -> str:
         return str(self.address)
@@ -292,7 +287,7 @@ def load_copy(connection: Connection, dialect: PostgresqlDialect, path: Path) ->
     SqliteLog(path).close()  # whatever a kill has left in its WAL is in the file then
     with closing(open_file(path, "ro")) as copy, SqliteDialect(path).in_words():
         ((salt,),) = copy.execute("SELECT salt FROM state").fetchall()
-        ((last_seq,),) = copy.execute(SqliteDialect.last_seq).fetchall()
+        ((last_seq,),) = copy.execute(LAST_SEQ).fetchall()
         ((ours, last, used),) = connection.execute(
             "SELECT salt, last_seq, EXISTS (SELECT FROM machines) FROM state"
         ).fetchall()

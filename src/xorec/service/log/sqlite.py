@@ -128,6 +128,13 @@ def storage_error(path: Path, error: sqlite3.Error) -> StorageFull | StorageFail
     return StorageFailed(f"the event log {path}: {known or error}.")
 
 
+LAST_SEQ = (
+    "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
+    "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
+)
+"""An erasure is a change itself, so that no place is lost with its events."""
+
+
 @cache
 def _translated(statement: str) -> str:
     for said, meant in (
@@ -138,6 +145,11 @@ def _translated(statement: str) -> str:
         ("bigint", "INTEGER"),
         (" GENERATED ALWAYS AS IDENTITY", ""),
         ("uuid", "BLOB"),
+        ("SELECT last_seq FROM state", LAST_SEQ),
+        ("string_agg(value::text", "group_concat(quote(value)"),  # else 15 digits
+        ("string_agg", "group_concat"),
+        ("json_agg(json_build_array", "json_group_array(json_array"),
+        ("::text", ""),
     ):
         statement = statement.replace(said, meant)
     return statement
@@ -148,15 +160,6 @@ class SqliteDialect(Dialect):
     """A log in a file."""
 
     path: Path
-    last_seq = (
-        "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
-        "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
-    )  # an erasure is a change itself, so that no place is lost with its events
-    joined = (
-        "group_concat({column})",
-        "group_concat(quote({column}))",
-        "json_group_array(json_array({columns}))",
-    )
 
     def __str__(self) -> str:
         return str(self.path)
@@ -201,7 +204,7 @@ class SqliteLog(Log):
             undo.callback(self._connection.close)
             self._execute("UPDATE state SET floor = ?1 WHERE floor < ?1", (floor,))
             (self._salt,) = self._execute("SELECT salt FROM state").fetchone()
-            (self.last_seq,) = self._execute(SqliteDialect.last_seq).fetchone()
+            (self.last_seq,) = self._execute(LAST_SEQ).fetchone()
             (self._erased,) = self._execute("SELECT EXISTS (SELECT 1 FROM erased)").fetchone()
             undo.pop_all()
         self._written = 0
