@@ -12,92 +12,80 @@ from pydantic import BaseModel
 from xorec.client import Client
 from xorec.client.operations import query
 from xorec.client.request import Request
-from xorec.service.api.codes import CodesQuery, HistogramQuery
-from xorec.service.api.events import EraseQuery, EventBody, EventsBody, EventsQuery
-from xorec.service.api.experiments import ExperimentBody, ExperimentQuery
-from xorec.service.api.items import (
-    CategoryQuery,
-    ItemBody,
-    ItemId,
-    ItemOut,
-    ItemPatch,
-    ItemQuery,
-    ItemsBody,
+from xorec.service.api import (
+    codes,
+    events,
+    experiments,
+    items,
+    map,
+    models,
+    popular,
+    recommend,
+    similar,
 )
+from xorec.service.api.events import EventBody
+from xorec.service.api.items import ItemBody, ItemOut
 from xorec.service.api.list_request import RecommendBody, Where
-from xorec.service.api.map import ColoursQuery, MapItemsQuery, MapQuery
-from xorec.service.api.models import ActivateBody, RefitBody, RollbackBody, TaskQuery
-from xorec.service.api.popular import RankedQuery, TrendingQuery
-from xorec.service.api.recommend import BatchBody, NextQuery
-from xorec.service.api.similar import ExplainQuery, SimilarQuery, SimilarUsersQuery
+from xorec.service.api.recommend import BatchBody
 from xorec.service.api.snapshots import ExportQuery
 from xorec.service.api.users import UserQuery
 
 NOON = datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
 FILTERS: dict[str, Any] = {"deny": ["x"], "category": ["a", "b"], "not_category": ["c"]}
 
+EVERYTHING: dict[str, Any] = {
+    "items": [1, 2],
+    "k": 3,
+    "seen": True,
+    "allow": [],
+    "deny": [4],
+    "shown": [5],
+    "where": {"any": ["a"], "attributes": {"price": 3}},
+    "model": "b",
+    "experiment": "ab",
+    "explain": True,
+}
 BODIES: list[tuple[Request[Any], type[BaseModel]]] = [
-    (
-        Client.recommend.request(
-            7,
-            items=[1, 2],
-            k=3,
-            seen=True,
-            allow=[],
-            deny=[4],
-            shown=[5],
-            where={"any": ["a"], "attributes": {"price": 3}},
-            model="b",
-            experiment="ab",
-            explain=True,
-        ),
-        RecommendBody,
-    ),
+    (Client.recommend.request(7, **EVERYTHING), RecommendBody),
     (Client.recommend.request(items=["a"]), RecommendBody),
-    (
-        Client.recommend.request("a", where=Where(none=["b"])),
-        RecommendBody,
-    ),
+    (Client.recommend.request("a", where=Where(none=["b"])), RecommendBody),
     (Client.recommend_batch.request([query(7), query(8, k=2)]), BatchBody),
-    (Client.send.request("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), EventsBody),
-    (Client.put_items.request({"id": 1, "from": NOON, "hidden": True}), ItemsBody),
-    (
-        Client.put_items.request(ItemBody.model_validate({"id": 1, "until": NOON})),
-        ItemsBody,
-    ),
-    (Client.patch_item.request(1, from_=NOON, name="n", categories=["c"]), ItemPatch),
-    (Client.activate.request(3, "b"), ActivateBody),
-    (Client.rollback.request("b"), RollbackBody),
-    (Client.refit.request(recipe="als", settings={"epochs": 2}), RefitBody),
-    (Client.refit.request("b", kind="update", activate=False), RefitBody),
-    (Client.put_experiment.request("ab", {"default": 1.0}, salt="s"), ExperimentBody),
+    (Client.send.request("a", "b", "buy", value=2.0, ts=NOON, request_id="r"), events.EventsBody),
+    (Client.put_items.request({"id": 1, "from": NOON, "hidden": True}), items.ItemsBody),
+    (Client.put_items.request(ItemBody.model_validate({"id": 1, "until": NOON})), items.ItemsBody),
+    (Client.patch_item.request(1, from_=NOON, name="n", categories=["c"]), items.ItemPatch),
+    (Client.activate.request(3, "b"), models.ActivateBody),
+    (Client.rollback.request("b"), models.RollbackBody),
+    (Client.refit.request(recipe="als", settings={"epochs": 2}), models.RefitBody),
+    (Client.refit.request("b", kind="update", activate=False), models.RefitBody),
+    (Client.put_experiment.request("ab", {"default": 1.0}, salt="s"), experiments.ExperimentBody),
 ]
 QUERIES: list[tuple[Request[Any], type[BaseModel]]] = [
-    (Client.next.request("r", 3), NextQuery),
-    (Client.similar.request(1, 3, allow=[2], model="b", **FILTERS), SimilarQuery),
-    (Client.similar_users.request(1, 3, model="b"), SimilarUsersQuery),
-    (Client.explain.request(1, 2, items=[3], k=2, model="b"), ExplainQuery),
-    (Client.popular.request(3, user=1, model="b", **FILTERS), RankedQuery),
-    (Client.latest.request(3, user=1, model="b", **FILTERS), RankedQuery),
-    (Client.trending.request("7d", 3, user=1, model="b", **FILTERS), TrendingQuery),
-    (Client.events.request(1, 3, before=9), EventsQuery),
-    (Client.erase.request(1), EraseQuery),
-    (Client.item.request(1, 2, model="b"), ItemQuery),
-    (Client.items.request("q", 3), ItemQuery),
-    (Client.delete_item.request(1), ItemId),
+    (Client.next.request("r", 3), recommend.NextQuery),
+    (Client.similar.request(1, 3, allow=[2], model="b", **FILTERS), similar.SimilarQuery),
+    (Client.similar_users.request(1, 3, model="b"), similar.SimilarUsersQuery),
+    (Client.explain.request(1, 2, items=[3], k=2, model="b"), similar.ExplainQuery),
+    (Client.popular.request(3, user=1, model="b", **FILTERS), popular.RankedQuery),
+    (Client.latest.request(3, user=1, model="b", **FILTERS), popular.RankedQuery),
+    (Client.trending.request("7d", 3, user=1, model="b", **FILTERS), popular.TrendingQuery),
+    (Client.events.request(1, 3, before=9), events.EventsQuery),
+    (Client.erase.request(1), events.EraseQuery),
+    (Client.item.request(1, 2, model="b"), items.ItemQuery),
+    (Client.items.request("q", 3), items.ItemQuery),
+    (Client.delete_item.request(1), items.ItemId),
     (Client.users.request("q", 3, user=1, model="b"), UserQuery),
     (Client.users.request(item=2), UserQuery),
-    (Client.categories.request(3, model="b"), CategoryQuery),
-    (Client.codes.request(1, items=[2, 3], of=[4, 5], model="b"), CodesQuery),
-    (Client.tasks.request("t"), TaskQuery),
-    (Client.experiments.request("ab", kind="buy"), ExperimentQuery),
-    (Client.map.request(3, model="b"), MapQuery),
+    (Client.categories.request(3, model="b"), items.CategoryQuery),
+    (Client.codes.request(1, items=[2, 3], of=[4, 5], model="b"), codes.CodesQuery),
+    (Client.tasks.request("t"), models.TaskQuery),
+    (Client.experiments.request("ab", kind="buy"), experiments.ExperimentQuery),
+    (Client.map.request(3, model="b"), map.MapQuery),
     (
         Client.map_colours.request("distance", bit=1, user=2, item=3, most=4, model="b"),
-        ColoursQuery,
+        map.ColoursQuery,
     ),
-    (Client.map_items.request([1, 2], items=[3], user=4, model="b"), MapItemsQuery),
-    (Client.histogram.request(1, k=3, model="b"), HistogramQuery),
+    (Client.map_items.request([1, 2], items=[3], user=4, model="b"), map.MapItemsQuery),
+    (Client.histogram.request(1, k=3, model="b"), codes.HistogramQuery),
     (Client.export.request("items", after=3), ExportQuery),
 ]
 
@@ -111,9 +99,9 @@ def test_bodies_fit_the_schemas(request_: Request[Any], schema: type[BaseModel])
     if isinstance(read, RecommendBody):
         assert read.seq == 5
     if isinstance(read, BatchBody):
-        for query in read.queries:
-            assert RecommendBody.model_validate(query).seq == 5
-    if isinstance(read, EventsBody):
+        for one in read.queries:
+            assert RecommendBody.model_validate(one).seq == 5
+    if isinstance(read, events.EventsBody):
         for event in read.events:
             assert EventBody.model_validate_json(json.dumps(event)).event_id
 

@@ -29,15 +29,6 @@ def client(served: Served) -> Iterator[Client]:
         yield client
 
 
-def wait(client: Client, task: str) -> None:
-    def ended() -> bool:
-        (found,) = client.tasks(task).tasks
-        assert found.state != "failed", found
-        return found.state == "done"
-
-    until(ended, pause=0.05)
-
-
 def test_lists(client: Client) -> None:
     best = client.recommend(1, k=5)
     assert len(best.items) == 5
@@ -46,12 +37,10 @@ def test_lists(client: Client) -> None:
     more = client.next(best.request_id, 5)
     assert not {item.id for item in more.items} & {item.id for item in best.items}
     batch = client.recommend_batch([query(1, k=5), query(items=[3], k=2), query("no")])
-    assert [one.status for one in batch.results][:2] == [200, 200]
-    assert batch.results[2].status >= 400
+    assert [one.status < 400 for one in batch.results] == [True, True, False]
     assert batch.results[0].answer is not None
     assert batch.results[0].answer.items == best.items
-    assert [item.id for item in client.similar(3, 4).items]
-    assert len(client.similar_users(3, 4).users) == 4
+    assert len(client.similar(3, 4).items) == len(client.similar_users(3, 4).users) == 4
     assert client.explain(best.items[0].id, 1).explanation
     for ranked in (client.popular(3), client.latest(3), client.trending("1h", 3)):
         assert len(ranked.items) <= 3
@@ -77,6 +66,9 @@ def test_events_are_known_to_the_next_list(client: Client) -> None:
     client.send_events([{"user": 99, "item": 3}, {"user": 99, "item": 4}])
     assert client.erase(99).events == 2
     assert client.events(99).events == []
+    with pytest.raises(ClientError) as caught:
+        client.send_events([{"user": 1, "item": 2}, {"user": "one", "item": 2}])
+    assert (caught.value.status in (400, 422), caught.value.at) == (True, 1)
 
 
 def test_items_and_users(client: Client) -> None:
@@ -84,24 +76,26 @@ def test_items_and_users(client: Client) -> None:
     assert client.patch_item(7, from_="2020-01-01T00:00:00Z", hidden=True).seq == client.seq
     (item,) = client.item(7).items
     assert (item.name, item.hidden, item.available) == ("seven", True, False)
-    assert item.from_ is not None
-    assert item.from_.startswith("2020-01-01")
+    assert (item.from_ or "").startswith("2020-01-01")
     assert 7 not in [one.id for one in client.popular(60).items]
     assert [one.id for one in client.items("seven").items] == [7]
     assert client.delete_item(7).changed == 1
     assert [line["id"] for line in client.export("items")]
-    (user,) = client.users(user=1).users
-    assert user.known
+    assert client.users(user=1).users[0].known
     assert client.users("1", 3).users
 
 
-def test_generations_snapshots_experiments(client: Client) -> None:
+def test_what_operators_ask(client: Client) -> None:
+    assert client.health().ready
+    assert client.stats().stats["worker"] == 0
+    live = client.live(0.2)
+    assert next(iter(live)).event == "stats"
+    live.close()  # type: ignore[attr-defined]
     client.send(5, 6)
-    wait(client, client.refit(kind="update").task.id)
-    (model,) = client.models().models
-    assert model.generation == 2
-    assert client.activate(1).generation == 1
-    assert client.activate(2).generation == 2
+    task = client.refit(kind="update").task.id
+    until(lambda: client.tasks(task).tasks[0].state in ("done", "failed"), pause=0.05)
+    assert client.models().models[0].generation == 2
+    assert [client.activate(number).generation for number in (1, 2)] == [1, 2]
     assert client.rollback().generation == 1
     made = client.make_snapshot().snapshot
     assert made.id in [one.id for one in client.snapshots().snapshots]
@@ -111,31 +105,14 @@ def test_generations_snapshots_experiments(client: Client) -> None:
     assert [arm.model for arm in experiment.arms] == ["default"]
 
 
-def test_what_it_is_doing(client: Client) -> None:
-    assert client.health().ready
-    assert client.stats().stats["worker"] == 0
-    live = client.live(0.2)
-    assert next(iter(live)).event == "stats"
-    live.close()  # type: ignore[attr-defined]
-
-
-def test_problems(client: Client) -> None:
-    with pytest.raises(ClientError) as caught:
-        client.send_events([{"user": 1, "item": 2}, {"user": "one", "item": 2}])
-    assert caught.value.status in (400, 422)
-    assert caught.value.at == 1
-    with pytest.raises(ClientError, match="404"):
-        client.similar(12345)
-
-
 def test_the_same_to_be_awaited(served: Served) -> None:
     async def main() -> list[int]:
         async with AsyncClient(served.url, timeout=PATIENCE) as client:
             lists = await asyncio.gather(*(client.recommend(user, k=3) for user in range(8)))
             await client.send(1, 2)
-            assert client.seq
             seqs = [line["seq"] async for line in client.export()]
             assert seqs == sorted(seqs)
+            assert client.seq in seqs
             async for event in client.live(0.2):
                 assert event.event == "stats"
                 break

@@ -71,11 +71,8 @@ def test_what_one_machine_takes_the_other_knows(two: Two, events: str, tmp_path:
         to, of = (a, b) if turn % 2 else (b, a)
         item = of.ids(USER, 5)[0]
         answer = to.post("events", {"user": USER, "item": item, "event_id": f"e{turn}"})
-        assert (answer["accepted"], answer["seq"], answer["durability"]) == (
-            1,
-            turn + 1,
-            "disk",
-        )
+        taken = answer["accepted"], answer["seq"], answer["durability"]
+        assert taken == (1, turn + 1, "disk")
         assert item not in of.ids(USER, 5, seq=answer["seq"])
         assert of.status == 200
         assert item not in to.ids(USER, 5)

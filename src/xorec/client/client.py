@@ -30,11 +30,12 @@ class _Connection(Operations):
         self._url = (url or os.environ.get("XOREC_URL") or URL).rstrip("/")
         if not self._url.startswith(("http://", "https://")):
             raise OptionError(f"url is {self._url!r}: give an address such as {URL}.")
-        self._headers = {"accept": "application/json, application/problem+json, */*"}
+        headers = {"accept": "application/json, application/problem+json, */*"}
         key = key or os.environ.get("XOREC_KEY")
         if key:
-            self._headers["authorization"] = f"Bearer {key}"
+            headers["authorization"] = f"Bearer {key}"
         self._timeout, self._memory = timeout, Memory()
+        self._settings: Any = {"base_url": self._url, "headers": headers, "timeout": timeout}
         self._retries = Retries(count=retries) if isinstance(retries, int) else retries
 
     def __repr__(self) -> str:
@@ -48,11 +49,6 @@ class _Connection(Operations):
     @seq.setter
     def seq(self, seq: int) -> None:
         self._memory.seq = seq
-
-    def _settings(self, transport: Any) -> dict[str, Any]:
-        """Of httpx's client."""
-        common = {"base_url": self._url, "headers": self._headers, "timeout": self._timeout}
-        return {**common, "transport": transport}
 
     def _arguments(self, request: Request[Any], stream: bool) -> dict[str, Any]:
         """Of `build_request`. A stream may be silent for any time."""
@@ -170,9 +166,8 @@ class Client(_Connection):
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         super().__init__(url, key, timeout, retries)
-        if app is not None:
-            transport = _InProcess(app)
-        self._http = httpx.Client(**self._settings(transport))
+        transport = transport if app is None else _InProcess(app)
+        self._http = httpx.Client(transport=transport, **self._settings)
 
     def __enter__(self) -> Self:
         return self
@@ -245,9 +240,8 @@ class AsyncClient(_Connection):
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(url, key, timeout, retries)
-        if app is not None:
-            transport = httpx.ASGITransport(app)
-        self._http = httpx.AsyncClient(**self._settings(transport))
+        transport = transport if app is None else httpx.ASGITransport(app)
+        self._http = httpx.AsyncClient(transport=transport, **self._settings)
 
     async def __aenter__(self) -> Self:
         return self

@@ -23,18 +23,11 @@ class ClientError(XorecError):
     """
 
     def __init__(
-        self,
-        what: str,
-        status: int,
-        detail: str,
-        request_id: str = "",
-        at: int | None = None,
+        self, what: str, status: int, detail: str, request_id: str = "", at: int | None = None
     ) -> None:
         super().__init__(f"{what}: {status}, {detail}" if status else f"{what}: {detail}")
-        self.status = status
-        self.detail = detail
-        self.request_id = request_id
-        self.at = at
+        self.status, self.detail = status, detail
+        self.request_id, self.at = request_id, at
 
 
 class UnreachableError(ClientError):

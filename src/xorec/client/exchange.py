@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,6 +29,7 @@ REFUSED = 503
 """The service did nothing: any request may be sent again."""
 PASSING = (502, 503, 504)
 """Statuses that pass: a request that does no harm twice is sent again."""
+NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,8 @@ def retry_after(value: str, now: datetime | None = None) -> float | None:
     >>> retry_after("Mon, 16 Nov 2026 12:00:05 GMT", noon)
     5.0
     """
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
     try:
         date = parsedate_to_datetime(value)
     except ValueError:
@@ -109,12 +109,13 @@ def exchange(
         if isinstance(outcome, httpx.Response):
             if outcome.is_success or outcome.status_code in request.accepts:
                 return outcome
-            error = error_of(request.what, outcome.status_code, outcome.content)
-            again, headers = _passes(request, outcome.status_code), dict(outcome.headers)
+            status, headers = outcome.status_code, dict(outcome.headers)
+            error = error_of(request.what, status, outcome.content)
+            again = status == REFUSED or (status in PASSING and request.repeatable)
         else:
             assert isinstance(outcome, httpx.TransportError)
             error = UnreachableError(request.what, 0, _why(outcome, url))
-            again, headers = request.repeatable or _never_sent(outcome), {}
+            again, headers = request.repeatable or isinstance(outcome, NEVER_SENT), {}
         wait = retries.wait(attempt, headers) if again else None
         if wait is None:
             raise error
@@ -138,14 +139,6 @@ def read_answer(request: Request[A], response: httpx.Response, memory: Memory) -
     if isinstance(seq, int):
         memory.learn(seq)
     return answer
-
-
-def _passes(request: Request[Any], status: int) -> bool:
-    return status == REFUSED or (status in PASSING and request.repeatable)
-
-
-def _never_sent(error: httpx.TransportError) -> bool:
-    return isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
 
 
 def _why(error: httpx.TransportError, url: str) -> str:

@@ -48,12 +48,10 @@ class Request(Generic[A]):
 
     @property
     def what(self) -> str:
-        """For messages."""
         return f"{self.method} {self.path}"
 
     @property
     def content(self) -> bytes | None:
-        """The body as it is sent."""
         return None if self.body is None else encode(self.body)
 
     def knowing(self, seq: int) -> Request[A]:

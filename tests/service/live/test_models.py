@@ -6,13 +6,13 @@ import asyncio
 import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.waiting import PATIENCE, until
-from xorec.service.live import models
 from xorec.service.live import models as following
 from xorec.service.live.models import Follower, LiveModels
 from xorec.service.log.base import StorageFailed
@@ -48,6 +48,11 @@ class _Log:
         return [one for one in self.records if isinstance(one, Change) and one.kind == kind]
 
 
+def _models(folder: Path, records: Sequence[Record]) -> LiveModels:
+    log: Any = _Log(records)
+    return LiveModels(folder, log)
+
+
 def _facts(made: LiveModels) -> object:
     acts = {user: [act.seq for act in made.recent.of(user)] for user in ("ann", "bob")}
     return acts, made.cold, made.erased, list(made.catalogue.infos), made.applied_seq
@@ -67,15 +72,15 @@ def test_events_and_changes_count_in_the_order_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """However they come: committed by this worker, or read in blocks of some size."""
-    committed = LiveModels(tmp_path, _Log(()))
+    committed = _models(tmp_path, ())
     for at in range(0, len(RECORDS), size):
         committed.apply(RECORDS[at : at + size])
     assert _facts(committed) == EXPECTED
     committed.apply(RECORDS)  # once more changes nothing
     assert _facts(committed) == EXPECTED
 
-    monkeypatch.setattr(models, "_BLOCK", size)
-    followed = LiveModels(tmp_path, _Log(RECORDS))
+    monkeypatch.setattr(following, "_BLOCK", size)
+    followed = _models(tmp_path, RECORDS)
     assert followed.catch_up() == len(RECORDS)
     assert _facts(followed) == EXPECTED
     assert followed.catch_up() == 0
@@ -84,9 +89,8 @@ def test_events_and_changes_count_in_the_order_of_the_log(
 def test_an_older_generation_gets_the_events_that_it_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "_BLOCK", 2)
-    log = _Log([_event(seq, "ann", f"i{seq}") for seq in range(1, 10)])
-    made = LiveModels(tmp_path, log)
+    monkeypatch.setattr(following, "_BLOCK", 2)
+    made = _models(tmp_path, [_event(seq, "ann", f"i{seq}") for seq in range(1, 10)])
     made.recent.floor = made.applied_seq = 6
     made.catch_up()
     assert [act.seq for act in made.recent.of("ann")] == [7, 8, 9]
@@ -97,14 +101,13 @@ def test_an_older_generation_gets_the_events_that_it_does_not_know(
 
 def test_what_others_wrote_in_between_is_read_first(tmp_path: Path) -> None:
     """A commit of ours whose places do not follow what we know: another machine has written."""
-    log = _Log(RECORDS)
-    made = LiveModels(tmp_path, log)
+    made = _models(tmp_path, RECORDS)
     made.apply(RECORDS[-2:])
     assert _facts(made) == EXPECTED
 
 
 def test_a_place_of_which_nothing_is_left_counts_as_applied(tmp_path: Path) -> None:
-    made = LiveModels(tmp_path, _Log(RECORDS))
+    made = _models(tmp_path, RECORDS)
     assert made.catch_up(11) == len(RECORDS)
     assert made.applied_seq == 11
     assert made.catch_up(9) == 0
@@ -114,7 +117,7 @@ def test_a_place_of_which_nothing_is_left_counts_as_applied(tmp_path: Path) -> N
 def test_generations_of_another_machine_are_not_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, followed = LiveModels(tmp_path, _Log(())), list[int]()
+    made, followed = _models(tmp_path, ()), list[int]()
     made.machine = "we"
     monkeypatch.setattr(made, "_follow", lambda name, number, reload: followed.append(number))
     for seq, machine in enumerate((None, "they", "we"), 1):
@@ -127,9 +130,8 @@ class _Models:
     """What a log has given them."""
 
     def __init__(self) -> None:
-        self.applied_seq = 0
+        self.applied_seq = self.log = 0
         self.error: Exception | None = None
-        self.log = 0
 
     def catch_up(self, last: int = 0) -> int:
         if self.error is not None:
@@ -139,22 +141,18 @@ class _Models:
 
 
 class _Sequence:
-    """looks: how often somebody has asked for the value."""
+    """looks: how often the follower has asked for the value."""
 
     def __init__(self) -> None:
-        self._value = self.looks = 0
+        self.last = self.looks = 0
 
     @property
     def value(self) -> int:
         self.looks += 1
-        return self._value
-
-    @value.setter
-    def value(self, seq: int) -> None:
-        self._value = seq
+        return self.last
 
     def advance(self, seq: int) -> None:
-        self.value = max(self.value, seq)
+        self.last = max(self.last, seq)
 
 
 NEVER = 1e6
@@ -162,13 +160,10 @@ NEVER = 1e6
 
 @contextmanager
 def follower(
-    models: _Models, sequence: _Sequence, last_seq: Callable[[], int] | None = None
+    models: Any, sequence: Any, last_seq: Callable[[], int] | None = None
 ) -> Iterator[Follower]:
-    made = Follower(models, sequence, last_seq)
-    try:
+    with closing(Follower(models, sequence, last_seq)) as made:
         yield made
-    finally:
-        made.close()
 
 
 def test_it_follows_while_nobody_asks() -> None:
@@ -178,7 +173,7 @@ def test_it_follows_while_nobody_asks() -> None:
         seen = sequence.looks
         until(lambda: sequence.looks >= seen + 3)
         assert models.applied_seq == 0  # nobody said that there is anything
-        sequence.value = 5
+        sequence.last = 5
         until(lambda: models.applied_seq == 5)
 
 
@@ -187,7 +182,7 @@ def test_it_asks_a_log_that_others_write_and_tells_the_workers() -> None:
     with follower(models, sequence, lambda: models.log):
         models.log = 7
         until(lambda: models.applied_seq == 7)
-        assert sequence.value == 7
+        assert sequence.last == 7
 
 
 def test_reaching_a_place_does_not_wait_for_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +201,7 @@ def test_while_the_log_is_away_nobody_waits_and_it_heals(
     models, sequence = _Models(), _Sequence()
     models.error = StorageFailed("it is away.")
     with caplog.at_level(logging.WARNING, "xorec"), follower(models, sequence) as made:
-        sequence.value = 2
+        sequence.last = 2
         until(lambda: made.is_failing)
 
         def reached() -> bool:

@@ -6,7 +6,8 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -21,17 +22,18 @@ from xorec.service.log.sqlite import SqliteDialect, SqliteLog
 from xorec.service.log.writer import LogWriter, SharedSequence
 
 
+def read(path: Path) -> LogReader:
+    return LogReader(SqliteDialect(path))
+
+
 @contextmanager
 def writing(folder: Path) -> Iterator[tuple[LogWriter, LogReader]]:
-    sequence = SharedSequence(folder / "sequence")
-    writer = LogWriter(SqliteLog(folder / "events.db"), sequence)
-    reader = LogReader(SqliteDialect(folder / "events.db"))
-    try:
+    with (
+        closing(SharedSequence(folder / "sequence")) as sequence,
+        closing(LogWriter(SqliteLog(folder / "events.db"), sequence)) as writer,
+        closing(read(folder / "events.db")) as reader,
+    ):
         yield writer, reader
-    finally:
-        reader.close()
-        writer.close()
-        sequence.close()
 
 
 def names(reader: LogReader) -> list[str]:
@@ -50,25 +52,19 @@ def fill(path: Path) -> None:
 
 
 def test_a_full_disk_takes_nothing_half_and_heals(small_disk: Path) -> None:
-    calls = iter(range(1_000_000))
-    acknowledged: list[str] = []
+    numbers, acknowledged = count(0, 10), list[str]()
 
-    def append(writer: LogWriter, count: int) -> int:
+    def append(writer: LogWriter, calls: int) -> int:
         """Calls that were refused, of several at once."""
-        refused = 0
-        sent = []
-        for _ in range(count):
-            call = next(calls)
-            events = [an_event(10 * call + at, "u" * 50) for at in range(5)]
-            sent.append((events, writer.append(events)))
-        for events, future in sent:
-            try:
-                assert future.result(PATIENCE).accepted == 5
+        sent = [[an_event(n + at, "u" * 50) for at in range(5)] for n in islice(numbers, calls)]
+        errors = [one.exception(PATIENCE) for one in [writer.append(events) for events in sent]]
+        for events, error in zip(sent, errors, strict=True):
+            if error is None:
                 acknowledged.extend(event.event_id for event in events)
-            except StorageFull as error:
-                assert "no space left for the event log" in str(error)  # noqa: PT017
-                refused += 1
-        return refused
+            else:
+                assert isinstance(error, StorageFull)
+                assert "no space left for the event log" in str(error)
+        return len(errors) - errors.count(None)
 
     with writing(small_disk) as (writer, reader):
         assert append(writer, 20) == 0
@@ -140,10 +136,6 @@ def test_another_program_that_holds_the_database(
         assert writer.append([an_event(2)]).result(PATIENCE).accepted == 1
 
 
-def read(path: Path) -> LogReader:
-    return LogReader(SqliteDialect(path))
-
-
 Opens = Callable[[Path], object]
 
 
@@ -188,5 +180,5 @@ def test_a_damaged_log_is_named(tmp_path: Path) -> None:
 
 def test_a_reader_before_there_is_a_log(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed, match=r"events\.db: it cannot be opened: the folder must"):
-        LogReader(SqliteDialect(tmp_path / "events.db"))
+        read(tmp_path / "events.db")
     assert not any(tmp_path.iterdir())

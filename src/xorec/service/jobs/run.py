@@ -6,14 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xorec.core.errors import OptionError, XorecError
+from xorec.core.errors import DataError, OptionError, XorecError
 from xorec.core.options import RunOptions
 from xorec.core.progress import Progress, TrackedTask
 from xorec.data.ids import Ids
@@ -21,6 +21,7 @@ from xorec.data.interactions import Interactions
 from xorec.evaluation.protocol import evaluate
 from xorec.recommender.recommender import Recommender
 from xorec.recommender.state import RecommenderState
+from xorec.recommender.unseen import unseen_pairs
 from xorec.recommender.updating import without_users
 from xorec.service.ids import from_json
 from xorec.service.jobs.runner import TaskSpec
@@ -46,7 +47,7 @@ def update(spec: TaskSpec) -> dict[str, Any]:
 
 
 def refit(spec: TaskSpec) -> dict[str, Any]:
-    """Learn anew from all pairs; the newest events first judge, then are learned, too."""
+    """Learn from all pairs again; the newest events first judge, then are learned, too."""
     served, about = _served(spec)
     events = _positive_events(spec, about.applied_seq)
     held = min(int(len(events) * _HELD_OUT), _MOST_HELD_OUT)
@@ -69,7 +70,7 @@ def refit(spec: TaskSpec) -> dict[str, Any]:
     model = _model(spec, served)
     model.fit(train, None, options=options)
     made = Recommender.from_model(model, train, seed=options.seed)
-    gate = publish_gate(before, made, train, newest, spec.gate_drop)
+    gate = publish_gate(before, made, newest, spec.gate_drop)
     if newest:
         made = made.update(_as_pairs(made, newest))
     number = spec.generations.publish(made, "refit", spec.until, erased_seq=spec.until, gate=gate)
@@ -128,20 +129,19 @@ def _coded(known: Ids, given: Sequence[Id], what: str) -> tuple[Ids, np.ndarray]
 
 
 def publish_gate(
-    served: Recommender,
-    made: Recommender,
-    train: Interactions,
-    newest: Sequence[Event],
-    drop: float,
+    served: Recommender, made: Recommender, newest: Sequence[Event], drop: float
 ) -> dict[str, Any]:
     """Whether `made` may be served: its NDCG@10 on the newest events against the served model's.
 
-    Both know the pairs of `train` and nothing of `newest`. drop: the share by which it may be
-    worse.
+    Both know the same pairs and nothing of `newest`. drop: the share by which it may be worse.
     """
-    test = _unseen(train, _as_pairs(served, newest)) if newest else None
-    users = 0 if test is None else int(np.count_nonzero(test.user_counts))
-    if test is None or users < _FEWEST:
+    users = 0
+    if newest:
+        pairs = _as_pairs(served, newest)
+        with suppress(DataError):  # no pair of them is new to users and items that are known
+            train, test, _ = unseen_pairs(served, pairs)
+            users = int(np.count_nonzero(test.user_counts))
+    if users < _FEWEST:
         reason = f"only {users} users have new pairs to judge by, {_FEWEST} are needed"
         return {"passed": True, "users": users, "reason": reason}
     old, new = (evaluate(one, train, test, ks=(10,)) for one in (served, made))
@@ -153,18 +153,6 @@ def publish_gate(
         "made_ndcg@10": float(new["ndcg@10"]),
         "reason": f"worse by {'at most' if passed else 'more than'} {drop:.1%}",
     }
-
-
-def _unseen(train: Interactions, new: Interactions) -> Interactions:
-    """The new pairs of users and items that `train` has, without the pairs that it has."""
-    users = train.users.find_many(new.users)[new.user_rows]
-    items = train.items.find_many(new.items)[new.indices]
-    known = (users >= 0) & (items >= 0)
-    pairs = Interactions.from_rows(train.users, train.items, users[known], items[known])
-    new_keys, old_keys = (
-        one.user_rows.astype(np.int64) * one.n_items + one.indices for one in (pairs, train)
-    )
-    return pairs.select(~np.isin(new_keys, old_keys))
 
 
 def _served(spec: TaskSpec) -> tuple[Recommender, Generation]:
@@ -210,7 +198,6 @@ def _tell(line: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Carry out the task on standard input."""
     os.nice(10)
     spec = TaskSpec(**json.load(sys.stdin))
     try:

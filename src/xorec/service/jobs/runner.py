@@ -44,12 +44,10 @@ class TaskSpec:
 
     @property
     def log(self) -> LogLocation:
-        """The event log."""
         return LogLocation.of(Path(self.folder), self.events)
 
     @property
     def generations(self) -> Generations:
-        """Of the model."""
         return Generations(Path(self.folder) / "models" / self.name)
 
 

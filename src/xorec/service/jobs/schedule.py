@@ -31,7 +31,7 @@ def spec_for(service: Service, kind: str, name: str, **more: Any) -> TaskSpec:
 
 
 def publish(service: Service, task: Task) -> None:
-    """Serve the generation that a task has made, if it may be; load anew what was rewritten."""
+    """Serve the generation that a task has made, if it may be; load again what was rewritten."""
     spec, result = task.spec, task.result or {}
     if spec.kind == "purge":
         current = service.models[spec.name].about.number
@@ -105,7 +105,6 @@ class Schedule:
         self._thread.start()
 
     def close(self) -> None:
-        """Order nothing more."""
         self._ending.set()
         self._thread.join(2)
 
@@ -117,7 +116,6 @@ class Schedule:
                 logger.exception("the schedule failed")
 
     def look(self, now: float) -> None:
-        """Order what is due."""
         models, tasks = self._service.models, self._service.require_tasks()
         self._cold_since = (self._cold_since or now) if models.cold else None
         if self._service.shares_log and now - self._said >= _SAY:

@@ -134,7 +134,7 @@ def _equal(mine: Any, asked: Any) -> bool:
 
 
 class CategoryCounts:
-    """Of one generation. Counted anew when the catalogue has changed, and kept until then."""
+    """Of one generation. Counted again when the catalogue has changed, and kept until then."""
 
     def __init__(
         self, categories: Categories | None, catalogue: Catalogue, row_of: Callable[[Id], int]
@@ -176,7 +176,6 @@ class CategoryCounts:
         if base is None:
             return {}
         items = np.repeat(np.arange(len(base.indptr) - 1), np.diff(base.indptr))
-        both = np.sort(items * len(base.labels) + base.indices)
-        once = both[np.diff(both, prepend=-1) > 0] % max(1, len(base.labels))
+        once = np.unique(items * len(base.labels) + base.indices) % max(1, len(base.labels))
         counts = np.bincount(once, minlength=len(base.labels))
         return dict(zip(base.labels, counts.tolist(), strict=True))

@@ -24,7 +24,7 @@ _DIGITS = 8
 class Generation:
     """What a file says of itself.
 
-    applied_seq: it knows all events up to this place of the log. erased_seq: nobody is in it who
+    applied_seq: it knows all events up to this place of the log. erased_seq: no user is in it who
     was erased up to there.
     """
 
@@ -54,7 +54,6 @@ class Generations:
         return sorted(int(stem) for stem in stems if stem.isdigit() and len(stem) == _DIGITS)
 
     def path(self, number: int) -> Path:
-        """Where a generation is."""
         return self.folder / f"{number:0{_DIGITS}}.xorec"
 
     def describe(self, number: int) -> Generation:
@@ -91,7 +90,6 @@ class Generations:
         return numbers[-1] if numbers else None
 
     def require(self, number: int) -> None:
-        """UnknownIdError where there is no such generation."""
         if number not in self.numbers():
             listed = ", ".join(map(str, self.numbers())) or "none"
             raise UnknownIdError(f"there is no generation {number}: there are {listed}.")
@@ -124,7 +122,7 @@ class Generations:
         return number
 
     def remove_leftovers(self) -> None:
-        """Temporary files of writers that were killed; nobody may be writing here."""
+        """Temporary files of writers that were killed; no process may be writing here."""
         for left in self.folder.glob(".*.tmp"):
             left.unlink(missing_ok=True)
             logger.info("removed %s, left by a process that was killed", left.name)

@@ -29,7 +29,7 @@ _KEPT = 16
 
 
 class HeldOut(NamedTuple):
-    """Somebody's last new item, and the place of that event in the log."""
+    """A user's last new item, and the place of that event in the log."""
 
     user: Id
     item: Id

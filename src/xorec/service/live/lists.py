@@ -139,7 +139,6 @@ class ListCursors:
         return request_id in self._cursors
 
     def remember(self, request_id: str, model: str, request: ListRequest, shown: list[Id]) -> None:
-        """Keep a list that was made."""
         self._cursors[request_id] = ListCursor(model, request, shown)
         if len(self._cursors) > _MOST_CURSORS:
             self._cursors.popitem(last=False)
@@ -154,13 +153,11 @@ class ListCursors:
         return cursor
 
     def go_on(self, request_id: str, shown: list[Id]) -> None:
-        """Add items that were shown."""
         cursor = self.get(request_id)
         more = [*cursor.shown, *shown][-_MOST_SHOWN:]
         self._cursors[request_id] = cursor._replace(shown=more)
 
     def forget(self, user: Id) -> None:
-        """Erase a user's lists."""
         for request_id, cursor in list(self._cursors.items()):
             if cursor.request.user == user:
                 del self._cursors[request_id]

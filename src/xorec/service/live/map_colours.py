@@ -17,27 +17,8 @@ from xorec.service.live.model import LiveModel
 from xorec.service.log.records import Id
 
 Bytes = npt.NDArray[np.uint8]
+Shown = Literal["low", "high", ""]
 OTHERS, NO_CATEGORY = "other categories", "no category"
-
-
-def _classes(live: LiveModel, most: int) -> tuple[list[str], Bytes]:
-    """Names of classes, and the class of each item as of now: of several categories the smallest,
-    which says most. After the `most` largest: all other categories, then no category."""
-    names = [name for name, _ in live.categories.most_items(most)]
-    number = {name: at for at, name in enumerate(names)}
-    others, none = len(names), len(names) + 1
-    found = np.full(len(live.items), -2, dtype=np.int64)
-    base = live.recommender.categories
-    if base is not None:
-        of_label = np.array([number.get(label, -1) for label in base.labels], dtype=np.int64)
-        rows = np.repeat(np.arange(len(found)), np.diff(base.indptr))
-        np.maximum.at(found, rows, of_label[base.indices])
-    for item, info in list(live.catalogue.infos.items()):
-        row = live.item_row(item)
-        if row >= 0 and info.categories is not None:
-            found[row] = max((number.get(label, -1) for label in info.categories), default=-2)
-    found = np.where(found == -1, others, np.where(found == -2, none, found))
-    return [*names, OTHERS, NO_CATEGORY], found.astype(np.uint8)
 
 
 NOT_LISTED = 255
@@ -62,7 +43,7 @@ class Colours(NamedTuple):
 
     colours: Bytes
     bands: list[Band]
-    shown: Literal["low", "high", ""]
+    shown: Shown
 
 
 def by_popularity(live: LiveModel) -> Colours:
@@ -85,9 +66,24 @@ def by_popularity(live: LiveModel) -> Colours:
 
 
 def by_category(live: LiveModel, most: int) -> Colours:
-    """The `most` largest categories, largest first; an item of several has its smallest of them."""
-    names, of_item = _classes(live, most)
-    return _listed(live, of_item, [(name, at, at) for at, name in enumerate(names)], "")
+    """The `most` largest categories, largest first, then all other categories, then no category; an
+    item of several categories has the smallest of them, which says most."""
+    names = [name for name, _ in live.categories.most_items(most)]
+    number = {name: at for at, name in enumerate(names)}
+    found = np.full(len(live.items), -2, dtype=np.int64)
+    base = live.recommender.categories
+    if base is not None:
+        of_label = np.array([number.get(label, -1) for label in base.labels], dtype=np.int64)
+        rows = np.repeat(np.arange(len(found)), np.diff(base.indptr))
+        np.maximum.at(found, rows, of_label[base.indices])
+    for item, info in list(live.catalogue.infos.items()):
+        row = live.item_row(item)
+        if row >= 0 and info.categories is not None:
+            found[row] = max((number.get(label, -1) for label in info.categories), default=-2)
+    others = len(names)
+    found = np.where(found == -1, others, np.where(found == -2, others + 1, found))
+    ends = [(name, at, at) for at, name in enumerate((*names, OTHERS, NO_CATEGORY))]
+    return _listed(live, found.astype(np.uint8), ends, "")
 
 
 def by_bit(live: LiveModel, bit: int) -> Colours:
@@ -155,26 +151,18 @@ def _by_place(live: LiveModel, place: npt.NDArray[np.int64]) -> Colours:
         inside = (place >= before) & (place < until)
         first, last = at * _BANDS, at * _BANDS + _BANDS - 1
         found[inside] = first + (place[inside] - before) * _BANDS // max(1, until - before)
-        ends.append((_share_name(at), first, last))
+        name = f"{100 * share:g} %"
+        ends.append((f"up to {name}" if at else f"the best {name}", first, last))
         before = until
     return _listed(live, found, ends, "low")
 
 
-def _share_name(at: int) -> str:
-    name = f"{100 * _SHARES[at]:g} %"
-    return f"the best {name}" if at == 0 else f"up to {name}"
-
-
 def _listed(
-    live: LiveModel,
-    found: Bytes,
-    ends: list[tuple[str, int, int]],
-    shown: Literal["low", "high", ""],
+    live: LiveModel, found: Bytes, ends: list[tuple[str, int, int]], shown: Shown
 ) -> Colours:
     """With items that may not be listed now as 255, and counts of the others."""
     if live.catalogue.infos:
-        found = np.where(live.filters.mask(), found, NOT_LISTED)
-        found = found.astype(np.uint8)
+        found = np.where(live.filters.mask(), found, NOT_LISTED).astype(np.uint8)
     counts = np.bincount(found, minlength=256)
     bands = [
         Band(label=label, first=first, last=last, count=int(counts[first : last + 1].sum()))

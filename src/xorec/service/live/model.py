@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from xorec.search.hits import Hits
 from xorec.service.ids import PLAIN_KINDS, raw_id
 from xorec.service.live.filters import CategoryCounts, ItemFilters
 from xorec.service.live.generations import Generation
-from xorec.service.live.state import Act, Catalogue, ModelRef, NotReadyError, RecentEvents
+from xorec.service.live.state import Act, ModelRef, NotReadyError, SharedState
 from xorec.service.log.records import Id
 
 _MAP_WAIT = 1.0
@@ -83,24 +83,11 @@ ANONYMOUS = QueryUser(None, _NO_ROWS, _NO_ROWS)
 """A user of whom nothing is known."""
 
 
-class SharedState(Protocol):
-    """What happened after the generations were made; all of them share it."""
-
-    recent: RecentEvents
-    catalogue: Catalogue
-    erased: dict[Id, int]
-    cold: dict[Id, int]
-
-
 class LiveModel:
     """A generation that answers. It is replaced as a whole; what happened since is shared."""
 
     def __init__(
-        self,
-        name: str,
-        about: Generation,
-        recommender: Recommender,
-        state: SharedState,
+        self, name: str, about: Generation, recommender: Recommender, state: SharedState
     ) -> None:
         self.name, self.about, self.recommender = name, about, recommender
         self.recent, self.catalogue = state.recent, state.catalogue
@@ -111,22 +98,16 @@ class LiveModel:
         self.search_boxes: dict[str, Any] = {}
         """What `live.text_search` keeps for this generation."""
         self._folded: OrderedDict[Id, tuple[int, QueryUser]] = OrderedDict()
-        nothing = np.zeros(0, dtype=np.int64)
-        self._counted: tuple[float, tuple[ItemRows, npt.NDArray[np.int64]]] = (
-            -np.inf,
-            (nothing, nothing),
-        )
+        self._counted: tuple[float, tuple[ItemRows, ItemRows]] = -np.inf, (_NO_ROWS, _NO_ROWS)
 
     # -- ids
 
     @property
     def users(self) -> Ids:
-        """Raw ids of the users that the generation knows."""
         return self.recommender.user_ids
 
     @property
     def items(self) -> Ids:
-        """Raw ids of its items."""
         return self.recommender.item_ids
 
     def user_row(self, user: Id) -> int:
@@ -192,7 +173,7 @@ class LiveModel:
         return self._folded_in(user, [act for act in acts if act.seq < seq])
 
     def _folded_in(self, user: Id, acts: Sequence[Act]) -> QueryUser:
-        """A user of the generation, or somebody new, who has done this state."""
+        """A user of the generation, or a new one, who has done this."""
         row = self.user_row(user)
         base = self.recommender.items_of(row) if row >= 0 else _NO_ROWS
         liked, _ = self.item_rows([act.item for act in acts if act.value > 0])
@@ -216,7 +197,7 @@ class LiveModel:
     def search(
         self, user: QueryUser, k: int, allow: Any, deny: ItemRows | None, seen: bool = False
     ) -> Hits:
-        """The k best items for somebody, by rows. allow: as `filters.prepared` gives it."""
+        """The k best items for a user, by rows. allow: as `filters.prepared` gives it."""
         exclude = _NO_ROWS if seen else user.have
         return self.recommender.index.search(
             user.query,
@@ -252,7 +233,7 @@ class LiveModel:
             and time.monotonic() - self._counted[0] > 1
         )
 
-    def fresh_counts(self) -> tuple[ItemRows, npt.NDArray[np.int64]]:
+    def fresh_counts(self) -> tuple[ItemRows, ItemRows]:
         """Rows of items that users took since the generation, ascending, and how many did.
 
         Counted at most once a second.
@@ -274,7 +255,6 @@ class LiveModel:
 
     @lazy_property
     def item_map(self) -> ItemMap:
-        """Where its items lie in the plane."""
         return ItemMap(self.recommender)
 
     @lazy_property
@@ -285,7 +265,6 @@ class LiveModel:
 
     @lazy_property
     def user_rank(self) -> UserRows:
-        """The place of each user in `user_order`."""
         rank = np.empty(len(self.users), dtype=np.int32)
         rank[self.user_order] = np.arange(len(rank), dtype=np.int32)
         return rank

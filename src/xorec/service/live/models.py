@@ -13,38 +13,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from xorec.core.errors import OptionError, XorecError
 from xorec.core.printable import did_you_mean, quoted
 from xorec.core.progress import logger
 from xorec.recommender.recommender import Recommender
-from xorec.service.live.generations import Generation, Generations
+from xorec.service.live.generations import Generations
 from xorec.service.live.model import LiveModel
-from xorec.service.live.state import Catalogue, RecentEvents
+from xorec.service.live.state import SharedState
 from xorec.service.live.text_search import prepare_boxes
-from xorec.service.log.records import Change, EventColumns, Id, News, Record
+from xorec.service.log.base import LogReader
+from xorec.service.log.records import Change, EventColumns, News, Record
+from xorec.service.log.writer import SharedSequence
 
 _PAUSE = 0.05
 """Seconds between two looks."""
 _PAUSE_AFTER_FAILURE = 0.5
-
-
-class FollowingModels(Protocol):
-    """What follows."""
-
-    applied_seq: int
-
-    def catch_up(self, last: int = 0) -> int: ...
-
-
-class FollowedSequence(Protocol):
-    """The last place, as the workers of this machine know it."""
-
-    @property
-    def value(self) -> int: ...
-
-    def advance(self, seq: int) -> None: ...
 
 
 class Follower:
@@ -56,8 +41,8 @@ class Follower:
 
     def __init__(
         self,
-        models: FollowingModels,
-        sequence: FollowedSequence,
+        models: LiveModels,
+        sequence: SharedSequence,
         last_seq: Callable[[], int] | None = None,
         on_applied: Callable[[], None] = lambda: None,
     ) -> None:
@@ -91,7 +76,6 @@ class Follower:
         return True
 
     def close(self) -> None:
-        """Follow no more."""
         self._ending = True
         self._wake.set()
         self._thread.join(2)
@@ -127,41 +111,21 @@ _WARM = 3
 """Generations of a model that stay loaded, so that going back takes no time."""
 
 
-OpenModel = Callable[[Generation], Recommender]
-
-
-def opened(about: Generation) -> Recommender:
-    """A generation, warm."""
-    return Recommender.load(about.path, threads=1).warm_up()
-
-
-class Log(Protocol):
-    """What is asked of the log."""
-
-    def news(self, seq: int, limit: int) -> News: ...
-
-    def changes(self, kind: str, after: int = 0) -> list[Change]: ...
-
-
-class LiveModels:
+class LiveModels(SharedState):
     """Every model by name with its generation, and everything that happened after.
 
     One thread at a time applies records (`catch_up` and `apply` hold a lock); any thread reads.
     """
 
-    def __init__(self, folder: Path, log: Log, open_model: OpenModel | None = None) -> None:
-        self.folder, self.log, self._open_model = folder, log, open_model or opened
-        self.recent, self.catalogue = RecentEvents(), Catalogue()
+    def __init__(self, folder: Path, log: LogReader) -> None:
+        super().__init__()
+        self.folder, self.log = folder, log
         self.experiments: dict[str, Mapping[str, Any]] = {}
         self.applied_seq = 0
-        self.erased: dict[Id, int] = {}
-        """Users that were erased, and the place of that in the log."""
         self.last_erased = 0
-        """The place of the newest of them."""
+        """The place of the last erasure in the log."""
         self.machine: str | None = None
         """Our name among the machines that share the log: generations are each machine's own."""
-        self.cold: dict[Id, int] = {}
-        """Items of events that no served model has, and the time of their first event."""
         self.served_since: dict[str, float] = {}
         """By model: when this process began to serve its generation, in seconds since 1970."""
         self.on_swap: Callable[[LiveModel], None] = lambda live: None
@@ -187,11 +151,9 @@ class LiveModels:
         return self._live["default"]
 
     def names(self) -> list[str]:
-        """Of all models."""
         return list(self._live)
 
     def generations(self, name: str) -> Generations:
-        """The folder of a model."""
         return Generations(self.folder / "models" / name)
 
     # -- start
@@ -302,7 +264,7 @@ class LiveModels:
     def _follow(self, name: str, number: int, reload: bool) -> None:
         """The log says that this generation is served: at once if it is warm, else soon.
 
-        reload: files were written anew, so what is loaded is of no use.
+        reload: files were rewritten, so what is loaded must not be used.
         """
         if name not in self._live:
             return
@@ -342,7 +304,8 @@ class LiveModels:
     def _load(self, name: str, number: int) -> LiveModel:
         generations = self.generations(name)
         about = generations.describe(number)
-        live = LiveModel(name, about, self._open_model(about), self)
+        recommender = Recommender.load(about.path, threads=1).warm_up()
+        live = LiveModel(name, about, recommender, self)
         if name in self._live:
             prepare_boxes(live, self._live[name])
         with self._lock:

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
 from xorec.core.errors import XorecError
@@ -39,7 +39,6 @@ class ItemInfo:
     since: int = 0
 
     def is_available(self, now: int) -> bool:
-        """Whether it may be listed at this time."""
         return not (
             self.hidden
             or self.deleted
@@ -79,7 +78,7 @@ class NotReadyError(XorecError):
 
 
 class Catalogue:
-    """Items by id. version: grows with every change, for whoever keeps what follows from it."""
+    """Items by id. version: grows with every change, for caches of what follows from it."""
 
     def __init__(self) -> None:
         self.infos: dict[Id, ItemInfo] = {}
@@ -111,11 +110,10 @@ class Catalogue:
         return now, list(dict.fromkeys(changed))
 
     def get(self, item: Id) -> ItemInfo | None:
-        """What was said of an item."""
         return self.infos.get(item)
 
     def has_label(self, label: str) -> bool:
-        """Whether somebody ever put an item into this category."""
+        """Whether an item was ever put into this category."""
         return label in self._labels
 
     def boundary(self, now: int) -> int:
@@ -134,10 +132,7 @@ class Catalogue:
 
 def patched(info: ItemInfo, changes: Mapping[str, Any]) -> ItemInfo:
     """With what a PATCH names; what it does not name stays."""
-    known = dict(changes)
-    if known.get("categories") is not None:
-        known["categories"] = tuple(known["categories"])
-    return replace(info, deleted=False, **known)
+    return ItemInfo.from_dict({**vars(info), "deleted": False, **changes})
 
 
 def micros(moment: datetime.datetime | None) -> int | None:
@@ -154,7 +149,6 @@ def micros(moment: datetime.datetime | None) -> int | None:
 
 
 def now_micros() -> int:
-    """Microseconds since 1970, UTC."""
     return time.time_ns() // 1000
 
 
@@ -212,7 +206,6 @@ class RecentEvents:
         return user in self._acts
 
     def users(self) -> list[Id]:
-        """Everybody who has recent events."""
         return list(self._acts)
 
     def add(self, events: EventColumns) -> None:
@@ -237,7 +230,6 @@ class RecentEvents:
         return int(acts[-_WIDTH]) if acts else 0
 
     def forget(self, user: Id) -> None:
-        """Erase a user."""
         self._acts.pop(user, None)
 
     def reach_back(self, older: EventColumns, floor: int) -> None:
@@ -282,6 +274,20 @@ class RecentEvents:
             for user in self.users()
             for item in {act.item for act in self.of(user, after) if act.value > 0}
         )
+
+
+@dataclass
+class SharedState:
+    """What happened after the generations were made; all of them share it.
+
+    erased: users that were erased, and the place of that in the log. cold: items of events that no
+    served model has, and the time of their first event.
+    """
+
+    recent: RecentEvents = field(default_factory=RecentEvents)
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    erased: dict[Id, int] = field(default_factory=dict)
+    cold: dict[Id, int] = field(default_factory=dict)
 
 
 def _as_bytes(acts: Flat) -> Packed:

@@ -122,16 +122,13 @@ class TextColumn:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it keeps."""
         texts = self._texts.estimated_size() + self._names.estimated_size()
         return int(texts) + self._skipped.nbytes
 
     def skip(self, entry: int) -> None:
-        """Find this entry no more."""
         self._skipped[entry] = True
 
     def is_skipped(self, entry: int) -> bool:
-        """Whether it is not found any more."""
         return bool(self._skipped[entry])
 
     def search(self, letters: str, k: int) -> list[tuple[int, int]]:
@@ -230,7 +227,6 @@ class SearchBox(ABC):
 
     @lazy_property
     def _column(self) -> TextColumn:
-        """Texts of the model."""
         texts = [one for one in (self._ids, self._names()) if one is not None]
         return TextColumn(*(normalized_column(one, self._order) for one in texts))
 
@@ -292,7 +288,6 @@ class ItemBox(SearchBox):
             self._take_in(item)
 
     def _take_in(self, item: Id) -> None:
-        """As it is now."""
         info, row = self._live.catalogue.get(item), self._live.item_row(item)
         is_there = row >= 0 or item in self._live.cold if info is None else not info.deleted
         if not is_there:

@@ -6,9 +6,9 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from xorec.core.errors import XorecError
 from xorec.service.log.records import (
@@ -28,9 +28,8 @@ from xorec.service.log.records import (
     as_records,
     event_rows,
     exposure_row,
-    id_text,
     ids_of,
-    user_key,
+    user_columns,
 )
 
 TABLES = """
@@ -80,19 +79,31 @@ class StorageFailed(XorecError):  # noqa: N818
 
 
 def storage_full(where: object) -> StorageFull:
-    """The error where a disk is full."""
     return StorageFull(
         f"no space left for the event log {where}: free some, the next write then succeeds."
     )
 
 
+def no_tables(where: object) -> StorageFailed:
+    return StorageFailed(f"the event log {where} has no tables yet: start its writer first.")
+
+
 def require_version(version: int, known: int, where: object) -> None:
-    """Refuse tables from later on."""
     if version > known:
         raise StorageFailed(
             f"the event log {where} is of version {version}, this xorec knows {known}: "
             "use a newer xorec."
         )
+
+
+@contextmanager
+def closed_on_error(connection: Any) -> Iterator[None]:
+    """Close a new connection if its set-up fails."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 class Log(ABC):
@@ -139,12 +150,6 @@ class Dialect(ABC):
     Its text names the log in errors. Statements are written as PostgreSQL has them.
     """
 
-    last_seq: ClassVar[str]
-    """Statement: the last place."""
-    joined: ClassVar[tuple[str, str, str]]
-    """SQL: the values of {column}, or of numbers with a fraction, with commas between; and the
-    rows of {columns} as JSON."""
-
     @abstractmethod
     def open_reader(self) -> Any:
         """A connection that only reads, to a log that is there."""
@@ -179,8 +184,9 @@ UNION ALL SELECT seq, NULL, NULL, NULL, kind, NULL, NULL, NULL, body FROM change
 ORDER BY 1 LIMIT %s
 """
 _NEWS = """
-SELECT {seq}, {user_id}, {item_id}, {value}, {ts}, (
-    SELECT {changes}
+SELECT string_agg(seq::text, ','), string_agg(user_id::text, ','), string_agg(item_id::text, ','),
+    string_agg(value::text, ','), string_agg(ts::text, ','), (
+    SELECT json_agg(json_build_array(seq, kind, body))::text
     FROM (SELECT seq, kind, body FROM changes WHERE seq > %s ORDER BY seq LIMIT %s) AS c
 ) FROM (
     SELECT seq, user_id, item_id, value, ts FROM events WHERE seq > %s ORDER BY seq LIMIT %s
@@ -200,8 +206,8 @@ class LogReader:
     """Questions to a log, from any thread of any process. It never writes.
 
     It has as many connections as threads ask at once. A question is one statement: it sees the log
-    as it was at one moment, and keeps SQLite's WAL from beginning anew only while it runs. A
-    connection that broke while it was idle (the server was started anew) is replaced unseen.
+    as it was at one moment, and keeps SQLite from starting the WAL again only while it runs. A
+    connection that broke while it was idle (the server was restarted) is replaced unseen.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -209,13 +215,6 @@ class LogReader:
         self._idle: list[Any] = []
         self._closed = False
         self._mutex = threading.Lock()
-        names = ("seq", "user_id", "item_id", "ts")
-        column, value, rows = dialect.joined
-        self._news = _NEWS.format(
-            **{name: column.format(column=name) for name in names},
-            value=value.format(column="value"),
-            changes=rows.format(columns="seq, kind, body"),
-        )
         ((salt,),) = self.rows("SELECT salt FROM state")
         self._salt = bytes(salt)
 
@@ -232,21 +231,19 @@ class LogReader:
     def news(self, seq: int, limit: int) -> News:
         """What `after` has, as who follows the log needs it: fast. At most `limit` of each kind,
         and nothing above what is left out."""
-        ((*texts, changes),) = self.rows(self._news, seq, limit, seq, limit)
+        ((*texts, changes),) = self.rows(_NEWS, seq, limit, seq, limit)
         return as_news(texts, changes, limit)
 
     def events_of(self, user: Id, k: int, before: int | None = None) -> list[Event]:
         """A user's events, newest first; before: places below this one."""
-        text = id_text(user)
-        whose = (user_key(text, self._salt), text)
         return self._records(
             f"{_EVENTS} WHERE user_key = %s AND user_id = %s AND seq < %s "
             "ORDER BY seq DESC LIMIT %s",
-            *(*whose, _LAST if before is None else before, k),
+            *(*user_columns(user, self._salt), _LAST if before is None else before, k),
         )
 
     def newest(self, k: int, before: int | None = None) -> list[Event]:
-        """The last k events of everybody, newest first; before: places below this one."""
+        """The last k events of all users, newest first; before: places below this one."""
         return self._records(
             f"{_EVENTS} WHERE seq < %s ORDER BY seq DESC LIMIT %s",
             *(_LAST if before is None else before, k),
@@ -280,17 +277,14 @@ class LogReader:
         return [(item, row[1], row[2]) for item, row in zip(items, rows, strict=True)]
 
     def count(self) -> int:
-        """Events in the log."""
         ((count,),) = self.rows("SELECT COUNT(*) FROM events")
         return int(count)
 
     def last_seq(self) -> int:
-        """The last place that was given."""
-        ((seq,),) = self.rows(self.dialect.last_seq)
+        ((seq,),) = self.rows("SELECT last_seq FROM state")
         return int(seq)
 
     def close(self) -> None:
-        """Let go of everything."""
         with self._mutex:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -313,7 +307,7 @@ class LogReader:
                 is_broken = getattr(connection, "broken", False)
                 connection.close()
                 if was_idle and is_broken and isinstance(error, StorageFailed):
-                    continue  # it broke while nobody looked; others may have, too
+                    continue  # it broke while it was idle; others may have, too
                 raise
             with self._mutex:
                 if not self._closed:

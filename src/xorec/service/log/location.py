@@ -6,14 +6,13 @@ import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import OptionError
 from xorec.core.files import write_text
-
-if TYPE_CHECKING:
-    from xorec.service.log.base import Log, LogReader
+from xorec.service.log.base import Log, LogReader
+from xorec.service.log.sqlite import SqliteDialect, SqliteLog
 
 FILE = "machine.json"
 SQLITE = "events.db"
@@ -84,7 +83,7 @@ class LogLocation:
 
     @property
     def machine(self) -> str | None:
-        """The name of this machine among those that share the log; None where nobody does."""
+        """This machine among those that share the log; None where the log is in the folder."""
         return None if self.address is None else Machine(self.folder).name
 
     def check(self) -> None:
@@ -107,8 +106,6 @@ class LogLocation:
         self.check()
         own = self.folder / SQLITE
         if self.address is None:
-            from xorec.service.log.sqlite import SqliteLog
-
             return SqliteLog(own, durability, floor)
         from xorec.service.log.postgresql_log import PostgresqlLog
 
@@ -122,12 +119,7 @@ class LogLocation:
         return log
 
     def open_reader(self) -> LogReader:
-        """The reading side."""
-        from xorec.service.log.base import LogReader
-
         if self.address is None:
-            from xorec.service.log.sqlite import SqliteDialect
-
             return LogReader(SqliteDialect(self.folder / SQLITE))
         from xorec.service.log.postgresql import PostgresqlDialect
 

@@ -1,15 +1,16 @@
-"""Connections to the log in PostgreSQL, its tables, and what its server says, without secrets."""
+"""The log in PostgreSQL: connections, tables, copies; and errors of the server without secrets."""
 
 from __future__ import annotations
 
 import re
 import secrets
 import select
-import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 from xorec.core.addresses import Address
 from xorec.core.errors import OptionError
@@ -21,8 +22,19 @@ from xorec.service.log.base import (
     Dialect,
     StorageFailed,
     StorageFull,
+    closed_on_error,
+    no_tables,
     require_version,
     storage_full,
+)
+from xorec.service.log.sqlite import (
+    COLUMNS,
+    LAST_SEQ,
+    SqliteDialect,
+    SqliteLog,
+    create_tables,
+    new_copy,
+    open_file,
 )
 
 Connection = Any
@@ -72,32 +84,22 @@ _WAYS_OUT = {
 
 
 def schema_of(address: Address) -> str:
-    """The schema that an address names."""
     return address.settings.get("schema") or SCHEMA
 
 
 def connect(address: Address, session: dict[str, str]) -> Connection:
     """A connection that commits each statement by itself. session: settings of the server's."""
-    with in_words(address), ExitStack() as undo:
+    with PostgresqlDialect(address).in_words():
         try:
             connection: Connection = postgresql.connect(address, _DEFAULTS)
         except driver().ProgrammingError as error:  # libpq refuses the address itself
             raise OptionError(f"the event log {address}: {first_line(error)}.") from None
-        undo.callback(connection.close)
-        values = {**_SESSION, "search_path": _quoted_schema(address), **session}
-        calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
-        connection.execute(f"SELECT {calls}", [text for pair in values.items() for text in pair])
-        undo.pop_all()
+        with closed_on_error(connection):
+            values = {**_SESSION, "search_path": _quoted_schema(address), **session}
+            calls = ", ".join(["set_config(%s, %s, false)"] * len(values))
+            texts = [text for pair in values.items() for text in pair]
+            connection.execute(f"SELECT {calls}", texts)
     return connection
-
-
-@contextmanager
-def in_words(address: Address) -> Iterator[None]:
-    """Errors of the driver become StorageFull and StorageFailed."""
-    try:
-        yield
-    except driver().Error as error:
-        raise storage_error(address, error) from None
 
 
 def storage_error(address: Address, error: Exception) -> StorageFull | StorageFailed:
@@ -114,19 +116,6 @@ def storage_error(address: Address, error: Exception) -> StorageFull | StorageFa
     if not state and "password authentication" in said:
         state = _WRONG_PASSWORD
     return StorageFailed(f"the event log {address}: {_WAYS_OUT.get(state, said)}.")
-
-
-def is_gone(connection: Connection) -> bool:
-    """Whether a connection on which nothing is under way is better not used: it is closed, or the
-    server says something unasked, which is its farewell. Takes no round trip."""
-    if connection.closed:
-        return True
-    try:
-        waiting = select.poll()  # select knows only the first 1,024 descriptors
-        waiting.register(connection.fileno(), select.POLLIN)
-        return bool(waiting.poll(0))
-    except (driver().Error, OSError):
-        return True
 
 
 def _quoted_schema(address: Address) -> str:
@@ -149,34 +138,35 @@ class PostgresqlDialect(Dialect):
     """
 
     address: Address
-    last_seq = "SELECT last_seq FROM state"
-    joined = (
-        "string_agg({column}::text, ',')",
-        "string_agg({column}::text, ',')",
-        "json_agg(json_build_array({columns}))::text",
-    )
 
     def __str__(self) -> str:
         return str(self.address)
 
     def open_reader(self) -> Connection:
         connection = connect(self.address, _READER)
-        with in_words(self.address), ExitStack() as undo:
-            undo.callback(connection.close)
+        with self.in_words(), closed_on_error(connection):
             if not find_tables(connection, self.address):
-                raise StorageFailed(
-                    f"the event log {self.address} has no tables yet: start its writer first."
-                )
-            undo.pop_all()
+                raise no_tables(self)
         return connection
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        with in_words(self.address):
+        try:
             yield
+        except driver().Error as error:
+            raise storage_error(self.address, error) from None
 
     def is_gone(self, connection: Connection) -> bool:
-        return is_gone(connection)
+        """It is closed, or the server says something unasked, which is its farewell. Takes no round
+        trip."""
+        if connection.closed:
+            return True
+        try:
+            waiting = select.poll()  # select knows only the first 1,024 descriptors
+            waiting.register(connection.fileno(), select.POLLIN)
+            return bool(waiting.poll(0))
+        except (driver().Error, OSError):
+            return True
 
     def kept_text(self, text: str | None) -> Any:
         if text and ("\\" in text or "\0" in text):
@@ -251,5 +241,86 @@ def ensure_tables(connection: Connection, address: Address) -> None:
             connection.execute(statement)
         connection.execute(
             "INSERT INTO state VALUES (1, %s, %s, %s, 0, 0)",
-            (VERSION, uuid.uuid4(), secrets.token_bytes(16)),
+            (VERSION, uuid4(), secrets.token_bytes(16)),
         )
+
+
+# -- copies: a log in SQLite, so that a snapshot is the same file wherever the events live
+
+_ROWS = 2_000
+"""Read at once; then others may write."""
+_ORDER = {"events": "seq", "changes": "seq", "exposures": "number", "erased": "key"}
+_OTHER_NAMES = {"user": "user_id", "item": "item_id"}
+_ESCAPED = ("event_id", "kind", "request_id", "experiment", "arm")
+"""Columns of texts that PostgreSQL keeps in its own way; not those of changes."""
+
+
+def write_copy(dialect: PostgresqlDialect, path: Path, between: Callable[[], None]) -> None:
+    """Write the log as it is now to a file of SQLite; `between` is called often meanwhile."""
+    with (
+        closing(dialect.open_reader()) as connection,
+        new_copy(path) as copy,
+        dialect.in_words(),
+        connection.transaction(),
+    ):
+        ((salt, last_seq),) = connection.execute("SELECT salt, last_seq FROM state").fetchall()
+        create_tables(copy, bytes(salt), last_seq)
+        for table, columns in COLUMNS.items():
+            marks = ", ".join("?" * len(columns))
+            insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+            convert = _converter(table, dialect.original, lambda key: key.bytes)
+            with connection.cursor(name=f"xorec_{table}") as cursor:
+                cursor.itersize = _ROWS
+                cursor.execute(f"SELECT {_names(table)} FROM {table} ORDER BY {_ORDER[table]}")
+                while rows := cursor.fetchmany(_ROWS):
+                    copy.execute("BEGIN")
+                    copy.executemany(insert, map(convert, rows))
+                    copy.execute("COMMIT")
+                    between()
+
+
+def load_copy(connection: Connection, dialect: PostgresqlDialect, path: Path) -> None:
+    """Begin a log with what a log in SQLite has; inside a transaction that holds the log.
+
+    Nothing is done where it has begun so already.
+    """
+    SqliteLog(path).close()  # whatever a kill has left in its WAL is in the file then
+    with closing(open_file(path, "ro")) as copy, SqliteDialect(path).in_words():
+        ((salt,),) = copy.execute("SELECT salt FROM state").fetchall()
+        ((last_seq,),) = copy.execute(LAST_SEQ).fetchall()
+        ((ours, last, used),) = connection.execute(
+            "SELECT salt, last_seq, EXISTS (SELECT FROM machines) FROM state"
+        ).fetchall()
+        if bytes(ours) == salt:
+            return
+        if last or used:
+            raise StorageFailed(
+                f"{path} is an event log, and {dialect} is another that is in use: give a new "
+                "folder (--data), or an empty database."
+            )
+        for table, columns in COLUMNS.items():
+            convert = _converter(table, dialect.kept_text, lambda key: UUID(bytes=key))
+            with connection.cursor().copy(f"COPY {table} ({_names(table)}) FROM STDIN") as stream:
+                for row in copy.execute(
+                    f"SELECT {', '.join(columns)} FROM {table} ORDER BY {_ORDER[table]}"
+                ):
+                    stream.write_row(convert(row))
+        connection.execute("UPDATE state SET salt = %s, last_seq = %s", (salt, last_seq))
+
+
+def _names(table: str) -> str:
+    return ", ".join(_OTHER_NAMES.get(name, name) for name in COLUMNS[table])
+
+
+def _converter(
+    table: str, text: Callable[[str | None], Any], key: Callable[[Any], Any]
+) -> Callable[[Iterable[Any]], list[Any]]:
+    """A row as the other database has it. text, key: convert a value of such a column."""
+    convert: dict[str, Callable[[Any], Any]] = {"key": key}
+    if table != "changes":
+        convert.update(dict.fromkeys(_ESCAPED, text))
+    functions = [convert.get(name) for name in COLUMNS[table]]
+    return lambda row: [
+        value if function is None else function(value)
+        for value, function in zip(row, functions, strict=True)
+    ]

@@ -2,7 +2,7 @@
 
 Several machines write to one log, each by one connection. A transaction is one round trip: all its
 statements are sent at once. The first one locks the one row of `state` until the commit is done and
-visible: so places become visible in their order, whoever gives them.
+visible: so places become visible in their order, also those that other machines give.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from xorec.core.addresses import Address
 from xorec.core.progress import logger
 from xorec.databases.postgresql import driver
-from xorec.service.log.base import RETRIES, Log, StorageFailed
+from xorec.service.log.base import RETRIES, Log, StorageFailed, closed_on_error
 from xorec.service.log.location import Machine
 from xorec.service.log.postgresql import (
     LOCK,
@@ -25,11 +25,10 @@ from xorec.service.log.postgresql import (
     PostgresqlDialect,
     connect,
     ensure_tables,
-    in_words,
-    is_gone,
+    load_copy,
+    write_copy,
 )
-from xorec.service.log.postgresql_copies import load_copy, write_copy
-from xorec.service.log.records import Batch, EventRow, Row, Written, encode_json, id_text, user_key
+from xorec.service.log.records import Batch, EventRow, Row, Written, encode_json, user_columns
 
 _WRITER = {
     "lock_timeout": "10s",
@@ -109,12 +108,12 @@ class PostgresqlLog(Log):
     """A log in PostgreSQL. Use it from one thread at a time; see `Log` for its promises.
 
     machine: who we are among those that share the log. floor: places begin above it. purged: no
-    model file of this machine has anybody who was erased up to this place. copy: a log in SQLite
+    model file of this machine has a user who was erased up to this place. copy: a log in SQLite
     that an empty one begins with.
 
-    A connection that breaks is replaced at the next call. If it breaks while a commit is under way
-    nobody can know whether it was done: the call fails by StorageFailed, and whoever repeats it is
-    told of duplicates, or has what he wanted.
+    A connection that breaks is replaced at the next call. If it breaks during a commit, it is not
+    known whether that was done: the call fails by StorageFailed, and a client may repeat it: the
+    answer counts duplicates where it was.
     """
 
     def __init__(
@@ -132,17 +131,15 @@ class PostgresqlLog(Log):
         self._durability, self._machine = durability, machine
         self._process = 0
         self._connection: Connection | None = self._open(wait=_PATIENCE)
-        with ExitStack() as undo:
-            undo.callback(self._connection.close)
-            with in_words(address), self._connection.transaction():
-                self._join(self._connection, floor, purged, copy)
-            undo.pop_all()
+        connection = self._connection
+        with closed_on_error(connection), self._dialect.in_words(), connection.transaction():
+            self._join(connection, floor, purged, copy)
         machine.bind(self._log)
 
     def write(self, batch: Batch) -> Written:
         connection = self._connected()
         try:
-            with in_words(self.address):
+            with self._dialect.in_words():
                 written = self._write(connection, batch)
         except BaseException:
             self._let_go(connection)
@@ -164,8 +161,7 @@ class PostgresqlLog(Log):
             if batch.exposures:
                 execute(_EXPOSURES, (_recordset(map(self._exposure_row, batch.exposures)),))
             if batch.erase is not None:  # only hashes of the events' names stay for a time
-                text, now = id_text(batch.erase), int(time.time())
-                whose = (user_key(text, self._salt), text)
+                now, whose = int(time.time()), user_columns(batch.erase, self._salt)
                 execute("DELETE FROM erased WHERE ts < %s", (now - RETRIES,))
                 erased = [execute(_ERASE_EVENTS, (*whose, now)), execute(_ERASE_EXPOSURES, whose)]
             if changes:
@@ -207,35 +203,31 @@ class PostgresqlLog(Log):
     # -- connections
 
     def _connected(self) -> Connection:
-        if self._connection is not None and is_gone(self._connection):
+        if self._connection is not None and self._dialect.is_gone(self._connection):
             self._let_go(self._connection)
         if self._connection is None:
             connection = self._open(wait=1.0)
-            with in_words(self.address), ExitStack() as undo:
-                undo.callback(connection.close)
+            with self._dialect.in_words(), closed_on_error(connection):
                 if _state(connection)[:2] != (self._log, self._salt):  # other places, other hashes
                     raise StorageFailed(
                         f"the event log {self.address} is not the one that this service began "
                         "with: start it again."
                     )
-                undo.pop_all()
             self._connection = connection
         return self._connection
 
     def _let_go(self, connection: Connection) -> None:
-        """After a failure: what was not committed goes, and the next call connects anew."""
+        """After a failure: what was not committed goes, and the next call connects again."""
         self._connection = None
         with suppress(driver().Error):
             connection.close()
 
     def _open(self, wait: float) -> Connection:
         connection = connect(self.address, _WRITER)
-        with in_words(self.address), ExitStack() as undo:
-            undo.callback(connection.close)
+        with self._dialect.in_words(), closed_on_error(connection):
             self._require_durability(connection)
             ensure_tables(connection, self.address)
             self._hold_machine(connection, wait)
-            undo.pop_all()
         return connection
 
     def _require_durability(self, connection: Connection) -> None:
@@ -281,7 +273,7 @@ class PostgresqlLog(Log):
         self._process = connection.info.backend_pid
 
     def _join(self, connection: Connection, floor: int, purged: int, copy: Path | None) -> None:
-        """Take part: inside a transaction, in which nobody else can give places."""
+        """Take part: inside a transaction, in which no other machine can give places."""
         connection.execute("SELECT one FROM state FOR UPDATE")
         if copy is not None:
             load_copy(connection, self._dialect, copy)

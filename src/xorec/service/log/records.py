@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -70,7 +70,6 @@ class EventColumns(NamedTuple):
     times: Sequence[int] = ()
 
     def part(self, begin: int, end: int | None = None) -> EventColumns:
-        """Those from one row to another."""
         if begin == 0 and end is None:
             return self
         columns: list[Any] = [column[begin:end] for column in self]
@@ -146,7 +145,8 @@ class Erased(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """An event for the tables. key: hash of event_id; user_key: hash of user; ids as JSON text."""
+    """An event for the tables. key: hash of event_id, by which the log knows it also after its
+    erasure; user_key: hash of user; ids as JSON text."""
 
     key: bytes
     user_key: int
@@ -170,7 +170,6 @@ class Batch(NamedTuple):
 
     @property
     def has_only_events(self) -> bool:
-        """As most have."""
         return not self.changes and not self.exposures and self.erase is self.forget is None
 
     def distinct_events(self) -> dict[bytes, EventRow]:
@@ -182,7 +181,6 @@ class Batch(NamedTuple):
         return distinct
 
     def erasure(self) -> list[Change]:
-        """The record of the erasure, if there is one."""
         return [] if self.erase is None else [new_change("erase", {"user": self.erase})]
 
     def placed(self, seq: int, fresh: set[bytes], erased: tuple[int, int] = (0, 0)) -> Written:
@@ -225,8 +223,8 @@ class Written(NamedTuple):
 encode_json = json.JSONEncoder(allow_nan=False).encode
 
 
-def event_rows(events: Iterable[NewEvent], salt: bytes) -> list[EventRow]:
-    """A client's events as rows; a DataError that names the first that no log can take."""
+def event_rows(events: Sequence[NewEvent], salt: bytes) -> list[EventRow]:
+    """A client's events as rows; a DataError names the first that no log can take."""
     rows = []
     for at, event in enumerate(events):
         try:
@@ -236,13 +234,13 @@ def event_rows(events: Iterable[NewEvent], salt: bytes) -> list[EventRow]:
                 raise ValueError(f"value {event.value} is not finite")
             if not -(2**63) <= event.ts < 2**63:
                 raise ValueError(f"ts {quoted(event.ts)} is out of range")
-            user, item = id_text(event.user), id_text(event.item)
+            user, item = user_columns(event.user, salt), id_text(event.item)
         except UnicodeEncodeError:
             raise DataError(f"event {at}: its text has half a surrogate pair.") from None
         except ValueError as error:
             raise DataError(f"event {at}: {error}.") from None
-        key = event_key(event.event_id, salt)
-        rows.append(EventRow(key, user_key(user, salt), user, item, event))
+        key = blake2b(event.event_id.encode(), digest_size=16, key=salt).digest()
+        rows.append(EventRow(key, *user, item, event))
     return rows
 
 
@@ -252,10 +250,10 @@ def exposure_row(exposure: Exposure, salt: bytes) -> Row:
     try:
         for text in (request_id, experiment, arm):
             text.encode()
-        user, shown = id_text(user), ",".join(map(id_text, items))
+        whose, shown = user_columns(user, salt), ",".join(map(id_text, items))
     except ValueError as error:
         raise DataError(f"the exposure {quoted(request_id)}: {error}.") from None
-    return request_id, experiment, arm, user_key(user, salt), user, f"[{shown}]", ts
+    return request_id, experiment, arm, *whose, f"[{shown}]", ts
 
 
 def new_change(kind: str, body: Mapping[str, Any]) -> Change:
@@ -277,15 +275,11 @@ def id_text(value: Id) -> str:
     return encode_json(value + 0.0 if type(value) is float else value)
 
 
-def event_key(event_id: str, salt: bytes) -> bytes:
-    """What the log knows an event by, also after its erasure."""
-    return blake2b(event_id.encode(), digest_size=16, key=salt).digest()
-
-
-def user_key(user: str, salt: bytes) -> int:
-    """What the log finds a user's rows by; user: JSON text."""
-    digest = blake2b(user.encode(), digest_size=8, key=salt).digest()
-    return int.from_bytes(digest, "little", signed=True)
+def user_columns(user: Id, salt: bytes) -> tuple[int, str]:
+    """What the log finds a user's rows by: user_key, a hash, and user_id, JSON text."""
+    text = id_text(user)
+    digest = blake2b(text.encode(), digest_size=8, key=salt).digest()
+    return int.from_bytes(digest, "little", signed=True), text
 
 
 # -- what is read

@@ -23,19 +23,12 @@ from xorec.service.log.base import (
     Log,
     StorageFailed,
     StorageFull,
+    closed_on_error,
+    no_tables,
     require_version,
     storage_full,
 )
-from xorec.service.log.records import (
-    Batch,
-    Change,
-    Id,
-    Row,
-    Written,
-    encode_json,
-    id_text,
-    user_key,
-)
+from xorec.service.log.records import Batch, Change, Id, Row, Written, encode_json, user_columns
 
 VERSION = 1
 """Of the tables: `PRAGMA user_version`."""
@@ -135,13 +128,11 @@ def storage_error(path: Path, error: sqlite3.Error) -> StorageFull | StorageFail
     return StorageFailed(f"the event log {path}: {known or error}.")
 
 
-@contextmanager
-def in_words(path: Path) -> Iterator[None]:
-    """Errors of SQLite become StorageFull and StorageFailed."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise storage_error(path, error) from error
+LAST_SEQ = (
+    "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
+    "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
+)
+"""An erasure is a change itself, so that no place is lost with its events."""
 
 
 @cache
@@ -154,6 +145,11 @@ def _translated(statement: str) -> str:
         ("bigint", "INTEGER"),
         (" GENERATED ALWAYS AS IDENTITY", ""),
         ("uuid", "BLOB"),
+        ("SELECT last_seq FROM state", LAST_SEQ),
+        ("string_agg(value::text", "group_concat(quote(value)"),  # else 15 digits
+        ("string_agg", "group_concat"),
+        ("json_agg(json_build_array", "json_group_array(json_array"),
+        ("::text", ""),
     ):
         statement = statement.replace(said, meant)
     return statement
@@ -164,35 +160,25 @@ class SqliteDialect(Dialect):
     """A log in a file."""
 
     path: Path
-    last_seq = (
-        "SELECT MAX(floor, COALESCE((SELECT MAX(seq) FROM events), 0), "
-        "COALESCE((SELECT MAX(seq) FROM changes), 0)) FROM state"
-    )  # an erasure is a change itself, so that no place is lost with its events
-    joined = (
-        "group_concat({column})",
-        "group_concat(quote({column}))",
-        "json_group_array(json_array({columns}))",
-    )
 
     def __str__(self) -> str:
         return str(self.path)
 
     def open_reader(self) -> sqlite3.Connection:
-        with in_words(self.path), ExitStack() as undo:
+        with self.in_words():
             connection = open_file(self.path, "ro")
-            undo.callback(connection.close)
-            connection.execute("PRAGMA query_only = ON")
-            if not check_tables(connection, self.path):
-                raise StorageFailed(
-                    f"the event log {self.path} has no tables yet: start its writer first."
-                )
-            undo.pop_all()
+            with closed_on_error(connection):
+                connection.execute("PRAGMA query_only = ON")
+                if not check_tables(connection, self.path):
+                    raise no_tables(self)
         return connection
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        with in_words(self.path):
+        try:
             yield
+        except sqlite3.Error as error:
+            raise storage_error(self.path, error) from error
 
     def sql(self, statement: str) -> str:
         return _translated(statement)
@@ -210,14 +196,15 @@ class SqliteLog(Log):
         self, path: Path, durability: Literal["disk", "process"] = "disk", floor: int = 0
     ) -> None:
         self.path = Path(path)
-        with in_words(self.path), ExitStack() as undo:
+        self._in_words = SqliteDialect(self.path).in_words
+        with self._in_words(), ExitStack() as undo:
             self._lock = _hold(self.path)
             undo.callback(os.close, self._lock)
             self._connection = _open(self.path, durability)
             undo.callback(self._connection.close)
             self._execute("UPDATE state SET floor = ?1 WHERE floor < ?1", (floor,))
             (self._salt,) = self._execute("SELECT salt FROM state").fetchone()
-            (self.last_seq,) = self._execute(SqliteDialect.last_seq).fetchone()
+            (self.last_seq,) = self._execute(LAST_SEQ).fetchone()
             (self._erased,) = self._execute("SELECT EXISTS (SELECT 1 FROM erased)").fetchone()
             undo.pop_all()
         self._written = 0
@@ -225,7 +212,7 @@ class SqliteLog(Log):
 
     def write(self, batch: Batch) -> Written:
         try:
-            with in_words(self.path):
+            with self._in_words():
                 written = self._write(batch)
         except BaseException:
             with suppress(sqlite3.Error):
@@ -279,9 +266,8 @@ class SqliteLog(Log):
 
     def _erase(self, user: Id) -> tuple[int, int]:
         """(events, exposures) that are gone; only hashes of the events' names stay for a time."""
-        text, now = id_text(user), int(time.time())
+        now, values = int(time.time()), user_columns(user, self._salt)
         whose = "WHERE user_key = ? AND user = ?"
-        values = (user_key(text, self._salt), text)
         self._execute("DELETE FROM erased WHERE ts < ?", (now - RETRIES,))
         self._execute(
             f"INSERT OR REPLACE INTO erased SELECT key, ? FROM events {whose}", (now, *values)
@@ -313,12 +299,12 @@ class SqliteLog(Log):
     def _checkpoint(self, mode: str) -> bool:
         """Whether it could be done to the end: a reader may be in the way for a moment."""
         try:
-            with in_words(self.path):
+            with self._in_words():
                 self._execute("PRAGMA busy_timeout = 100")
                 busy, pages, moved = self._execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
                 self._execute("PRAGMA shrink_memory")  # pages stay in the system's cache
                 if not busy and mode == "PASSIVE" and pages > 4 * CHECKPOINT:
-                    return self._checkpoint("RESTART")  # readers by turns never let it begin anew
+                    return self._checkpoint("RESTART")  # overlapping readers
         finally:
             with suppress(sqlite3.Error):
                 self._execute(f"PRAGMA busy_timeout = {1000 * BUSY:.0f}")
@@ -328,9 +314,7 @@ class SqliteLog(Log):
     def backup(self, path: Path, between: Callable[[], None]) -> None:
         """Pages are copied a few at a time; what is written meanwhile, is written to the copy."""
         with new_copy(path) as copy:
-            self._connection.backup(
-                copy, pages=_PAGES, progress=lambda status, left, pages: between()
-            )
+            self._connection.backup(copy, pages=_PAGES, progress=lambda *_: between())
 
     def close(self) -> None:
         with suppress(XorecError):  # the next opening does it
@@ -343,7 +327,7 @@ class SqliteLog(Log):
 def new_copy(path: Path) -> Iterator[sqlite3.Connection]:
     """A new database to copy a log into, without caring for a crash meanwhile; it takes the name
     `path` only if all went well."""
-    with files.replacing(path) as temporary, in_words(path):
+    with files.replacing(path) as temporary, SqliteDialect(path).in_words():
         copy = open_file(temporary, "rwc")
         try:
             copy.execute("PRAGMA journal_mode = OFF")
@@ -362,9 +346,8 @@ def _padded(rows: int) -> int:
 def _insert_statement(table: str, rows: int, conflict: str) -> str:
     columns = COLUMNS[table]
     marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
-    target = f" ({conflict})" if conflict else ""
-    names = ", ".join(columns)
-    return f"INSERT INTO {table} ({names}) VALUES {marks} ON CONFLICT{target} DO NOTHING"
+    target = f"CONFLICT ({conflict})" if conflict else "CONFLICT"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks} ON {target} DO NOTHING"
 
 
 def _hold(path: Path) -> int:
@@ -385,9 +368,8 @@ def _hold(path: Path) -> int:
 
 def _open(path: Path, durability: str) -> sqlite3.Connection:
     new = not path.exists()
-    with ExitStack() as undo:
-        connection = open_file(path, "rwc")
-        undo.callback(connection.close)
+    connection = open_file(path, "rwc")
+    with closed_on_error(connection):
         made = check_tables(connection, path)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
@@ -404,7 +386,6 @@ def _open(path: Path, durability: str) -> sqlite3.Connection:
             connection.execute(f"PRAGMA {setting}")
         if not made:
             create_tables(connection)
-        undo.pop_all()
     if new:
         with suppress(OSError):
             files.flush_folder(path.parent)

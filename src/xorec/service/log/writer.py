@@ -38,7 +38,7 @@ SIZE = 16
 class SharedSequence:
     """A number in a mapped file: a look costs a tenth of a microsecond and no call of the system.
 
-    It is written in one store of eight aligned bytes, so nobody sees half of it. It says at most
+    It is written in one store of eight aligned bytes, so no reader sees half of it. It says at most
     what is committed: the writer publishes after the commit, and once at its start.
 
     >>> import tempfile
@@ -69,7 +69,6 @@ class SharedSequence:
 
     @property
     def value(self) -> int:
-        """The last place that was published."""
         return self._numbers[0]
 
     def publish(self, seq: int) -> None:
@@ -162,7 +161,7 @@ class LogWriter:
         return self._put(_Call("backup", path))
 
     def expose(self, exposure: Exposure) -> None:
-        """Keep that a list was shown, soon; nobody waits for it."""
+        """Keep that a list was shown, soon, without waiting for the commit."""
         row = self._log.exposure_row(exposure)
         with self._wake:
             if self._closing:
@@ -230,11 +229,11 @@ class LogWriter:
                 self._commit(group, exposures)
         except BaseException as error:
             self._fail([call for call in group if not call.future.done()], error)
-            if not isinstance(error, Exception):  # the thread ends by it; nobody waits for ever
+            if not isinstance(error, Exception):  # the thread ends by it
                 raise
         try:
             self._tidy = not self._log.tidy()
-        except XorecError as error:  # nobody waits for it; the next write tells
+        except XorecError as error:  # no call waits for it; the next write tells
             logger.warning("event log: %s", error, extra={"event": "tidy"})
             self._tidy = True
 
