@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import re
 
 from xorec.core.printable import quoted
 from xorec.service.config import Config, Keys
@@ -84,24 +85,18 @@ class Origins:
             raise HttpError(403, f"the page {shown} may not change anything here: set keys first.")
 
     def _learn(self, host: str) -> None:
-        name = _name(host)
+        match = _HOST.fullmatch(host)
+        name = "" if match is None else (match[1] or match[2]).lower()
         if host and name not in self._names and not _is_address(name):
             raise HttpError(
-                421, f"{quoted(name)} is no name of this service: add it to `hosts`, or set keys."
+                421, f"{quoted(host)} is no name of this service: add it to `hosts`, or set keys."
             )
         if len(self._seen) < 100:
             self._seen.add(host)
 
 
-def _name(host: str) -> str:
-    """Without the port.
-
-    >>> _name("localhost:8080"), _name("[::1]:8080")
-    ('localhost', '::1')
-    """
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\[\]]+))(?::[0-9]{1,5})?")
+"""An IPv6 address in brackets, or a name or an IPv4 address; then a port."""
 
 
 def _is_address(name: str) -> bool:

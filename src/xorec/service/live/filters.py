@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,11 @@ class Conditions(NamedTuple):
     none: Sequence[str] = ()
     attributes: Mapping[str, Attribute] = {}
 
+    def bare(self) -> Conditions:
+        """The same, each label once and in order."""
+        any_, all_, none = (sorted(set(one)) for one in self[:3])
+        return Conditions(any_, all_, none, self.attributes)
+
 
 class ItemFilters:
     """Filters of one generation, made when they are first asked for and kept while they hold.
@@ -55,7 +60,7 @@ class ItemFilters:
             return None
         if allow is not None:
             return np.flatnonzero(self.mask(where, allow, now))
-        named = "" if where is None else json.dumps(where, sort_keys=True)
+        named = "" if where is None else json.dumps(where.bare(), sort_keys=True)
         key = f"{catalogue.version} {catalogue.boundary(now)} {named}"
         return self._kept.get(key, lambda: self._made(where, now))
 
@@ -95,37 +100,45 @@ class ItemFilters:
         return rows
 
     def _matches(self, where: Conditions, told: list[tuple[int, ItemInfo]]) -> Mask:
-        mask = np.ones(len(self._recommender.item_ids), dtype=np.bool_)
-        if where.any:
-            mask = np.any([self._in_category(label, told) for label in where.any], axis=0)
-        for label in where.all:
-            mask &= self._in_category(label, told)
-        for label in where.none:
-            mask &= ~self._in_category(label, told)
+        """Of what the model knows, then as items were put since; one pass over those."""
+        any_, all_, none = (frozenset(labels) for labels in where[:3])
+        mask = self._learned(any_) if any_ else self._learned(none, missing=True)
+        for label in sorted(all_):
+            mask &= self._learned({label})
+        if any_ and none:
+            mask &= self._learned(none, missing=True)
+        for row, info in told if any_ or all_ or none else ():
+            if info.categories is not None:
+                own = set(info.categories)
+                wanted = (not any_ or own & any_) and all_ <= own and not own & none
+                mask[row] = bool(wanted)
         if where.attributes:
             having = np.zeros_like(mask)
-            wanted = where.attributes.items()
+            pairs = where.attributes.items()
             for row, info in told:
-                having[row] = all(_equal(info.attributes.get(name), v) for name, v in wanted)
+                having[row] = all(_equal(info.attributes.get(name), v) for name, v in pairs)
             mask &= having
         return mask
 
-    def _in_category(self, label: str, told: list[tuple[int, ItemInfo]]) -> Mask:
-        mask = np.zeros(len(self._recommender.item_ids), dtype=np.bool_)
-        categories = self._recommender.categories
-        if categories is not None and (
-            label in set(categories.labels) or not self._catalogue.has_label(label)
-        ):
-            mask[categories.items_in([label])] = True
-        elif not self._catalogue.has_label(label):
+    def _learned(self, labels: Set[str], missing: bool = False) -> Mask:
+        """The items that the model has in any of the categories; missing: all others."""
+        mask = np.full(len(self._recommender.item_ids), missing)
+        categories, put = self._recommender.categories, self._catalogue.has_label
+        known = frozenset[str]() if categories is None else self._labels
+        unknown = sorted(one for one in labels if one not in known and not put(one))
+        if categories is not None:  # says what is like the unknown one
+            mask[categories.items_in([*unknown, *sorted(labels & known)])] = not missing
+        elif unknown:
             raise OptionError(
-                f"there is no category {quoted(label)}: the model has none, and no item was put "
-                "into it."
+                f"there is no category {quoted(unknown[0])}: the model has none, and no item was "
+                "put into it."
             )
-        for row, info in told:
-            if info.categories is not None:
-                mask[row] = label in info.categories
         return mask
+
+    @lazy_property
+    def _labels(self) -> frozenset[str]:
+        categories = self._recommender.categories
+        return frozenset(() if categories is None else categories.labels)
 
 
 def _equal(mine: Any, asked: Any) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union
 
-from xorec.core.errors import XorecError
+from xorec.core.errors import OptionError, XorecError
 from xorec.service.log.records import EventColumns, Id
 
 Attribute = str | int | float | bool
@@ -145,7 +145,10 @@ def micros(moment: datetime.datetime | None) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
-    return round((moment - _EPOCH) / datetime.timedelta(microseconds=1))
+    found = (moment - _EPOCH) // _MICROSECOND
+    if not _FIRST <= found <= _LAST:
+        raise OptionError(f"{moment.isoformat()} is not in the years 1 to 9999 of UTC.")
+    return found
 
 
 def now_micros() -> int:
@@ -153,18 +156,23 @@ def now_micros() -> int:
 
 
 def iso(moment: int | None) -> str | None:
-    """The time as ISO 8601 in UTC.
+    """The time as ISO 8601 in UTC; times beyond the years 1 to 9999 are shown as their ends.
 
-    >>> iso(1000000)
-    '1970-01-01T00:00:01Z'
+    >>> iso(1000000), iso(-(10**18))
+    ('1970-01-01T00:00:01Z', '0001-01-01T00:00:00Z')
     """
     if moment is None:
         return None
-    text = (_EPOCH + datetime.timedelta(microseconds=moment)).isoformat()
+    text = (_EPOCH + min(max(moment, _FIRST), _LAST) * _MICROSECOND).isoformat()
     return text.replace("+00:00", "Z")
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_FIRST, _LAST = (
+    (end.replace(tzinfo=datetime.UTC) - _EPOCH) // _MICROSECOND
+    for end in (datetime.datetime.min, datetime.datetime.max)
+)
 
 
 class Act(NamedTuple):
