@@ -15,7 +15,6 @@ from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import ReadOptions, as_interactions
-from xorec.data.io.values import rating_note
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
@@ -59,6 +58,8 @@ def prepare(
 
 
 def _by_rating(data: Interactions, min_rating: float) -> Interactions:
+    from xorec.data.io.values import rating_note
+
     if data.ratings is None:
         raise no_ratings(min_rating)
     keep = data.ratings >= np.float32(min_rating)

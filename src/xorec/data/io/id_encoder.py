@@ -20,16 +20,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from xorec.core.kernels import inlined, kernel
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _FIRST_SIZE = 1 << 20
 
@@ -122,8 +119,6 @@ class IdEncoder:
 
     def known(self) -> pl.Series:
         """The ids by their codes."""
-        import polars as pl
-
         if not self._pieces:
             return pl.Series([], dtype=pl.String)
         self._pieces = [pl.concat(self._pieces, rechunk=True)]
@@ -141,8 +136,6 @@ class IdEncoder:
 @contextmanager
 def keys_of(ids: pl.Series) -> Iterator[IdKeys]:
     """A key for each id (see the module); those of strings are in polars' own memory."""
-    import polars as pl
-
     plain = ids.to_physical()
     is_wide = plain.dtype in (pl.Int128, pl.UInt128)
     if plain.dtype == pl.Boolean or (plain.dtype.is_integer() and not is_wide):
