@@ -69,6 +69,15 @@ class Text:
         return same
 
 
+def not_unicode(strings: Sequence[str]) -> str | None:
+    """The first string with half of a surrogate pair, which is no text; None if there is none."""
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        return next(one for one in strings if any("\ud800" <= c <= "\udfff" for c in one))
+    return None
+
+
 def quick_view(array: npt.NDArray[Any]) -> memoryview:
     """A view of the memory: reading one number takes half as long as from the array."""
     buffer: Any = array

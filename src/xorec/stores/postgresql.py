@@ -45,10 +45,7 @@ _NUMBERS = {"row": ">i4", "integer": ">i8", "float": ">f4"}
 
 
 class PostgresqlStore(SqlStore):
-    """Tables in the schema that `?schema=` names, else in the first of the search path.
-
-    with_extension: compare codes by pgvector if the database has it.
-    """
+    """Tables in the schema that `?schema=` names, else in the first of the search path."""
 
     kind = "postgresql"
     extra = "postgresql"
@@ -61,10 +58,9 @@ class PostgresqlStore(SqlStore):
         "vector": "real[]",
     }
 
-    def __init__(self, address: Address, *, with_extension: bool = True) -> None:
+    def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._driver = database.driver()
-        self._with_extension = with_extension
         self.driver_errors = (OSError, self._driver.Error)
 
     @property
@@ -104,7 +100,7 @@ class PostgresqlStore(SqlStore):
     def _has_vector(self) -> bool:
         """Whether the search path has pgvector's operator between codes."""
         ((found,),) = self.run("SELECT to_regoperator('<~>(bit,bit)') IS NOT NULL")
-        return self._with_extension and bool(found)
+        return bool(found)
 
     def begin(self) -> None:
         """The swap begins when no query reads the old tables, and keeps queries out until its end.

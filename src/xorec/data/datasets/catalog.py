@@ -190,8 +190,8 @@ def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -
     recorded = entry.record.get("sha256")
     checksum = entry.checksum or (f"sha256:{recorded}" if recorded else None)
     file = entry.folder / _last(entry.url)
-    got = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
-    record = {"url": entry.url, "sha256": got.sha256, "bytes": got.bytes}
+    sha256 = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
+    record = {"url": entry.url, "sha256": sha256, "bytes": file.stat().st_size}
     try:
         if entry.members:
             unpack(file, entry)
