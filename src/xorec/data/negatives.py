@@ -89,10 +89,11 @@ class Negatives:
         pairs: positions in `indices`; users: the user of each.
         """
         positives, key = UserItems(self.indptr, self.indices), (seed, epoch, self.first_user)
-        weights = None
-        if self.cumulative is not None and self.taken is not None:
+        if self.cumulative is None or self.taken is None:
+            _draw_uniform(out, pairs, users, positives, self.n_items, key)
+        else:
             weights = ItemWeights(self.cumulative, self.taken)
-        _draw(out, pairs, users, positives, weights, self.n_items, key)
+            _draw_weighted(out, pairs, users, positives, weights, key)
 
     def draw_all(self, count: int, seed: int, epoch: int) -> npt.NDArray[np.int32]:
         """`count` negatives for every pair, int32 (n_pairs, count)."""
@@ -165,28 +166,12 @@ def draw_outside(
         rows[k] += before[k]
 
 
-@inlined
-def _draw_weight_outside(
-    places: Any, before: Any, items: Any, lo: Any, hi: Any, weights: Any, key: Any, position: Any
-) -> None:
-    """Fill places (K,) with weights that fall on items that are not among items[lo:hi]."""
-    cumulative, taken = weights.cumulative, weights.taken
-    own_weight = taken[hi - 1] if hi > lo else 0
-    for k in range(len(places)):
-        places[k] = below(draw(key, position + k), cumulative[-1] - own_weight)
-        before[k] = 0
-    _weight_before(places, before, items, lo, hi, weights)
-    for k in range(len(places)):
-        if before[k] > 0:
-            places[k] += taken[lo + before[k] - 1]
-
-
 @kernel
-def _draw(
-    out: Any, pairs: Any, users: Any, positives: UserItems, weights: Any, n_items: Any, keys: Any
+def _draw_uniform(
+    out: Any, pairs: Any, users: Any, positives: UserItems, n_items: Any, keys: Any
 ) -> None:
-    """weights: None draws uniformly. keys: (seed, epoch, row of the first user among all)."""
-    indptr, items, (seed, epoch, first_user) = positives.indptr, positives.items, keys
+    """keys: (seed, epoch, row of the first user among all)."""
+    indptr, (seed, epoch, first_user) = positives.indptr, keys
     count = out.shape[1]
     drawn, before = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     for row in range(len(pairs)):
@@ -197,12 +182,43 @@ def _draw(
                 out[row, k] = -1
             continue
         key, position = stream(seed, epoch, first_user + user), (pairs[row] - lo) * count
-        if weights is None:
-            draw_outside(drawn, before, items, lo, hi, n_items, key, position)
-        else:
-            _draw_weight_outside(drawn, before, items, lo, hi, weights, key, position)
-            _items_at(drawn, before, weights.cumulative)
-            for k in range(count):
-                drawn[k] = before[k]
+        draw_outside(drawn, before, positives.items, lo, hi, n_items, key, position)
         for k in range(count):
             out[row, k] = drawn[k]
+
+
+@kernel
+def _draw_weighted(
+    out: Any,
+    pairs: Any,
+    users: Any,
+    positives: UserItems,
+    weights: ItemWeights,
+    keys: Any,
+) -> None:
+    """keys: (seed, epoch, row of the first user among all)."""
+    seed, epoch, first_user = keys
+    indptr, cumulative, taken = positives.indptr, weights.cumulative, weights.taken
+    count = out.shape[1]
+    n_items = len(cumulative) - 1
+    places, found = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    for row in range(len(pairs)):
+        user = users[row]
+        lo, hi = indptr[user], indptr[user + 1]
+        if hi - lo >= n_items:
+            for k in range(count):
+                out[row, k] = -1
+            continue
+        key = stream(seed, epoch, first_user + user)
+        users_weight = taken[hi - 1] if hi > lo else 0
+        for k in range(count):
+            number = draw(key, (pairs[row] - lo) * count + k)
+            places[k] = below(number, cumulative[n_items] - users_weight)
+            found[k] = 0
+        _weight_before(places, found, positives.items, lo, hi, weights)
+        for k in range(count):
+            if found[k] > 0:
+                places[k] += taken[lo + found[k] - 1]
+        _items_at(places, found, cumulative)
+        for k in range(count):
+            out[row, k] = found[k]
