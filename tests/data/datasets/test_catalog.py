@@ -26,7 +26,6 @@ from xorec.data.datasets.catalog import (
     cache_folder,
     fetch_data,
     find,
-    item_table,
     load_data,
 )
 from xorec.data.io.read import as_interactions
@@ -186,15 +185,6 @@ def test_a_named_data_set_takes_no_columns() -> None:
 
 
 @pytest.mark.parametrize("name", list(RATINGS))
-def test_movielens_items_come_with_names_and_genres(name: str) -> None:
-    table = item_table(ITEMS[name][0], item_bytes(name))
-    assert table.columns == ["item", "name", "category"]
-    assert table.row(0) == (242, "Misérables, Les (1997)", "Comedy|Western")
-    assert table.row(1)[:2] == (302, "L.A. Confidential (1997)")
-    assert not table.row(1)[2]
-
-
-@pytest.mark.parametrize("name", list(RATINGS))
 def test_movielens_is_fetched_unpacked_and_read(name: str, publish: Publish, cache: Path) -> None:
     content = movielens_zip(name)
     publish(name, content, checksum=f"sha256:{hashlib.sha256(content).hexdigest()}")
@@ -207,8 +197,8 @@ def test_movielens_is_fetched_unpacked_and_read(name: str, publish: Publish, cac
     assert list(data.items) == [242, 302]
     assert data.ratings is not None
     assert data.times is not None
-    assert data.names[0] == "Misérables, Les (1997)"
-    assert data.categories.of(0) == ["Comedy", "Western"]
+    assert list(data.names) == ["Misérables, Les (1997)", "L.A. Confidential (1997)"]
+    assert [data.categories.of(item) for item in (0, 1)] == [["Comedy", "Western"], []]
 
 
 def test_a_fetched_data_set_is_not_fetched_again(publish: Publish) -> None:

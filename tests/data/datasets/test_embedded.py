@@ -21,9 +21,6 @@ def debian() -> Interactions:
 
 
 def test_it_has_the_promised_shape(debian: Interactions) -> None:
-    assert 8_000 <= debian.n_users <= 11_000
-    assert 3_500 <= debian.n_items <= 4_800
-    assert 85_000 <= debian.n_pairs <= 120_000
     entry = CATALOG["debian"]
     sizes = (debian.n_users, debian.n_items, debian.n_pairs)
     assert (entry.users, entry.items, entry.pairs) == sizes
@@ -31,27 +28,7 @@ def test_it_has_the_promised_shape(debian: Interactions) -> None:
     assert debian.digest() == DIGEST
 
 
-def test_it_holds_no_glue(debian: Interactions) -> None:
-    items = set(debian.items)
-    glue = "debhelper debhelper-compat dh-python cdbs dpkg-dev pkg-config cmake meson quilt perl"
-    assert not items & set(glue.split())
-    assert not [item for item in items if item.startswith("dh-")]
-    assert not [item for item in items if item.endswith("-prof")]
-    assert debian.item_counts.max() < 0.15 * debian.n_users
-
-
-def test_it_holds_what_people_know(debian: Interactions) -> None:
-    def items_of(user: str) -> set[str]:
-        return set(debian.items.take(debian.of_user(debian.users.find(user))))
-
-    assert {"libgtk2.0-dev", "libexif-dev"} <= items_of("gimp")
-    assert {"libavcodec-dev", "libass-dev"} <= items_of("mpv")
-    assert {"zlib1g-dev", "libgtk-3-dev", "python3-numpy"} <= set(debian.items)
-
-
-def test_ids_are_sorted_text_and_names_are_the_package_names(debian: Interactions) -> None:
-    for ids in (list(debian.users), list(debian.items)):
-        assert ids == sorted(set(ids))
+def test_names_are_the_package_names(debian: Interactions) -> None:
     assert debian.names is not None
     assert list(debian.names) == list(debian.items)
 
