@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -270,71 +269,48 @@ def test_a_user_that_may_not_write(debian: PostgreSQL) -> None:
 class TestSecrets:
     """From PGPASSWORD, ~/.pgpass and a service file; never in what anybody reads."""
 
-    @pytest.fixture
-    def environment(self, debian: PostgreSQL, tmp_path: Path) -> dict[str, str]:
-        import os
+    @pytest.fixture(autouse=True)
+    def _no_settings_of_others(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in [name for name in os.environ if name.startswith("PG")]:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("HOME", str(tmp_path))
 
-        kept = {name: one for name, one in os.environ.items() if not name.startswith("PG")}
-        return {**kept, "HOME": str(tmp_path)}
+    def refusal(self, address: str) -> str:
+        with open_store(address) as store, pytest.raises(StoreError) as caught:
+            store.read_about()
+        assert not any(secret in str(caught.value) for secret in (PASSWORD, "wr0ng"))
+        return str(caught.value)
 
-    def ask(self, environment: dict[str, str], address: str) -> str:
-        """What a process of its own says of an export."""
-        script = (
-            "import sys\n"
-            "from xorec.stores.registry import open_store\n"
-            "from xorec.core.errors import XorecError\n"
-            "try:\n"
-            "    print(open_store(sys.argv[1]).read_about())\n"
-            "except XorecError as error:\n"
-            "    print(type(error).__name__, error)\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", script, address],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=True,
-        )
-        assert PASSWORD not in done.stdout + done.stderr
-        assert "wr0ng" not in done.stdout + done.stderr
-        return done.stdout.strip()
-
-    def test_the_environment(self, debian: PostgreSQL, environment: dict[str, str]) -> None:
+    def test_the_environment(
+        self, debian: PostgreSQL, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         address = debian.address_of(password="")
-        assert self.ask({**environment, "PGPASSWORD": PASSWORD}, address) == "None"
-        for wrong in ({**environment, "PGPASSWORD": "wr0ng"}, environment):
-            said = self.ask(wrong, address)
-            assert said.startswith("StoreError cannot ask postgresql://xorec@127.0.0.1")
+        for wrong in ("", "wr0ng"):
+            monkeypatch.setenv("PGPASSWORD", wrong)
+            said = self.refusal(address)
+            assert said.startswith("cannot ask postgresql://xorec@127.0.0.1")
             assert "PGPASSWORD, ~/.pgpass or a service file" in said
+        monkeypatch.setenv("PGPASSWORD", PASSWORD)
+        assert open_store(address).read_about() is None
 
-    def test_the_password_file(
-        self, debian: PostgreSQL, environment: dict[str, str], tmp_path: Path
+    def test_files_of_libpq(
+        self, debian: PostgreSQL, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        file = tmp_path / "passwords"
-        file.write_text(f"127.0.0.1:{debian.port}:*:xorec:{PASSWORD}\n")
-        file.chmod(0o600)
-        address = debian.address_of(password="")
-        assert self.ask({**environment, "PGPASSFILE": str(file)}, address) == "None"
+        services, passwords = tmp_path / "services.conf", tmp_path / "passwords"
+        login = f"host=127.0.0.1\nport={debian.port}\nuser=xorec\ndbname=postgres\n"
+        services.write_text(f"[shop]\n{login}password={PASSWORD}\n[bare]\n{login}")
+        monkeypatch.setenv("PGSERVICEFILE", str(services))
+        assert open_store("postgresql:///?service=shop").read_about() is None
+        assert "no password supplied" in self.refusal("postgresql:///?service=bare")
+        passwords.write_text(f"127.0.0.1:{debian.port}:*:xorec:{PASSWORD}\n")
+        passwords.chmod(0o600)
+        monkeypatch.setenv("PGPASSFILE", str(passwords))
+        assert open_store("postgresql:///?service=bare").read_about() is None
 
-    def test_a_service_file(
-        self, debian: PostgreSQL, environment: dict[str, str], tmp_path: Path
-    ) -> None:
-        file = tmp_path / "services.conf"
-        file.write_text(
-            f"[shop]\nhost=127.0.0.1\nport={debian.port}\nuser=xorec\ndbname=postgres\n"
-            f"password={PASSWORD}\n"
-        )
-        given = {**environment, "PGSERVICEFILE": str(file)}
-        assert self.ask(given, "postgresql:///?service=shop") == "None"
-
-    def test_in_the_address_it_is_taken_and_never_shown(
-        self, debian: PostgreSQL, environment: dict[str, str]
-    ) -> None:
-        assert self.ask(environment, debian.address_of(password=PASSWORD)) == "None"
-        said = self.ask(environment, debian.address_of(password="wr0ng"))
+    def test_in_the_address_it_is_taken_and_never_shown(self, debian: PostgreSQL) -> None:
+        assert open_store(debian.address_of(password=PASSWORD)).read_about() is None
+        said = self.refusal(debian.address_of(password="wr0ng"))
         assert "password authentication failed" in said
-        address = debian.address_of("no-such", password=PASSWORD)
-        with pytest.raises(StoreError, match=r"does not exist.*createdb") as caught:
-            open_store(address).read_about()
-        assert PASSWORD not in str(caught.value)
+        said = self.refusal(debian.address_of("no-such", password=PASSWORD))
+        assert "does not exist" in said
+        assert "createdb" in said
