@@ -257,7 +257,7 @@ def _cut(joined: bytes, count: int) -> Iterator[bytes]:
 
 
 def _fixed(columns: Sequence[Column], batch: Batch, fields: int) -> bytes:
-    """Fields of fixed length, side by side. fields: of a whole row, where these are first; else 0."""
+    """Fields of fixed length, side by side. fields: of a row, where these are its first; else 0."""
     values = {f"v{at}": _field(one, batch[one.name]) for at, one in enumerate(columns)}
     layout: list[Any] = [("fields", ">i2")] if fields else []
     for name, array in values.items():

@@ -169,13 +169,6 @@ def test_categories_of_mixed_objects_are_read_or_refused() -> None:
     assert list(read(plain).items) == [7, 9]
 
 
-def test_a_matrix_that_says_it_is_far_larger_than_it_is_is_refused() -> None:
-    matrix = sparse.dia_matrix((np.ones((1, 3)), [0]), shape=(3, 3))
-    vars(matrix)["_shape"] = (2**32 + 6, 3)
-    with pytest.raises(DataError, match="the matrix is broken or far too empty"):
-        read(matrix)
-
-
 def test_the_largest_number_of_numpy_is_the_number_of_python() -> None:
     """Their hashes differ."""
     largest = np.iinfo(np.uint64).max
