@@ -191,12 +191,7 @@ def _move_by_user(
 
 
 @kernel
-def _choose(
-    indptr: Places,
-    packed: Places,
-    times: npt.NDArray[np.int64],
-    parts: npt.NDArray[np.int8],
-) -> Any:
+def _choose(indptr: Places, packed: Places, times: Places, parts: npt.NDArray[np.int8]) -> Any:
     """Keep one of each run of equal pairs; both arrays close up in place.
 
     Returns how many runs lie in several parts.

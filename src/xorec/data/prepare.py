@@ -18,6 +18,7 @@ from xorec.data.io.read import ReadOptions, as_interactions
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
 
 
 def prepare(
@@ -187,12 +188,7 @@ def check_filters(
 
 
 @kernel
-def count_pairs(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    users_stay: Mask,
-    items_stay: Mask,
-) -> Any:
+def count_pairs(indptr: Counts, indices: Rows, users_stay: Mask, items_stay: Mask) -> Any:
     """Pairs of each user and of each item among those that stay."""
     user_counts = np.zeros(len(users_stay), dtype=np.int64)
     item_counts = np.zeros(len(items_stay), dtype=np.int64)
