@@ -39,7 +39,7 @@ class TransientError(Exception):
 
 
 class Transfer:
-    """One download: `receive` until the file is whole, ask `is_right`."""
+    """One download: `receive` until the file is whole, ask `is_right`, then `finish`."""
 
     def __init__(
         self, url: str, destination: Path, checksum: str | None, size: int | None, timeout: float
@@ -158,6 +158,11 @@ class Transfer:
             "The bad file was removed; try again later or from another network."
         )
 
+    def finish(self) -> None:
+        """Give the file its name."""
+        put_in_place(self.part, self.destination)
+        self.tag.unlink(missing_ok=True)
+
     def discard(self) -> None:
         """Forget what has arrived."""
         self.part.unlink(missing_ok=True)
@@ -202,8 +207,7 @@ def fetch(
         destination.parent.mkdir(parents=True, exist_ok=True)
         with _alone_in(destination.parent):
             _receive_all(transfer, progress, attempts, pause)
-            put_in_place(transfer.part, destination)
-            transfer.tag.unlink(missing_ok=True)
+            transfer.finish()
             return transfer.sha256
     except OSError as error:  # of the disk: those of the network are transient errors by now
         what = f"cannot be written ({error.strerror}). Set XOREC_DATA to a folder of yours."
