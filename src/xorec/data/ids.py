@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
-from xorec.data.id_table import IdTable
-from xorec.data.text import Text, not_unicode, offsets_of, quick_view
+from xorec.data.text import IdTable, Text, not_unicode, offsets_of, quick_view
 
 if TYPE_CHECKING:
     import polars as pl
