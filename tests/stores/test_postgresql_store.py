@@ -194,7 +194,7 @@ def test_two_exports_at_once_take_turns(debian: PostgreSQL) -> None:
 
 
 def test_readers_go_on_while_tables_are_swapped(debian: PostgreSQL) -> None:
-    """Somebody who asks during exports gets a list of the old or of the new one, and no error."""
+    """A reader during exports gets a list of the old or of the new one, and no error."""
     address = debian.new_database("readers")
     shop = recommender_of(codes(64))
     with open_store(address) as store:
@@ -267,7 +267,7 @@ def test_a_user_that_may_not_write(debian: PostgreSQL) -> None:
 
 
 class TestSecrets:
-    """From PGPASSWORD, ~/.pgpass and a service file; never in what anybody reads."""
+    """From PGPASSWORD, ~/.pgpass and a service file; never in a message."""
 
     @pytest.fixture(autouse=True)
     def _no_settings_of_others(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -271,7 +271,7 @@ def _environment() -> dict[str, str]:
 
 
 def _die_with_parent() -> None:
-    """Where tests are killed, nobody is left to stop the server: Linux does."""
+    """Linux stops the server when the tests are killed."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
 

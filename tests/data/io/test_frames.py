@@ -23,7 +23,7 @@ COLUMNS: dict[str, list[Any]] = {
     "movieId": [30, 30, 4],
     "rating": [1.0, 2.0, 3.0],
     "timestamp": [7, 8, 9],
-    "notes": [{"x": 1}, {"x": 2}, {"x": 3}],  # a column that nobody needs
+    "notes": [{"x": 1}, {"x": 2}, {"x": 3}],  # a column without a role
 }
 MAKERS: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "pandas": pd.DataFrame,

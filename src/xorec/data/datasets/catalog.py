@@ -98,8 +98,8 @@ class DataSet:
 
     users, items, pairs: as published (before any filter).
     url: where the file is; None for the data that comes with xorec.
-    checksum: "sha256:..." of that file; None where nobody published one, and then the first
-        download is trusted and its SHA-256 recorded.
+    checksum: "sha256:..." of that file; None if none is published: then the first download is
+        trusted and its SHA-256 recorded.
     size: bytes of that file, where known.
     members: the files of a MovieLens archive that are kept: ratings and items; none means that
         the file itself holds the interactions.

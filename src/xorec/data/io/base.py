@@ -59,7 +59,7 @@ class Source:
     since: int | None = None
 
     def require_short_names(self) -> None:
-        """Refuse a column whose name is too long for anybody to have written it."""
+        """Refuse a column whose name is too long."""
         longest = max(self.columns, key=len, default="")
         if len(longest) > LONGEST_NAME:
             raise DataError(
