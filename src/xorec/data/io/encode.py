@@ -149,8 +149,8 @@ def _require_id_types(schema: pl.Schema, source: Source, columns: Columns) -> No
 def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: Gathered) -> None:
     """Add one batch; a column of known ids holds their rows already."""
     size = len(batch)
-    if source.text:
-        batch = _without_blank_lines(batch)
+    if source.text and batch["user"].null_count() and batch["item"].null_count():
+        batch = batch.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is all nulls
         gathered.blank += size - len(batch)
     places = {role: Place(source.name, n, gathered.read) for role, n in columns.in_use().items()}
     for role in _IDS:
@@ -168,13 +168,6 @@ def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: 
     for role, array in values.items():
         gathered.extend(role, array)
     gathered.rows += len(batch)
-
-
-def _without_blank_lines(batch: pl.DataFrame) -> pl.DataFrame:
-    """Polars reads a blank line as a row of nulls."""
-    if not (batch["user"].null_count() and batch["item"].null_count()):
-        return batch
-    return batch.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:

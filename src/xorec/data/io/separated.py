@@ -119,11 +119,6 @@ def _open_csv(file: DataFile) -> Source:
     return open_separated(file, separator)
 
 
-def _open_dat(file: DataFile) -> Source:
-    guessed = file.layout.separator or guess_separator(file.lines)
-    return open_separated(file, guessed or WHITESPACE)
-
-
 def guess_separator(lines: tuple[str, ...], share: float = 1.0) -> str | None:
     """The separator that divides lines into as many fields as the first; None: there is none.
 
@@ -223,7 +218,9 @@ TSV = FileFormat(
 DAT = FileFormat(
     "dat",
     "other separators, guessed: `::` (MovieLens `ratings.dat`), tabs (`u.data`), blanks, ...",
-    _open_dat,
+    lambda file: open_separated(
+        file, file.layout.separator or guess_separator(file.lines) or WHITESPACE
+    ),
     (".dat",),
     recognises=lambda file: True,
 )
