@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.clickhouse import PASSWORD, USER, ClickHouseServer
-from tests.support.postgresql import KINDS, PostgreSQL, start
+from tests.support.postgresql import KINDS, PostgreSQL, started
 from xorec.databases import clickhouse
 from xorec.databases.base import quoted_name
 
@@ -63,15 +63,8 @@ class ClickHouseShop(Shop):
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[PostgreSQL]:
     """A server of whatever kind the machine has."""
-    reasons = []
-    for kind in KINDS:
-        server, reason = start(kind, {"fsync": "off"})
-        if server is not None:
-            with server:
-                yield server
-            return
-        reasons.append(reason)
-    pytest.skip("; ".join(reasons))
+    with started(*KINDS, fsync="off") as server:
+        yield server
 
 
 def _postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:

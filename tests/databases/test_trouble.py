@@ -15,7 +15,7 @@ import pytest
 import xorec
 from tests.support import clickhouse
 from tests.support.clickhouse import ClickHouseServer
-from tests.support.postgresql import PASSWORD, PostgreSQL, start
+from tests.support.postgresql import PASSWORD, PostgreSQL, started
 from xorec.core.addresses import parse_address
 from xorec.core.errors import DataError, MissingExtraError
 from xorec.data.io.database_source import open_address
@@ -202,10 +202,7 @@ class TestServer:
     @pytest.mark.parametrize("kind", ["debian", "wheel"])
     def test_a_server_that_is_killed_while_rows_come(self, kind: str) -> None:
         pytest.importorskip("adbc_driver_postgresql", reason="ADBC is not installed")
-        server, reason = start(kind, {"fsync": "off"})
-        if server is None:
-            pytest.skip(reason)
-        with server:
+        with started(kind, fsync="off") as server:
             sql = 'SELECT generate_series(1, 1000000000) % 1000 AS "user", 1 AS item'
             timer = threading.Timer(1.5, server.kill)
             timer.start()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tests.support.postgresql import PASSWORD, PostgreSQL, start
+from tests.support.postgresql import PASSWORD, PostgreSQL, started
 from tests.support.waiting import PATIENCE, until
 from xorec.core.errors import StoreError
 from xorec.stores.base import Store
@@ -28,22 +28,16 @@ from xorec.testing.stores import StoreTests
 pytestmark = pytest.mark.database
 
 
-def running(kind: str) -> Iterator[PostgreSQL]:
-    server, reason = start(kind, {"fsync": "off"})
-    if server is None:
-        pytest.skip(reason)
-    with server:
+@pytest.fixture(scope="module")
+def debian() -> Iterator[PostgreSQL]:
+    with started("debian", fsync="off") as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def debian() -> Iterator[PostgreSQL]:
-    yield from running("debian")
-
-
-@pytest.fixture(scope="module")
 def wheel() -> Iterator[PostgreSQL]:
-    yield from running("wheel")
+    with started("wheel", fsync="off") as server:
+        yield server
 
 
 class PostgresqlTests(StoreTests):
@@ -138,9 +132,7 @@ def killing(contents: Contents, server: PostgreSQL) -> Contents:
 @pytest.mark.parametrize("kind", ["debian", "wheel"])
 def test_a_server_that_is_killed_in_the_middle(kind: str) -> None:
     """The old tables are whole, one line says what happened, a second run succeeds."""
-    server, reason = start(kind)
-    if server is None:
-        pytest.skip(reason)
+    server = started(kind)
     before, after = recommender_of(codes(64)), recommender_of(codes(20, 50, 200))
     with server, open_store(server.address) as store, open_store(server.address) as reader:
         store.write(contents_of(before, users=True))

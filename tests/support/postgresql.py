@@ -68,6 +68,19 @@ def start(kind: str, settings: Mapping[str, str] | None = None) -> tuple[Postgre
     return server, ""
 
 
+def started(*kinds: str, **settings: str) -> PostgreSQL:
+    """A running server of the first of these kinds that can be had; else the test is skipped."""
+    import pytest
+
+    reasons = []
+    for kind in kinds:
+        server, reason = start(kind, settings)
+        if server is not None:
+            return server
+        reasons.append(reason)
+    pytest.skip("; ".join(reasons))
+
+
 class PostgreSQL:
     """A server in a folder of its own; a context manager that stops it and removes the folder.
 
