@@ -267,9 +267,13 @@ class TestSecrets:
             monkeypatch.delenv(name)
         monkeypatch.setenv("HOME", str(tmp_path))
 
+    def read_about(self, address: str) -> object:
+        with open_store(address) as store:
+            return store.read_about()
+
     def refusal(self, address: str) -> str:
-        with open_store(address) as store, pytest.raises(StoreError) as caught:
-            store.read_about()
+        with pytest.raises(StoreError) as caught:
+            self.read_about(address)
         assert not any(secret in str(caught.value) for secret in (PASSWORD, "wr0ng"))
         return str(caught.value)
 
@@ -283,7 +287,7 @@ class TestSecrets:
             assert said.startswith("cannot ask postgresql://xorec@127.0.0.1")
             assert "PGPASSWORD, ~/.pgpass or a service file" in said
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
-        assert open_store(address).read_about() is None
+        assert self.read_about(address) is None
 
     def test_files_of_libpq(
         self, debian: PostgreSQL, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -292,15 +296,15 @@ class TestSecrets:
         login = f"host=127.0.0.1\nport={debian.port}\nuser=xorec\ndbname=postgres\n"
         services.write_text(f"[shop]\n{login}password={PASSWORD}\n[bare]\n{login}")
         monkeypatch.setenv("PGSERVICEFILE", str(services))
-        assert open_store("postgresql:///?service=shop").read_about() is None
+        assert self.read_about("postgresql:///?service=shop") is None
         assert "no password supplied" in self.refusal("postgresql:///?service=bare")
         passwords.write_text(f"127.0.0.1:{debian.port}:*:xorec:{PASSWORD}\n")
         passwords.chmod(0o600)
         monkeypatch.setenv("PGPASSFILE", str(passwords))
-        assert open_store("postgresql:///?service=bare").read_about() is None
+        assert self.read_about("postgresql:///?service=bare") is None
 
     def test_in_the_address_it_is_taken_and_never_shown(self, debian: PostgreSQL) -> None:
-        assert open_store(debian.address_of(password=PASSWORD)).read_about() is None
+        assert self.read_about(debian.address_of(password=PASSWORD)) is None
         said = self.refusal(debian.address_of(password="wr0ng"))
         assert "password authentication failed" in said
         said = self.refusal(debian.address_of("no-such", password=PASSWORD))

@@ -78,7 +78,7 @@ def started(*kinds: str, **settings: str) -> PostgreSQL:
         if server is not None:
             return server
         reasons.append(reason)
-    pytest.skip("; ".join(reasons))
+    raise pytest.skip.Exception("; ".join(reasons))
 
 
 class PostgreSQL:
