@@ -67,7 +67,7 @@ class Ids:
     @classmethod
     def of(cls, raw: Iterable[Hashable]) -> Ids:
         """Ids from distinct Python values, kept in their order."""
-        values = list(raw)
+        values: list[Any] = list(raw)
         kind = _kind_of(values)
         if kind == "str" and (wrong := not_unicode(values)) is not None:
             what = f"the id {quoted(wrong)} has half of a surrogate pair, which is no text"
