@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xorec.core.errors import DataError
-from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
-from xorec.data.text import Text
+from xorec.data.text import IdTable, Text
 from xorec.recommender.model_file import check_ids, pack_ids
 
 # few letters and NUL, so that prefixes of each other are common

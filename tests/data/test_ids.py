@@ -1,4 +1,4 @@
-"""Whatever type comes in goes out again, and is found."""
+"""Ids of every type come back and are found; strings in two arrays against lists of strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from xorec.core.errors import DataError
 from xorec.data import ids as ids_module
 from xorec.data.ids import NEIGHBOURS, Ids, near_id
-from xorec.data.text import Text
+from xorec.data.text import Text, gather_spans
 
 KINDS: dict[str, list[Hashable]] = {
     "int64": [3, -1, 2**62],
@@ -184,3 +184,41 @@ def test_the_work_is_bounded(make: Callable[[int], str], monkeypatch: pytest.Mon
 
 def _letters(number: int) -> str:
     return f"{number:07}".translate(str.maketrans("0123456789", "abcdefghij"))
+
+
+strings = st.lists(st.text(max_size=20), max_size=30)
+
+
+@given(strings)
+def test_what_is_packed_comes_back(values: list[str]) -> None:
+    text = Text.pack(values)
+    assert list(text) == values
+    assert len(text) == len(values)
+
+
+@given(strings, st.data())
+def test_take_is_a_list_of_items(values: list[str], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(values) - 1)) if values else st.just([]))
+    taken = Text.pack(values).take(np.array(rows, dtype=np.int64))
+    assert list(taken) == [values[row] for row in rows]
+    assert Text.pack(values).strings(rows) == [values[row] for row in rows]
+
+
+def test_rows_outside_are_refused() -> None:
+    text = Text.pack(["a"])
+    for row in (-1, 1):
+        with pytest.raises(IndexError):
+            text[row]
+        with pytest.raises(IndexError):
+            text.strings([0, row])
+
+
+def test_bytes_that_are_no_utf8_survive() -> None:
+    name = b"\xff\xfe".decode("utf-8", "surrogateescape")
+    assert list(Text.pack([name])) == [name]
+
+
+def test_gather_spans() -> None:
+    places, offsets = gather_spans(np.array([0, 2, 2, 5]), np.array([2, 0, 1, 2]))
+    assert places.tolist() == [2, 3, 4, 0, 1, 2, 3, 4]
+    assert offsets.tolist() == [0, 3, 5, 5, 8]

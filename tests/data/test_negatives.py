@@ -62,15 +62,6 @@ def test_frequencies_are_popularity_to_the_alpha(alpha: float) -> None:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_a_user_with_all_but_one_item_always_gets_that_one(alpha: float) -> None:
-    items = 500
-    pairs = [(0, item) for item in range(items) if item != 321] + [(1, 321), (1, 3)]
-    data = Interactions.from_pairs(pairs)
-    drawn = Negatives.of(data, alpha).draw_all(3, 0, 0)
-    assert (drawn[data.user_rows == 0] == 321).all()
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
 def test_an_item_that_nobody_has_can_be_drawn(alpha: float) -> None:
     data = Interactions.from_pairs([(user, item) for user in range(3) for item in range(40)])
     train = data.select(data.indices != 17)

@@ -58,20 +58,22 @@ some_data = st.dictionaries(
     st.sampled_from([0.0, 0.1, 0.5]),
     st.integers(0, 5),
     st.booleans(),
+    st.randoms(use_true_random=False),
 )
-def test_the_parts_are_disjoint_and_together_the_data(
+def test_what_every_split_keeps(
     pairs: dict[tuple[int, int], int],
     method: Method,
     test: float,
     validation: float,
     seed: int,
     keep_last: bool,
+    random: Any,
 ) -> None:
+    """Parts are disjoint and together the data; the order of rows and validation do not matter."""
     data = timed(pairs)
+    asked: Any = {"method": method, "test": test, "seed": seed, "keep_last": keep_last}
     try:
-        result = split(
-            data, method=method, test=test, validation=validation, seed=seed, keep_last=keep_last
-        )
+        result = split(data, validation=validation, **asked)
     except DataError:  # too little data for a part: tested below
         return
     parts = parts_of(result)
@@ -84,37 +86,13 @@ def test_the_parts_are_disjoint_and_together_the_data(
         assert (result.train.item_counts > 0).all()
     else:
         assert result.kept_back == 0
-
-
-@settings(deadline=None)
-@given(some_data, st.sampled_from(ORDERED), st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter_and_a_seed_repeats(
-    pairs: dict[tuple[int, int], int], method: Method, random: object
-) -> None:
-    shuffled = list(pairs.items())
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    try:
-        one = split(timed(pairs), method=method, validation=0.2, seed=3)
-    except DataError:
-        return
-    other = split(timed(dict(shuffled)), method=method, validation=0.2, seed=3)
-    for left, right in zip(parts_of(one), parts_of(other), strict=True):
-        assert left.digest() == right.digest()
-
-
-@settings(deadline=None)
-@given(some_data, st.sampled_from(ORDERED))
-def test_asking_for_validation_leaves_the_test_part_alone(
-    pairs: dict[tuple[int, int], int], method: Method
-) -> None:
-    data = timed(pairs)
-    try:
-        with_validation = split(data, method=method, validation=0.3)
-    except DataError:
-        return
-    without = split(data, method=method)
+    rows = list(pairs.items())
+    random.shuffle(rows)
+    again = parts_of(split(timed(dict(rows)), validation=validation, **asked))
+    assert [part.digest() for part in again] == [part.digest() for part in parts]
+    without = split(data, **asked)
     assert without.validation is None
-    assert with_validation.test.digest() == without.test.digest()
+    assert without.test.digest() == result.test.digest()
 
 
 def test_random_has_the_share_that_was_asked_for() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.clickhouse import PASSWORD, USER, ClickHouseServer
-from tests.support.postgresql import KINDS, PostgreSQL, start
+from tests.support.postgresql import KINDS, PostgreSQL, started
+from xorec.databases import clickhouse
+from xorec.databases.base import quoted_name
 
 
 class Shop:
@@ -37,8 +39,7 @@ class Shop:
     def at(self, more: str) -> str:
         return f"{self.address}{'&' if '?' in self.address else '?'}{more}"
 
-    def quote(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+    quote = staticmethod(quoted_name)
 
     def literal(self, value: Any) -> str:
         if value is None:
@@ -51,8 +52,7 @@ class ClickHouseShop(Shop):
     moment, plain_moment = "DateTime64(6, 'UTC')", "DateTime('UTC')"
     table_end = " ENGINE = MergeTree ORDER BY tuple()"
 
-    def quote(self, name: str) -> str:
-        return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+    quote = staticmethod(clickhouse.quoted_name)
 
     def literal(self, value: Any) -> str:
         if isinstance(value, str):
@@ -63,15 +63,8 @@ class ClickHouseShop(Shop):
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[PostgreSQL]:
     """A server of whatever kind the machine has."""
-    reasons = []
-    for kind in KINDS:
-        server, reason = start(kind, {"fsync": "off"})
-        if server is not None:
-            with server:
-                yield server
-            return
-        reasons.append(reason)
-    pytest.skip("; ".join(reasons))
+    with started(*KINDS, fsync="off") as server:
+        yield server
 
 
 def _postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Shop]:

@@ -119,13 +119,6 @@ def test_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         _ = open_store("clickhouse://127.0.0.1/shop").about
 
 
-def test_the_page_has_the_text_that_is_printed() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "stores.md").read_text(encoding="utf-8")
-    shop = recommender_of(codes(64, 5, 5), names=[*"abcde"])
-    text = str(open_store("clickhouse://127.0.0.1/shop").sql(contents_of(shop, users=True)))
-    assert f"--to clickhouse://127.0.0.1/shop --users --sql\n{text}\n```" in page
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of ClickHouse's engine behind HTTP."""

@@ -35,19 +35,6 @@ def test_batches_are_bounded_and_have_every_row(monkeypatch: pytest.MonkeyPatch)
             assert [*batch] == [column.name for column in table.schema.columns]
 
 
-def test_seen_pairs_are_those_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "BATCH_ROWS", 11)
-    shop = recommender_of(codes(20))
-    (seen,) = [table for table in contents_of(shop, users=True).tables if table.name == "seen"]
-    pairs = [
-        pair
-        for batch in seen.batches()
-        for pair in zip(batch["user_row"].tolist(), batch["item_row"].tolist(), strict=True)
-    ]
-    every = range(len(shop.user_ids))
-    assert pairs == [(user, item) for user in every for item in shop.items_of(user).tolist()]
-
-
 def float_users() -> Recommender:
     """Codes of items under vectors of users: no Hamming distance ranks them."""
     rng = np.random.default_rng(0)

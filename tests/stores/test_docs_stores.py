@@ -25,14 +25,14 @@ def block(beginning: str) -> str:
     return found.partition("\n")[2].rstrip()
 
 
-@pytest.mark.parametrize("ending", ["sqlite", "duckdb"])
-def test_the_text_is_what_is_printed(ending: str) -> None:
-    if ending == "sqlite" and driver_with_extensions() is None:
+@pytest.mark.parametrize("address", ["shop.sqlite", "shop.duckdb", "clickhouse://127.0.0.1/shop"])
+def test_the_text_is_what_is_printed(address: str) -> None:
+    if address == "shop.sqlite" and driver_with_extensions() is None:
         pytest.skip("no sqlite-vec: pip install 'xorec[sqlite]'")
     shop = recommender_of(codes(64, 5, 5), names=[*"abcde"])
-    with open_store(f"shop.{ending}") as store:
+    with open_store(address) as store:
         text = str(store.sql(contents_of(shop, users=True)))
-    assert block(f"-- xorec export shop.xorec --to shop.{ending} --users --sql") == text
+    assert block(f"-- xorec export shop.xorec --to {address} --users --sql") == text
 
 
 def test_duckdb_asks_a_folder_of_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

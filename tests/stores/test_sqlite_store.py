@@ -1,3 +1,5 @@
+"""Stores that are databases in a file: SQLite and DuckDB."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -39,6 +41,17 @@ class TestSqliteVec(StoreTests):
 
     def address(self, folder: Path, name: str = "shop") -> str:
         return str(folder / f"{name}.sqlite")
+
+
+class TestDuckdb(StoreTests):
+    variant = True
+
+    @pytest.fixture(autouse=True)
+    def _needs_duckdb(self) -> None:
+        pytest.importorskip("duckdb", reason="no DuckDB: pip install 'xorec[duckdb]'")
+
+    def address(self, folder: Path, name: str = "shop") -> str:
+        return str(folder / f"{name}.duckdb")
 
 
 @pytest.mark.parametrize("ending", ["sqlite", "duckdb"])

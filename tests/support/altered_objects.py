@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import uuid
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
 Made = tuple[str, Callable[[], Any]]
 
 _VALUES: tuple[tuple[Any, ...], ...] = (
-    (
-        *(0, 1, 7, -1, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64, 2**127, 2**200, 10**400),
-        10**5000,
-    ),
+    (0, 1, 7, -1, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64, 2**127, 10**400, 10**5000),
     (0.0, -0.0, 1.5, float("nan"), float("inf"), -float("inf"), 1e300, 5e-324, 2.0**53),
-    (
-        *("a", "b", "", " ", "\0", "a\0", "\ud800", "\udc80", "\ufeff", "\u202e", "7", "007"),
-        *("nan", "NA"),
-    ),
-    ("x" * 5000, "\x1b[31m", "\U0001f600", "=cmd", "1e400", "2020-01-01", "None", "-"),
+    ("a", "b", "", " ", "\0", "a\0", "\ud800", "\udc80", "\ufeff", "\u202e", "7", "007", "nan"),
+    ("x" * 5000, "\x1b[31m", "\U0001f600", "=cmd", "1e400", "2020-01-01", "None", "-", "NA"),
     (b"a", b"\xff", b"", b"\0"),
     (None, True, False),
-    (datetime.date(2020, 1, 1), datetime.date.min, datetime.date.max),
-    (
-        datetime.datetime(2020, 1, 1),
-        datetime.datetime.max,
-        datetime.datetime.min,
-        datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
-    ),
-    (datetime.timedelta.max, datetime.time(1, 2)),
-    (uuid.UUID(int=0), uuid.UUID(int=2**128 - 1)),
-    (decimal.Decimal("1.5"), decimal.Decimal("nan"), decimal.Decimal("1e1000")),
+    (date(2020, 1, 1), date.min, date.max),
+    (datetime(2020, 1, 1), datetime.max, datetime.min, datetime(2020, 1, 1, tzinfo=UTC)),
+    (timedelta.max, time(1, 2)),
+    (UUID(int=0), UUID(int=2**128 - 1)),
+    (Decimal("1.5"), Decimal("nan"), Decimal("1e1000")),
     (1 + 2j, [], ["a"], {}, {"a": 1}, (1, 2), {1}, object(), Ellipsis, int),
     (np.int64(3), np.float32(1.5), np.str_("n"), np.datetime64("2020-01-01"), np.bool_(True)),
-    (
-        np.datetime64("NaT"),
-        np.float64("nan"),
-        np.array([1]),
-        np.array([1, 2]),
-        np.uint64(2**64 - 1),
-    ),
+    (np.datetime64("NaT"), np.float64("nan"), np.array([1, 2]), np.uint64(2**64 - 1)),
 )
 
 
@@ -60,7 +44,7 @@ def _values(rng: np.random.Generator, count: int) -> list[Any]:
 
 def altered_object(rng: np.random.Generator) -> tuple[str, Any]:
     """(what it is, the object). What its own library does not make is tried again."""
-    makers = (_rows, _rows, _pandas, _polars, _arrow, _matrix, _matrix)
+    makers = (_rows, _rows, _frame, _frame, _frame, _matrix, _matrix)
     while True:
         what, make = makers[int(rng.integers(len(makers)))](rng)
         try:
@@ -99,97 +83,80 @@ def _columns(rng: np.random.Generator) -> dict[Any, list[Any]]:
     return columns
 
 
-def _pandas(rng: np.random.Generator) -> Made:
+_KINDS = {
+    "pandas": ["object", "", "category", "string", "Int64", "float64", "datetime64[ns]"],
+    "polars": ["Binary", "Categorical", "Int128", "UInt64", "Duration", "Null", "lazy", "nested"],
+    "arrow": ["dictionary", "no-utf8", "structs", "nulls", "far-times", "plain"],
+}
+"""Of the columns of a frame, by its library."""
+
+
+def _frame(rng: np.random.Generator) -> Made:
+    library, columns = str(rng.choice(list(_KINDS))), _columns(rng)
+    kind = str(rng.choice(_KINDS[library]))
+    makers: dict[str, Callable[[dict[Any, list[Any]], str], Any]]
+    makers = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}
+    if library != "pandas":
+        columns = {str(name): values for name, values in columns.items()}
+    said = f"{library} {kind} {list(columns)!r:.100}"
+    return said, lambda: makers[library](columns, kind)
+
+
+def _pandas(columns: dict[Any, list[Any]], kind: str) -> Any:
     import pandas as pd
 
-    columns = _columns(rng)
-    dtype = str(
-        rng.choice(["object", "", "category", "string", "Int64", "float64", "datetime64[ns]"])
-    )
-
-    def make() -> Any:
-        series = {}
-        for name, values in columns.items():
-            series[name] = pd.Series(values, dtype=object)
-            if name not in ("user", "item") or dtype == "category":
-                try:
-                    series[name] = pd.Series(values, dtype=dtype or None)
-                except Exception:  # what pandas does not take is no frame
-                    series[name] = pd.Series(values, dtype=object)
-        frame = pd.DataFrame(series)
-        if len(columns) == 4:
-            frame.index = [0] * len(frame)
-        if len(columns) == 5 and dtype == "":
-            frame.columns = ["user", "user", *list(frame.columns)[2:]]
-        return frame
-
-    return f"pandas {dtype} {list(columns)!r:.100}", make
+    series = {name: pd.Series(values, dtype=object) for name, values in columns.items()}
+    for name in series:
+        if name not in ("user", "item") or kind == "category":
+            with suppress(Exception):  # what pandas does not take stays objects
+                series[name] = pd.Series(columns[name], dtype=kind or None)
+    frame = pd.DataFrame(series)
+    if len(columns) == 4:
+        frame.index = [0] * len(frame)
+    if len(columns) == 5 and kind == "":
+        frame.columns = ["user", "user", *list(frame.columns)[2:]]
+    return frame
 
 
-def _polars(rng: np.random.Generator) -> Made:
-    columns = {str(name): values for name, values in _columns(rng).items()}
-    casts = ("Binary", "Categorical", "Int128", "UInt64", "Float32", "Date", "Duration", "Null", "")
-    cast, lazy = str(rng.choice(casts)), rng.random() < 0.2
-    nest = rng.random() < 0.2
-
-    def make() -> Any:
-        import polars as pl
-
-        series = []
-        for name, values in columns.items():
-            try:
-                one = pl.Series(name, values, strict=False)
-            except BaseException:  # what polars does not take is no frame
-                one = pl.Series(name, [str(at) for at in range(len(values))])
-            if cast and name != "user":
-                one = _cast(one, cast)
-            series.append(one.implode() if nest and name == "item" and len(one) == 1 else one)
-        frame = pl.DataFrame(series)
-        return frame.lazy() if lazy else frame
-
-    return f"polars {cast} {list(columns)!r:.100}", make
-
-
-def _cast(series: Any, name: str) -> Any:
+def _polars(columns: dict[str, list[Any]], kind: str) -> Any:
     import polars as pl
 
-    try:
-        return series.cast(getattr(pl, name), strict=False)
-    except BaseException:  # it stays what it was
-        return series
+    series = []
+    for name, values in columns.items():
+        try:
+            one = pl.Series(name, values, strict=False)
+        except BaseException:  # what polars does not take is no frame
+            one = pl.Series(name, [str(at) for at in range(len(values))])
+        if name != "user" and hasattr(pl, kind):
+            with suppress(BaseException):  # it stays what it was
+                one = one.cast(getattr(pl, kind), strict=False)
+        is_nested = kind == "nested" and name == "item" and len(one) == 1
+        series.append(one.implode() if is_nested else one)
+    frame = pl.DataFrame(series)
+    return frame.lazy() if kind == "lazy" else frame
 
 
-def _arrow(rng: np.random.Generator) -> Made:
-    columns = {str(name): values for name, values in _columns(rng).items()}
-    kind = int(rng.integers(6))
+def _arrow(columns: dict[str, list[Any]], kind: str) -> Any:
+    import pyarrow as pa
 
-    def make() -> Any:
-        import pyarrow as pa
-
-        arrays = {}
-        for name, values in columns.items():
-            try:  # Arrow itself crashes on numbers of NumPy mixed with dates of NumPy
-                arrays[name] = pa.array(
-                    [v.item() if isinstance(v, np.generic) else v for v in values]
-                )
-            except Exception:  # what Arrow does not take is no table
-                arrays[name] = pa.array([str(at) for at in range(len(values))])
-        count = len(next(iter(arrays.values())))
-        if kind == 0:
-            arrays["user"] = pa.array(["a"] * count).dictionary_encode()
-        elif kind == 1 and count:
-            offsets = pa.py_buffer(np.arange(count + 1, dtype=np.int32))
-            broken = pa.py_buffer(b"\xff" * count)
-            arrays["user"] = pa.StringArray.from_buffers(count, offsets, broken)
-        elif kind == 2:
-            arrays["item"] = pa.array([{"a": 1}] * count)
-        elif kind == 3:
-            arrays["item"] = pa.nulls(count)
-        elif kind == 4:
-            arrays["time"] = pa.array([2**62] * count, type=pa.timestamp("ns"))
-        return pa.table(arrays)
-
-    return f"arrow {kind} {list(columns)!r:.100}", make
+    arrays = {}
+    for name, values in columns.items():
+        arrays[name] = pa.array([str(at) for at in range(len(values))])
+        with suppress(Exception):  # what Arrow does not take; it crashes on mixed NumPy values
+            arrays[name] = pa.array([v.item() if isinstance(v, np.generic) else v for v in values])
+    count = len(next(iter(arrays.values())))
+    if kind == "dictionary":
+        arrays["user"] = pa.array(["a"] * count).dictionary_encode()
+    elif kind == "no-utf8" and count:
+        offsets = pa.py_buffer(np.arange(count + 1, dtype=np.int32))
+        arrays["user"] = pa.StringArray.from_buffers(count, offsets, pa.py_buffer(b"\xff" * count))
+    elif kind == "structs":
+        arrays["item"] = pa.array([{"a": 1}] * count)
+    elif kind == "nulls":
+        arrays["item"] = pa.nulls(count)
+    elif kind == "far-times":
+        arrays["time"] = pa.array([2**62] * count, type=pa.timestamp("ns"))
+    return pa.table(arrays)
 
 
 _WILD = (-1, 0, 1, 3, 5, 10**6, 2**31 - 1, -(2**31), 2**40, 2**63 - 1, -(2**63))
@@ -234,24 +201,22 @@ def _matrix_change(rng: np.random.Generator) -> tuple[str, Callable[[Any], Any]]
 
     def change_array(old: Any) -> Any:
         array = np.array(old, copy=True)
-        if kind == 0:
-            return array[: len(array) // 2]
-        if kind == 1:
-            return np.concatenate([array, array])
-        if kind == 2:
-            return array[::-1]
-        if kind == 3:
-            return np.full(array.shape, value, dtype=np.int64)
-        if kind == 4:
-            return array.astype(np.float64) + 0.5 if array.dtype != object else array[:0]
-        if kind == 5:
-            return np.full(array.shape, np.nan)
-        if kind == 6:
-            return array[None]
-        if array.size and array.dtype != object:
-            wide = array.astype(np.int64) if array.dtype.kind in "iub" else array
-            wide.reshape(-1)[seed % array.size] = value
-            return wide
-        return array[:0]
+        is_object = array.dtype == object
+        changes: tuple[Callable[[], Any], ...] = (
+            lambda: array[: len(array) // 2],
+            lambda: np.concatenate([array, array]),
+            lambda: array[::-1],
+            lambda: np.full(array.shape, value, dtype=np.int64),
+            lambda: array[:0] if is_object else array.astype(np.float64) + 0.5,
+            lambda: np.full(array.shape, np.nan),
+            lambda: array[None],
+        )
+        if kind < len(changes):
+            return changes[kind]()
+        if not array.size or is_object:
+            return array[:0]
+        wide = array.astype(np.int64) if array.dtype.kind in "iub" else array
+        wide.reshape(-1)[seed % array.size] = value
+        return wide
 
     return name, change

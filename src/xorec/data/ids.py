@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
-from xorec.data.id_table import IdTable
-from xorec.data.text import Text, offsets_of, quick_view
+from xorec.data.text import IdTable, Text, not_unicode, offsets_of, quick_view
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,10 +67,11 @@ class Ids:
     @classmethod
     def of(cls, raw: Iterable[Hashable]) -> Ids:
         """Ids from distinct Python values, kept in their order."""
-        values = list(raw)
+        values: list[Any] = list(raw)
         kind = _kind_of(values)
-        if kind == "str":
-            _require_unicode(values)
+        if kind == "str" and (wrong := not_unicode(values)) is not None:
+            what = f"the id {quoted(wrong)} has half of a surrogate pair, which is no text"
+            raise DataError(f"{what}: mend it.")
         if len(set(values)) != len(values):
             raise DataError("the ids are not distinct: give each id once.")
         if kind == "int64":
@@ -280,17 +280,6 @@ def _utf8(text: str) -> bytes | None:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return None
-
-
-def _require_unicode(values: list[Any]) -> None:
-    """Refuse halves of surrogate pairs: they are in Python strings only, in no file."""
-    try:
-        "".join(values).encode()
-    except UnicodeEncodeError:
-        wrong = next(value for value in values if any("\ud800" <= c <= "\udfff" for c in value))
-        raise DataError(
-            f"the id {quoted(wrong)} has half of a surrogate pair, which is no text: mend it."
-        ) from None
 
 
 def _kind_of(values: list[Any]) -> str:

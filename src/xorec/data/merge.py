@@ -4,8 +4,8 @@ Sorting is by counting, twice (by item, then stably by user): linear time, and e
 their order. Each thread moves one chunk of the pairs; the counts of every chunk are known before,
 so each writes to positions of its own.
 
-Why not polars or SciPy: on 10 million pairs polars' arg_sort takes four times the processor time,
-two transpositions of a SciPy matrix three times, polars' group_by thirty times.
+Why not polars or SciPy: on 10 million pairs polars' sort takes three times the processor time, with
+times five times, its unique twenty times; two transpositions of a SciPy matrix three times.
 """
 
 from __future__ import annotations
@@ -191,12 +191,7 @@ def _move_by_user(
 
 
 @kernel
-def _choose(
-    indptr: Places,
-    packed: Places,
-    times: npt.NDArray[np.int64],
-    parts: npt.NDArray[np.int8],
-) -> Any:
+def _choose(indptr: Places, packed: Places, times: Places, parts: npt.NDArray[np.int8]) -> Any:
     """Keep one of each run of equal pairs; both arrays close up in place.
 
     Returns how many runs lie in several parts.

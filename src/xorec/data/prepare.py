@@ -15,10 +15,10 @@ from xorec.data.categories import Categories
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.io.read import ReadOptions, as_interactions
-from xorec.data.io.values import rating_note
 
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
 
 
 def prepare(
@@ -59,6 +59,8 @@ def prepare(
 
 
 def _by_rating(data: Interactions, min_rating: float) -> Interactions:
+    from xorec.data.io.values import rating_note
+
     if data.ratings is None:
         raise no_ratings(min_rating)
     keep = data.ratings >= np.float32(min_rating)
@@ -186,12 +188,7 @@ def check_filters(
 
 
 @kernel
-def count_pairs(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    users_stay: Mask,
-    items_stay: Mask,
-) -> Any:
+def count_pairs(indptr: Counts, indices: Rows, users_stay: Mask, items_stay: Mask) -> Any:
     """Pairs of each user and of each item among those that stay."""
     user_counts = np.zeros(len(users_stay), dtype=np.int64)
     item_counts = np.zeros(len(items_stay), dtype=np.int64)

@@ -31,7 +31,8 @@ Method = Literal["random", "per-user", "leave-last", "time", "given"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 Mask = npt.NDArray[np.bool_]
-Times = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.uint64]
 
 
@@ -184,12 +185,7 @@ def hold_out(data: Interactions, share: float, seed: int = 0) -> Split:
 
 
 def _cut(
-    data: Interactions,
-    keys: npt.NDArray[np.uint64],
-    method: str,
-    share: float,
-    keep_last: bool,
-    part: str,
+    data: Interactions, keys: Keys, method: str, share: float, keep_last: bool, part: str
 ) -> tuple[Mask, Mask]:
     """The pairs that leave for `part`, and those that stay as the last of a user or item."""
     by_time = method in ("leave-last", "time")
@@ -211,7 +207,7 @@ def _cut(
     return held_out, stays & ~held_out
 
 
-def _largest(keys: npt.NDArray[np.uint64], count: int) -> Mask:
+def _largest(keys: Keys, count: int) -> Mask:
     """The `count` largest numbers."""
     if count == 0:
         return np.zeros(len(keys), dtype=np.bool_)
@@ -219,7 +215,7 @@ def _largest(keys: npt.NDArray[np.uint64], count: int) -> Mask:
     return np.asarray(keys >= border)
 
 
-def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
+def _latest(times: Integers, share: float) -> Mask:
     """The pairs after a point in time, as near to `share` of all as equal times allow."""
     ordered = np.sort(times)
     wanted = len(ordered) - round(share * len(ordered))
@@ -230,7 +226,7 @@ def _latest(times: npt.NDArray[np.int64], share: float) -> Mask:
     return np.asarray(times >= at if use_first else times > at)
 
 
-def _keys_of(data: Interactions, seed: int) -> npt.NDArray[np.uint64]:
+def _keys_of(data: Interactions, seed: int) -> Keys:
     """A random number of each pair, by the seed and its raw ids."""
     users, items = data.users.hashes(seed), data.items.hashes(seed)
     return np.asarray(pair_keys(data.indptr, data.indices, users, items))
@@ -311,12 +307,7 @@ def folds(
 
 
 @kernel
-def pair_keys(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    user_hashes: Keys,
-    item_hashes: Keys,
-) -> Any:
+def pair_keys(indptr: Integers, indices: Rows, user_hashes: Keys, item_hashes: Keys) -> Any:
     """A 64-bit random number for every pair, from the hashes of its two ids."""
     keys = np.empty(len(indices), dtype=np.uint64)
     for user in range(len(indptr) - 1):
@@ -335,7 +326,7 @@ def reseed(keys: Keys) -> Any:
 
 
 @kernel
-def last_of_each_user(indptr: npt.NDArray[np.int64], when: Times, keys: Keys) -> Any:
+def last_of_each_user(indptr: Integers, when: Integers, keys: Keys) -> Any:
     """Mark the last pair of each user."""
     held_out = np.zeros(len(when), dtype=np.bool_)
     for user in range(len(indptr) - 1):
@@ -349,11 +340,7 @@ def last_of_each_user(indptr: npt.NDArray[np.int64], when: Times, keys: Keys) ->
 
 
 @kernel
-def first_in_order(
-    order: npt.NDArray[np.int64],
-    user_rows: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int64],
-) -> Any:
+def first_in_order(order: Integers, user_rows: Rows, counts: Integers) -> Any:
     """Mark the first `counts[u]` pairs of each user `u`, taken in the order given."""
     held_out = np.zeros(len(order), dtype=np.bool_)
     taken = np.zeros(len(counts), dtype=np.int64)
@@ -368,12 +355,7 @@ def first_in_order(
 
 @kernel
 def bring_back(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    when: Times,
-    keys: Keys,
-    held_out: Mask,
-    n_items: int,
+    indptr: Integers, indices: Rows, when: Integers, keys: Keys, held_out: Mask, n_items: int
 ) -> None:
     """Unmark the first pair of every user, then of every item, that would have none left.
 
@@ -403,7 +385,7 @@ def bring_back(
 
 
 @inlined
-def _before(when: Times, keys: Keys, one: int, other: int) -> bool:
+def _before(when: Integers, keys: Keys, one: int, other: int) -> bool:
     """Whether pair `one` comes before pair `other` by (when, key)."""
     if when[one] != when[other]:
         return bool(when[one] < when[other])

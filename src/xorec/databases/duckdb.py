@@ -37,7 +37,6 @@ SELECT schema_name, table_name, list(column_name ORDER BY column_index), schema_
 FROM duckdb_columns() WHERE NOT internal AND database_name = current_database()
 GROUP BY ALL ORDER BY ALL
 """
-_LOCKED = "another process writes to it: wait until it has closed it"
 _WAYS_OUT = (
     (
         "conflicting lock|could not set lock",

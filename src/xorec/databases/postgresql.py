@@ -27,6 +27,7 @@ from xorec.databases.base import (
     Table,
     frames_of,
     missing,
+    way_out,
 )
 
 if TYPE_CHECKING:
@@ -44,26 +45,27 @@ _SORTS: dict[str, Sort] = {
     **dict.fromkeys(("_text", "_varchar", "_bpchar"), "list"),
     "numeric": "decimal",
 }
-_OF_SQL = ("42", "22", "0A", "54", "21", "38")
-_OF_SERVER = ("57", "58", "53", "08")
-"""Classes of SQLSTATE."""
-_AWAY = (
-    "server closed",
-    "terminating connection",
-    "connection refused",
-    "unexpectedly",
-    "timeout expired",
-    "timed out",
-    "could not translate host name",
-    "no such file",
-    "could not receive data",
-    "could not send data",
-    "starting up",
-    "shutting down",
-    "too many clients",
-    "connection to server",
+_WAYS_OUT = (
+    ("read-only transaction|must be at the top level", ONLY_READS),
+    ("^(42|22|0A|54|21|38)", ""),
+    (
+        r"^28|password|authentication|pg_hba\.conf",
+        "give the password by PGPASSWORD, ~/.pgpass or a service file",
+    ),
+    (
+        "^3D000|database .* does not exist",
+        "make the database first, with createdb, or give another",
+    ),
+    ("role .* does not exist|invalid connection option", "mend the address"),
+    (
+        "^(57|58|53|08)|server closed|terminating connection|connection refused|unexpectedly|"
+        "timeout expired|timed out|could not translate host name|no such file|"
+        "could not (receive|send) data|starting up|shutting down|too many clients|"
+        "connection to server",
+        CHECK_SERVER,
+    ),
 )
-"""What libpq says of a server that does not answer, where there is no SQLSTATE."""
+"""Classes of SQLSTATE at the beginning, or words of libpq, which may come without one."""
 _TABLES = """
 SELECT n.nspname, c.relname, array_agg(a.attname::text ORDER BY a.attnum),
   pg_table_is_visible(c.oid), c.relispartition
@@ -149,19 +151,7 @@ def explain(error: Exception) -> tuple[str, str]:
     'make the database first, with createdb, or give another'
     """
     text, state = _said(error), getattr(error, "sqlstate", None) or ""
-    lower = text.lower()
-    if "read-only transaction" in lower or "must be at the top level" in lower:
-        return text, ONLY_READS
-    if state.startswith(_OF_SQL):
-        return text, ""
-    if state.startswith("28") or re.search(r"password|authentication|pg_hba\.conf", lower):
-        return text, "give the password by PGPASSWORD, ~/.pgpass or a service file"
-    if state == "3D000" or re.search("database .* does not exist", lower):
-        return text, "make the database first, with createdb, or give another"
-    if re.search("role .* does not exist|invalid connection option", lower):
-        return text, "mend the address"
-    is_away = state.startswith(_OF_SERVER) or any(words in lower for words in _AWAY)
-    return text, CHECK_SERVER if is_away else ""
+    return text, way_out(f"{state} {text}", _WAYS_OUT)
 
 
 def _said(error: Exception) -> str:

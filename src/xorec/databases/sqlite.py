@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import quote as url_quote
+
+import polars as pl
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
@@ -23,9 +25,6 @@ from xorec.databases.base import (
     refusal,
     way_out,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _WAYS_OUT = (
     ("not a database|disk image", "give the file of an SQLite database"),
@@ -76,8 +75,6 @@ class SQLite(Database):
         return {name: type(value).__name__ for name, value in zip(names, row, strict=True)}
 
     def batches(self, query: str) -> Iterator[pl.DataFrame]:
-        import polars as pl
-
         seen: dict[str, type] = {}
         with self.errors():
             cursor = self._connection.execute(query)
@@ -88,8 +85,6 @@ class SQLite(Database):
 
     def _series(self, name: str, values: Sequence[Any], seen: dict[str, type]) -> pl.Series:
         """The values of a column; ids of several types are refused, other values become text."""
-        import polars as pl
-
         types = set(map(type, values)) - {type(None)}
         if name in IDS and types:
             expected = seen.setdefault(name, next(type(one) for one in values if one is not None))

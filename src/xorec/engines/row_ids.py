@@ -15,14 +15,13 @@ import numpy.typing as npt
 from xorec.core.engine import Arrays, Blocks, Engine
 from xorec.core.errors import DataError
 from xorec.core.rng import hash_integers, hash_text
-from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
 from xorec.data.io.base import Source
 from xorec.data.io.columns import Columns
 from xorec.data.io.encode import Gathered, refused_id, sorted_ids
 from xorec.data.io.id_encoder import IdEncoder
 from xorec.data.io.values import Place
-from xorec.data.text import Text
+from xorec.data.text import IdTable, Text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,9 +21,8 @@ from xorec.core.errors import DataError, ModelFileError
 from xorec.core.paths import require_file
 from xorec.core.schema import Schema, Tensor, check_tensors
 from xorec.data.categories import Categories
-from xorec.data.id_table import IdTable
 from xorec.data.ids import Ids
-from xorec.data.text import Text
+from xorec.data.text import IdTable, Text
 from xorec.recommender import storage
 from xorec.recommender.signing import Key, check_signature
 from xorec.recommender.state import RecommenderState

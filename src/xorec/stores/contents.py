@@ -19,7 +19,7 @@ from xorec.core.errors import OptionError, StoreError
 from xorec.core.options import DEFAULTS, RunOptions
 from xorec.core.printable import quoted
 from xorec.data.ids import Ids
-from xorec.data.text import Text
+from xorec.data.text import Text, not_unicode
 from xorec.recommender.recommender import Recommender
 from xorec.representations.base import Representation
 from xorec.representations.codes import Codes
@@ -300,12 +300,9 @@ def _text(text: Text, what: str) -> Callable[[slice], list[str]]:
 
 def _strings(strings: list[str], what: str) -> list[str]:
     """The strings; refused where one is no Unicode, which no text column takes."""
-    try:
-        "".join(strings).encode()
-    except UnicodeEncodeError:
-        wrong = next(one for one in strings if any("\ud800" <= c <= "\udfff" for c in one))
+    if (wrong := not_unicode(strings)) is not None:
         raise StoreError(
             f"{what} is {quoted(wrong)}, whose bytes are no UTF-8 and fit no text column: mend it "
             "in the data and fit again."
-        ) from None
+        )
     return strings

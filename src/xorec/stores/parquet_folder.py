@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from xorec.core.addresses import Address
 from xorec.core.bits import Words
@@ -37,10 +38,8 @@ class ParquetFolder(Store):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         assert address.path is not None
-        from polars.exceptions import PolarsError
-
         self.folder = address.path
-        self.driver_errors = (OSError, PolarsError)
+        self.driver_errors = (OSError, pl.exceptions.PolarsError)
 
     def write(self, contents: Contents, progress: Progress = SILENT) -> dict[str, int]:
         require_address_space()
@@ -84,8 +83,6 @@ class ParquetFolder(Store):
     def fetch(
         self, table: str, columns: Sequence[str], where: str, values: Sequence[int | str]
     ) -> Rows:
-        import polars as pl
-
         schema = schema_of(self.about)[table]
         kind = frame_schema(schema.columns)[where]
         wanted = pl.Series(sorted(set(values)), dtype=pl.Int64 if kind.is_integer() else kind)
@@ -147,8 +144,6 @@ class ParquetFolder(Store):
         return [*map(Near, rows.tolist(), ids, names, away.tolist())]
 
     def _scan(self, table: str) -> Any:
-        import polars as pl
-
         return pl.scan_parquet(self.folder / f"{table}.parquet")
 
 

@@ -45,10 +45,7 @@ _NUMBERS = {"row": ">i4", "integer": ">i8", "float": ">f4"}
 
 
 class PostgresqlStore(SqlStore):
-    """Tables in the schema that `?schema=` names, else in the first of the search path.
-
-    with_extension: compare codes by pgvector if the database has it.
-    """
+    """Tables in the schema that `?schema=` names, else in the first of the search path."""
 
     kind = "postgresql"
     extra = "postgresql"
@@ -61,10 +58,9 @@ class PostgresqlStore(SqlStore):
         "vector": "real[]",
     }
 
-    def __init__(self, address: Address, *, with_extension: bool = True) -> None:
+    def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._driver = database.driver()
-        self._with_extension = with_extension
         self.driver_errors = (OSError, self._driver.Error)
 
     @property
@@ -104,7 +100,7 @@ class PostgresqlStore(SqlStore):
     def _has_vector(self) -> bool:
         """Whether the search path has pgvector's operator between codes."""
         ((found,),) = self.run("SELECT to_regoperator('<~>(bit,bit)') IS NOT NULL")
-        return self._with_extension and bool(found)
+        return bool(found)
 
     def begin(self) -> None:
         """The swap begins when no query reads the old tables, and keeps queries out until its end.
@@ -240,16 +236,14 @@ def copy_rows(columns: Sequence[Column], batch: Batch) -> bytes:
     """
     count = rows_of(batch)
     parts: list[list[bytes] | bytes] = []
-    opening: npt.NDArray[Any] | None = np.full(count, len(columns), dtype=[("fields", ">i2")])
+    if columns[0].kind == "text":
+        parts.append(_fixed([], batch, len(columns)))
     for is_text, group in groupby(columns, lambda one: one.kind == "text"):
         if is_text:
-            if opening is not None:
-                parts.append(opening.tobytes())
             texts = ([text.encode() for text in batch[one.name]] for one in group)
             parts += [[len(one).to_bytes(4, "big") + one for one in column] for column in texts]
         else:
-            parts.append(_fixed([*group], batch, opening).tobytes())
-        opening = None
+            parts.append(_fixed([*group], batch, 0 if parts else len(columns)))
     if len(parts) == 1:
         assert isinstance(parts[0], bytes)
         return parts[0]
@@ -262,21 +256,19 @@ def _cut(joined: bytes, count: int) -> Iterator[bytes]:
     return (joined[at * size : (at + 1) * size] for at in range(count))
 
 
-def _fixed(
-    columns: Sequence[Column], batch: Batch, opening: npt.NDArray[Any] | None
-) -> npt.NDArray[Any]:
-    """Fields of fixed length, side by side. opening: the number of fields, where they are first."""
+def _fixed(columns: Sequence[Column], batch: Batch, fields: int) -> bytes:
+    """Fields of fixed length, side by side. fields: of a row, where these are its first; else 0."""
     values = {f"v{at}": _field(one, batch[one.name]) for at, one in enumerate(columns)}
-    layout: list[Any] = [] if opening is None else [("fields", ">i2")]
+    layout: list[Any] = [("fields", ">i2")] if fields else []
     for name, array in values.items():
         layout += [(f"length_{name}", ">i4"), (name, array.dtype)]
     made = np.empty(rows_of(batch), dtype=layout)
-    if opening is not None:
-        made["fields"] = opening["fields"]
+    if fields:
+        made["fields"] = fields
     for name, array in values.items():
         made[f"length_{name}"] = array.dtype.itemsize
         made[name] = array
-    return made
+    return made.tobytes()
 
 
 def _field(column: Column, values: Any) -> npt.NDArray[Any]:

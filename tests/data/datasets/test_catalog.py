@@ -1,4 +1,4 @@
-"""Names of data sets: what they mean, how they get here, and what the command line tells."""
+"""Names of data sets: what they mean, how they get here, what the command line tells; debian."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import http.server
 import io
 import json
 import re
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,19 +17,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from xorec.cli.data import app
 from xorec.core.errors import DataError, OptionError
+from xorec.core.paths import user_cache
 from xorec.data.datasets.catalog import (
     CATALOG,
+    EMBEDDED,
     cache_folder,
     fetch_data,
     find,
-    item_table,
     load_data,
 )
+from xorec.data.interactions import Interactions
 from xorec.data.io.read import as_interactions
 from xorec.data.split import split
 
@@ -138,12 +143,7 @@ def test_the_cache_is_where_the_platform_wants_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("XOREC_DATA", "/some/where")
     assert cache_folder() == Path("/some/where")
     monkeypatch.delenv("XOREC_DATA")
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert cache_folder() == Path("/xdg/xorec/data")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/home/me")
-    assert cache_folder() == Path("/home/me/.cache/xorec/data")
+    assert cache_folder() == user_cache() / "data"
 
 
 def test_a_name_means_the_catalogue_and_a_path_the_file(
@@ -186,15 +186,6 @@ def test_a_named_data_set_takes_no_columns() -> None:
 
 
 @pytest.mark.parametrize("name", list(RATINGS))
-def test_movielens_items_come_with_names_and_genres(name: str) -> None:
-    table = item_table(ITEMS[name][0], item_bytes(name))
-    assert table.columns == ["item", "name", "category"]
-    assert table.row(0) == (242, "Misérables, Les (1997)", "Comedy|Western")
-    assert table.row(1)[:2] == (302, "L.A. Confidential (1997)")
-    assert not table.row(1)[2]
-
-
-@pytest.mark.parametrize("name", list(RATINGS))
 def test_movielens_is_fetched_unpacked_and_read(name: str, publish: Publish, cache: Path) -> None:
     content = movielens_zip(name)
     publish(name, content, checksum=f"sha256:{hashlib.sha256(content).hexdigest()}")
@@ -207,8 +198,8 @@ def test_movielens_is_fetched_unpacked_and_read(name: str, publish: Publish, cac
     assert list(data.items) == [242, 302]
     assert data.ratings is not None
     assert data.times is not None
-    assert data.names[0] == "Misérables, Les (1997)"
-    assert data.categories.of(0) == ["Comedy", "Western"]
+    assert list(data.names) == ["Misérables, Les (1997)", "L.A. Confidential (1997)"]
+    assert [data.categories.of(item) for item in (0, 1)] == [["Comedy", "Western"], []]
 
 
 def test_a_fetched_data_set_is_not_fetched_again(publish: Publish) -> None:
@@ -306,3 +297,57 @@ def test_fetch_prints_one_json_object(publish: Publish) -> None:
     assert told["present"] is True
     assert Path(told["files"][0]).is_file()
     assert "the first download was trusted" in run("fetch", "amazon-cds", "--quiet")
+
+
+DIGEST = "7f6bdc94828002f6245dc64802d13e54"
+
+
+@pytest.fixture(scope="module")
+def debian() -> Interactions:
+    return load_data("debian")
+
+
+def test_debian_is_what_the_catalogue_says(debian: Interactions) -> None:
+    entry = CATALOG["debian"]
+    sizes = (debian.n_users, debian.n_items, debian.n_pairs)
+    assert (entry.users, entry.items, entry.pairs) == sizes
+    assert min(debian.user_counts.min(), debian.item_counts.min()) == 5
+    assert debian.digest() == DIGEST
+    assert debian.names is not None
+    assert list(debian.names) == list(debian.items)
+
+
+def test_every_item_has_one_category_and_they_are_imbalanced(debian: Interactions) -> None:
+    assert debian.categories is not None
+    assert np.diff(debian.categories.indptr).tolist() == [1] * debian.n_items
+    assert debian.categories.of(debian.items.find("zlib1g-dev")) == ["libdevel"]
+    assert debian.categories.of(debian.items.find("python3-numpy")) == ["python"]
+    sizes = np.sort(np.bincount(debian.categories.indices))[::-1]
+    assert len(sizes) > 30
+    assert sizes[0] > 0.2 * debian.n_items
+    assert np.median(sizes) < 0.01 * debian.n_items
+
+
+def test_debian_is_small_and_loads_at_once(debian: Interactions) -> None:
+    """Column by column: fewer steps of Python than a tenth of its pairs, 5,000 or so."""
+    assert sum(path.stat().st_size for path in EMBEDDED.iterdir()) < 700_000
+    steps = 0
+
+    def count(frame: Any, event: str, what: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        again = load_data("debian")
+    finally:
+        sys.settrace(before)
+    assert again.n_pairs == debian.n_pairs
+    assert 0 < steps < debian.n_pairs / 10
+
+
+def test_rows_are_what_the_slow_way_gives(debian: Interactions) -> None:
+    pairs = pl.read_parquet(EMBEDDED / "interactions.parquet").rows()
+    assert Interactions.from_pairs(reversed(pairs)).digest() == debian.digest()

@@ -263,10 +263,9 @@ def test_lines_end_where_they_end(tmp_path: Path) -> None:
     assert ids(data) == (["a\u2028b"], ["c\x85"])
 
 
-def _matrix(**arrays: Any) -> Any:
-    matrix = sparse.csr_array(np.ones((3, 3)))
-    for name, values in arrays.items():
-        setattr(matrix, name, values)
+def _matrix(kind: Any = sparse.csr_array, **arrays: Any) -> Any:
+    matrix = kind(np.ones((3, 3)))
+    vars(matrix).update(arrays)
     return matrix
 
 
@@ -279,6 +278,7 @@ def _matrix(**arrays: Any) -> Any:
         _matrix(indices=np.full(9, -1, dtype=np.int32)),
         _matrix(indices=np.zeros(4, dtype=np.int32)),
         _matrix(_shape=(2**31, 2**31)),
+        _matrix(sparse.dia_matrix, _shape=(2**32 + 6, 3)),
         sparse.csr_array(np.array([[1 + 2j]])),
         sparse.csr_array(np.array([[np.inf]])),
         sparse.coo_array(([1.0], ([0], [0])), shape=(10**8, 2)),

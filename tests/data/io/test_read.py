@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -245,12 +244,3 @@ def test_many_batches_are_read_as_one(tmp_path: Path) -> None:
     wanted = sorted(set(zip(users.tolist(), items.tolist(), strict=True)))
     pl.DataFrame({"user": users, "item": items}).write_csv(tmp_path / "x.csv")
     assert rows_of(read(tmp_path / "x.csv")) == wanted
-
-
-@pytest.mark.parametrize("make", [lambda n: f"user{n:09d}x", lambda n: n, lambda n: f"{n:x}"])
-def test_ids_long_and_short_come_back(tmp_path: Path, make: Callable[[int], object]) -> None:
-    ids = [make(number) for number in range(0, 30_000, 7)]
-    pl.DataFrame({"user": ids, "item": ids}).write_parquet(tmp_path / "x.parquet")
-    data = read(tmp_path / "x.parquet")
-    assert list(data.users) == sorted(ids)  # type: ignore[type-var]
-    assert all(data.users[u] == data.items[int(data.of_user(u)[0])] for u in range(0, 4_000, 97))

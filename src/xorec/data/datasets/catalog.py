@@ -98,8 +98,8 @@ class DataSet:
 
     users, items, pairs: as published (before any filter).
     url: where the file is; None for the data that comes with xorec.
-    checksum: "sha256:..." of that file; None where nobody published one, and then the first
-        download is trusted and its SHA-256 recorded.
+    checksum: "sha256:..." of that file; None if none is published: then the first download is
+        trusted and its SHA-256 recorded.
     size: bytes of that file, where known.
     members: the files of a MovieLens archive that are kept: ratings and items; none means that
         the file itself holds the interactions.
@@ -190,8 +190,8 @@ def fetch_data(name: str, *, again: bool = False, progress: Progress = SILENT) -
     recorded = entry.record.get("sha256")
     checksum = entry.checksum or (f"sha256:{recorded}" if recorded else None)
     file = entry.folder / _last(entry.url)
-    got = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
-    record = {"url": entry.url, "sha256": got.sha256, "bytes": got.bytes}
+    sha256 = fetch(entry.url, file, checksum=checksum, size=entry.size, progress=progress)
+    record = {"url": entry.url, "sha256": sha256, "bytes": file.stat().st_size}
     try:
         if entry.members:
             unpack(file, entry)

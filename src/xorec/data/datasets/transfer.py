@@ -21,7 +21,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 
@@ -35,15 +34,6 @@ _TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _DROPPED = (OSError, http.client.HTTPException)
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """A file that is whole and verified."""
-
-    path: Path
-    sha256: str
-    bytes: int
-
-
 class TransientError(Exception):
     """A failure that may pass; the message says what happened."""
 
@@ -55,7 +45,7 @@ class Transfer:
         self, url: str, destination: Path, checksum: str | None, size: int | None, timeout: float
     ) -> None:
         self.url, self.destination, self.size, self.timeout = url, destination, size, timeout
-        self.algorithm, _, self.expected = (checksum or "sha256:").partition(":")
+        self.expected, self.sha256 = (checksum or "").removeprefix("sha256:"), ""
         self.part = destination.with_name(destination.name + ".part")
         self.tag = destination.with_name(destination.name + ".part.tag")
         self.resumed = self.restarted = False
@@ -147,17 +137,14 @@ class Transfer:
             "The file may have moved: see whether there is a newer xorec."
         )
 
-    def digest(self, algorithm: str) -> str:
-        """The checksum of what has arrived."""
-        with self.part.open("rb") as file:
-            return hashlib.file_digest(file, algorithm).hexdigest()
-
     def is_right(self) -> bool:
         """Whether this is the file that was asked for; a wrong one is removed.
 
         One that was put together from two runs gets one fresh start; any other is an error.
         """
-        found, size = self.digest(self.algorithm), self.held
+        with self.part.open("rb") as file:
+            self.sha256 = found = hashlib.file_digest(file, "sha256").hexdigest()
+        size = self.held
         if self.expected in ("", found) and self.size in (None, size):
             return True
         fresh_start = self.resumed and not self.restarted
@@ -165,18 +152,16 @@ class Transfer:
         if fresh_start:
             self.restarted = True
             return False
-        wanted = f"{self.algorithm} {self.expected}" if self.expected else f"{self.size:,} bytes"
+        wanted = f"sha256 {self.expected}" if self.expected else f"{self.size:,} bytes"
         raise DataError(
-            f"{self.url}: expected {wanted}, found {self.algorithm} {found} in {size:,} bytes. "
+            f"{self.url}: expected {wanted}, found sha256 {found} in {size:,} bytes. "
             "The bad file was removed; try again later or from another network."
         )
 
-    def finish(self) -> Fetched:
+    def finish(self) -> None:
         """Give the file its name."""
-        fetched = Fetched(self.destination, self.digest("sha256"), self.held)
         put_in_place(self.part, self.destination)
         self.tag.unlink(missing_ok=True)
-        return fetched
 
     def discard(self) -> None:
         """Forget what has arrived."""
@@ -210,11 +195,10 @@ def fetch(
     attempts: int = 5,
     timeout: float = 30.0,
     pause: float = 1.0,
-) -> Fetched:
-    """Fetch `url` into the file `destination`.
+) -> str:
+    """Fetch `url` into the file `destination`; its SHA-256.
 
-    checksum: "sha256:..." or "md5:..." (any algorithm of hashlib) that the file must have.
-    size: the bytes that it must have.
+    checksum: "sha256:..." that the file must have; None: any. size: the bytes that it must have.
     attempts: failures in a row, with nothing gained, before giving up; `pause` seconds after the
         first and twice as long after each further one. `timeout`: seconds without a byte.
     """
@@ -223,7 +207,8 @@ def fetch(
         destination.parent.mkdir(parents=True, exist_ok=True)
         with _alone_in(destination.parent):
             _receive_all(transfer, progress, attempts, pause)
-            return transfer.finish()
+            transfer.finish()
+            return transfer.sha256
     except OSError as error:  # of the disk: those of the network are transient errors by now
         what = f"cannot be written ({error.strerror}). Set XOREC_DATA to a folder of yours."
         if error.errno == errno.ENOSPC:

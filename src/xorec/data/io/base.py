@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from xorec.core.errors import DataError
 from xorec.core.printable import quoted
 from xorec.data.ids import Ids
 from xorec.data.io.columns import Columns
 from xorec.data.io.data_file import DataFile
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Wanted = Mapping[str, str | None]
 """The name of the column asked for, by role; None where it is to be guessed, "" for none."""
@@ -61,7 +59,7 @@ class Source:
     since: int | None = None
 
     def require_short_names(self) -> None:
-        """Refuse a column whose name is too long for anybody to have written it."""
+        """Refuse a column whose name is too long."""
         longest = max(self.columns, key=len, default="")
         if len(longest) > LONGEST_NAME:
             raise DataError(
@@ -115,8 +113,6 @@ _WAYS_OUT = {
 @contextmanager
 def polars_errors(name: str) -> Iterator[None]:
     """Turn an error of polars, its panics too, into a DataError; name: what was being read."""
-    import polars as pl
-
     try:
         yield
     except pl.exceptions.NoDataError:

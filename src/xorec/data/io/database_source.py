@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from xorec.core.addresses import Address
 from xorec.core.errors import DataError
@@ -13,9 +14,6 @@ from xorec.data.io.base import Source, Wanted
 from xorec.data.io.columns import guess
 from xorec.databases import open_database
 from xorec.databases.base import IDS, Database, Table, inner_query, place_of, refusal
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def open_address(
@@ -29,8 +27,6 @@ def open_address(
     roles: of the columns that a table must have to be found where the address names none.
     since: the database leaves out earlier rows where its times can be compared.
     """
-    import polars as pl
-
     with open_database(address) as database:
         table, notes = _table(database, wanted, roles)
         rows = table.sql if table else f"({inner_query(address)}\n)"
@@ -115,8 +111,6 @@ def _whole_ids(
     database: Database, roles: Sequence[str], columns: Mapping[str, str], batch: pl.DataFrame
 ) -> pl.DataFrame:
     """Decimals, which came as text, as whole numbers; others are no ids."""
-    import polars as pl
-
     for role in roles:
         ids = batch[role]
         plain = ids.str.replace(r"\.0+$", "")

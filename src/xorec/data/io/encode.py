@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from xorec.core.errors import DataError
 from xorec.core.options import DEFAULTS, RunOptions
@@ -28,10 +29,6 @@ from xorec.data.io.values import (
     values_of,
 )
 from xorec.data.merge import Merged, merge_pairs, take_pairs
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 T = TypeVar("T")
 _IDS = ("user", "item")
@@ -101,8 +98,6 @@ def numbers_first(source: Source, columns: Columns, read: Callable[[Source], T])
     """Read a CSV file with ratings and times parsed as numbers; if that fails, as text, and the
     error then says which value is no number. Another source is read as it is.
     """
-    import polars as pl
-
     if source.scan is None:
         return read(source)
     wanted = {columns.rating: pl.Float32, columns.weight: pl.Float64, columns.time: pl.Int64}
@@ -126,8 +121,6 @@ def no_rows(source: Source) -> DataError:
 
 def role_batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     """The columns in use by role, as they stream by."""
-    import polars as pl
-
     if source.stream is not None:
         for batch in source.stream(columns.in_use()):
             _require_id_types(batch.schema, source, columns)
@@ -144,8 +137,6 @@ def role_batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
 
 def _require_id_types(schema: pl.Schema, source: Source, columns: Columns) -> None:
     """Refuse columns of lists and the like as ids. schema: by role."""
-    import polars as pl
-
     for role in _IDS:
         if schema[role].is_nested() or schema[role] == pl.Object:
             name = getattr(columns, role)
@@ -158,8 +149,8 @@ def _require_id_types(schema: pl.Schema, source: Source, columns: Columns) -> No
 def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: Gathered) -> None:
     """Add one batch; a column of known ids holds their rows already."""
     size = len(batch)
-    if source.text:
-        batch = _without_blank_lines(batch)
+    if source.text and batch["user"].null_count() and batch["item"].null_count():
+        batch = batch.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is all nulls
         gathered.blank += size - len(batch)
     places = {role: Place(source.name, n, gathered.read) for role, n in columns.in_use().items()}
     for role in _IDS:
@@ -177,15 +168,6 @@ def _add_batch(batch: pl.DataFrame, source: Source, columns: Columns, gathered: 
     for role, array in values.items():
         gathered.extend(role, array)
     gathered.rows += len(batch)
-
-
-def _without_blank_lines(batch: pl.DataFrame) -> pl.DataFrame:
-    """Polars reads a blank line as a row of nulls."""
-    import polars as pl
-
-    if not (batch["user"].null_count() and batch["item"].null_count()):
-        return batch
-    return batch.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _refuse_empty(ids: pl.Series, place: Place, role: str) -> None:
@@ -327,8 +309,6 @@ def sorted_ids(known: pl.Series, *, whole_numbers: bool) -> tuple[Ids, Codes]:
 
     known: distinct ids. whole_numbers: text ids that all are whole numbers become integers.
     """
-    import polars as pl
-
     if whole_numbers and len(known) and known.str.contains(WHOLE_NUMBER).all():
         numbers = known.cast(pl.Int64, strict=False)
         known = known if numbers.null_count() else numbers
@@ -344,8 +324,6 @@ def refused_id(known: pl.Series, source: Source, role: str) -> tuple[int, str] |
 
     That is one that is missing, would be mixed up with others, or is too long.
     """
-    import polars as pl
-
     is_text = known.dtype == pl.String
     if is_text and (code := _missing(known, words=source.text)) is not None:
         advice = " (an id that is really called so can come in a data frame)" if known[code] else ""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from xorec.core.addresses import Address, parse_address
 from xorec.core.errors import DataError
@@ -27,10 +28,6 @@ from xorec.data.io.objects import as_frame, frame_columns, open_frame
 from xorec.data.io.registry import open_file
 from xorec.data.text import Text, offsets_of
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
 _GUESSED = (",", ";", "/")
 _TEXTS_A_PART = 2.0
 """In how many different texts a part of a divided text must come, on average."""
@@ -44,8 +41,6 @@ def guess_separator(texts: pl.Series) -> str | None:
     ','
     >>> guess_separator(pl.Series(["Action, Adventure & Co", "Comedy", "Drama"]))
     """
-    import polars as pl
-
     texts = texts.drop_nulls().unique()
     if _has(texts, "|"):
         return "|"
@@ -82,8 +77,6 @@ def add_item_info(
     lists, or divided by what `separators` guesses. Items that the file does not know get the name
     "" and no category.
     """
-    import polars as pl
-
     source, table = _load(info, limits)
     item, name, category = _columns(source)
     values = {role: column for role, column in (("name", name), ("category", category)) if column}
@@ -139,8 +132,6 @@ def _load(info: Any, limits: Limits) -> tuple[Source, pl.DataFrame]:
 
 def _of_database(address: Address) -> tuple[Source, pl.DataFrame]:
     """The columns in use of a table or a query."""
-    import polars as pl
-
     source = open_address(address, {}, roles=("item", "name"))
     assert source.stream is not None
     columns = zip(("item", "name", "category"), _columns(source), strict=True)
@@ -178,8 +169,6 @@ def _columns(source: Source) -> tuple[str, str | None, str | None]:
 
 def _names(matched: pl.DataFrame, n_items: int) -> Text:
     """The first name of each item."""
-    import polars as pl
-
     first = matched.select("row", pl.col("name").cast(pl.String)).drop_nulls()
     first = first.unique("row", keep="first")
     names = [""] * n_items
@@ -190,8 +179,6 @@ def _names(matched: pl.DataFrame, n_items: int) -> Text:
 
 def _separator(values: pl.Series, by_blanks: bool) -> tuple[str | None, list[str]]:
     """The separator of the categories of one value, and others that might have been meant so."""
-    import polars as pl
-
     if by_blanks:
         return " ", []
     divided = isinstance(values.dtype, pl.List)
@@ -206,8 +193,6 @@ def _separator(values: pl.Series, by_blanks: bool) -> tuple[str | None, list[str
 
 def _categories(matched: pl.DataFrame, n_items: int, separator: str | None) -> Categories:
     """All categories of each item, each once, ascending; labels are sorted."""
-    import polars as pl
-
     table = matched.select("row", label="category")
     while isinstance(table.schema["label"], pl.List):
         table = table.explode("label")

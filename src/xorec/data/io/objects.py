@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 
 from xorec.core.errors import DataError
 from xorec.core.printable import listed, quoted
@@ -18,18 +20,11 @@ from xorec.data.ids import Ids
 from xorec.data.io.base import ObjectFormat, Source, Wanted
 from xorec.data.io.columns import choose_columns
 
-if TYPE_CHECKING:
-    import narwhals as nw
-    import polars as pl
-
-
 FRAME = "the data frame"
 
 
 def as_frame(thing: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """A pandas, polars, Arrow or other frame as narwhals sees it; None if it is none."""
-    import narwhals as nw
-
     try:
         frame = nw.from_native(thing, pass_through=True)
     except nw.exceptions.NarwhalsError as error:
@@ -51,9 +46,6 @@ def open_frame(
     frame: nw.DataFrame[Any] | nw.LazyFrame[Any], names: Sequence[str], ids: Sequence[str] = ()
 ) -> Source:
     """The columns `names` of a frame as a Source; `ids` are those that hold raw ids."""
-    import narwhals as nw
-    import polars as pl
-
     selected = frame.select(*dict.fromkeys(names))
     if isinstance(selected, nw.LazyFrame):
         selected = selected.collect("polars")
@@ -79,8 +71,6 @@ def _open_frame(thing: Any, wanted: Wanted) -> Source:
 
 def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
     """A column as polars holds it; Python objects stay Python objects."""
-    import narwhals as nw
-
     categories = getattr(getattr(column.to_native(), "cat", None), "categories", ())
     has_odd_categories = any(type(one) is not str for one in categories)  # some crash Arrow
     if column.dtype not in (nw.Object, nw.Unknown) and not has_odd_categories:
@@ -95,9 +85,6 @@ def _series(column: nw.Series[Any]) -> pl.Series | list[Any]:
 
 def _without_arrow(column: nw.Series[Any]) -> pl.Series | list[Any]:
     """A column of pandas where pyarrow is not installed: by way of NumPy or of Python's values."""
-    import narwhals as nw
-    import polars as pl
-
     if isinstance(column.dtype, nw.Datetime):
         times = pl.Series(column.to_numpy().astype("datetime64[us]"))
         if column.dtype.time_zone is None:
@@ -155,8 +142,6 @@ def column_source(
     name: str, columns: dict[str, pl.Series | list[Any]], ids: Sequence[str]
 ) -> Source:
     """A Source of columns; ids that polars cannot hold are numbered here and now."""
-    import polars as pl
-
     series: dict[str, pl.Series] = {}
     known: dict[str, Ids] = {}
     for column, values in columns.items():
@@ -172,8 +157,6 @@ def column_source(
 
 def _values(values: list[Any], column: str) -> pl.Series:
     """The Python values of a column that holds no ids. column: for the message."""
-    import polars as pl
-
     huge = next((v for v in values if isinstance(v, int) and v.bit_length() > 127), None)
     try:
         if huge is None:
@@ -186,8 +169,6 @@ def _values(values: list[Any], column: str) -> pl.Series:
 
 def as_series(values: list[Any]) -> pl.Series | list[Any]:
     """Values of one simple kind as a polars series, others as they are."""
-    import polars as pl
-
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int} or kinds <= {str} or kinds <= {float, int}:
         wide = 54 if kinds == {float, int} else 128  # from there on it would not be the same number
@@ -237,8 +218,6 @@ def _open_matrix(matrix: Any, wanted: Wanted) -> Source:
     Values that all are 1 are neither. Rows and columns without values stay, so the numbers of the
     matrix are the rows of the interactions too.
     """
-    import polars as pl
-
     entries = _entries(matrix)
     stored = entries.data != 0
     with np.errstate(over="ignore"):

@@ -85,9 +85,9 @@ def read(
     >>> data.notes[1]
     '1 repeated pairs merged, the last kept'
     """
+    require_address_space()
     from xorec.data.io.encode import encode
 
-    require_address_space()
     reading = Reading(options)
     opened, item_files = reading.opened(source)
     opened, columns = reading.chosen(opened)

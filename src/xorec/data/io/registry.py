@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from xorec.core.errors import DataError, OptionError
 from xorec.core.paths import reason, what_is_at
 from xorec.core.printable import listed, quoted
@@ -74,8 +76,6 @@ def open_object(thing: Any, wanted: Wanted) -> Source:
 
 def join_parts(name: str, sources: Sequence[Source], parts: Sequence[str]) -> Source:
     """Files that are the parts of a split as one Source with the column "split"."""
-    import polars as pl
-
     first = sources[0]
     for source in sources[1:]:
         if source.columns != first.columns:

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from xorec.core.errors import DataError
 from xorec.core.printable import LONGEST_VALUE, shortened
@@ -19,11 +21,7 @@ from xorec.data.io.base import FileFormat, Source
 from xorec.data.io.columns import is_known_name
 from xorec.data.io.data_file import DataFile
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
-Scan = Callable[[Mapping[str, Any]], "pl.LazyFrame"]
+Scan = Callable[[Mapping[str, Any]], pl.LazyFrame]
 WHITESPACE = " "
 """Stands for any run of blanks."""
 _MOST = 0.6
@@ -73,8 +71,6 @@ def _scanner(
     file: DataFile, separator: str, has_header: bool, typed_names: bool
 ) -> tuple[list[str], Scan, frozenset[str]]:
     """Names of columns, `Source.scan` and `Source.sequences` of a file that polars parses."""
-    import polars as pl
-
     read = partial(
         pl.scan_csv,
         file.location,
@@ -107,8 +103,6 @@ def _split_lines(
     file: DataFile, separator: str, names: list[str], *, has_header: bool
 ) -> pl.LazyFrame:
     """The lines of a file, each split into the fields of these columns."""
-    import polars as pl
-
     line = pl.col("line")
     fields = line.str.extract_all(r"\S+") if separator == WHITESPACE else line.str.split(separator)
     lines = pl.scan_lines(file.location, glob=False).filter(line.str.strip_chars() != "")
@@ -123,11 +117,6 @@ def _open_csv(file: DataFile) -> Source:
         guessed = guess_separator(file.lines) or guess_separator(file.lines, share=_MOST)
         separator = "," if "," in file.lines[0] else guessed or ","
     return open_separated(file, separator)
-
-
-def _open_dat(file: DataFile) -> Source:
-    guessed = file.layout.separator or guess_separator(file.lines)
-    return open_separated(file, guessed or WHITESPACE)
 
 
 def guess_separator(lines: tuple[str, ...], share: float = 1.0) -> str | None:
@@ -229,7 +218,9 @@ TSV = FileFormat(
 DAT = FileFormat(
     "dat",
     "other separators, guessed: `::` (MovieLens `ratings.dat`), tabs (`u.data`), blanks, ...",
-    _open_dat,
+    lambda file: open_separated(
+        file, file.layout.separator or guess_separator(file.lines) or WHITESPACE
+    ),
     (".dat",),
     recognises=lambda file: True,
 )
@@ -244,8 +235,6 @@ INTER = FileFormat(
 
 
 def _open_lists(file: DataFile) -> Source:
-    import polars as pl
-
     lines = pl.scan_lines(file.location, glob=False).select(
         pl.col("line").str.extract_all(r"\S+").alias("words")
     )

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from xorec.core.errors import DataError
 from xorec.data.io.base import FileFormat, Source
 from xorec.data.io.data_file import DataFile
@@ -30,8 +32,6 @@ pl.scan_parquet(sys.argv[1], glob=False).select(pl.all().null_count()).collect(e
 
 
 def _open_parquet(file: DataFile) -> Source:
-    import polars as pl
-
     _try_to_read(file)
     frame = pl.scan_parquet(file.location, glob=False)
     rows = frame.select(pl.len()).collect().item()
@@ -79,8 +79,6 @@ DEEPEST = 8
 
 
 def _open_json_lines(file: DataFile) -> Source:
-    import polars as pl
-
     if file.lines[0].lstrip().startswith("["):
         raise DataError(f"{file.path} is one JSON array: write one object a line (JSON lines).")
     fields: dict[str, list[Any]] = {}
@@ -115,8 +113,6 @@ def _json_object(line: str, path: Path, number: int) -> dict[str, Any]:
 
 def _json_type(values: list[Any], depth: int = 0) -> Any:
     """The polars type of a JSON field; None for objects, which are left out."""
-    import polars as pl
-
     types = {type(value) for value in values if value is not None}
     if types == {list}:
         if depth == DEEPEST:

@@ -14,19 +14,16 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from xorec.core.errors import DataError, OptionError
 from xorec.core.printable import quoted
 from xorec.data.interactions import TEST, TRAIN, VALIDATION
 from xorec.data.io.columns import is_known_time
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _NO_DATE = 1_000_000
 """Seconds: times that end before 12 January 1970 are not meant as dates."""
@@ -86,23 +83,17 @@ def values_of(role: str, column: pl.Series, place: Place) -> npt.NDArray[Any]:
 
 
 def _ratings(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     numbers = _unblanked(column).cast(pl.Float32, strict=False)
     return numbers if numbers.is_finite().all() else numbers.set(~numbers.is_finite(), None)
 
 
 def _weights(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     numbers = _unblanked(column).cast(pl.Float64, strict=False)
     kept = numbers.cast(pl.Float32)  # as which they are kept: what is too small there is 0
     return numbers.set(~(kept.is_finite() & (kept > 0)), None)
 
 
 def _times(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     if column.dtype in (pl.Date, pl.Datetime):
         return column.dt.epoch("s")
     if column.dtype != pl.String:
@@ -121,8 +112,6 @@ def _times(column: pl.Series) -> pl.Series:
 
 
 def _parts(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     words = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
     return words.replace_strict(
         list(_PART_OF), list(_PART_OF.values()), default=None, return_dtype=pl.Int8
@@ -142,15 +131,11 @@ that fit beside numbers, () for any."""
 
 def _unblanked(column: pl.Series) -> pl.Series:
     """Text without blanks before it, as in "1, 2, 5": a CSV file parsed as numbers has none."""
-    import polars as pl
-
     return column.str.strip_chars_start(" \t") if column.dtype == pl.String else column
 
 
 def _whole(numbers: pl.Series) -> pl.Series:
     """Numbers without their fraction; infinite ones and NaN become null."""
-    import polars as pl
-
     return (numbers.floor() if numbers.dtype.is_float() else numbers).cast(pl.Int64, strict=False)
 
 

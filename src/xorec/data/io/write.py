@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from xorec.core.files import new_folder, replacing
 from xorec.data.ids import Ids
 from xorec.data.interactions import Interactions
 from xorec.data.split import Split
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FileKind = Literal["parquet", "csv"]
 _AS_TEXT = ("uuid", "int")
@@ -48,16 +46,12 @@ def write_test_part(parts: Split, path: Path) -> None:
 
 def split_of(path: Path) -> dict[str, Any]:
     """The split of `write_test_part`, as `Split.describe` has it; empty in another file."""
-    import polars as pl
-
     about = json.loads(pl.read_parquet_metadata(path).get("xorec", "{}"))
     return dict(about.get("split", {}))
 
 
 def pairs_frame(part: Interactions) -> pl.DataFrame:
     """The pairs by raw ids: user, item and, where they are known, rating and time."""
-    import polars as pl
-
     columns: dict[str, Any] = {
         "user": _series(part.users).gather(part.user_rows),
         "item": _series(part.items).gather(part.indices),
@@ -69,8 +63,6 @@ def pairs_frame(part: Interactions) -> pl.DataFrame:
 
 def _items(data: Interactions, lists: bool) -> pl.DataFrame | None:
     """What is known of the items; None where it is nothing. lists: categories as such, else a|b."""
-    import polars as pl
-
     if data.names is None and data.categories is None:
         return None
     columns: dict[str, Any] = {"item": _series(data.items)}
@@ -83,8 +75,6 @@ def _items(data: Interactions, lists: bool) -> pl.DataFrame | None:
 
 
 def _series(ids: Ids) -> pl.Series:
-    import polars as pl
-
     if isinstance(ids.values, np.ndarray):
         return pl.Series(ids.values)
     return pl.Series(list(ids.values) if ids.kind in ("str", *_AS_TEXT) else list(ids))
