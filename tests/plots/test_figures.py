@@ -10,7 +10,6 @@ import zlib
 
 import pytest
 
-from xorec.core.errors import MissingExtraError
 from xorec.plots.figures import Figure, Line, Panel, _styles, draw, names_on
 from xorec.plots.pictures import Picture, number
 
@@ -139,9 +138,3 @@ def test_a_zero_on_a_log_axis_is_a_name_and_is_shown() -> None:
 
 def test_nothing_to_draw_is_said() -> None:
     assert "no data" in texts(draw(Figure("none", "", [Panel("", "x", "y", [])])).svg)
-
-
-def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"matplotlib.*xorec\[plots\]"):
-        draw(MIXED)

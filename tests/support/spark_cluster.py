@@ -139,7 +139,7 @@ class Cluster:
     def _popen(self, command: Sequence[str], name: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *command],  # it ends with whoever started it
+                ["setpriv", "--pdeathsig", "KILL", *command],  # it ends with its parent
                 env=self.environment,
                 stdout=log,
                 stderr=log,

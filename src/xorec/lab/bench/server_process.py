@@ -148,7 +148,7 @@ def xorec_serve(model: Path, data: Path, *options: str) -> list[str]:
 
 
 def status_of(port: int, path: str) -> int:
-    """Of a GET; 0 where nobody answers."""
+    """The status of a GET; 0 where no server answers."""
     connection = HTTPConnection(HOST, port, timeout=2)
     try:
         connection.request("GET", path)
