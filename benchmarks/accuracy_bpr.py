@@ -3,7 +3,7 @@
     python benchmarks/accuracy_bpr.py --data path/to/yelp2018 --config settings.toml --json
 
 Each setting is fitted on the training pairs less a tenth, which is the validation part; the one
-with the best NDCG@20 there, with its best number of epochs, is fitted anew on all training pairs
+with the best NDCG@20 there, with its best number of epochs, is fitted again on all training pairs
 and evaluated on the test part. --grid takes settings as JSON lists, for example
 '{"learning_rate": [0.05, 0.1], "negatives": [4, 8]}'.
 """

@@ -5,9 +5,10 @@
 A given split is kept (validation: a tenth of the training pairs); else a fifth of the pairs is the
 test part. The epochs of BPR and SIML, and ALS' settings, are chosen on validation; each row then
 learns from all training pairs and is tested once. Vectors and rows are kept in --cache under a
-digest of data, split, settings and seed, so a run that was stopped goes on. --settings: a table for
-each of bpr, siml, als and dsiml, and one for each optimiser of dsiml, TOML or JSON. All codes start
-from SIML's vectors of 64 dimensions. Seconds are those of the last fit, its vectors included.
+digest of data, split, settings, seed and code, so a run that was stopped goes on. --settings: a
+table for each of bpr, siml, als and dsiml, and one for each optimiser of dsiml, TOML or JSON. All
+codes start from SIML's vectors of 64 dimensions. Seconds are those of the last fit, its vectors
+included.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xorec.core.files import replacing, save_tensors
 from xorec.core.options import RunOptions
 from xorec.data.interactions import Interactions
 from xorec.data.split import Split
 from xorec.evaluation.protocol import evaluate
+from xorec.lab.reproduce.cache import Cache, Result
 from xorec.models import model_class
 from xorec.models.siml.dsiml import DSIML
 from xorec.representations.codes import Codes
@@ -47,49 +45,38 @@ class Bench:
         assert parts.validation is not None
         self.train, self.validation, self.test = parts.train, parts.validation, parts.test
         self.all = parts.train.union(parts.validation)
-        self.settings, self.cache, self.options = settings, cache, options
+        self.settings, self.options, self._cache = settings, options, Cache(cache)
         self._about = [parts.describe(), *(p.digest() for p in (self.train, self.all, self.test))]
 
-    def path(self, what: dict[str, Any], ending: str) -> Path:
-        """The place in the cache of this very thing."""
-        text = json.dumps([self._about, self.options.seed, what], sort_keys=True)
-        key = hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
-        return self.cache / f"{what['kind']}-{key}.{ending}"
+    def _kept(self, kind: str, what: dict[str, Any], compute: Callable[[], Result]) -> Result:
+        """A result from the cache, or computed now."""
+        key = {"data": self._about, "seed": self.options.seed, **what}
+        return self._cache.get(kind, key, compute)
 
-    def vectors(self, name: str, size: int, part: str) -> tuple[Floats, Floats, float]:
-        """User and item vectors of a model, and seconds: fitted once, on "train" or on "all"."""
+    def _learned(self, name: str, size: int, part: str) -> Result:
+        """A model's vectors, seconds and what validation chose: learned on "train" or on "all"."""
         settings = self.settings.get(name, {})
-        path = self.path(
-            {"kind": name, "size": size, "part": part, "settings": settings}, "safetensors"
-        )
-        if not path.exists():
-            learn = self._als if name == "als" else self._model
-            users, items, seconds, chosen = learn(name, size, part, settings)
-            arrays = {"users": users, "items": items, "seconds": np.array([seconds])}
-            save_tensors(path, arrays, {"chosen": json.dumps(chosen)})
-        found = _open(path)[0]
-        return found["users"], found["items"], float(found["seconds"][0])
+        learn = self._als if name == "als" else self._model
+        what = {"size": size, "part": part, "settings": settings}
+        return self._kept(name, what, lambda: learn(name, size, part, settings))
 
-    def chosen(self, name: str, size: int) -> dict[str, Any]:
-        """What validation chose for a model's vectors."""
-        self.vectors(name, size, "train")
-        settings = self.settings.get(name, {})
-        path = self.path(
-            {"kind": name, "size": size, "part": "train", "settings": settings}, "safetensors"
-        )
-        return _open(path)[1]
+    def vectors(self, name: str, size: int) -> tuple[Floats, Floats, float]:
+        """User and item vectors of a model, learned from all training pairs, and the seconds."""
+        found = self._learned(name, size, "all")
+        return found.arrays["users"], found.arrays["items"], found.values["seconds"]
 
-    def _model(self, name: str, size: int, part: str, settings: dict[str, Any]) -> Any:
+    def _model(self, name: str, size: int, part: str, settings: dict[str, Any]) -> Result:
         settings = {**settings, "dimensions": size}
         if part == "all":
-            settings |= self.chosen(name, size)
+            settings |= self._learned(name, size, "train").values["chosen"]
         model, began = model_class(name)(**settings), time.perf_counter()
         data = (self.all, None) if part == "all" else (self.train, self.validation)
         learned = model.fit(*data, self.options).representation_.tensors()
         seconds = time.perf_counter() - began
-        return learned["user_vectors"], learned["item_vectors"], seconds, {"epochs": model.epochs_}
+        users, items = learned["user_vectors"], learned["item_vectors"]
+        return made_of(users, items, seconds, {"epochs": model.epochs_})
 
-    def _als(self, name: str, size: int, part: str, settings: dict[str, Any]) -> Any:
+    def _als(self, name: str, size: int, part: str, settings: dict[str, Any]) -> Result:
         from implicit.als import AlternatingLeastSquares
         from scipy.sparse import csr_matrix
 
@@ -100,8 +87,10 @@ class Bench:
             return np.asarray(model.user_factors), np.asarray(model.item_factors)
 
         if part == "all":
-            setting, began = self.chosen(name, size), time.perf_counter()
-            return *fit(self.all, setting), time.perf_counter() - began, setting
+            setting = self._learned(name, size, "train").values["chosen"]
+            began = time.perf_counter()
+            vectors = fit(self.all, setting)
+            return made_of(*vectors, time.perf_counter() - began, setting)
         grid = {k: settings.get(k, v) for k, v in ALS_GRID.items()}
         values = [v if isinstance(v, list) else [v] for v in grid.values()]
         fixed = {k: v for k, v in settings.items() if k not in ALS_GRID}
@@ -116,11 +105,11 @@ class Bench:
             )
             if result["ndcg@20"] > best[0]:
                 best = (result["ndcg@20"], *vectors, seconds, setting)
-        return best[1:]
+        return made_of(*best[1:])
 
     def floats(self, name: str, size: int = MAIN) -> Made:
         """The vectors themselves."""
-        users, items, seconds = self.vectors(name, size, "all")
+        users, items, seconds = self.vectors(name, size)
         return Made(Vectors(users, items), seconds)
 
     def plain(self, name: str, **settings: Any) -> Made:
@@ -131,7 +120,7 @@ class Bench:
 
     def signs(self, name: str, turned: bool, bits: int = MAIN) -> Made:
         """The signs of vectors, turned by ITQ or as they are."""
-        users, items, seconds = self.vectors(name, MAIN, "all")
+        users, items, seconds = self.vectors(name, MAIN)
         began = time.perf_counter()
         if turned:
             users, items = to_dimensions(users, items, bits)
@@ -143,7 +132,7 @@ class Bench:
         """DSIML from SIML's vectors, by the settings of `dsiml` and of its optimiser."""
         settings = self.settings.get(more["optimizer"], {})
         settings = {**self.settings.get("dsiml", {}), **settings, **more, "bits": bits}
-        users, items, seconds = self.vectors("siml", MAIN, "all")
+        users, items, seconds = self.vectors("siml", MAIN)
         began = time.perf_counter()
         model = DSIML.from_vectors(users, items, **settings).fit(self.all, None, self.options)
         return Made(model.representation_, seconds + time.perf_counter() - began)
@@ -151,29 +140,23 @@ class Bench:
     def shortlist(self, optimizer: str) -> Made:
         """DSIML's nearest items, ordered by SIML's vectors."""
         codes = self.dsiml(MAIN, optimizer=optimizer)
-        users, items, _ = self.vectors("siml", MAIN, "all")
+        users, items, _ = self.vectors("siml", MAIN)
         vectors = RankingVectors.of(users, items)
         two_stage = TwoStage(codes.ranks, vectors, None, Sources(SHORTLIST))
         return Made(two_stage, codes.seconds)
 
     def row(self, name: str, make: Maker) -> dict[str, Any]:
         """What was measured of one row: from the cache, or now."""
-        path = self.path({"kind": "row", "name": name, "settings": self.settings}, "json")
-        if not path.exists():
+
+        def measure() -> Result:
             made = make()
             result = evaluate(made.ranks, self.all, self.test, ks=(20,), options=self.options)
             size = {"seconds": made.seconds, "bytes": made.ranks.nbytes}
-            row = {"row": name, **{metric: result[metric] for metric in METRICS}, **size}
-            with replacing(path) as temporary:
-                temporary.write_text(json.dumps(row))
-        found: dict[str, Any] = json.loads(path.read_text())
-        return found
+            return Result({"row": name, **{metric: result[metric] for metric in METRICS}, **size})
+
+        return self._kept("row", {"name": name, "settings": self.settings}, measure).values
 
 
-def _open(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as file:
-        names = file.keys()
-        arrays = {name: file.get_tensor(name) for name in names}
-        return arrays, json.loads(file.metadata()["chosen"])
+def made_of(users: Floats, items: Floats, seconds: float, chosen: dict[str, Any]) -> Result:
+    """Learned vectors as a result."""
+    return Result({"seconds": seconds, "chosen": chosen}, {"users": users, "items": items})

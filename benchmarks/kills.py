@@ -4,7 +4,7 @@
     python benchmarks/kills.py --count 10 --seed 3 --seconds 600
 
 After the kill the older file is there, whole. After `--resume` the new one has the same bytes as
-that of a run that nobody killed, and what the killed one left is gone. Exits with 1 if not.
+that of a run that was not killed, and what the killed one left is gone. Exits with 1 if not.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Makes a model file of codes and one of vectors with string ids (and one with integers in no order),
 opens them and times, each as the median over many calls: opening, the first look-up, twenty
-look-ups, `recommend`, and `recommend_for` somebody new with twenty items.
+look-ups, `recommend`, and `recommend_for` a new user with twenty items.
 """
 
 from __future__ import annotations

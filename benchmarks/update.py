@@ -2,9 +2,9 @@
 
     python benchmarks/update.py --data path/to/amazon-cds --start-epochs 15 --json
 
-DSIML is fitted on 99 % of the training pairs, updated with the rest, and fitted anew on all; both
+DSIML is fitted on 99 % of the training pairs, updated with the rest, and refitted on all; both
 are measured on the validation part (a tenth of the training pairs; the test part is not touched).
-Fold-in: every validation user anew from their own training items, items as they are.
+Fold-in: every validation user from their own training items, items as they are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def measure(train: Interactions, test: Interactions, settings: dict[str, Any], s
     after = before.update(train.select(~keep))
     update_seconds = time.perf_counter() - began
     began = time.perf_counter()
-    anew = DSIML(**settings).fit(train, None, options)
+    refitted = DSIML(**settings).fit(train, None, options)
     refit_seconds = time.perf_counter() - began
 
     def ndcg(representation: Any) -> float:
@@ -66,10 +66,10 @@ def measure(train: Interactions, test: Interactions, settings: dict[str, Any], s
         "ndcg@20": {
             "not updated": ndcg(first.representation_),
             "updated": ndcg(after.representation),
-            "refit": ndcg(anew.representation_),
+            "refit": ndcg(refitted.representation_),
         },
         "seconds": {"update": update_seconds, "refit": refit_seconds},
-        "fold_in": fold_in(anew, train, test),
+        "fold_in": fold_in(refitted, train, test),
     }
 
 

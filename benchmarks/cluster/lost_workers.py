@@ -4,7 +4,7 @@
     python benchmarks/cluster/lost_workers.py --jobs sweep,task,driver --rounds 3
 
 Jobs: `sweep` (flip sweeps of DSIML), `blocks` (ALS), `task` (SGD as one task, which goes on from
-its checkpoint), `batch` (everybody's lists), `driver` (the command itself, then `--resume`). A
+its checkpoint), `batch` (lists for all users), `driver` (the command itself, then `--resume`). A
 killed worker comes back after some seconds. Exits with 1 if a job does not end in the bytes of
 threads.
 """

@@ -6,7 +6,7 @@
 Without --master: a master and two workers of one core on loopback, in a network namespace. For a
 quiet hour. The data are made by seed and streamed to Parquet below --folder. Every finished
 row is a line of --folder/rows.jsonl; a run that was stopped goes on behind the last of them with
-the same command (--again starts anew). A job that takes longer than --timeout seconds is ended and
+the same command (--again starts over). A job that takes longer than --timeout seconds is ended and
 its row says so; no new job begins after --budget seconds. Kernels are compiled on small data first.
 """
 
@@ -58,7 +58,7 @@ def measured(
 
 
 def compile_kernels(jobs: list[str], folder: Path, timeout: float) -> None:
-    """Run the jobs on small data, so that nobody waits for a compiler later."""
+    """Run the jobs on small data, so that later jobs do not wait for the compiler."""
     small = make_pairs(20_000, folder)
     make_pairs(20_000, folder, tests=True)
     warm = folder / "work-small"

@@ -1,6 +1,6 @@
 """A command and what it took: seconds, CPU of all its processes, peak memory by kind of process.
 
-Sampled from /proc: processes below the command, and below those that were there before (a master,
+Sampled by psutil: processes below the command, and below those that were there before (a master,
 its workers), are told apart as the driver's Python, its JVM, executors' JVMs, and Spark's Python
 workers (the Python processes below a JVM).
 """
@@ -18,12 +18,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 if TYPE_CHECKING:
     from tests.support.spark_cluster import Cluster
 
 _EVERY = 0.5
 """Seconds between two looks."""
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -77,14 +78,15 @@ def watch(
         said, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         for pid in watcher.pids():
-            _end(pid)
+            with suppress(OSError):
+                os.kill(pid, 9)
         said = (process.communicate()[0] or "") + f"\nstopped after {timeout:.0f} s"
         process.returncode = process.returncode or 124
     watcher.over.set()
     watcher.join()
     found = watcher.found
     found.code, found.seconds = process.returncode, time.perf_counter() - began
-    found.cpu_seconds = watcher.cpu_ticks() / _TICK
+    found.cpu_seconds = watcher.cpu_seconds()
     found.said = said[-600:]
     return found
 
@@ -149,8 +151,8 @@ class _Watcher(threading.Thread):
         super().__init__(daemon=True)
         self.root, self.over, self.found = root, threading.Event(), Happened()
         self._beside = [*beside]
-        self._ticks: dict[int, int] = {}
-        self._before = {pid: ticks for pid, (*_, ticks) in _below(beside).items()}
+        self._cpu: dict[int, float] = {}
+        self._before = {one.pid: _cpu_seconds(one) for one in below(beside)}
         self._seen_workers: set[int] = set()
 
     def run(self) -> None:
@@ -159,78 +161,50 @@ class _Watcher(threading.Thread):
 
     def pids(self) -> list[int]:
         """The process and all below it, the youngest first."""
-        return sorted(_below([self.root]), reverse=True)
+        return sorted((one.pid for one in below([self.root])), reverse=True)
 
-    def cpu_ticks(self) -> int:
+    def cpu_seconds(self) -> float:
         """Of all processes, since the beginning."""
-        return sum(self._ticks.values()) - sum(self._before.values())
+        return sum(self._cpu.values()) - sum(self._before.values())
 
     def _look(self) -> None:
-        tree, own = _below([self.root, *self._beside]), _below([self.root])
+        own = {one.pid for one in below([self.root])}
         sums, shared = {"driver": 0, "jvm": 0}, 0
-        for pid, (name, below_jvm, ticks) in tree.items():
-            self._ticks[pid] = max(ticks, self._ticks.get(pid, 0))
-            resident, proportional = _memory(pid)
-            shared += proportional
-            if name == "java" and pid not in own:
-                if _is_executor(pid):
-                    self.found.executor_bytes = max(self.found.executor_bytes, resident)
-            elif name == "java":
-                sums["jvm"] += resident
-            elif below_jvm:
-                self._seen_workers.add(pid)
-                self.found.worker_bytes = max(self.found.worker_bytes, resident)
-            elif pid in own:
-                sums["driver"] += resident
+        for process in below([self.root, *self._beside]):
+            with suppress(psutil.Error):
+                pid, name = process.pid, process.name()
+                self._cpu[pid] = max(_cpu_seconds(process), self._cpu.get(pid, 0.0))
+                memory = process.memory_full_info()
+                shared += memory.pss
+                if name == "java" and pid not in own:
+                    if any("CoarseGrainedExecutorBackend" in word for word in process.cmdline()):
+                        self.found.executor_bytes = max(self.found.executor_bytes, memory.rss)
+                elif name == "java":
+                    sums["jvm"] += memory.rss
+                elif any(one.name() == "java" for one in process.parents()):
+                    self._seen_workers.add(pid)
+                    self.found.worker_bytes = max(self.found.worker_bytes, memory.rss)
+                elif pid in own:
+                    sums["driver"] += memory.rss
         self.found.driver_bytes = max(self.found.driver_bytes, sums["driver"])
         self.found.jvm_bytes = max(self.found.jvm_bytes, sums["jvm"])
         self.found.total_bytes = max(self.found.total_bytes, shared)
         self.found.workers = len(self._seen_workers)
 
 
-def _is_executor(pid: int) -> bool:
-    with suppress(OSError):
-        return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
-
-
-def _below(roots: Sequence[int]) -> dict[int, tuple[str, bool, int]]:
-    """pid -> (name, is below a JVM, ticks of CPU) of processes and their descendants."""
-    known: dict[int, tuple[str, int, int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                text = Path(f"/proc/{entry}/stat").read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                continue
-            name = text[text.index("(") + 1 : text.rindex(")")]
-            words = text[text.rindex(")") + 2 :].split()
-            known[int(entry)] = (name, int(words[1]), int(words[11]) + int(words[12]))
-    found: dict[int, tuple[str, bool, int]] = {}
+def below(roots: Sequence[int]) -> list[Any]:
+    """psutil's processes: these and their descendants, each once."""
+    found: dict[int, Any] = {}
     for root in roots:
-        if root in known:
-            found[root] = (known[root][0], False, known[root][2])
-    grown = True
-    while grown:
-        grown = False
-        for pid, (name, parent, ticks) in known.items():
-            if pid not in found and parent in found:
-                above = found[parent]
-                found[pid] = (name, above[1] or above[0] == "java", ticks)
-                grown = True
-    return found
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(root)
+            found |= {one.pid: one for one in (process, *process.children(recursive=True))}
+    return [*found.values()]
 
 
-def _memory(pid: int) -> tuple[int, int]:
-    """Resident bytes, and the proportional ones."""
+def _cpu_seconds(process: Any) -> float:
+    """Of one process, without its children; 0 when it is gone."""
     try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
-    except OSError:
-        return 0, 0
-    values = {line.split(":")[0]: line.split()[1] for line in text.splitlines() if " kB" in line}
-    return 1024 * int(values.get("Rss", 0)), 1024 * int(values.get("Pss", 0))
-
-
-def _end(pid: int) -> None:
-    with suppress(OSError):
-        os.kill(pid, 9)
+        return float(sum(process.cpu_times()[:2]))
+    except psutil.Error:
+        return 0.0

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 import re
 import struct
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 import zlib
 
 import pytest
 
-from xorec.core.errors import MissingExtraError
 from xorec.plots.figures import Figure, Line, Panel, _styles, draw, names_on
 from xorec.plots.pictures import Picture, number
 
@@ -55,25 +50,6 @@ def mixed() -> Picture:
 def texts(svg: str) -> list[str]:
     tree = ElementTree.fromstring(svg)
     return ["".join(node.itertext()).strip() for node in tree.iter() if node.tag.endswith("}text")]
-
-
-@pytest.mark.process
-def test_the_same_figure_has_the_same_bytes_in_another_process(mixed: Picture) -> None:
-    code = (
-        "import importlib.util, sys, hashlib;"
-        f"spec = importlib.util.spec_from_file_location('figs', {__file__!r});"
-        "figs = importlib.util.module_from_spec(spec); spec.loader.exec_module(figs);"
-        "print(figs.digest(figs.draw(figs.MIXED)))"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    other = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert digest(mixed) == other.stdout.strip()
-
-
-def digest(drawn: Picture) -> str:
-    return hashlib.sha256(drawn.svg.encode() + drawn.png).hexdigest()
 
 
 def test_settings_of_the_user_neither_show_nor_change(mixed: Picture) -> None:
@@ -162,9 +138,3 @@ def test_a_zero_on_a_log_axis_is_a_name_and_is_shown() -> None:
 
 def test_nothing_to_draw_is_said() -> None:
     assert "no data" in texts(draw(Figure("none", "", [Panel("", "x", "y", [])])).svg)
-
-
-def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"matplotlib.*xorec\[plots\]"):
-        draw(MIXED)

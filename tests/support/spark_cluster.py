@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 MASTER = "spark://127.0.0.1:7077"
 _WAIT = 240.0
 _SETTINGS = """\
@@ -137,7 +139,7 @@ class Cluster:
     def _popen(self, command: Sequence[str], name: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *command],  # it ends with whoever started it
+                ["setpriv", "--pdeathsig", "KILL", *command],  # it ends with its parent
                 env=self.environment,
                 stdout=log,
                 stderr=log,
@@ -171,33 +173,24 @@ def running_cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Itera
 
 def busiest(cluster: Cluster) -> int:
     """The number of the worker whose processes compute most, over half a second."""
-    before = {number: _ticks(worker.pid) for number, worker in cluster.workers.items()}
+    before = {number: _cpu_seconds(worker.pid) for number, worker in cluster.workers.items()}
     time.sleep(0.5)
-    spent = {n: _ticks(worker.pid) - before[n] for n, worker in cluster.workers.items()}
+    spent = {n: _cpu_seconds(worker.pid) - before[n] for n, worker in cluster.workers.items()}
     return max(spent, key=lambda number: spent[number])
 
 
-def _ticks(pid: int) -> int:
-    """CPU time of a process and all that it has started."""
-    total = 0
+def _cpu_seconds(pid: int) -> float:
+    """Of a process and all that it has started and that is still there."""
+    total = 0.0
     for one in family(pid):
-        with suppress(OSError, ValueError):
-            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
+        with suppress(psutil.NoSuchProcess):
+            total += sum(psutil.Process(one).cpu_times()[:2])
     return total
 
 
 def family(pid: int) -> list[int]:
     """A process and all that it has started, as far as it is known."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, ValueError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
-    found, waiting = [], [pid]
-    while waiting:
-        one = waiting.pop()
-        found.append(one)
-        waiting += children.get(one, [])
-    return found
+    try:
+        return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return [pid]

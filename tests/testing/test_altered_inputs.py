@@ -43,14 +43,11 @@ def test_so_can_the_files_of_items(tmp_path: Path, name: str) -> None:
 
 
 def test_a_case_is_always_the_same() -> None:
-    made = [
-        altered_bytes(b"user,item\na,b\n" * 9, np.random.default_rng([3, n]), [b"x", b"y"])
-        for n in range(50)
-    ]
-    again = [
-        altered_bytes(b"user,item\na,b\n" * 9, np.random.default_rng([3, n]), [b"x", b"y"])
-        for n in range(50)
-    ]
+    content = b"user,item\na,b\n" * 9
+    made, again = (
+        [altered_bytes(content, np.random.default_rng([3, n]), [b"x", b"y"]) for n in range(50)]
+        for _ in range(2)
+    )
     assert made == again
     assert len({content for _, content in made}) > 35
 

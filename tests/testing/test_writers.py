@@ -27,8 +27,6 @@ from xorec.selection.tuning.study_file import open_study
 from xorec.testing.examples import shop
 from xorec.training.epochs import Checkpoint, TrainingState
 
-Write = Callable[[], object]
-
 
 @pytest.fixture
 def tmp_path(tmp_path: Path) -> Iterator[Path]:
@@ -41,51 +39,32 @@ def tmp_path(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def model(folder: Path) -> Write:
-    return lambda: shop().save(folder / "m.xorec", index=True)
+CHECKPOINT = TrainingState({"a": np.arange(400.0)})
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "model": lambda folder: shop().save(folder / "m.xorec", index=True),
+    "checkpoint": lambda folder: Checkpoint(folder / "m.checkpoint", "run").save(
+        CHECKPOINT, now=True
+    ),
+    "lists.csv": lambda folder: write_lists(folder / "lists.csv"),
+    "lists.parquet": lambda folder: write_lists(folder / "lists.parquet"),
+    "report": lambda folder: write_report(folder, Report("A run", ())),
+    "run.json": lambda folder: write_run_file(folder / "run.json", make_plan(), ()),
+    "settings": lambda folder: files.write_text(folder / "settings.toml", "[bpr]\n" * 999),
+}
 
 
-def checkpoint(folder: Path) -> Write:
-    state = TrainingState({"a": np.arange(400.0)})
-    return lambda: Checkpoint(folder / "m.checkpoint", "run").save(state, now=True)
-
-
-def lists_csv(folder: Path) -> Write:
-    return lambda: batch.write(batch.for_all_users(shop(), k=2), folder / "lists.csv")
-
-
-def lists_parquet(folder: Path) -> Write:
-    return lambda: batch.write(batch.for_all_users(shop(), k=2), folder / "lists.parquet")
-
-
-def report(folder: Path) -> Write:
-    return lambda: write_report(folder, Report("A run", ()))
-
-
-def run_json(folder: Path) -> Write:
-    plan = make_plan(questions=("rq1",), data=[{"path": "debian"}])
-    return lambda: write_run_file(folder / "run.json", plan, ())
-
-
-def settings(folder: Path) -> Write:
-    return lambda: files.write_text(folder / "settings.toml", "[bpr]\nepochs = 3\n" * 99)
-
-
-WRITERS = (model, checkpoint, lists_csv, lists_parquet, report, run_json, settings)
+def write_lists(path: Path) -> object:
+    return batch.write(batch.for_all_users(shop(), k=2), path)
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_fault_leaves_the_old_file_and_no_rubbish(
-    writer: Callable[[Path], Write], tmp_path: Path
-) -> None:
-    assert check_writer(writer(tmp_path), tmp_path) >= 25
+def test_a_fault_leaves_the_old_file_and_no_rubbish(writer: str, tmp_path: Path) -> None:
+    assert check_writer(lambda: WRITERS[writer](tmp_path), tmp_path) >= 25
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_real_write_error_leaves_the_old_file(
-    writer: Callable[[Path], Write], tmp_path: Path
-) -> None:
-    check_sizes(writer(tmp_path), tmp_path)
+def test_a_real_write_error_leaves_the_old_file(writer: str, tmp_path: Path) -> None:
+    check_sizes(lambda: WRITERS[writer](tmp_path), tmp_path)
 
 
 def test_a_step_of_an_experiment(tmp_path: Path) -> None:
@@ -163,18 +142,17 @@ def _values(path: Path) -> list[float]:
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_bytes_reach_the_disk_before_the_name_and_the_name_before_the_end(
-    writer: Callable[[Path], Write], tmp_path: Path
+    writer: str, tmp_path: Path
 ) -> None:
     """No power cut to be had here: so the order of the calls. And never in place: who has the old
     file open keeps it."""
     out = tmp_path / "out"
-    write = writer(out)
-    write()
+    WRITERS[writer](out)
     path = out / sorted(contents(out))[0]
     path.write_bytes(OLD)
     os.link(path, tmp_path / "kept")
     with failing() as watch:
-        write()
+        WRITERS[writer](out)
     assert (tmp_path / "kept").read_bytes() == OLD
     inode, folder = path.stat().st_ino, out.stat().st_ino
     order = [call for call in watch.calls if call[0] in ("fsync", "replace")]
@@ -200,14 +178,12 @@ def test_a_full_disk(small_disk: Path, name: str) -> None:
     path = small_disk / name
     path.write_bytes(OLD)
     (small_disk / "rest").write_bytes(bytes(64 * 1024 - 4096 * 2))
-    write = (lambda: shop().save(path, index=True)) if name == "m.xorec" else (
-        lambda: batch.write(batch.for_all_users(shop(), k=2), path)
-    )  # fmt: skip
+    write = WRITERS["model" if name == "m.xorec" else name]
     (small_disk / "more").write_bytes(b"x")
     with pytest.raises(XorecError, match=f"no space left on the disk of .*{name}"):
-        write()
+        write(small_disk)
     assert path.read_bytes() == OLD
     (small_disk / "rest").unlink()
-    write()
+    write(small_disk)
     assert path.read_bytes() != OLD
     assert sorted(os.listdir(small_disk)) == sorted([name, "more"])

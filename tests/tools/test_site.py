@@ -81,21 +81,17 @@ def test_what_a_browser_would_fetch_from_elsewhere(page: str, found: list[str]) 
     assert runpy.run_path(str(SITE / "foreign.py"))["addresses_in"](page) == found
 
 
-def test_public_names_without_a_docstring_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xorec.data.interactions import Interactions
-
-    silent = runpy.run_path(str(SITE / "reference.py"))["without_docstring"]
-    assert silent() == []
-    monkeypatch.setattr(Interactions.digest, "__doc__", None)
-    assert silent() == ["xorec.data.interactions.Interactions.digest"]
-
-
-def test_public_names_without_an_example_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_public_names_without_a_docstring_or_an_example_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from xorec.data.interactions import Interactions
     from xorec.evaluation.protocol import evaluate
 
-    unshown = runpy.run_path(str(SITE / "reference.py"))["without_example"]
-    assert unshown() == []
+    reference = runpy.run_path(str(SITE / "reference.py"))
+    silent, unshown = reference["without_docstring"], reference["without_example"]
+    assert silent() == unshown() == []
+    monkeypatch.setattr(Interactions.digest, "__doc__", None)
+    assert silent() == ["xorec.data.interactions.Interactions.digest"]
     monkeypatch.setattr(Interactions.digest, "__doc__", "A fingerprint.")
     monkeypatch.setattr(evaluate, "__doc__", "Measures.")
     assert unshown() == [

@@ -119,7 +119,7 @@ def without_docstring() -> list[str]:
 
 
 def without_example() -> list[str]:
-    """Public names and members on these pages that show nobody how they are used.
+    """Public names and members on these pages without an example of their use.
 
     An example is a doctest, so it runs. For a method or a property, one in the docstring of its
     class will do. Models share their methods: those of `Model` stand for all.

@@ -90,8 +90,8 @@ def reproduce(
     """
     from xorec.lab.reproduce import outputs
     from xorec.lab.reproduce.cache import Cache
-    from xorec.lab.reproduce.run import open_datasets
-    from xorec.lab.reproduce.run import reproduce as run_plan
+    from xorec.lab.reproduce.question import open_datasets
+    from xorec.lab.reproduce.question import reproduce as run_plan
     from xorec.lab.reproduce.terminal import print_sections
 
     named = {name: str(value) for name, value in columns.given().items()}

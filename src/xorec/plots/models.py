@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +38,11 @@ def training_curves(*models: Any, title: str = "") -> Picture:
         )
     columns = dict.fromkeys(name for model in models for row in model.history_ for name in row)
     title = title or (models[0].name if len(models) == 1 else "")
-    panels = [_panel(models, name, title) for name in columns if name != "epoch"]
+    panels = []
+    for name in (one for one in columns if one != "epoch"):
+        lines = [_history_line(model, name, len(models)) for model in models]
+        panels.append(Panel(title, "epoch", name.replace("_", " "), lines))
     return draw(Figure("training", title or "Training", panels))
-
-
-def _panel(models: Sequence[Any], name: str, title: str) -> Panel:
-    lines = [_history_line(model, name, len(models)) for model in models]
-    return Panel(title, "epoch", name.replace("_", " "), lines)
 
 
 def _history_line(model: Any, name: str, of: int) -> Line:

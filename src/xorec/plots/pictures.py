@@ -64,10 +64,10 @@ class Picture(NamedTuple):
         return self.png
 
 
-def require_matplotlib(what: str = "the picture", extra: str = "plots") -> None:
+def require_matplotlib(what: str = "the picture") -> None:
     """Complain if the drawing library is missing."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError(f"{what} needs matplotlib: pip install 'xorec[{extra}]'.")
+        raise MissingExtraError(f"{what} needs matplotlib: pip install 'xorec[plots]'.")
 
 
 @contextmanager

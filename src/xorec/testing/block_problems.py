@@ -52,7 +52,7 @@ class BlockProblems:
     def _block(self, rng: np.random.Generator, role: int) -> tuple[Floats, Floats, Codes]:
         """One block: its own code, and for each triplet the two others (near it, and far)."""
         size = int(rng.integers(self.triplets[0], self.triplets[1] + 1))
-        centres = _signs(rng, (20, self.bits))
+        centres = np.where(rng.random((20, self.bits)) < 0.5, -1.0, 1.0)
         near = self._around(rng, centres[rng.integers(0, 2, size)])
         far = self._around(rng, centres[rng.integers(0, 20, size)])
         code = self._around(rng, centres[:1])[0]
@@ -89,10 +89,6 @@ class BlockProblems:
         """Codes of the group of each centre; unrelated ones if codes are random."""
         turned = 0.5 if self.codes == "random" else 0.125
         return np.where(rng.random(centres.shape) < turned, -centres, centres)
-
-
-def _signs(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return np.where(rng.random(shape) < 0.5, -1.0, 1.0)
 
 
 def _curvature(t: Floats) -> Floats:

@@ -22,7 +22,7 @@ class TestSpark(EngineKit):
 
 
 def test_what_blocks_were_made_with_stays_as_long_as_they_do(spark: SparkEngine) -> None:
-    """Spark makes blocks anew where an executor is lost: here, where its cache is emptied."""
+    """Spark computes blocks again where an executor is lost: here, where its cache is emptied."""
     engine = spark.with_partitions(2)
     placed = engine.place([{"x": np.arange(3) + at} for at in range(4)])
     moved = engine.transform(scaled_again, placed, [{"by": np.array([2])}])

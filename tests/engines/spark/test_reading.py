@@ -229,11 +229,6 @@ def test_what_a_job_has_written_beside_its_data_is_no_data(tmp_path: Path) -> No
         tables._part_files(tmp_path)
 
 
-def test_tables_want_an_engine() -> None:
-    with pytest.raises(DataError, match="is read by Spark: add --engine spark:MASTER"):
-        load_on("jdbc:mysql://host/shop?table=orders", RunOptions(), {})
-
-
 @pytest.mark.parametrize(
     ("text", "url", "table", "query"),
     [

@@ -22,7 +22,7 @@ from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.plan import Source, make_plan
-from xorec.lab.reproduce.run import reproduce
+from xorec.lab.reproduce.question import reproduce
 from xorec.models import model_class
 from xorec.models.base import Model
 from xorec.models.baselines.item_knn import ItemKNN

@@ -49,43 +49,31 @@ def test_others_are_one_line(text: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "partitions", "kind", "words"),
     [
-        ("ray", "engine 'ray' is not known: give local or spark:MASTER"),
-        ("local[2]", "is not known"),
-        ("local:2", "is not known"),
-        ("spark", "spark: names no master: give spark:local"),
+        ("ray", None, OptionError, "engine 'ray' is not known: give local or spark:MASTER"),
+        ("local[2]", None, OptionError, "is not known"),
+        ("local:2", None, OptionError, "is not known"),
+        ("spark", None, OptionError, "spark: names no master: give spark:local"),
+        ("local", 2, OptionError, "--partitions is for Spark"),
+        ("spark:spark://127.0.0.1:x", None, OptionError, "'x' in spark://127.0.0.1:x is no port"),
+        *(
+            (
+                f"spark:{master}",
+                None,
+                XorecError,
+                rf"^no Spark answers at {master} \(.+\): start it",
+            )
+            for master in ("sc://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2")
+        ),
     ],
 )
-def test_a_wrong_engine_is_refused(name: str, words: str) -> None:
+def test_a_wrong_engine_is_refused(
+    name: str, partitions: int | None, kind: type[XorecError], words: str
+) -> None:
     with (
-        pytest.raises(OptionError, match=words.replace("[", r"\[")),
-        on_engine(name, RunOptions()),
-    ):
-        pass
-
-
-def test_partitions_are_for_spark() -> None:
-    with (
-        pytest.raises(OptionError, match="--partitions is for Spark"),
-        on_engine("local", RunOptions(), partitions=2),
-    ):
-        pass
-
-
-@pytest.mark.parametrize("master", ["sc://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2"])
-def test_a_server_that_is_not_there_is_told_at_once(master: str) -> None:
-    with (
-        pytest.raises(XorecError, match=rf"^no Spark answers at {master} \(.+\): start it"),
-        on_engine(f"spark:{master}", RunOptions()),
-    ):
-        pass
-
-
-def test_a_port_that_is_none() -> None:
-    with (
-        pytest.raises(OptionError, match=r"'x' in spark://127.0.0.1:x is no port"),
-        on_engine("spark:spark://127.0.0.1:x", RunOptions()),
+        pytest.raises(kind, match=words),
+        on_engine(name, RunOptions(), partitions=partitions),
     ):
         pass
 

@@ -7,20 +7,25 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from xorec.core.bits import pack_signs, unpack_signs
+from xorec.core.bits import pack_signs
 from xorec.core.errors import MissingExtraError, OptionError
-from xorec.data.ids import Ids
 from xorec.lab.bench import methods
-from xorec.lab.bench.data import BenchData, draw_seen, lists_of, make_data, part_of, seen_lists
+from xorec.lab.bench.data import draw_seen, lists_of, make_data, part_of, seen_lists
 from xorec.lab.bench.float_ranking import BY_KERNEL, BY_NUMPY
 from xorec.lab.bench.harness import Turn
-from xorec.lab.bench.methods import METHODS, Method, Setup, by_blas, missing_modules
+from xorec.lab.bench.methods import (
+    METHODS,
+    Method,
+    Setup,
+    by_blas,
+    hamming_index,
+    missing_modules,
+)
 from xorec.lab.bench.query_times import (
     NotExactError,
     Timings,
@@ -37,53 +42,23 @@ from xorec.lab.bench.search import (
     series,
     with_speedups,
 )
-from xorec.recommender.recommender import Recommender
+from xorec.lab.bench.serve_requests import drawn_recommender
 from xorec.representations.codes import Codes
+from xorec.search.hamming.index import HammingIndex
+from xorec.search.hits import Hits
+from xorec.testing.indexes import best, hamming
+
+Wrong = Callable[[Hits, Any], Hits]
 
 
-class BruteForce:
-    """Distances by unpacked bits, ranked by sorting everything."""
+def patch_index(monkeypatch: pytest.MonkeyPatch, wrong: Wrong) -> None:
+    """Measure an index whose hits `wrong` spoils: (hits, exclude) -> hits."""
 
-    def __init__(self, data: BenchData, threads: int = 1) -> None:
-        self.data, self.nbytes = data, data.item_codes.nbytes
-        self.signs = unpack_signs(data.item_codes, data.bits).astype(np.int64)
+    class Spoiled(HammingIndex):
+        def search(self, *words: Any, **named: Any) -> Hits:
+            return wrong(super().search(*words, **named), named.get("exclude"))
 
-    def explain(self) -> str:
-        return "brute force"
-
-    def search(
-        self, queries: Any, k: int, exclude: Any = None, threads: int = 1
-    ) -> SimpleNamespace:
-        rows, n = len(queries), self.data.n_items
-        items, distances = np.zeros((rows, k), np.int32), np.zeros((rows, k), np.int32)
-        counts = np.zeros(rows, np.int64)
-        for row, query in enumerate(unpack_signs(queries, self.data.bits).astype(np.int64)):
-            away = (self.data.bits - self.signs @ query) // 2
-            order = np.lexsort((self.data.tie_rank, away))
-            if exclude is not None:
-                hidden = exclude[1][exclude[0][row] : exclude[0][row + 1]]
-                order = order[~np.isin(order, hidden)]
-            best = order[:k]
-            counts[row] = min(k, n, len(best))
-            items[row, : len(best)], distances[row, : len(best)] = best, away[best]
-        return SimpleNamespace(items=items, distances=distances, counts=counts)
-
-
-Wrong = Callable[[SimpleNamespace, Any], SimpleNamespace]
-
-
-def patch_index(monkeypatch: pytest.MonkeyPatch, wrong: Wrong | None = None) -> None:
-    """Measure BruteForce, whose hits `wrong` may spoil (hits, exclude) -> hits."""
-
-    class Spoiled(BruteForce):
-        def search(self, *words: Any, **named: Any) -> SimpleNamespace:
-            hits = super().search(*words, **named)
-            return hits if wrong is None else wrong(hits, named.get("exclude"))
-
-    def make(data: BenchData, kind: str, threads: int) -> BruteForce:
-        return Spoiled(data)
-
-    monkeypatch.setattr(methods, "hamming_index", make)
+    monkeypatch.setattr(methods, "HammingIndex", Spoiled)
 
 
 def small(**settings: Any) -> SearchBench:
@@ -119,24 +94,10 @@ def test_low_rank_queries_have_nearer_items_than_uniform_ones() -> None:
     assert kth["low-rank"] < kth["uniform"] - 4
 
 
-def save_codes(path: Path, users: int, items: int, bits: int) -> Recommender:
-    rng = np.random.default_rng(0)
-    made = Recommender(
-        Codes.from_signs(rng.normal(size=(users, bits)), rng.normal(size=(items, bits))),
-        user_ids=Ids.of(list(range(users))),
-        item_ids=Ids.of(list(range(items))),
-        seen=(np.zeros(users + 1, np.int64), np.zeros(0, np.int32)),
-        item_counts=np.zeros(items, np.int64),
-        tie_rank=rng.permutation(items).astype(np.int32),
-        metadata={"model": "dsiml", "config": {}},
-    )
-    made.save(path)
-    return made
-
-
 def test_a_model_file_gives_its_users_items_and_ties(tmp_path: Path) -> None:
     path = tmp_path / "m.xorec"
-    model = save_codes(path, 40, 90, 24)
+    model = drawn_recommender(90, 40, 24)
+    model.save(path)
     assert isinstance(model.representation, Codes)
     data = make_data(str(path), 1_000_000, None, 1000, seed=0)
     assert (data.n_items, data.n_queries, data.bits) == (90, 40, 24)
@@ -156,12 +117,10 @@ def test_a_model_file_gives_its_users_items_and_ties(tmp_path: Path) -> None:
 def test_seen_lists_are_distinct_ascending_and_half_near() -> None:
     near = np.arange(30 * 200, dtype=np.int32).reshape(30, 200)
     lists = seen_lists(near, 100_000, 40, np.random.default_rng(1))
+    assert lists.shape == (30, 40)
+    assert np.all(np.diff(lists) > 0)
+    assert all(20 <= np.isin(*rows).sum() <= 23 for rows in zip(lists, near, strict=True))
     indptr, indices = np.arange(31) * 40, lists.reshape(-1)
-    for row in range(30):
-        seen = indices[indptr[row] : indptr[row + 1]]
-        assert len(seen) == 40
-        assert np.all(np.diff(seen) > 0)
-        assert 20 <= np.isin(seen, near[row]).sum() <= 23
     cut = part_of((indptr, indices), 4, 6)
     assert cut[0].tolist() == [0, 40, 80]
     assert np.array_equal(cut[1], indices[160:240])
@@ -181,7 +140,7 @@ def test_seen_lists_of_many_queries_depend_on_the_seed_alone(
 ) -> None:
     monkeypatch.setattr("xorec.lab.bench.data.LISTS_AT_ONCE", 7)
     data = make_data("uniform", 60, 16, 20, seed=0)
-    index: Any = BruteForce(data)
+    index = hamming_index(data, "auto", 1)
     one, same = (draw_seen(data, index, 12, 30, 5, 1) for _ in range(2))
     assert np.array_equal(one[1], same[1])
     assert one[0].tolist() == [12 * row for row in range(21)]
@@ -193,17 +152,15 @@ def test_seen_lists_of_many_queries_depend_on_the_seed_alone(
 def test_oracle_agrees_with_sorting_everything() -> None:
     data = make_data("uniform", 500, 12, 8, seed=0)
     exclude = some_lists(8, 100, 500, 30)
-    for hidden in (None, exclude):
-        hits = BruteForce(data).search(data.query_codes, 25, hidden)
-        for row, (items, distances) in enumerate(oracle(data, 25, np.arange(8), hidden)):
-            assert np.array_equal(items, hits.items[row])
-            assert np.array_equal(distances, hits.distances[row])
     everything = (np.arange(9) * 500, np.tile(np.arange(500), 8))
-    assert [len(found[0]) for found in oracle(data, 5, np.arange(8), everything)] == [0] * 8
+    for hidden in (None, exclude, everything):
+        for row, (items, distances) in enumerate(oracle(data, 25, np.arange(8), hidden)):
+            away = hamming(data.item_codes, data.query_codes[row])
+            seen = set() if hidden is None else set(hidden[1][hidden[0][row] : hidden[0][row + 1]])
+            assert (items.tolist(), distances.tolist()) == best(away, data.tie_rank, 25, seen)
 
 
-def test_rows_follow_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    patch_index(monkeypatch)
+def test_rows_follow_the_contract() -> None:
     result = small().run()
     names = {"method", "mode", "items", "bits", "k", "us_per_query", "recall", "spread", "codes"}
     names |= {"cpu_us_per_query", "seen", "bytes_per_item", "build_seconds"}
@@ -219,37 +176,21 @@ def test_rows_follow_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result["data"]["items"] == [600]
 
 
-def swap_two(hits: SimpleNamespace, exclude: Any) -> SimpleNamespace:
-    hits.items[:, [0, 1]] = hits.items[:, [1, 0]]
-    return hits
-
-
-def one_farther(hits: SimpleNamespace, exclude: Any) -> SimpleNamespace:
-    hits.distances[-1, -1] += 1
-    return hits
-
-
-def one_short(hits: SimpleNamespace, exclude: Any) -> SimpleNamespace:
-    hits.counts -= 1
-    return hits
-
-
-def wrong_with_seen(hits: SimpleNamespace, exclude: Any) -> SimpleNamespace:
-    return hits if exclude is None else swap_two(hits, exclude)
-
-
-def wrong_in_batches(hits: SimpleNamespace, exclude: Any) -> SimpleNamespace:
-    return hits if len(hits.items) == 1 else swap_two(hits, exclude)
+def swap_two(hits: Hits) -> Hits:
+    return replace(hits, items=hits.items[:, [1, 0, *range(2, hits.items.shape[1])]])
 
 
 @pytest.mark.parametrize(
     ("wrong", "where"),
     [
-        (swap_two, "xorec, single"),
-        (one_farther, "xorec, single"),
-        (one_short, "xorec, single"),
-        (wrong_with_seen, "xorec, single, 20 seen"),
-        (wrong_in_batches, "xorec, batch"),
+        (lambda hits, exclude: swap_two(hits), "xorec, single"),
+        (lambda hits, exclude: replace(hits, distances=hits.distances + 1), "xorec, single"),
+        (lambda hits, exclude: replace(hits, counts=hits.counts - 1), "xorec, single"),
+        (
+            lambda hits, exclude: hits if exclude is None else swap_two(hits),
+            "xorec, single, 20 seen",
+        ),
+        (lambda hits, exclude: hits if len(hits.items) == 1 else swap_two(hits), "xorec, batch"),
     ],
 )
 def test_a_wrong_index_is_an_error(
@@ -329,11 +270,8 @@ def test_speedups_are_ratios_within_a_mode() -> None:
     assert alone["speedup_best_float"] is None
 
 
-def test_times_are_medians_over_rounds_and_count_every_call(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_times_are_medians_over_rounds_and_count_every_call() -> None:
     """One slow query in each round raises the figure: the mean of a round, not its median call."""
-    patch_index(monkeypatch)
     data = make_data("low-rank", 50, 16, 4, seed=0)
     method = METHODS["xorec"].build(Setup("xorec", data, 3, 1))
     timings = Timings(method, "single", queries=4)
@@ -378,7 +316,6 @@ def test_large_sizes_leave_out_what_takes_too_much_unless_named() -> None:
 
 
 def test_missing_peers_are_skipped_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    patch_index(monkeypatch)
     monkeypatch.setitem(sys.modules, "faiss", None)
     result = small(methods=("xorec", "faiss-binary-flat", "float-faiss")).run()
     assert {one["method"] for one in result["rows"]} == {"xorec"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,10 +19,9 @@ from xorec.lab.bench.everybody import (
     FAISS_FLOATS,
     FLOATS,
     METHODS,
-    NEAR,
-    EverybodyBench,
     Size,
     drawn_data,
+    measure_lists,
     rows_of,
 )
 from xorec.lab.bench.float_ranking import FloatRanking
@@ -33,29 +31,16 @@ from xorec.representations.codes import Codes
 from xorec.representations.vectors import Vectors
 from xorec.search.hamming.index import HammingIndex
 
-from .conftest import Drawn, seen_by
+from .conftest import Drawn
 
 OPTIONS = RunOptions(threads=2)
-
-
-def test_seen_lists_ascend_and_half_is_near() -> None:
-    data, lists = drawn_data(Size(200, 2_000, 16), 64, RunOptions(seed=3, threads=1))
-    index = HammingIndex(data.item_codes, 64, data.tie_rank)
-    near = index.search(data.query_codes, NEAR).items
-    for user in range(data.n_queries):
-        seen = seen_by(lists, user)
-        assert seen == sorted(set(seen))
-        assert len(set(seen) & set(near[user].tolist())) >= 8
-        assert 12 < len(seen) <= 16
-    again = drawn_data(Size(200, 2_000, 16), 64, RunOptions(seed=3, threads=2))
-    assert np.array_equal(again[1][1], lists[1])
 
 
 def test_rows_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_times, "SHORTEST", 0.001)
     pytest.importorskip("faiss")
-    bench = EverybodyBench(k=5, rounds=3, budget=60.0, options=OPTIONS)
-    rows = bench.run(*drawn_data(Size(400, 130, 9), 20, OPTIONS), "paper", "Movies")
+    drawn = drawn_data(Size(400, 130, 9), 20, OPTIONS)
+    rows = measure_lists(*drawn, "paper", "Movies", k=5, rounds=3, budget=60.0, options=OPTIONS)
     assert [row["method"] for row in rows] == [CODES, FLOATS, FAISS_CODES, FAISS_FLOATS]
     assert json.loads(json.dumps(rows)) == rows
     floats = rows[1]
@@ -79,8 +64,8 @@ def test_learned_models_are_measured_too(monkeypatch: pytest.MonkeyPatch) -> Non
     codes = Codes.from_signs(users, items)
     bias = rng.standard_normal(seen.n_items).astype(np.float32)
     vectors = Vectors(users.astype(np.float32), items.astype(np.float32), bias)
-    bench = EverybodyBench(k=5, rounds=1, budget=0.1, options=OPTIONS)
-    rows = bench.run(*learned_data(codes, vectors, seen), "data", "amazon-movies")
+    data = learned_data(codes, vectors, seen)
+    rows = measure_lists(*data, "data", "amazon-movies", k=5, rounds=1, budget=0.1, options=OPTIONS)
     assert {(row["bits"], row["dimensions"], row["part"]) for row in rows} == {(8, 9, "data")}
     assert rows[0]["seen"] == seen.n_pairs / 30
     fewer = Codes(codes.user_codes, codes.item_codes[:-1], 8)
@@ -92,10 +77,10 @@ def test_learned_models_are_measured_too(monkeypatch: pytest.MonkeyPatch) -> Non
         learned_data(codes, codes, seen)
 
 
-def test_bad_settings_are_named() -> None:
+def test_bad_settings_are_named(drawn: Drawn) -> None:
     for setting, named in (("k", "k is 0"), ("rounds", "rounds"), ("budget", "budget is 0")):
         with pytest.raises(OptionError, match=named):
-            EverybodyBench(**cast(Any, {setting: 0}))
+            measure_lists(*drawn, "", "", **cast(Any, {setting: 0}))
     wrong = {
         "items": (5, 0, 1, 4),
         "users": (0, 9, 1, 4),
@@ -108,19 +93,8 @@ def test_bad_settings_are_named() -> None:
 
 
 def run_once(drawn: Drawn, k: int) -> list[dict[str, Any]]:
-    bench = EverybodyBench(k=k, rounds=1, budget=0.001, options=RunOptions(threads=1))
-    return bench.run(*drawn, "paper", "Movies")
-
-
-def test_wrong_lists_of_codes_raise(drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(HammingIndex):
-        def search(self, *args: Any, **settings: Any) -> Any:
-            hits = super().search(*args, **settings)
-            return replace(hits, items=hits.items[:, ::-1])
-
-    monkeypatch.setattr(methods, "HammingIndex", Wrong)
-    with pytest.raises(NotExactError, match=r"^xorec, batch, 12 seen is not exact"):
-        run_once(drawn, 5)
+    how: Any = {"rounds": 1, "budget": 0.001, "options": RunOptions(threads=1)}
+    return measure_lists(*drawn, "paper", "Movies", k=k, **how)
 
 
 @pytest.mark.parametrize("fault", ["seen", "twice", "worse"])
@@ -180,6 +154,7 @@ def test_a_slow_method_answers_for_some_and_is_scaled_up() -> None:
         clock.timings(FLOATS, drawn, 0.01),
         clock.timings("slowest", drawn, 1.0),
     ]
+    assert drawn[0].spread(3).tolist() == [0, 333, 666]
     Harness(rounds=4, budget=2.0, clock=clock).time(timings)
     assert [one.queries for one in timings] == [1_000, 200, query_times.FEWEST["batch"]]
     codes, floats, slowest = rows_of(timings, drawn[0], {"size": "x"})
@@ -191,11 +166,6 @@ def test_a_slow_method_answers_for_some_and_is_scaled_up() -> None:
     assert ratios == pytest.approx([10.0, 1.0, 0.01])
     assert codes["spread"] == pytest.approx(0.0, abs=1e-9)
     assert max(clock.asked) == 1_000
-
-
-def test_those_who_are_measured_are_spread_over_all(drawn: Drawn) -> None:
-    assert drawn[0].spread(3).tolist() == [0, 100, 200]
-    assert drawn[0].spread(300).tolist() == list(range(300))
 
 
 def test_a_short_call_is_repeated() -> None:

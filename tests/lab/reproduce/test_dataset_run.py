@@ -14,9 +14,8 @@ from xorec.evaluation.protocol import evaluate
 from xorec.lab.reproduce.cache import Cache
 from xorec.lab.reproduce.dataset_run import DatasetRun, bits_of, evaluation_of
 from xorec.lab.reproduce.outputs import choices
-from xorec.lab.reproduce.plan import Source
+from xorec.lab.reproduce.plan import Choice, Source
 from xorec.models import model_class
-from xorec.representations.base import Representation
 from xorec.representations.codebooks import Codebooks
 from xorec.representations.codes import Codes, MaskedCodes
 from xorec.representations.composed import ComposedCodes
@@ -76,19 +75,22 @@ def test_a_test_is_the_plain_fit_and_evaluation(make_dataset: MakeDataset) -> No
     assert not list(dataset.cache.folder.glob("*.checkpoint*"))
 
 
+def with_chosen(dataset: DatasetRun, *chosen: Choice) -> DatasetRun:
+    """The same data set in a run that has these choices of an earlier one."""
+    plan = dataset.plan.model_copy(update={"chosen": chosen})
+    return DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
+
+
 def test_given_choices_are_taken(make_dataset: MakeDataset) -> None:
     dataset = make_dataset()
     choice = dataset.choose("bpr")
     given = choice.model_copy(update={"settings": {**choice.settings, "epochs": 1}})
-    plan = dataset.plan.model_copy(update={"chosen": (given,)})
-    other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
+    other = with_chosen(dataset, given)
     assert other.choose("bpr").settings["epochs"] == 1
     assert other.is_chosen("bpr")
     assert not other.is_chosen("cml")
     elsewhere = given.model_copy(update={"data": "another set"})
-    plan = dataset.plan.model_copy(update={"chosen": (elsewhere, choice)})
-    other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
-    assert other.choose("bpr") == choice
+    assert with_chosen(dataset, elsewhere, choice).choose("bpr") == choice
 
 
 def test_every_length_of_codes_has_its_own_choice(make_dataset: MakeDataset) -> None:
@@ -100,13 +102,7 @@ def test_every_length_of_codes_has_its_own_choice(make_dataset: MakeDataset) -> 
     assert short.settings["temperature"] < long.settings["temperature"]
     assert dataset.choose("dsiml") == short
     assert dataset._test_key("dsiml", 0, 32)["settings"] == long.settings
-    kept = DatasetRun(
-        dataset.source,
-        dataset.parts,
-        dataset.plan.model_copy(update={"chosen": (short, long)}),
-        dataset.cache,
-        dataset.options,
-    )
+    kept = with_chosen(dataset, short, long)
     assert [kept.choose("dsiml", bits) for bits in (8, 32)] == [short, long]
     assert choices(kept.plan.model_copy(update={"questions": ("rq5",)}), [kept]) == [short, long]
 
@@ -116,8 +112,7 @@ def test_a_choice_for_all_lengths_is_taken_for_each(make_dataset: MakeDataset) -
     short = {"epochs": 1, "start": {"epochs": 1}, "offset": 0.0}
     dataset = make_dataset(bits=(8, 32), settings={"dsiml": short})
     older = dataset.choose("dsiml").model_copy(update={"bits": None})
-    plan = dataset.plan.model_copy(update={"chosen": (older,)})
-    other = DatasetRun(dataset.source, dataset.parts, plan, dataset.cache, dataset.options)
+    other = with_chosen(dataset, older)
     assert other.choose("dsiml", 32) == older
     part = other.test("dsiml", 0, 32)
     assert part.values["sizes"]["item_bits"] == 32
@@ -156,24 +151,23 @@ def test_a_data_set_is_split_by_the_first_seed(tmp_path: Path) -> None:
     assert found._digests == [part.digest() for part in (parts.train, parts.validation, parts.test)]
 
 
-def sizes(learned: Representation) -> tuple[int, ...]:
-    return tuple(bits_of(learned).values())
-
-
 def test_true_bits_of_a_user_an_item_and_of_all() -> None:
     rng = np.random.default_rng(0)
     users, items = rng.normal(size=(5, 20)), rng.normal(size=(7, 20))
     codes = Codes.from_signs(users, items)
-    assert sizes(codes) == (20, 20, 0)
-    assert sizes(Codes.from_signs(users, items, asymmetric=True)) == (20 + 640, 20, 0)
-    assert sizes(MaskedCodes(codes.user_codes, codes.item_codes, 20)) == (20, 20, 0)
     eta, xi = np.ones((5, 4), np.float32), np.ones((7, 4), np.float32)
     composed = ComposedCodes(codes.user_codes, codes.item_codes, eta, xi, 20)
-    assert sizes(composed) == (20 + 128, 20 + 128, 0)
     vectors = Vectors(users.astype(np.float32), items.astype(np.float32))
-    assert sizes(vectors) == (640, 640, 0)
     words = rng.normal(size=(4, 32, 20)).astype(np.float32)
     picked = rng.integers(32, size=(7, 4)).astype(np.uint8)
     looked_up = Codebooks(vectors.user_vectors, picked, words)
-    assert sizes(looked_up) == (640, 20, 8 * words.nbytes)
-    assert bits_of(looked_up) == {"user_bits": 640, "item_bits": 20, "shared_bits": 81920}
+    for learned, sizes in (
+        (codes, (20, 20, 0)),
+        (Codes.from_signs(users, items, asymmetric=True), (20 + 640, 20, 0)),
+        (MaskedCodes(codes.user_codes, codes.item_codes, 20), (20, 20, 0)),
+        (composed, (20 + 128, 20 + 128, 0)),
+        (vectors, (640, 640, 0)),
+        (looked_up, (640, 20, 8 * words.nbytes)),
+    ):
+        assert tuple(bits_of(learned).values()) == sizes
+    assert list(bits_of(codes)) == ["user_bits", "item_bits", "shared_bits"]

@@ -13,9 +13,9 @@ from xorec.lab.bench.everybody import (
     FAISS_CODES,
     FAISS_FLOATS,
     FLOATS,
-    EverybodyBench,
     Size,
     drawn_data,
+    measure_lists,
 )
 from xorec.lab.reproduce import rq3_speed
 from xorec.lab.reproduce.paper import SPEED_UPS
@@ -57,8 +57,8 @@ def test_every_size_is_measured_once_and_the_data_set_as_well(
 def test_without_faiss_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_times, "SHORTEST", 0.001)
     monkeypatch.setattr(everybody, "missing_modules", set)
-    bench = EverybodyBench(k=3, rounds=1, budget=0.2, options=OPTIONS)
-    rows = bench.run(*drawn_data(Size(60, 40, 4), 12, OPTIONS), "paper", "Movies")
+    data = drawn_data(Size(60, 40, 4), 12, OPTIONS)
+    rows = measure_lists(*data, "paper", "Movies", k=3, rounds=1, budget=0.2, options=OPTIONS)
     assert [row["method"] for row in rows] == [CODES, FLOATS]
     made = section(rows)
     assert "faiss was not installed" in made.paragraphs[0]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.support.references.metric import (
     sml_gradients,
     sml_values,
 )
+from tests.support.steps import differences
 from xorec.core.errors import OptionError
 from xorec.models.metric.sml import SML
 
@@ -38,16 +38,6 @@ def margins(seed: int, pairs: int = 7) -> tuple[np.ndarray, np.ndarray]:
 
 def apart(left: Any, right: Any) -> float:
     return sum(float(x - y) ** 2 for x, y in zip(left, right, strict=True))
-
-
-def slopes(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
-    """Central differences of a function of an array, entry by entry."""
-    found = np.zeros_like(at)
-    for place in np.ndindex(at.shape):
-        step = np.zeros_like(at)
-        step[place] = 1e-6
-        found[place] = (function(at + step) - function(at - step)) / 2e-6
-    return found
 
 
 @pytest.mark.parametrize("margin", [0.3, 1.0, 1.9])
@@ -83,7 +73,7 @@ def test_cml_gradients_are_finite_differences(margin: float, rank_weight: bool) 
             changed: Any = (*rows[:place], at, *rows[place + 1 :])
             return float(cml_values(*changed, **settings).sum())
 
-        np.testing.assert_allclose(found[place], slopes(loss, rows[place]), atol=1e-6)
+        np.testing.assert_allclose(found[place], differences(loss, rows[place]), atol=1e-6)
     assert np.any(found[0] != 0)
 
 
@@ -102,7 +92,7 @@ def test_covariance_penalty_equals_a_plain_loop() -> None:
 def test_covariance_gradient_is_finite_differences() -> None:
     rows = np.random.default_rng(4).standard_normal((6, 4)) + 1.0
     np.testing.assert_allclose(
-        covariance_gradient(rows), slopes(covariance_penalty, rows), atol=1e-7
+        covariance_gradient(rows), differences(covariance_penalty, rows), atol=1e-7
     )
 
 
@@ -139,7 +129,7 @@ def test_sml_gradients_are_finite_differences(scaling: Any) -> None:
             changed: Any = (*given[:place], at, *given[place + 1 :])
             return float(sml_values(*changed, **settings).sum())
 
-        np.testing.assert_allclose(found[place], slopes(loss, given[place]), atol=1e-6)
+        np.testing.assert_allclose(found[place], differences(loss, given[place]), atol=1e-6)
 
 
 def test_the_released_scaling_is_a_sum_of_hinges_and_a_mean_of_rewards() -> None:

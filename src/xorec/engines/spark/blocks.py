@@ -41,7 +41,7 @@ def write_packed(arrays: Arrays, file: BinaryIO) -> None:
 def unpack(buffer: Any) -> dict[str, npt.NDArray[Any]]:
     """The arrays, as views of the buffer.
 
-    They are not marked as read-only, though nobody may write to them: kernels are compiled once
+    They are not marked as read-only, though they must not be written: kernels are compiled once
     more for read-only arrays, and the sums of that other code could differ in their last digits.
     """
     whole = np.frombuffer(buffer, dtype=np.uint8)

@@ -55,8 +55,8 @@ _LONG = 8
 class SharedFile:
     """A file that Spark brings to every executor: arrays, or what `name` leads to.
 
-    holders: who still needs it: the `with` block that shares it, and blocks that were made with it,
-    for Spark makes those anew where an executor is lost.
+    holders: how many still need it: the `with` block that shares it, and blocks that were made with
+    it, for Spark computes those again where an executor is lost.
     """
 
     def __init__(self, path: Path, arrays: Arrays, name: str | None = None) -> None:
@@ -164,7 +164,7 @@ class SparkEngine:
     def share_file(self, name: str, path: Path) -> Iterator[Shared]:
         link = self._new_path()
         try:
-            os.link(path, link)  # the file as it is now, whoever replaces or removes it
+            os.link(path, link)  # the file as it is now, also if it is replaced or removed
         except OSError:
             shutil.copyfile(path, link)
         with self._brought(SharedFile(link, {name: np.array(str(path))}, name)) as shared:
@@ -325,7 +325,7 @@ def _slots(session: Any) -> int:
 
 
 def _executor_cores(session: Any) -> int:
-    """Cores of one executor; 1 where nobody has said."""
+    """Cores of one executor; 1 where the configuration does not say."""
     master = session.conf.get("spark.master", "")
     if master.startswith("local"):
         return _slots(session)

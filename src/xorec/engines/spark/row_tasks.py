@@ -72,7 +72,7 @@ class TextFile:
                 f"{self.path}: a file with the columns {listed(source.columns)} beside one with "
                 f"{listed(self.names)}: give them the same columns."
             )
-        if is_quoting(source):
+        if source.scan is not None and source.format != "inter":  # polars' reader heeds quotes
             self._refuse_broken_quotes(data, lengths)
         chosen = replace(columns, split=None) if columns.split not in self.names else columns
         source = _without_first(source, skip)
@@ -80,7 +80,7 @@ class TextFile:
             return numbers_first(source, chosen, lambda one: list(role_batches(one, chosen)))
 
     def _refuse_broken_quotes(self, data: bytes, lengths: Any) -> None:
-        """A field with a line break inside might be cut in two: nobody would notice."""
+        """A field with a line break inside might be cut in two, unnoticed."""
         if b'"' not in data:
             return
         marks = np.frombuffer(data, dtype=np.uint8) == ord('"')
@@ -108,11 +108,6 @@ def open_text(
         rows = source.frame.select(pl.len()).collect().item()
     text = TextFile(name, head, rows, format, layout, limits, source.columns, source.text)
     return source, text
-
-
-def is_quoting(source: Source) -> bool:
-    """Whether a quotation mark means something to polars' reader of this file."""
-    return source.scan is not None and source.format != "inter"
 
 
 def _joined(lines: Any) -> tuple[bytes, Any]:
@@ -192,7 +187,10 @@ class ReadBlocks:
             if not batch.num_rows:
                 continue
             if not self.files:
-                yield (self.first + _partition(), 0), batch
+                from pyspark import TaskContext
+
+                context: Any = TaskContext.get()
+                yield (self.first + int(context.partitionId()), 0), batch
                 continue
             files = batch.column(batch.schema.get_field_index(FILE)).to_numpy()
             starts = batch.column(batch.schema.get_field_index(START)).to_numpy()
@@ -243,14 +241,6 @@ def _number(place: tuple[int, int], block: int) -> int:
     """Ascends with (file, start, block): a stretch has fewer blocks than bytes."""
     file, start = place
     return (file << _START_BITS) + start + block
-
-
-def _partition() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    return int(context.partitionId())
 
 
 def _row(

@@ -212,7 +212,7 @@ def spark_session(master: str) -> Iterator[tuple[Any, Path]]:
 
 
 def _require_answer(master: str) -> None:
-    """Complain of a server where nobody listens, now: Spark would ask for minutes."""
+    """Raise at once where no server listens: Spark would try for minutes."""
     scheme, _, places = master.partition("://")
     if scheme not in ("spark", "sc") or not places:
         return
@@ -230,7 +230,7 @@ def _require_answer(master: str) -> None:
 
 def _started(builder: Any, master: str, folder: Path) -> Any:
     settings = _settings()
-    if master.startswith("sc://"):  # whoever started that server has set the others
+    if master.startswith("sc://"):  # the others are set where that server is started
         settings = {name: value for name, value in settings.items() if ".sql." in name}
     if master.startswith("local"):
         settings |= {"spark.local.dir": str(folder), "spark.driver.host": "127.0.0.1"}

@@ -101,7 +101,7 @@ class Task:
     """A block function with all that it needs but the blocks.
 
     files: (name among Spark's files, None or what its path is called) of all that is shared: arrays
-    where there is no such name. gone: names of files that nobody needs any more; driver:
+    where there is no such name. gone: names of files that are not needed any more; driver:
     `machine_facts` there.
     """
 
@@ -160,7 +160,7 @@ def _results(task: Task, batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:
-    """Those with threads, found anew when there are more modules: the search takes a while."""
+    """Those with threads, searched again when there are more modules: the search takes a while."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

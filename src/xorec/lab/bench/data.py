@@ -210,7 +210,7 @@ def seen_lists(
     lists = np.empty((len(nearest), length), dtype=np.int32)
     lists[:, :half] = np.take_along_axis(nearest, places, axis=1)
     lists[:, half:] = rng.integers(n_items, size=(len(nearest), length - half))
-    while True:  # what was drawn twice is drawn anew
+    while True:  # what was drawn twice is drawn again
         lists.sort(axis=1)
         twice = np.zeros(lists.shape, dtype=np.bool_)
         twice[:, 1:] = lists[:, 1:] == lists[:, :-1]

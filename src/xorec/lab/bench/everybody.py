@@ -68,41 +68,39 @@ def drawn_data(size: Size, bits: int, options: RunOptions) -> tuple[BenchData, E
         return data, draw_seen(data, index, size.seen, near, options.seed, threads)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EverybodyBench:
-    """How to measure: lists of `k` items, `rounds` rounds, `budget` seconds of a method in one."""
+def measure_lists(
+    data: BenchData,
+    seen: Exclude,
+    part: str,
+    size: str,
+    *,
+    k: int = 10,
+    rounds: int = 5,
+    budget: float = 20.0,
+    options: RunOptions = DEFAULTS,
+) -> list[dict[str, Any]]:
+    """A flat row for each method: lists of `k` items, in so many rounds.
 
-    k: int = 10
-    rounds: int = 5
-    budget: float = 20.0
-    options: RunOptions = DEFAULTS
-
-    def __post_init__(self) -> None:
-        positive_int(self.k)
-        positive_int(self.rounds, "rounds")
-        if not self.budget > 0:
-            raise OptionError(f"budget is {self.budget}: give more than 0 seconds.")
-
-    def run(self, data: BenchData, seen: Exclude, part: str, size: str) -> list[dict[str, Any]]:
-        """A flat row for each method. part, size: what the data are, in the rows."""
-        options, name = self.options, f"{size}, {data.bits} bits"
-        missing = missing_modules(["faiss"])
-        builds = {one: make for one, make in METHODS.items() if not missing or "faiss" not in one}
-        if missing:
-            options.progress.note(
-                "faiss is not installed, so without it: pip install 'xorec[faiss]'."
-            )
-        k, threads = min(self.k, data.n_items), options.thread_count
-        harness = Harness(self.rounds, self.budget, threads, options.progress, name)
-        with thread_limit(threads, [] if missing else ["faiss"]):
-            methods = harness.build(builds, data, k, seen)
-            timings = [
-                Timings(method, "batch", None if "faiss" in method.name else seen)
-                for method in methods
-            ]
-            harness.measure(timings, data, k, CHECKED)
-        same = {"part": part, "size": size, "k": self.k, "threads": threads}
-        return rows_of(timings, data, {**same, "seen": float(np.mean(np.diff(seen[0])))})
+    part, size: what the data are, in the rows. budget: seconds of a method in one round.
+    """
+    length = min(positive_int(k), data.n_items)
+    positive_int(rounds, "rounds")
+    if not budget > 0:
+        raise OptionError(f"budget is {budget}: give more than 0 seconds.")
+    missing = missing_modules(["faiss"])
+    builds = {one: make for one, make in METHODS.items() if not missing or "faiss" not in one}
+    if missing:
+        options.progress.note("faiss is not installed, so without it: pip install 'xorec[faiss]'.")
+    threads, label = options.thread_count, f"{size}, {data.bits} bits"
+    harness = Harness(rounds, budget, threads, options.progress, label)
+    with thread_limit(threads, [] if missing else ["faiss"]):
+        timings = [
+            Timings(method, "batch", None if "faiss" in method.name else seen)
+            for method in harness.build(builds, data, length, seen)
+        ]
+        harness.measure(timings, data, length, CHECKED)
+    same = {"part": part, "size": size, "k": k, "threads": threads}
+    return rows_of(timings, data, {**same, "seen": float(np.mean(np.diff(seen[0])))})
 
 
 def rows_of(timings: list[Timings], data: BenchData, same: dict[str, Any]) -> list[dict[str, Any]]:

@@ -167,10 +167,10 @@ class FloatRanking:
         """The best of each row of scores, by our kernel, into `places` and `best`."""
         count, width = scores.shape
         rank = self._rank[:width] if width <= len(self._rank) else np.arange(width, dtype=np.int32)
-        nobody, none = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        nothing_seen = np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
         counts = np.empty(count, dtype=np.int64)
         into = BestRows(places, best, counts)
-        top_k_rows(scores, TieRanks(rank, rank), (nobody, none), into)
+        top_k_rows(scores, TieRanks(rank, rank), nothing_seen, into)
 
 
 def fastest_way(

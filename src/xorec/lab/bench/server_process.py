@@ -23,7 +23,7 @@ _INSTALLED = {"PYTHONDONTWRITEBYTECODE": ""}
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that no server listens on."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -43,12 +43,10 @@ class ServerProcess:
         port: int | None = None,
         cores: Sequence[int] | None = None,
         environment: Mapping[str, str] | None = None,
-        ready_path: str = "/readyz",
     ) -> None:
         self.port = free_port() if port is None else port
         self.log = log
         self._command = [part.replace("{port}", str(self.port)) for part in command]
-        self._ready_path = ready_path
         self._cores = cores
         self._environment = {**os.environ, **_INSTALLED, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
@@ -84,16 +82,16 @@ class ServerProcess:
         if self._cores is not None and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(self.process.pid, self._cores)
 
-    def wait_ready(self, seconds: float = READY) -> float:
+    def wait_ready(self) -> float:
         """Until it says so; the seconds that it took."""
         began = time.perf_counter()
-        while time.perf_counter() < began + seconds:
+        while time.perf_counter() < began + READY:
             if self.process is not None and self.process.poll() is not None:
                 raise DataError(f"the server ended with {self.process.returncode}: {self.tail()}")
-            if status_of(self.port, self._ready_path) == 200:
+            if status_of(self.port, "/readyz") == 200:
                 return time.perf_counter() - began
             time.sleep(0.01)
-        raise DataError(f"the server was not ready after {seconds:.0f} s: {self.tail()}")
+        raise DataError(f"the server was not ready after {READY:.0f} s: {self.tail()}")
 
     def stop(self, seconds: float = 15.0) -> int | None:
         """SIGTERM, and SIGKILL where that does not help; the exit code."""
@@ -113,9 +111,9 @@ class ServerProcess:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def tail(self, characters: int = 500) -> str:
+    def tail(self) -> str:
         """The end of what it printed."""
-        return self.log.read_text(errors="replace")[-characters:].strip().replace("\n", " | ")
+        return self.log.read_text(errors="replace")[-500:].strip().replace("\n", " | ")
 
     def processes(self) -> list[Any]:
         """psutil's, of it and its children."""
@@ -150,7 +148,7 @@ def xorec_serve(model: Path, data: Path, *options: str) -> list[str]:
 
 
 def status_of(port: int, path: str) -> int:
-    """Of a GET; 0 where nobody answers."""
+    """The status of a GET; 0 where no server answers."""
     connection = HTTPConnection(HOST, port, timeout=2)
     try:
         connection.request("GET", path)

@@ -2,8 +2,8 @@
 
 A result that is there is not computed again, so a run that was stopped goes on where it was, and
 runs that have results in common share them. What went in is the data, the settings, the seed and
-the code: a changed line of what learns or measures makes all results anew. A result is written in
-one piece or not at all.
+the code: after a change of what learns or measures all results are computed again. A result is
+written in one piece or not at all.
 """
 
 from __future__ import annotations

@@ -228,40 +228,25 @@ def best_of_all(
     """
     mine = comparison.result(proposed, bits)
     rivals = [comparison.result(other, bits) for other in others]
-    ks = comparison.dataset.plan.ks
+    ks, main = comparison.dataset.plan.ks, comparison.dataset.main_metric
     metrics = [f"ndcg@{k}" for k in ks] + [f"hr@{ks[0]}"]
     ahead = {m: all(mine.mean(m) > rival.mean(m) for rival in rivals) for m in metrics}
-    main = comparison.dataset.main_metric
     best = max(rivals, key=lambda rival: rival.mean(main))
-    sure = comparison.p_value(best, mine) < LEVEL
-    beaten = [rival for rival in rivals if mine.mean(main) > rival.mean(main)]
+    ours, theirs, p = mine.mean(main), best.mean(main), comparison.p_value(best, mine)
+    sure = p < LEVEL
+    beaten = [rival for rival in rivals if ours > rival.mean(main)]
+    name, gain = main.upper(), ours / theirs - 1 if theirs else float("inf")
+    evidence = f"{name} {ours:.4f}, the best other ({best.label}) {theirs:.4f}: {gain:+.1%}, "
+    evidence += p_text(p)
     if all(ahead.values()):
         verdict: Verdict = "holds" if sure else "holds in part"
-    else:
-        verdict = "holds in part" if any(ahead.values()) or beaten else "does not hold"
-    return Claim(text, verdict, _evidence(comparison, mine, best, beaten, rivals, ahead))
-
-
-def _evidence(
-    comparison: Comparison,
-    mine: MethodResult,
-    best: MethodResult,
-    beaten: list[MethodResult],
-    rivals: list[MethodResult],
-    ahead: dict[str, bool],
-) -> str:
-    main = comparison.dataset.main_metric
-    name, ours, theirs = main.upper(), mine.mean(main), best.mean(main)
-    gain = ours / theirs - 1 if theirs else float("inf")
-    sure = p_text(comparison.p_value(best, mine))
-    text = f"{name} {ours:.4f}, the best other ({best.label}) {theirs:.4f}: {gain:+.1%}, {sure}"
-    behind = [metric.upper() for metric, yes in ahead.items() if not yes]
-    if not behind:
-        return f"{text}; ahead at every cut-off."
+        return Claim(text, verdict, f"{evidence}; ahead at every cut-off.")
+    verdict = "holds in part" if any(ahead.values()) or beaten else "does not hold"
     if len(beaten) < len(rivals):
         missed = ", ".join(rival.label for rival in rivals if rival not in beaten)
-        return f"{text}; behind {missed} at {name}."
-    return f"{text}; not ahead at {', '.join(behind)}."
+        return Claim(text, verdict, f"{evidence}; behind {missed} at {name}.")
+    behind = ", ".join(metric.upper() for metric, yes in ahead.items() if not yes)
+    return Claim(text, verdict, f"{evidence}; not ahead at {behind}.")
 
 
 def p_text(p: float) -> str:

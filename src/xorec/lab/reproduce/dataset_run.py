@@ -232,12 +232,8 @@ def bits_of(representation: Representation) -> dict[str, int]:
         if side not in ("user_bits", "item_bits"):
             bits["shared_bits"] += 8 * tensor.nbytes if tensor.ndim > 1 else 0
         elif name.endswith("_codes"):
-            bits[side] += representation.code_length or _codeword_bits(*tensors["codebooks"].shape)
+            books = tensors.get("codebooks", np.empty((0, 1)))
+            bits[side] += representation.code_length or int(len(books) * log2(books.shape[1]))
         elif len(tensor):
             bits[side] += 8 * tensor.nbytes // len(tensor)
     return bits
-
-
-def _codeword_bits(books: int, words: int, *_: int) -> int:
-    """Of one word from each book."""
-    return int(books * log2(words))

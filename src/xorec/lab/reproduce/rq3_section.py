@@ -44,9 +44,7 @@ _NOTE = (
 )
 
 
-def section(
-    rows: Sequence[Row], paper: Mapping[str, float] = SPEED_UPS, title: str = "RQ3. Speed"
-) -> Section:
+def section(rows: Sequence[Row], paper: Mapping[str, float] = SPEED_UPS) -> Section:
     """Of the rows of all points (`bench.everybody.rows_of`)."""
     sizes, catalogue, data = (
         wide_rows([row for row in rows if row["part"] == part], paper)
@@ -68,7 +66,7 @@ def section(
         ]
     return Section(
         "rq3",
-        title,
+        "RQ3. Speed",
         "How much faster are lists for all users by codes than by BPR's vectors?",
         _paragraphs(rows),
         [table for table in tables if table.rows],

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Self
 
 from xorec.lab.bench.data import BenchData, learned_data
-from xorec.lab.bench.everybody import CODES, EverybodyBench, Size, drawn_data
+from xorec.lab.bench.everybody import CODES, Size, drawn_data, measure_lists
 from xorec.lab.reproduce.cache import Result
 from xorec.lab.reproduce.dataset_run import DatasetRun
 from xorec.lab.reproduce.plan import method_of
@@ -115,14 +115,9 @@ class Speed(Question):
         }
 
     def _measure(self, point: Point) -> Result:
-        data, seen = self._data(point)
-        bench = EverybodyBench(
-            k=K,
-            rounds=self.plan.speed_rounds,
-            budget=self.plan.speed_budget,
-            options=self.run.options,
-        )
-        return Result({"rows": bench.run(data, seen, point.part, point.label)})
+        how: dict[str, Any] = {"rounds": self.plan.speed_rounds, "budget": self.plan.speed_budget}
+        given = *self._data(point), point.part, point.label
+        return Result({"rows": measure_lists(*given, k=K, options=self.run.options, **how)})
 
     def _data(self, point: Point) -> tuple[BenchData, Exclude]:
         """Drawn codes and vectors, or what DSIML and BPR learn from a data set."""

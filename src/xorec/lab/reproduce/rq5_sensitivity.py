@@ -2,7 +2,7 @@
 
 The settings that validation chose for DSIML, with another lambda or gamma in both of its stages:
 the vectors (SIML) and the codes. Learned from the training part and judged on the validation part,
-so that nobody can pick from it: the test part is not touched.
+so that no value is picked on the test part, which is not touched.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Sequence
 
 from xorec.lab.reproduce.report import Cell, cells_of, safe_text
 from xorec.lab.reproduce.sections import Section, Table
@@ -14,16 +13,8 @@ BETWEEN = 2
 """Spaces between two columns."""
 
 
-class PrintTable(Protocol):
-    """How a table is printed: as `xorec.cli.output.print_table` does."""
-
-    def __call__(
-        self,
-        columns: Sequence[str],
-        rows: Iterable[Sequence[object]],
-        title: str | None = None,
-        right: Collection[str] = (),
-    ) -> None: ...
+PrintTable = Callable[[Sequence[str], Sequence[Sequence[object]], str, Collection[str]], None]
+"""(columns, rows, title, columns of numbers), as `xorec.cli.output.print_table` takes them."""
 
 
 def print_sections(
