@@ -113,4 +113,4 @@ def test_answers_are_as_the_document_says(served: Any, path: str, method: str) -
 
 def test_the_service_lives_after_all_that(running: RunningService) -> None:
     assert httpx.get(f"{running.base_url}/readyz", timeout=120).status_code == 200
-    assert "Traceback" not in "".join(running.errors)
+    assert "Traceback" not in running.errors

@@ -2,24 +2,84 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from tests.support.browsing import SCHEMES, WIDTHS, Trouble, listed, scrolls_sideways, until
+from tests.support.browsing import (
+    SCHEMES,
+    WIDTHS,
+    Trouble,
+    expect,
+    ids_of,
+    items_of,
+    listed,
+    open_panel,
+    printable,
+    scrolls_sideways,
+    until,
+)
+from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 
+STATES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("explore", {}),
+    ("explore", {"user": "user 100"}),
+    ("explore", {"user": "🍵 tea", "items": HARM, "k": 50, "seen": "true"}),
+    ("explore", {"user": "x" * 1024}),
+    ("explore", {"items": ["🍵 tea", "a/b"], "model": "slim"}),
+    ("item", {}),
+    *(("item", {"item": item}) for item in ("i100", *HARM[:3], "🍵 tea")),
+    ("map", {"colour": "category"}),
+    ("compare", {"user": "user 100"}),
+    ("live", {}),
+)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_it_opens(page: Page, width: int, scheme: str) -> None:
-    page.goto("/")
-    page.get_by_role("navigation", name="Panels").wait_for()
-    assert page.title() == "Explore · xorec"
-    assert not scrolls_sideways(page)
+def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> None:
+    for panel, state in STATES:
+        open_panel(page, panel, **state)
+        for details in page.locator("main details").all():
+            if not details.evaluate("e => e.open"):
+                details.locator("summary").click()
+        assert not scrolls_sideways(page), (panel, state)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) is (scheme == "light")
+
+
+@pytest.mark.parametrize("panel", ["explore", "item", "compare", "map"])
+def test_ids_that_mean_harm_stay_text(page: Page, api: httpx.Client, panel: str) -> None:
+    for harm in HARM:
+        own = {"user": harm, "items": [harm], "k": 50, "seen": True}
+        state, query = {
+            "explore": ({**own, "seen": "true"}, ("recommend", own)),
+            "item": ({"item": harm}, ("similar", {"item": harm})),
+            "compare": ({"user": harm}, ("recommend", {"user": harm, "model": "slim"})),
+            "map": ({"item": harm, "colour": "item"}, ("items", {"item": harm})),
+        }[panel]
+        open_panel(page, panel, **state)
+        wanted = items_of(api, query[0], **query[1])
+        if panel == "compare":
+            links = page.locator(".side").nth(1).locator("li a:first-of-type")
+            assert links.evaluate_all("all => all.map(e => e.title)") == ids_of(wanted), harm
+        elif panel == "map":
+            card = page.get_by_role("region", name="Marked item")
+            expect(card.locator("li")).to_have_count(1)
+        else:
+            assert listed(page) == ids_of(wanted), harm
+            title = page.locator(".has h2" if panel == "explore" else ".facts .id")
+            assert title.evaluate("e => e.textContent") == printable(harm)
+        assert page.locator("main :is(img, script, i), main b > *").count() == 0, harm
+        if panel in ("explore", "item"):
+            assert page.locator("main b").count() == 0, harm
+        assert not scrolls_sideways(page), harm
 
 
 def test_a_link_with_a_state_is_the_page(page: Page) -> None:

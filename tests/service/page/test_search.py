@@ -150,19 +150,11 @@ def test_enter_before_the_answer_waits_for_it(page: Page) -> None:
     page.get_by_role("option").first.wait_for()
 
     held: list[Route] = []
-    holds = [True]
-
-    def hold(route: Route) -> None:
-        if holds[0]:
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/v1/items?*", hold)
+    page.route("**/v1/items?*", held.append)
     page.keyboard.type(" 3")
     page.keyboard.press("Enter")
     until(page, lambda: bool(held))
-    holds[0] = False
+    page.unroute("**/v1/items?*")
     for route in held:
         route.continue_()
     until(page, lambda: page.locator("h1").inner_text() == "plain tea 3")

@@ -56,15 +56,15 @@ def run_worker(
         runner.run(_Worker(config, where, place, on_ready).run())
 
 
+@dataclass
 class _Worker:
-    def __init__(
-        self,
-        config: Config,
-        where: tuple[str, int],
-        place: Place,
-        on_ready: Callable[[Started], None],
-    ) -> None:
-        self.config, self.place, self.on_ready = config, place, on_ready
+    config: Config
+    where: tuple[str, int]
+    place: Place
+    on_ready: Callable[[Started], None]
+
+    def __post_init__(self) -> None:
+        config, place = self.config, self.place
         self.peers = None
         if place.folder is not None:
             self.peers = Peers(place.folder, place.worker, place.count)
@@ -79,7 +79,7 @@ class _Worker:
             forward=self.peers.ask_writer if self.peers is not None and place.worker else None,
             access_log=self.access_log,
         )
-        self.server = HttpServer(self.app, config, where)
+        self.server = HttpServer(self.app, config, self.where)
         self.released = asyncio.Event()
 
     async def run(self) -> None:
