@@ -58,7 +58,7 @@ async def waits(service: Any, query: RecommendQuery) -> Echo:
     return Echo(k=query.k)
 
 
-@ROUTES("POST", "/v1/events", ndjson=True, role="write")
+@ROUTES("POST", "/v1/events", role="write")
 def events(service: Any, body: EventBody | EventsBody | bytes) -> Echo:
     if isinstance(body, bytes):
         return Echo(lines=len(body.splitlines()))

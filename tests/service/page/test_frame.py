@@ -90,8 +90,7 @@ def test_a_link_with_a_state_is_the_page(page: Page) -> None:
 
 
 def test_tabs_keep_the_focus_and_keys_change_panels(page: Page) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.get_by_role("link", name="Item", exact=True).focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Look at an item").wait_for()
@@ -117,13 +116,12 @@ def test_colours_can_be_chosen_and_stay(page: Page) -> None:
 
 
 def test_the_other_model_is_one_choice_away(page: Page, api: httpx.Client) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.get_by_label("Model").select_option("slim")
-    best = api.get("/v1/recommend", params={"user": "user 100", "model": "slim"}).json()["items"]
-    until(page, lambda: listed(page) == [one["id"] for one in best])
+    best = ids_of(items_of(api, "recommend", user="user 100", model="slim"))
+    until(page, lambda: listed(page) == best)
     page.reload()
-    until(page, lambda: listed(page) == [one["id"] for one in best])
+    until(page, lambda: listed(page) == best)
 
 
 def test_a_service_with_keys_asks_for_one(page: Page, trouble: Trouble) -> None:
@@ -145,8 +143,7 @@ def test_a_service_with_keys_asks_for_one(page: Page, trouble: Trouble) -> None:
 
 
 def test_a_service_that_does_not_answer_is_said_in_words(page: Page, trouble: Trouble) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.route("**/v1/recommend*", lambda route: route.abort())
     page.locator(".items > li .own").first.click()
     page.get_by_role("alert").wait_for()
@@ -184,8 +181,7 @@ def test_letters_do_not_change_the_model_and_the_search_is_one_key_away(page: Pa
 
 
 def test_skipping_to_the_panel_and_to_the_list(page: Page) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the panel"
     page.keyboard.press("Enter")

@@ -11,6 +11,7 @@ import pytest
 from tests.support.browsing import (
     SCHEMES,
     expect,
+    items_of,
     open_panel,
     scrolls_sideways,
     settled,
@@ -222,13 +223,13 @@ def test_by_keyboard_alone_items_in_view_become_a_list(page: Page) -> None:
 
 def test_a_user_has_history_and_list_on_the_map(page: Page, api: httpx.Client) -> None:
     opened(page, user=USER, colour="user")
-    best = api.get("/v1/recommend", params={"user": USER, "k": 20}).json()["items"]
+    best = items_of(api, "recommend", user=USER, k=20)
     card = page.get_by_role("region", name=f"Recommended to {USER}")
     card.wait_for()
     assert card.locator("li").count() == len(best)
     shown = [link.inner_text() for link in card.locator("li a:first-child").all()]
     assert shown[3] == best[3]["name"]
-    own = api.get("/v1/map/items", params={"user": USER}).json()["items"]
+    own = items_of(api, "map/items", user=USER)
     assert page.get_by_role("region", name=f"History of {USER}").locator("li").count() == len(own)
     assert legend(page)[0][0].endswith("bits")
     assert _painted(page)
@@ -288,7 +289,7 @@ def test_what_if_they_also_had_counts_here_too(page: Page, api: httpx.Client) ->
     card = page.get_by_role("region", name=f"Recommended to {USER} if they also had")
     card.wait_for()
     query = {"user": USER, "items": more}
-    best = api.get("/v1/recommend", params={**query, "k": 20}).json()["items"]
+    best = items_of(api, "recommend", **query, k=20)
     assert card.locator("li a:first-child").all_inner_texts() == [one["name"] for one in best]
     answer = api.get("/v1/map/colours", params={"by": "distance", **query}).json()
     assert legend(page) == [(band["label"], band["count"]) for band in answer["legend"]]

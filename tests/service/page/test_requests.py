@@ -106,8 +106,7 @@ def test_bodies_and_other_paths(page: Page, api: httpx.Client) -> None:
 
 def test_copy(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     text = _text(page, "curl")
     page.get_by_role("button", name="Copy").click()
     page.get_by_text("copied", exact=True).wait_for()
@@ -117,8 +116,7 @@ def test_copy(page: Page) -> None:
 def test_a_key_is_named_and_never_shown(page: Page) -> None:
     page.goto("/")
     page.evaluate("sessionStorage.setItem('xorec-key', 'the-secret-of-this-shop')")
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     for language in ("curl", "Python"):
         text = _text(page, language)
         assert "the-secret" not in text

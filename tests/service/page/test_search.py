@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.support.browsing import printable, settled, until
+from tests.support.browsing import open_panel, printable, settled, until
 from tests.support.page_shop import HARM
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def _start(page: Page) -> None:
-    page.goto("/?user=user%20100")
-    page.locator(".items > li").first.wait_for()
+    open_panel(page, "explore", user="user 100")
     page.keyboard.press("/")
 
 
@@ -150,7 +149,7 @@ def test_enter_before_the_answer_waits_for_it(page: Page) -> None:
     page.get_by_role("option").first.wait_for()
 
     held: list[Route] = []
-    page.route("**/v1/items?*", held.append)
+    page.route("**/v1/items?*", lambda route: held.append(route))
     page.keyboard.type(" 3")
     page.keyboard.press("Enter")
     until(page, lambda: bool(held))

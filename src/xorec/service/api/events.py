@@ -109,15 +109,14 @@ _FARTHEST = 366 * 24 * 3600 * 1_000_000
 """Microseconds by which an event may be ahead of this machine's clock."""
 
 
-@ROUTES("POST", "/v1/events", ndjson=True, role="write", writer=True)
+@ROUTES("POST", "/v1/events", role="write", writer=True)
 async def post_events(
     service: Service, request: Request, body: EventsBody | EventBody | bytes
 ) -> EventsAnswer:
     """Say what users did: on disk when answered, known to the very next list."""
     writer = service.require_writer()
-    events = list(
-        _checked(service.models.default, _raw_events(body, service.config.limits.events_per_call))
-    )
+    raw = _raw_events(body, service.config.limits.events_per_call)
+    events = list(_checked(service.models.default, raw))
     done = await asyncio.wrap_future(writer.append(events))
     service.metrics.duplicates.inc(done.duplicates)
     return EventsAnswer.model_construct(

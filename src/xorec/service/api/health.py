@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from typing import Literal
 
@@ -26,7 +27,7 @@ from xorec.service.api import (
 )
 from xorec.service.http.app import Health
 from xorec.service.http.exchange import Reply
-from xorec.service.http.openapi import document_text
+from xorec.service.http.openapi import document
 from xorec.service.http.problems import busy
 from xorec.service.http.routes import Route, Routes
 from xorec.service.metrics import Metrics
@@ -95,7 +96,7 @@ def all_routes(health: Health, metrics: Metrics) -> tuple[Route, ...]:
     def openapi(service: Service) -> Reply:
         """This document."""
         nonlocal text
-        text = text or document_text(every)
+        text = text or json.dumps(document(every), ensure_ascii=False).encode()
         return Reply(200, text)
 
     resources = (route for file in _RESOURCES for route in file.ROUTES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,10 +28,6 @@ _WHY = {
     503: "Not ready, or too many requests: come again after `Retry-After` seconds.",
     507: "There is no room on the disk.",
 }
-
-
-def document_text(routes: Iterable[Route]) -> bytes:
-    return json.dumps(document(routes), ensure_ascii=False).encode()
 
 
 def document(routes: Iterable[Route]) -> Json:

@@ -1,4 +1,4 @@
-"""A route: what the shell must know of an endpoint to check, run, document and measure it."""
+"""A route: what the app must know of an endpoint to check, run, document and measure it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 Role = Literal["open", "read", "write", "admin"]
 Handler = Callable[..., "Given | Awaitable[Given]"]
-"""Takes the service; then, where it has parameters of these names, the `request` as it came, and
-`query` or `body`: the model that the query string or the JSON fills, or the bytes of NDJSON."""
+"""Takes the service, then as it has parameters of these names and in this order: the `request` as
+it came; `query` or `body`, the model that the query string or the JSON fills. A body that may be
+`bytes` is given the lines of NDJSON so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,7 @@ class Routes(list[Route]):
                 "summary": summary,
                 "query": types.get("query"),
                 "bodies": _models_in(types.get("body")),
+                "ndjson": bytes in typing.get_args(types.get("body")),
                 "answer": next(iter(_models_in(types.get("return"))), None),
             }
             self.append(Route(method=method, path=path, handler=handler, **given | about))
