@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -33,8 +32,8 @@ START, END = 300.0, 120.0
 
 @dataclass
 class RunningService:
-    """process: of `xorec serve`. printed: the folder of the files that it writes to. base_url:
-    where it is."""
+    """process: of `xorec serve`. printed: the file of its standard output; beside it is `.err`, of
+    standard error. base_url: where it is."""
 
     process: subprocess.Popen[bytes]
     printed: Path
@@ -43,12 +42,12 @@ class RunningService:
     @property
     def lines(self) -> list[str]:
         """What it has printed on standard output so far."""
-        return (self.printed / "out").read_text().splitlines(keepends=True)
+        return self.printed.read_text().splitlines(keepends=True)
 
     @property
     def errors(self) -> str:
         """What it has printed on standard error so far."""
-        return (self.printed / "err").read_text()
+        return self.printed.with_suffix(".err").read_text()
 
     def client(self, **settings: Any) -> httpx.Client:
         """An HTTP client for it."""
@@ -81,27 +80,27 @@ def running_service(
     """
     command = [sys.executable, "-m", "xorec", "serve", str(model_path), "--port", "0"]
     command += ["--data", str(data_dir), "--workers", str(workers)]
-    with tempfile.TemporaryDirectory() as name:
-        with (Path(name) / "out").open("wb") as out, (Path(name) / "err").open("wb") as err:
-            process = subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=err,
-                env={**os.environ, "XOREC_STAMPS": "off", **_variables(config or {}, PREFIX)},
-                start_new_session=True,
-            )
-        service = RunningService(process, Path(name))
+    printed = data_dir.with_name(f"{data_dir.name}-printed.out")
+    with printed.open("wb") as out, printed.with_suffix(".err").open("wb") as err:
+        process = subprocess.Popen(
+            command,
+            stdout=out,
+            stderr=err,
+            env={**os.environ, "XOREC_STAMPS": "off", **_variables(config or {}, PREFIX)},
+            start_new_session=True,
+        )
+    service = RunningService(process, printed)
+    try:
+        until(service.is_ready, START)
+        yield service
+    finally:
+        if process.poll() is None:
+            process.terminate()
         try:
-            until(service.is_ready, START)
-            yield service
-        finally:
-            if process.poll() is None:
-                process.terminate()
-            try:
-                process.wait(END)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(END)
+            process.wait(END)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(END)
 
 
 def serve_until_it_ends(*words: Any, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -149,11 +149,19 @@ def test_enter_before_the_answer_waits_for_it(page: Page) -> None:
     page.get_by_role("option").first.wait_for()
 
     held: list[Route] = []
-    page.route("**/v1/items?*", lambda route: held.append(route))
+    holds = [True]
+
+    def hold(route: Route) -> None:
+        if holds[0]:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/items?*", hold)
     page.keyboard.type(" 3")
     page.keyboard.press("Enter")
     until(page, lambda: bool(held))
-    page.unroute("**/v1/items?*")
+    holds[0] = False
     for route in held:
         route.continue_()
     until(page, lambda: page.locator("h1").inner_text() == "plain tea 3")

@@ -101,17 +101,14 @@ def _without_null(schema: Json) -> Json:
 
 def _body(route: Route, schemas: Any) -> Json:
     shapes = [schemas[model, "validation"] for model in route.bodies]
-    content: Json = {"application/json": {"schema": _one_or_any(shapes)}}
+    schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+    content: Json = {"application/json": {"schema": schema}}
     if route.ndjson:
         content["application/x-ndjson"] = {"schema": {"type": "string"}}
     needed = all(
         any(field.is_required() for field in model.model_fields.values()) for model in route.bodies
     )
     return {"required": needed, "content": content}
-
-
-def _one_or_any(shapes: list[Json]) -> Json:
-    return shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
 
 
 def _responses(route: Route, schemas: Any) -> Json:
