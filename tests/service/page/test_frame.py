@@ -58,14 +58,15 @@ def test_nothing_hangs_over_the_edge(page: Page, width: int, scheme: str) -> Non
 def test_ids_that_mean_harm_stay_text(page: Page, api: httpx.Client, panel: str) -> None:
     for harm in HARM:
         own = {"user": harm, "items": [harm], "k": 50, "seen": True}
-        state, query = {
-            "explore": ({**own, "seen": "true"}, ("recommend", own)),
-            "item": ({"item": harm}, ("similar", {"item": harm})),
-            "compare": ({"user": harm}, ("recommend", {"user": harm, "model": "slim"})),
-            "map": ({"item": harm, "colour": "item"}, ("items", {"item": harm})),
-        }[panel]
+        asked: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+            "explore": ({**own, "seen": "true"}, "recommend", own),
+            "item": ({"item": harm}, "similar", {"item": harm}),
+            "compare": ({"user": harm}, "recommend", {"user": harm, "model": "slim"}),
+            "map": ({"item": harm, "colour": "item"}, "items", {"item": harm}),
+        }
+        state, path, query = asked[panel]
         open_panel(page, panel, **state)
-        wanted = items_of(api, query[0], **query[1])
+        wanted = items_of(api, path, **query)
         if panel == "compare":
             links = page.locator(".side").nth(1).locator("li a:first-of-type")
             assert links.evaluate_all("all => all.map(e => e.title)") == ids_of(wanted), harm
