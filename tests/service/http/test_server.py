@@ -260,7 +260,7 @@ def test_a_body_behind_an_upgrade_is_the_body(address: str, protocol: str) -> No
 @pytest.mark.parametrize("more", ["Content-Length: 9", "Transfer-Encoding: chunked"])
 def test_a_body_that_breaks_off_is_not_taken(address: str, more: str) -> None:
     with connected(address) as made:
-        begin = '{"k": 7' if "Length" in more else '7\r\n{"k": 7\r\n'
+        begin = '{"k": 7}' if "Length" in more else '7\r\n{"k": 7\r\n'
         made.sendall(f"{HEAD}{more}\r\n\r\n{begin}".encode())
         made.shutdown(socket.SHUT_WR)
         assert made.makefile("rb").read().split()[1:2] in ([], [b"400"])
